@@ -1,0 +1,66 @@
+import { createAgent, guards, hook, tool, type Agent, type Hook, type LanguageModel, type ModelReply } from 'hookloop'
+import * as z from 'zod'
+
+// The same work for both sides: a model that asks for one tool call per step, a tool that adds, and Zod in between.
+
+export const input = z.object({ a: z.number(), b: z.number() })
+
+export function add({ a, b }: { a: number; b: number }): { sum: number } {
+  return { sum: a + b }
+}
+
+/** Answers at once and holds no state of its own: what it says follows from the number of messages. */
+export function countingModel(steps: number): LanguageModel {
+  const done: ModelReply = { content: [{ type: 'text', text: 'done' }], finishReason: 'stop', usage: { inputTokens: 1, outputTokens: 1 } }
+  return {
+    provider: 'bench',
+    modelId: 'counting',
+    async infer({ messages }) {
+      const step = (messages.length - 1) / 2
+      if (step >= steps - 1) return done
+      return {
+        content: [{ type: 'tool-call', toolCallId: `c${step}`, toolName: 'add', input: { a: step, b: 1 } }],
+        finishReason: 'tool-calls',
+        usage: { inputTokens: 1, outputTokens: 1 },
+      }
+    },
+  }
+}
+
+/** Default guards and the ledger are on; only their limits are raised, or no run could be long enough to measure. */
+export function agentFor(steps: number, extra: readonly Hook[] = []): Agent {
+  return createAgent({
+    model: countingModel(steps),
+    use: [
+      tool({ name: 'add', description: 'Adds two numbers.', input, execute: add }),
+      guards({ maxSteps: steps + 1, maxTokens: 1e12, maxTimeMs: 1e12 }),
+      ...extra,
+    ],
+  })
+}
+
+export function noopHooks(count: number): readonly Hook[] {
+  return Array.from({ length: count }, (_, i) => hook('beforeStep', (ctx) => ctx, { name: `noop-${i}` }))
+}
+
+type BareMessage = { role: string; content: unknown }
+
+/** What somebody would write by hand for one agent: no hooks, no ledger, no state to keep. */
+export async function bareLoop(steps: number): Promise<BareMessage[]> {
+  const model = countingModel(steps)
+  const messages: BareMessage[] = [{ role: 'user', content: [{ type: 'text', text: 'go' }] }]
+  const { signal } = new AbortController()
+  for (;;) {
+    const reply = await model.infer({ system: '', messages: messages as never, tools: [] }, { signal })
+    messages.push({ role: 'assistant', content: reply.content })
+    const results: unknown[] = []
+    for (const part of reply.content) {
+      if (part.type !== 'tool-call') continue
+      const parsed = input.safeParse(part.input)
+      const output = parsed.success ? await add(parsed.data) : { error: parsed.error.message }
+      results.push({ type: 'tool-result', toolCallId: part.toolCallId, toolName: part.toolName, output })
+    }
+    if (results.length === 0) return messages
+    messages.push({ role: 'tool', content: results })
+  }
+}

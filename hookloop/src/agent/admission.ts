@@ -1,0 +1,189 @@
+import { isJsonObject, type Json } from '../data/json.ts'
+import { approvalFor, type Answer, type Ask, type ToolCall, type ToolExecution } from '../data/tool-call.ts'
+import { AgentError, messageOf } from '../errors.ts'
+import { Firing } from '../hooks/firing.ts'
+import { isFatal, isThenable } from '../hooks/run-hooks.ts'
+import type { AskedAnswer } from './capability.ts'
+import { freezeParsed } from './freeze-parsed.ts'
+import type { LiveRun } from './live-run.ts'
+import type { OpenedCall } from './opened-step.ts'
+import type { Parsed, Tool } from './tool.ts'
+import { blockedExecution, failedExecution, stoppedExecution } from './tool-output.ts'
+
+/** What was decided about a call before it runs. */
+export type Admission =
+  | { readonly status: 'ready'; readonly tool: Tool; readonly parsed: unknown }
+  | { readonly status: 'done'; readonly result: ToolExecution }
+  | { readonly status: 'waiting' }
+
+const waiting: Admission = { status: 'waiting' }
+
+/** beforeToolUse: hooks change the arguments, the tool's schema parses them once, guards judge what the tool will get. */
+export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admission> {
+  const over = run.over
+  if (over !== undefined) {
+    return done(stoppedExecution(over))
+  }
+  if (call.answer === undefined) run.spend({}, { toolCalls: 1 })
+  const tool = run.parts.tools.get(call.name)
+  if (tool === undefined) return unusable(run, call, `There is no tool "${call.name}". Use one of: ${names(run)}.`)
+  if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
+  const firing = new Firing(run, 'beforeToolUse', run.state, { toolCall: toolCallOf(call, call.args) }, call)
+  if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
+  const plan = run.parts.stack.plan('beforeToolUse', call.name)
+  if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
+  firing.fits = () => {
+    const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
+    return isThenable(parsed) ? parsed.then(isValid) : isValid(parsed)
+  }
+  const changed = run.transform(firing, plan)
+  return changed === undefined ? judge(run, { call, tool, firing }) : changed.then(() => judge(run, { call, tool, firing }))
+}
+
+type Candidate = { readonly call: OpenedCall; readonly tool: Tool; readonly firing: Firing }
+
+function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admission> {
+  const { call, tool, firing } = candidate
+  call.args = (firing.facts['toolCall'] as ToolCall).args
+  if (firing.failure !== undefined || firing.blocked !== undefined) {
+    run.judge(firing, run.parts.stack.plan('beforeToolUse', call.name))
+    return conclude(run, candidate, undefined)
+  }
+  const parsed = tool.parse(call.args)
+  if (isThenable(parsed)) return parsed.then((value) => judgeParsed(run, candidate, value))
+  return judgeParsed(run, candidate, parsed)
+}
+
+function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admission | Promise<Admission> {
+  const { call, firing } = candidate
+  const plan = run.parts.stack.plan('beforeToolUse', call.name)
+  if ('problem' in parsed) {
+    run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
+    return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
+  }
+  const { value, share } = freezeParsed(parsed.value)
+  firing.update(firing.state, {
+    get toolCall() {
+      return toolCallOf(call, share())
+    },
+  })
+  const judged = run.judge(firing, plan)
+  return isThenable(judged)
+    ? judged.then(() => conclude(run, candidate, value))
+    : conclude(run, candidate, value)
+}
+
+/** block > stop > ask > allow > no opinion. */
+function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admission | Promise<Admission> {
+  const { call, tool, firing } = candidate
+  if (firing.blocked !== undefined) return done(blockedExecution(firing.blocked.by, firing.blocked.message))
+  if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
+  const { forbidden } = run
+  if (forbidden !== undefined) {
+    return done(stoppedExecution(forbidden))
+  }
+  const asks = [...firing.asks, ...(firing.allowed === undefined ? defaultAsks(run, tool) : [])]
+  if (asks.length === 0 || call.answer !== undefined) return { status: 'ready', tool, parsed }
+  return ask(run, candidate, { asks, parsed })
+}
+
+/** A tool that asks by default, or one that `approval` was told to ask about. A guard may answer these. */
+function defaultAsks(run: LiveRun, tool: Tool): readonly Ask[] {
+  if (tool.ask) return [{ by: `tool "${tool.name}"`, message: `Run "${tool.name}"?` }]
+  if (run.parts.approval.asksAbout(tool.name)) return [{ by: 'approval', message: `Run "${tool.name}"?` }]
+  return []
+}
+
+async function ask(
+  run: LiveRun,
+  candidate: Candidate,
+  { asks, parsed }: { asks: readonly Ask[]; parsed: unknown },
+): Promise<Admission> {
+  const { call, tool } = candidate
+  const { answer, expiresInMs } = run.parts.approval
+  const key = `${run.place}/${call.index}`
+  const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
+    key,
+    ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
+  })
+  run.effects.emit?.({ type: 'asked', approval })
+  if (answer === 'deny') {
+    run.noteLoop('beforeToolUse', { call: call.id, decision: 'denied', message: approval.message })
+    const message = `Needs approval, and nobody can be asked here (${approval.message}). Add approval('suspend') or approval(handler).`
+    return done(blockedExecution('approval', message))
+  }
+  if (answer === 'suspend') {
+    call.approval = approval
+    return waiting
+  }
+  let given: AskedAnswer
+  try {
+    given = (await run.effects.perform<Json>(
+      { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
+      async (signal) => checkedAnswer(await run.abortable(Promise.resolve(answer(approval, signal)))) as Json,
+    )) as AskedAnswer
+  } catch (thrown) {
+    if (thrown instanceof AgentError && isFatal(thrown)) {
+      run.fail(thrown, 'beforeToolUse')
+      return done(failedExecution(`Not run: ${thrown.message}`))
+    }
+    given = { block: `The question could not be answered: ${messageOf(thrown)}` }
+  }
+  run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(given), message: approval.message })
+  if (given === 'suspend') {
+    call.approval = approval
+    return waiting
+  }
+  if (given === 'allow') return { status: 'ready', tool, parsed }
+  return answered(run, candidate, given)
+}
+
+/** A person's answer: a no is a no; a yes stands for the asks on that value, never against a block. */
+export function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission | Promise<Admission> {
+  const { call, tool } = candidate
+  call.answer = answer
+  if (typeof answer === 'object' && 'block' in answer) return done(blockedExecution('approval', answer.block))
+  const args = answer === 'allow' ? call.args : answer.allow
+  const firing = new Firing(run, 'beforeToolUse', run.state, { toolCall: toolCallOf(call, args) }, call)
+  return judge(run, { call, tool, firing })
+}
+
+/** One of the three forms of an answer, or `suspend`; anything else is not an answer, and so not a yes. */
+export function checkedAnswer(answer: unknown): AskedAnswer {
+  if (answer === 'allow' || answer === 'suspend') return answer
+  if (isJsonObject(answer) && typeof answer['block'] === 'string') return { block: answer['block'] }
+  if (isJsonObject(answer) && isJsonObject(answer['allow'])) return { allow: answer['allow'] }
+  throw new AgentError(
+    'ANSWER_INVALID',
+    `${JSON.stringify(answer) ?? String(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
+    { value: answer },
+  )
+}
+
+function wordAnswer(answer: AskedAnswer): string {
+  if (answer === 'allow') return 'approved'
+  if (answer === 'suspend') return 'postponed'
+  return 'block' in answer ? 'denied' : 'approved with other arguments'
+}
+
+/** A call that cannot be run as it is: told to the model, kept in the ledger, never a crash. */
+function unusable(run: LiveRun, call: OpenedCall, message: string): Admission {
+  run.noteLoop('beforeToolUse', { call: call.id, decision: 'failed', message })
+  return done(failedExecution(message))
+}
+
+function names(run: LiveRun): string {
+  return run.parts.toolNames.join(', ') || 'none, there are no tools'
+}
+
+function isValid(parsed: Parsed): boolean {
+  return 'value' in parsed
+}
+
+function toolCallOf(call: OpenedCall, args: unknown): ToolCall<never> {
+  return Object.freeze({ id: call.id, name: call.name, args: args as never })
+}
+
+function done(result: ToolExecution): Admission {
+  return { status: 'done', result }
+}

@@ -1,0 +1,176 @@
+import { AgentState } from '../data/agent-state.ts'
+import type { Emit, AgentEvent } from '../data/event.ts'
+import type { LanguageModel, ToolDescription } from '../data/inference.ts'
+import { exactJson, type JsonObject } from '../data/json.ts'
+import { toMessage, type Message } from '../data/message.ts'
+import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
+import { liveEffects, type EffectsFactory } from '../effects.ts'
+import { AgentError } from '../errors.ts'
+import { isHook, type Hook } from '../hooks/hook.ts'
+import { HookStack } from '../hooks/stack.ts'
+import { beginRun, stateFor } from './begin.ts'
+import type { ApprovalPolicy, Capability, Use } from './capability.ts'
+import { describeAgent, type AgentDescription } from './describe.ts'
+import { iterateRun, streamRun, type Live } from './live.ts'
+import { LiveRun } from './live-run.ts'
+import type { AgentParts } from './parts.ts'
+import { checkResume, resumeRun, type ResumeOptions } from './resume.ts'
+import type { Run } from './run.ts'
+import { isTool, type Tool } from './tool.ts'
+
+export type AgentOptions = {
+  /** Shown in descriptions; nothing depends on it. */
+  readonly name?: string
+  readonly model: LanguageModel | string
+  readonly instructions?: string
+  /** Capabilities, hooks and tools, in order of registration. */
+  readonly use?: readonly Use[]
+  /** Settings for the model, such as `{ temperature: 0 }`. */
+  readonly settings?: JsonObject
+  /** How many tools that may run together do so at most. */
+  readonly maxConcurrentTools?: number
+}
+
+export type RunOptions = {
+  readonly metadata?: JsonObject
+  readonly signal?: AbortSignal
+  /** A finished run, or its state, to go on talking from. */
+  readonly from?: Run | SavedRun | AgentState
+  /** How effects happen: live, recorded or replayed. */
+  readonly effects?: EffectsFactory
+}
+
+/** An immutable agent. It holds nothing of a run, so one serves any number of them at once. */
+export type Agent<O = string> = {
+  /** Another agent with more in it; this one stays as it is. */
+  readonly with: (...use: readonly Use[]) => Agent<O>
+  /** Resolves with every status, also `failed`; rejects only when the run cannot begin. */
+  readonly run: (input: string | Message, options?: RunOptions) => Promise<Run<O>>
+  /** The run as events. Breaking out of the loop lets it go on. */
+  readonly stream: (input: string | Message, options?: RunOptions) => Live<AgentEvent, O>
+  /** The run step by step. Breaking out of the loop pauses it: `resume` goes on. */
+  readonly iterate: (input: string | Message, options?: RunOptions) => Live<AgentState, O>
+  /** Goes on with a suspended run, here or in another process. Rejects, before anything runs, if it may not. */
+  readonly resume: (from: Run<O> | SavedRun, options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>) => Promise<Run<O>>
+  readonly describe: () => AgentDescription
+}
+
+/** Puts an agent together from its options and the capabilities it has unless it brings its own. */
+export function buildAgent(options: AgentOptions, defaults: readonly Capability[]): Agent {
+  const parts = takeApart(options, defaults)
+  const start = async (
+    input: string | Message,
+    given: RunOptions = {},
+    live: { emit?: Emit; pauses?: LiveRun['pauses'] } = {},
+  ): Promise<Run> => {
+    const message = toMessage(input, 'input')
+    const effects = effectsFor(given, live.emit)
+    const ground = { agentId: effects.newId(), instructions: parts.instructions }
+    const state = stateFor(ground, { state: given.from && stateOf(given.from), metadata: given.metadata })
+    return beginRun(new LiveRun(parts, effects, state, { pauses: live.pauses, streams: live.emit !== undefined }), message)
+  }
+  return Object.freeze({
+    with: (...use) => buildAgent({ ...options, use: [...(options.use ?? []), ...use] }, defaults),
+    run: (input, given) => start(input, given),
+    stream: (input, given) => streamRun((emit) => start(input, given, { emit })),
+    iterate: (input, given) => iterateRun((pauses) => start(input, given, { pauses })),
+    resume: async (from, given = {}) => {
+      const { state, ledger } = savedOf(from)
+      const effects = effectsFor(given, undefined)
+      const answers = await checkResume(parts, state, { ...given, now: effects.now() })
+      return resumeRun(new LiveRun(parts, effects, state, { ledger }), answers)
+    },
+    describe: () => describeAgent(parts),
+  } satisfies Agent)
+}
+
+function effectsFor({ effects = liveEffects(), signal }: Pick<RunOptions, 'effects' | 'signal'>, emit: Emit | undefined) {
+  return effects({ signal: signal ?? new AbortController().signal, emit })
+}
+
+function savedOf(from: Run | SavedRun): ReturnType<typeof fromSavedRun> {
+  if (from !== null && typeof from === 'object' && 'status' in from && from.state instanceof AgentState) {
+    return { state: from.state, ledger: from.ledger }
+  }
+  return fromSavedRun(from)
+}
+
+function stateOf(from: Run | SavedRun | AgentState): AgentState {
+  return from instanceof AgentState ? from : savedOf(from).state
+}
+
+function takeApart(options: AgentOptions, defaults: readonly Capability[]): AgentParts {
+  const { model, instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
+  checkModel(model)
+  if (typeof instructions !== 'string') throw invalid('"instructions" must be a text', instructions)
+  if (!Number.isInteger(maxConcurrentTools) || maxConcurrentTools < 1) {
+    throw invalid('"maxConcurrentTools" must be a whole number from 1 up', maxConcurrentTools)
+  }
+  const own = use.map(toCapability)
+  const brought = new Set(own.map((each) => each.name))
+  const all = [...defaults.filter((each) => !brought.has(each.name)), ...own]
+  const tools = toolsOf(all)
+  const toolNames = Object.freeze([...tools.keys()])
+  const descriptions = new Map([...tools.values()].map((each) => [each.name, describeTool(each)]))
+  return Object.freeze({
+    name: options.name ?? 'agent',
+    model,
+    instructions,
+    settings: settings && (exactJson(settings, 'settings') as JsonObject),
+    stack: new HookStack(
+      all.flatMap((each) => each.hooks ?? []),
+      toolNames,
+    ),
+    tools,
+    toolNames,
+    descriptions,
+    descriptionList: Object.freeze([...descriptions.values()]),
+    approval: all.findLast((each) => each.approval !== undefined)?.approval ?? nobody,
+    maxConcurrentTools,
+    notes: all.flatMap((each) => each.notes ?? []),
+  })
+}
+
+const nobody: ApprovalPolicy = { answer: 'deny', asksAbout: () => false, expiresInMs: undefined }
+
+function checkModel(model: unknown): asserts model is LanguageModel {
+  if (typeof model === 'string') {
+    throw new AgentError(
+      'MODEL_INVALID',
+      `"${model}" is a name, and this version cannot load models by name. Pass a model object.`,
+      { value: model },
+    )
+  }
+  if (typeof (model as LanguageModel | undefined)?.infer === 'function') return
+  throw new AgentError('MODEL_INVALID', 'A model has provider, modelId and infer(request, call).', { value: model })
+}
+
+/** Hooks and tools on their own are capabilities of one. */
+function toCapability(use: Use): Capability {
+  if (isHook(use)) return { name: '', hooks: [use as Hook] }
+  if (isTool(use)) return { name: '', tools: [use] }
+  const capability = use as Capability | undefined
+  if (typeof capability?.name === 'string' && (capability.hooks ?? []).every(isHook) && (capability.tools ?? []).every(isTool)) {
+    return capability
+  }
+  throw invalid('"use" takes hooks, tools and capabilities, as made by hook(), guard(), observe(), tool() and the like', use)
+}
+
+function toolsOf(capabilities: readonly Capability[]): ReadonlyMap<string, Tool> {
+  const tools = new Map<string, Tool>()
+  for (const each of capabilities.flatMap((capability) => capability.tools ?? [])) {
+    if (tools.has(each.name)) {
+      throw new AgentError('TOOL_DUPLICATE', `Two tools are called "${each.name}". Rename one.`, { value: each.name })
+    }
+    tools.set(each.name, each)
+  }
+  return tools
+}
+
+function describeTool({ name, description, inputSchema }: Tool): ToolDescription {
+  return Object.freeze({ name, description, inputSchema })
+}
+
+function invalid(why: string, value: unknown): AgentError {
+  return new AgentError('AGENT_INVALID_OPTION', `The agent cannot be built: ${why}.`, { value })
+}

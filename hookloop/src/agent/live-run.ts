@@ -1,0 +1,378 @@
+import { AgentState } from '../data/agent-state.ts'
+import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../data/continuation.ts'
+import type { ErrorRecord, Execution } from '../data/execution.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
+import { List } from '../data/list.ts'
+import { addUsage, type TokenUsage, type Usage } from '../data/usage.ts'
+import type { Effects } from '../effects.ts'
+import { AgentError, messageOf, toAgentError } from '../errors.ts'
+import type { Draft, FactBag, HookHost } from '../hooks/draft.ts'
+import { Firing } from '../hooks/firing.ts'
+import { changeState, stateChange } from '../hooks/outcome.ts'
+import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
+import type { Plan } from '../hooks/stack.ts'
+import type { HookTrigger } from '../hooks/triggers.ts'
+import type { OpenedStep } from './opened-step.ts'
+import type { AgentParts } from './parts.ts'
+
+const DRAIN_MS = 5_000
+
+/** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
+const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
+
+export type CallPlace = { readonly index: number; readonly id: string; readonly toolName: string }
+
+/**
+ * The moving side of one run: the state as it is now, the open step, the ledger. It fires triggers and turns what
+ * hooks decide and what fails into votes. One run, one instance; the agent knows nothing of it.
+ */
+export class LiveRun implements HookHost {
+  readonly parts: AgentParts
+  readonly effects: Effects
+  state: AgentState
+  open: OpenedStep | undefined
+  ledger = List.empty<LedgerEntry>()
+  /** The error that ended the run, if one did. The first is kept. */
+  failure: AgentError | undefined
+  cancelled = false
+  /** Called between steps; true means that whoever drives the run wants it to pause there. */
+  readonly pauses: ((state: AgentState) => Promise<boolean>) | undefined
+  /** Whether answers are wanted as they are written. */
+  readonly streams: boolean
+  readonly #durations: number[] = []
+  readonly #late: TimedLedgerEntry[] = []
+  readonly #watched = new Set<Promise<void>>()
+  readonly #waiting = new Set<() => void>()
+
+  constructor(
+    parts: AgentParts,
+    effects: Effects,
+    state: AgentState,
+    options: {
+      readonly pauses?: ((state: AgentState) => Promise<boolean>) | undefined
+      readonly streams?: boolean
+      readonly ledger?: readonly TimedLedgerEntry[]
+    } = {},
+  ) {
+    this.parts = parts
+    this.effects = effects
+    this.state = state
+    this.pauses = options.pauses
+    this.streams = options.streams ?? false
+    for (const { durationMs, ...entry } of options.ledger ?? []) {
+      this.ledger = this.ledger.append(Object.freeze(entry))
+      this.#durations.push(durationMs)
+    }
+    effects.signal.addEventListener('abort', () => this.#abortAll(), { once: true })
+  }
+
+  // ── what hooks see of the run
+
+  get spent(): Usage {
+    return this.state.execution?.usage ?? this.state.usage
+  }
+  get now(): number {
+    return this.effects.now()
+  }
+  get signal(): AbortSignal {
+    return this.effects.signal
+  }
+  get step(): number {
+    return this.open?.index ?? this.state.stepCount
+  }
+  get place(): string {
+    return `${this.state.execution?.id ?? this.state.agentId}/${this.step}`
+  }
+
+  note(entry: LedgerEntry, durationMs: number): void {
+    this.ledger = this.ledger.append(entry)
+    this.#durations.push(durationMs)
+    this.effects.emit?.({ type: 'hook', entry: { ...entry, durationMs } })
+  }
+
+  /** What the loop itself had to do, as an entry of its own. */
+  noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
+    this.note(Object.freeze({ step: this.step, trigger, hook: 'hookloop', mode: 'loop', ...what }), 0)
+  }
+
+  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
+    const { step } = this
+    const started = performance.now()
+    const watched = Promise.resolve(work).then(
+      () => undefined,
+      (error: unknown) => {
+        const durationMs = performance.now() - started
+        this.#late.push({ step, trigger, hook, mode: 'observe', error: messageOf(error), durationMs })
+      },
+    )
+    this.#watched.add(watched)
+    void watched.then(() => this.#watched.delete(watched))
+  }
+
+  // ── state
+
+  get execution(): Execution {
+    return this.state.execution!
+  }
+
+  updateExecution(change: Partial<Execution>): void {
+    this.replaceExecution({ ...this.execution, ...change })
+  }
+
+  replaceExecution(execution: Execution): void {
+    this.state = AgentState.patch(this.state, { execution: Object.freeze(execution) })
+  }
+
+  spend(tokens: Partial<TokenUsage>, counts: { readonly steps?: number; readonly toolCalls?: number } = {}): void {
+    const spent = { ...tokens, ...counts }
+    const execution = Object.freeze({ ...this.execution, usage: addUsage(this.execution.usage, spent) })
+    this.state = AgentState.patch(this.state, { execution, usage: addUsage(this.state.usage, spent) })
+  }
+
+  // ── firing
+
+  /**
+   * Fires a trigger: hooks, guards, observers. State and votes are taken over. Answers at once when no hook is slow,
+   * and with nothing when no hook is there.
+   */
+  fire(trigger: HookTrigger, facts: FactBag = {}, call?: CallPlace): Firing | undefined | Promise<Firing> {
+    const plan = this.parts.stack.plan(trigger, call?.toolName)
+    if (plan.empty) return undefined
+    const firing = new Firing(this, trigger, this.state, facts, call)
+    const changed = this.transform(firing, plan)
+    return changed === undefined ? this.judge(firing, plan) : changed.then(() => this.judge(firing, plan))
+  }
+
+  /** The first half of a firing: the hooks that change. */
+  transform(firing: Firing, plan: Plan): void | Promise<void> {
+    const { draft } = firing
+    try {
+      const waiting = runTransforms(firing, plan.transforms)
+      return waiting?.catch((thrown: unknown) => this.#repair(firing, plan, { draft, thrown }))
+    } catch (thrown) {
+      return this.#repair(firing, plan, { draft, thrown })
+    }
+  }
+
+  /** The same without asking `onError`: for what happens before there is an execution to go on with. */
+  transformOrThrow(firing: Firing, plan: Plan): void | Promise<void> {
+    return runTransforms(firing, plan.transforms)
+  }
+
+  /** The second half: guards on the value as it will be used, then observers. */
+  judge(firing: Firing, plan: Plan): Firing | Promise<Firing> {
+    if (firing.failure === undefined && plan.guards.length > 0) {
+      try {
+        const waiting = runGuards(firing, plan.guards)
+        if (waiting !== undefined) {
+          return waiting.then(
+            () => this.#conclude(firing, plan),
+            (fatal: unknown) => this.#concludeFatal(firing, plan, fatal),
+          )
+        }
+      } catch (fatal) {
+        return this.#concludeFatal(firing, plan, fatal)
+      }
+    }
+    return this.#conclude(firing, plan)
+  }
+
+  /**
+   * Fires a trigger whose failures change nothing: a hook that throws is in the ledger, the others still have their say.
+   * Guards fail closed as everywhere.
+   */
+  async fireQuietly(trigger: HookTrigger, facts: FactBag): Promise<Firing> {
+    const plan = this.parts.stack.plan(trigger)
+    const firing = new Firing(this, trigger, this.state, facts)
+    for (let from = 0; from <= plan.transforms.length; ) {
+      try {
+        await runTransforms(firing, plan.transforms, from)
+        break
+      } catch (thrown) {
+        if (thrown instanceof HookFailure) {
+          from = thrown.index + 1
+        } else {
+          if (this.execution.final === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), trigger)
+          break
+        }
+      }
+    }
+    return this.judge(firing, plan)
+  }
+
+  #conclude(firing: Firing, plan: Plan): Firing {
+    if (firing.state !== this.state) this.state = firing.state
+    if (firing.votes.length > 0) this.cast(firing.votes)
+    if (plan.observers.length > 0) {
+      firing.update(this.state, firing.facts)
+      runObservers(firing, plan.observers)
+    }
+    return firing
+  }
+
+  #concludeFatal(firing: Firing, plan: Plan, fatal: unknown): Firing {
+    firing.failure = toAgentError(fatal, 'HOOK_FAILED')
+    this.fail(firing.failure, firing.trigger)
+    return this.#conclude(firing, plan)
+  }
+
+  /** A hook failed: `onError` decides whether to try the trigger again, to go on without the hook, or to end. */
+  async #repair(firing: Firing, plan: Plan, from: { readonly draft: Draft; readonly thrown: unknown }): Promise<void> {
+    let { thrown } = from
+    for (;;) {
+      if (!(thrown instanceof HookFailure)) {
+        firing.failure = toAgentError(thrown, 'HOOK_FAILED')
+        this.fail(firing.failure, firing.trigger)
+        return
+      }
+      const done = stateChange(from.draft.state, firing.state)
+      const next = await this.recover(thrown.error, firing.trigger)
+      if (next === 'retry') firing.update(this.state, from.draft.facts)
+      else firing.update(changeState(this.state, done), firing.facts)
+      if (next === 'end' || (next === 'ignore' && givesUp.has(firing.trigger))) {
+        firing.failure = thrown.error
+        return
+      }
+      try {
+        return await runTransforms(firing, plan.transforms, next === 'retry' ? 0 : thrown.index + 1)
+      } catch (again) {
+        thrown = again
+      }
+    }
+  }
+
+  // ── votes and errors
+
+  cast(votes: readonly ContinuationEvaluation[]): void {
+    if (this.state.execution === undefined) return
+    this.updateExecution({ votes: Object.freeze([...this.execution.votes, ...votes]) })
+  }
+
+  /** Whether anybody has forbidden the run to go on. */
+  get forbidden(): ContinuationEvaluation | undefined {
+    const { votes } = this.execution
+    return votes.length === 0 ? undefined : votes.find((vote) => vote.decision === 'forbidContinuation')
+  }
+
+  /** Whether nothing new may start: the run is forbidden to go on, or was cancelled just now. */
+  get over(): ContinuationEvaluation | undefined {
+    if (!this.cancelled && this.effects.cancelled()) {
+      this.cancelled = true
+      this.cast([
+        Object.freeze({
+          decision: 'forbidContinuation',
+          reason: 'userRequested',
+          message: 'The run was cancelled.',
+          source: 'signal',
+        }),
+      ])
+    }
+    return this.forbidden
+  }
+
+  /** Counts the votes that were cast since the last count, and clears them: none is ever stale. */
+  count(): ContinuationOutcome {
+    const { votes } = this.execution
+    const outcome = countVotes(votes)
+    if (votes.length > 0) this.updateExecution({ votes: Object.freeze([]) })
+    return outcome
+  }
+
+  /** Asks the `onError` hooks what to do. Without an answer the run fails. */
+  async recover(error: AgentError, during: HookTrigger): Promise<'retry' | 'ignore' | 'end'> {
+    if (isFatal(error)) {
+      this.fail(error, during)
+      return 'end'
+    }
+    const failures = this.execution.failures + 1
+    this.updateExecution({ failures })
+    const record = this.remember(error, during)
+    const plan = this.parts.stack.plan('onError')
+    const firing = new Firing(this, 'onError', this.state, { error: record, during, consecutiveFailures: failures })
+    try {
+      await runTransforms(firing, plan.transforms)
+    } catch (second) {
+      // The first error is the one to tell, and an error hook that fails is not asked about its own failure.
+      const why = second instanceof HookFailure ? second.error.message : messageOf(second)
+      this.noteLoop('onError', { error: why, message: 'an onError hook failed, so the run does' })
+      this.fail(error, during)
+      return 'end'
+    }
+    this.#conclude(firing, plan)
+    if (firing.forbidden) return 'end'
+    const { recovery } = firing
+    if (recovery === undefined) {
+      this.fail(error, during)
+      return 'end'
+    }
+    if (recovery.decision === 'ignore') return 'ignore'
+    if (recovery.afterMs > 0) await this.effects.sleep(`${this.place}/${during}/backoff`, recovery.afterMs)
+    return this.over === undefined ? 'retry' : 'end'
+  }
+
+  /** Ends the run as failed: no more steps, and the error is its result. */
+  fail(error: AgentError, during: HookTrigger): void {
+    if (isFatal(error)) this.remember(error, during)
+    this.failure ??= error
+    const reason = error.code === 'RECORDING_FAILED' ? 'persistenceFailed' : 'errorForbade'
+    this.cast([
+      Object.freeze({ decision: 'forbidContinuation', reason, message: error.message, source: `error at ${during}` }),
+    ])
+  }
+
+  remember(error: AgentError, during: HookTrigger): ErrorRecord {
+    const record = Object.freeze({ code: error.code, message: error.message, during })
+    this.open?.errors.push(record)
+    this.effects.emit?.({ type: 'error', error: record })
+    return record
+  }
+
+  // ── waiting
+
+  /** Waits for work unless the run is cancelled first, with one listener for the whole run. */
+  abortable<T>(work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const abort = (): void => reject(new AgentError('RUN_CANCELLED', 'The run was cancelled.'))
+      if (this.signal.aborted) abort()
+      this.#waiting.add(abort)
+      work.then(
+        (value) => {
+          this.#waiting.delete(abort)
+          resolve(value)
+        },
+        (error: unknown) => {
+          this.#waiting.delete(abort)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  #abortAll(): void {
+    for (const abort of this.#waiting) abort()
+  }
+
+  /** Lets observers finish, for a while. */
+  async drain(): Promise<void> {
+    if (this.#watched.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    const time = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, DRAIN_MS)
+    })
+    while (this.#watched.size > 0) {
+      const before = this.#watched.size
+      await Promise.race([Promise.all(this.#watched), time])
+      if (this.#watched.size >= before) break
+    }
+    clearTimeout(timer)
+  }
+
+  timedLedger(): readonly TimedLedgerEntry[] {
+    const entries = this.ledger.map((entry, i) => Object.freeze({ ...entry, durationMs: round(this.#durations[i]!) }))
+    return Object.freeze([...entries, ...this.#late.map((entry) => ({ ...entry, durationMs: round(entry.durationMs) }))])
+  }
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}

@@ -1,0 +1,197 @@
+import { countVotes, decidingVote, isForbidden, type ContinuationOutcome } from '../data/continuation.ts'
+import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
+import { textMessage, type Message } from '../data/message.ts'
+import { isThenable } from '../hooks/run-hooks.ts'
+import { infer } from './inference.ts'
+import type { LiveRun } from './live-run.ts'
+import { OpenedStep } from './opened-step.ts'
+import { pause, pendingApprovals } from './pause.ts'
+import { closeOpenCalls, useAnswered, useTools } from './tool-use.ts'
+
+const MAX_CONTINUATIONS_IN_ROW = 8
+const MAX_CONTINUATIONS = 32
+
+// The lifecycle. Nothing here decides anything: hooks vote, the votes are counted, and the count is followed.
+
+/** From `beforeExecution`, or from where a suspended run stands, to the final record or the next suspension. */
+export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
+  let outcome: ContinuationOutcome | undefined
+  if (from === undefined) {
+    await run.fire('beforeExecution')
+    if (run.over !== undefined) outcome = run.count()
+  } else if (from.phase === 'tools') {
+    outcome = await finishStep(run, OpenedStep.restore(run.state, from.step), useAnswered)
+    if (outcome === undefined) return
+  }
+  for (;;) {
+    outcome ??= await takeStep(run)
+    if (outcome === undefined) return // suspended: it is not over
+    if (!outcome.shouldContinue) outcome = await askToStop(run, outcome)
+    if (!outcome.shouldContinue) return finish(run, outcome)
+    if (run.pauses !== undefined && (await run.pauses(run.state)) && (await pause(run, { phase: 'beforeStep' }))) return
+    outcome = undefined
+  }
+}
+
+/** beforeStep, the model, its calls, afterStep. Gives the count of votes, or nothing when the run was suspended. */
+async function takeStep(run: LiveRun): Promise<ContinuationOutcome | undefined> {
+  const fired = run.fire('beforeStep')
+  if (isThenable(fired)) await fired
+  if (run.over !== undefined || run.execution.votes.length > 0) {
+    const outcome = countStep(run)
+    if (!outcome.shouldContinue) return outcome
+  }
+  const step = new OpenedStep(run.state.stepCount, run.state.messages.length)
+  run.open = step
+  run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
+  await infer(run, step)
+  return finishStep(run, step, useTools)
+}
+
+async function finishStep(
+  run: LiveRun,
+  step: OpenedStep,
+  use: (run: LiveRun, step: OpenedStep) => Promise<void>,
+): Promise<ContinuationOutcome | undefined> {
+  run.open = step
+  if (step.calls.length > 0) {
+    await use(run, step)
+    if (step.pending.length > 0) {
+      const approvals = pendingApprovals(step)
+      if (run.over === undefined && (await pause(run, { phase: 'tools', step: step.save() }, approvals))) return undefined
+      await closeOpenCalls(run, step)
+    }
+    putResults(run, step)
+  }
+  return closeStep(run, step)
+}
+
+/** Results stand right behind the message that asked for them, before anything hooks have added since. */
+function putResults(run: LiveRun, step: OpenedStep): void {
+  const { messages } = run.state
+  const asked = step.asked!
+  if (messages.at(step.resultsAt - 1) !== asked) {
+    // A hook put another conversation in place while the tools ran: results without their calls would not be valid.
+    run.state = run.state.withMessages(messages.append(asked).append(step.results()))
+    return
+  }
+  const added = messages.slice(step.resultsAt)
+  const inPlace = added.length === 0 ? messages : messages.take(step.resultsAt)
+  run.state = run.state.withMessages(inPlace.append(step.results()).concat(added))
+}
+
+async function closeStep(run: LiveRun, opened: OpenedStep): Promise<ContinuationOutcome> {
+  const { failures, continuations, steps } = run.execution
+  const step = opened.close()
+  run.updateExecution({
+    steps: steps.append(step),
+    failures: failuresAfter(step, failures),
+    continuations: hasSuccess(step) ? { ...continuations, inRow: 0 } : continuations,
+  })
+  run.spend({}, { steps: 1 })
+  const fired = run.fire('afterStep', { step })
+  if (isThenable(fired)) await fired
+  void run.over // a cancel that came with the last effect is part of this count
+  const outcome = countStep(run)
+  const closed = closedStep(run, { opened, step, steps, outcome })
+  run.open = undefined
+  run.effects.emit?.({ type: 'stepFinished', step: closed })
+  return outcome
+}
+
+/** The step as it is remembered: with the outcome, and with errors that came up while it was closed. */
+function closedStep(
+  run: LiveRun,
+  at: { opened: OpenedStep; step: Step; steps: LiveRun['execution']['steps']; outcome: ContinuationOutcome },
+): Step {
+  const { opened, step, steps, outcome } = at
+  if (outcome === step.outcome && opened.errors.length === step.errors.length) return step
+  const closed: Step = Object.freeze({ ...opened.close(), outcome })
+  run.updateExecution({ steps: steps.append(closed) })
+  return closed
+}
+
+function hasSuccess(step: Step): boolean {
+  return step.toolExecutions.some((execution) => execution.status === 'ok')
+}
+
+/** Failed steps in a row. Errors were counted when they happened; a step whose calls all came to nothing counts here. */
+function failuresAfter(step: Step, failures: number): number {
+  if (step.errors.length > 0) return failures
+  if (step.toolExecutions.length > 0 && !hasSuccess(step)) return failures + 1
+  return 0
+}
+
+/** Counts the votes at the end of a step. Going on over an `allowStop` is a continuation, and those are limited. */
+function countStep(run: LiveRun): ContinuationOutcome {
+  const outcome = limited(run, run.count())
+  if (outcome.shouldContinue) tellModel(run, outcome)
+  run.effects.emit?.({ type: 'counted', step: run.step, outcome })
+  return outcome
+}
+
+function limited(run: LiveRun, outcome: ContinuationOutcome): ContinuationOutcome {
+  if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
+  const { inRow, total } = run.execution.continuations
+  if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
+    run.updateExecution({ continuations: { inRow: inRow + 1, total: total + 1 } })
+    return outcome
+  }
+  const message = `${outcome.resolvedBy} asked to go on, after ${inRow} continuations in a row and ${total} in all.`
+  const limit = { decision: 'forbidContinuation', reason: 'continuationLimit', source: 'hookloop', message } as const
+  return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
+}
+
+function tellModel(run: LiveRun, { evaluations }: ContinuationOutcome): void {
+  for (const { decision, message } of evaluations) {
+    if (decision !== 'requestContinuation' || message === '') continue
+    run.state = run.state.withMessage(textMessage('user', message) satisfies Message)
+  }
+}
+
+/** onStop: hooks see the real outcome and may overturn an `allowStop`, never a forbid. */
+async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+  const plan = run.parts.stack.plan('onStop')
+  if (plan.empty) return outcome
+  const facts = { outcome, continuations: run.execution.continuations.total }
+  const firing = await run.fireQuietly('onStop', facts)
+  const votes = run.count().evaluations
+  if (votes.length === 0) return outcome
+  void run.over
+  const late = run.count().evaluations
+  const whole = countVotes([...outcome.evaluations, ...votes, ...late])
+  if (isForbidden(outcome) && firing.votes.every((vote) => vote.decision === 'requestContinuation')) {
+    const message = 'the run was forbidden to go on before it was asked'
+    run.noteLoop('onStop', { decision: 'overruled', message })
+  }
+  const counted = limited(run, whole)
+  if (counted.shouldContinue) tellModel(run, counted)
+  run.effects.emit?.({ type: 'counted', step: run.step, outcome: counted })
+  return counted
+}
+
+/** The status is fixed here, once; what `afterExecution` does changes nothing about it. */
+async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void> {
+  const final = finalRecord(run, outcome)
+  run.updateExecution({ status: final.status, final })
+  await run.fireQuietly('afterExecution', { outcome })
+}
+
+function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
+  const vote = decidingVote(outcome)
+  const reason = outcome.stopReason ?? 'completed'
+  return Object.freeze({
+    status: statusOf(run, reason, outcome.resolvedBy),
+    reason,
+    by: outcome.resolvedBy ?? 'hookloop',
+    message: vote?.message ?? '',
+    ...(vote?.value !== undefined && { value: vote.value }),
+    at: run.now,
+  })
+}
+
+function statusOf(run: LiveRun, reason: FinalRecord['reason'], by: string | undefined): FinalStatus {
+  if (run.failure !== undefined) return 'failed'
+  if (reason === 'userRequested' && by === 'signal') return 'cancelled'
+  return reason === 'completed' ? 'completed' : 'stopped'
+}

@@ -1,0 +1,30 @@
+import type { Cursor } from '../data/execution.ts'
+import type { Approval, OpenCall } from '../data/tool-call.ts'
+import type { LiveRun } from './live-run.ts'
+
+type Waiting = Pick<OpenCall, 'approval' | 'result'>
+type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'> : never) : never
+
+/**
+ * Leaves the run where it stands, as a state that says how to go on. It is not over: no `onStop`, no final record.
+ * Gives false when the run was cancelled meanwhile, and so goes on to its end.
+ */
+export async function pause(run: LiveRun, place: Place, pending: readonly Approval[] = []): Promise<boolean> {
+  const { votes } = run.execution
+  run.updateExecution({ status: 'suspended', cursor: Object.freeze({ ...place, waitingSince: run.now }) as Cursor })
+  const fired = await run.fire('onPause', { pending })
+  if (fired?.failure !== undefined) {
+    // The hook's failure is told, but a run that waits for a person is not lost for it.
+    run.failure = undefined
+    run.updateExecution({ votes })
+  }
+  if (run.over === undefined) return true
+  const { cursor: _left, ...execution } = run.execution
+  run.replaceExecution({ ...execution, status: 'running' })
+  return false
+}
+
+/** The questions that calls of a step wait for. */
+export function pendingApprovals(step: { readonly calls: readonly Waiting[] }): readonly Approval[] {
+  return step.calls.flatMap((call) => (call.result === undefined && call.approval !== undefined ? [call.approval] : []))
+}

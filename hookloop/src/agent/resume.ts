@@ -1,0 +1,137 @@
+import { AgentState } from '../data/agent-state.ts'
+import type { Cursor, Execution, OpenStep } from '../data/execution.ts'
+import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
+import { AgentError } from '../errors.ts'
+import { checkedAnswer } from './admission.ts'
+import { settled } from './begin.ts'
+import type { LiveRun } from './live-run.ts'
+import { runLoop } from './loop.ts'
+import type { AgentParts } from './parts.ts'
+import type { Run } from './run.ts'
+
+export type ResumeOptions = {
+  readonly answers?: Answers
+  /** Guards that may be missing although the run began under them: their names, or `true` for any. */
+  readonly acceptMissing?: true | readonly string[]
+}
+
+type Suspended = { readonly execution: Execution; readonly cursor: Cursor }
+
+/** Checks everything that can be checked before anything runs; throws an AgentError and changes nothing. */
+export async function checkResume(
+  parts: AgentParts,
+  state: AgentState,
+  options: ResumeOptions & { readonly now: number },
+): Promise<Answers> {
+  const { execution, cursor } = suspended(state)
+  checkGuards(parts, execution, options.acceptMissing ?? [])
+  const calls = cursor.phase === 'tools' ? cursor.step.calls : []
+  calls.forEach((call, index) => {
+    if (call.approval === undefined || call.result !== undefined) return
+    if (approvalFits(call.approval, call, `${execution.id}/${execution.steps.length}/${index}`)) return
+    throw new AgentError(
+      'APPROVAL_MISMATCH',
+      `The arguments of the pending call "${call.id}" (${call.name}) are not the ones that were to be approved.`,
+      { value: call.approval.id },
+    )
+  })
+  const answers: { [id: string]: Answer } = {}
+  for (const [id, given] of Object.entries(options.answers ?? {})) {
+    answers[id] = await checkAnswer(parts, calls, { id, given, now: options.now })
+  }
+  return Object.freeze(answers)
+}
+
+/** Takes the answers, fires `onResume`, and goes on where the state stands. */
+export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
+  return settled(run, async () => {
+    const { execution, cursor } = suspended(run.state)
+    const before = run.state
+    run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
+    const { cursor: _left, ...rest } = execution
+    const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
+    run.replaceExecution({ ...rest, status: 'running', waitedMs })
+    const fired = await run.fire('onResume', { answers })
+    if (fired?.failure !== undefined) {
+      // Nothing was done with the answers, so nothing may be lost: the state stays as it was saved.
+      run.failure = undefined
+      run.state = before
+      return undefined
+    }
+    await runLoop(run, cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor)
+    return run.execution.final
+  })
+}
+
+function suspended(state: AgentState): Suspended {
+  const { execution } = state
+  if (execution?.status === 'suspended' && execution.cursor !== undefined) return { execution, cursor: execution.cursor }
+  const how = execution === undefined ? 'has not run' : `is ${execution.status}`
+  throw new AgentError(
+    'RESUME_NOT_SUSPENDED',
+    `The run ${how}, so there is nothing to resume. To go on talking, use agent.run(input, { from: run }).`,
+  )
+}
+
+function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
+  if (accepted === true) return
+  const present = new Set(parts.stack.hooks.filter((hook) => hook.mode === 'guard').map((hook) => hook.name))
+  for (const { name, mode } of execution.hooks) {
+    if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue
+    throw new AgentError(
+      'RESUME_GUARD_MISSING',
+      `The run began under the guard "${name}", which this agent does not have. Add it, or accept that with acceptMissing: ['${name}'].`,
+      { value: name },
+    )
+  }
+}
+
+async function checkAnswer(
+  parts: AgentParts,
+  calls: readonly OpenCall[],
+  { id, given, now }: { id: string; given: unknown; now: number },
+): Promise<Answer> {
+  const call = calls.find((each) => each.approval?.id === id)
+  if (call?.approval === undefined) {
+    throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}".`, { value: id })
+  }
+  if (call.result !== undefined || call.answer !== undefined) {
+    throw new AgentError('ANSWER_USED', `"${id}" was answered before.`, { value: id })
+  }
+  const answer = checkedAnswer(given)
+  if (answer === 'suspend') {
+    throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, leave it out of the answers.`, { value: given })
+  }
+  if (typeof answer === 'object' && 'block' in answer) return answer
+  const { expiresAt } = call.approval
+  if (expiresAt !== undefined && now >= expiresAt) {
+    throw new AgentError('ANSWER_EXPIRED', `"${id}" expired; it can only be refused now, with { block: 'reason' }.`, {
+      value: id,
+    })
+  }
+  await checkTool(parts, call, answer)
+  return answer
+}
+
+async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Promise<void> {
+  const tool = parts.tools.get(call.name)
+  if (tool === undefined) {
+    throw new AgentError('RESUME_TOOL_MISSING', `The pending call needs the tool "${call.name}", which this agent does not have.`, {
+      value: call.name,
+    })
+  }
+  if (answer === 'allow' || 'block' in answer) return
+  const parsed = await tool.parse(answer.allow)
+  if ('value' in parsed) return
+  throw new AgentError('ANSWER_INVALID', `The edited arguments do not fit the tool "${call.name}": ${parsed.problem}`, {
+    value: answer.allow,
+  })
+}
+
+function withAnswers(step: OpenStep, answers: Answers): OpenStep {
+  const calls = step.calls.map((call) => {
+    const answer = call.result === undefined && call.approval !== undefined ? answers[call.approval.id] : undefined
+    return answer === undefined ? call : { ...call, answer }
+  })
+  return { ...step, calls }
+}

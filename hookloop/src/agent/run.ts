@@ -1,0 +1,61 @@
+import type { AgentState } from '../data/agent-state.ts'
+import type { StopReason } from '../data/continuation.ts'
+import type { FinalRecord } from '../data/execution.ts'
+import type { JsonObject } from '../data/json.ts'
+import type { TimedLedgerEntry } from '../data/ledger.ts'
+import type { SavedRun } from '../data/saved-run.ts'
+import { SAVED_VERSION } from '../data/saved-run.ts'
+import type { Approval } from '../data/tool-call.ts'
+import type { AgentError } from '../errors.ts'
+import type { LiveRun } from './live-run.ts'
+import { pendingApprovals } from './pause.ts'
+
+type RunBase = {
+  /** The last thing the model said. */
+  readonly text: string
+  readonly state: AgentState
+  readonly ledger: readonly TimedLedgerEntry[]
+  /** A run is saved with `JSON.stringify(run)`, and resumed from what `JSON.parse` gives. */
+  readonly toJSON: () => SavedRun
+}
+
+/** How a run ended, or that it waits. Told apart by `status`; every final one has its record. */
+export type Run<O = string> = RunBase &
+  (
+    | { readonly status: 'completed'; readonly output: O; readonly final: FinalRecord }
+    | { readonly status: 'stopped'; readonly reason: StopReason; readonly by: string; readonly final: FinalRecord }
+    | { readonly status: 'failed'; readonly error: AgentError; readonly final: FinalRecord }
+    | { readonly status: 'cancelled'; readonly final: FinalRecord }
+    | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
+  )
+
+export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
+  const { state } = run
+  const ledger = run.timedLedger()
+  const text = state.lastStep?.text ?? ''
+  const base: RunBase = {
+    text,
+    state,
+    ledger,
+    toJSON: () => ({ version: SAVED_VERSION, state: state.toJSON(), ledger: ledger as unknown as readonly JsonObject[] }),
+  }
+  if (final === undefined) return Object.freeze({ ...base, status: 'suspended', pending: pendingOf(state) })
+  switch (final.status) {
+    case 'completed':
+      return Object.freeze({ ...base, status: 'completed', output: text, final })
+    case 'stopped':
+      return Object.freeze({ ...base, status: 'stopped', reason: final.reason, by: final.by, final })
+    case 'failed':
+      return Object.freeze({ ...base, status: 'failed', error: run.failure!, final })
+    case 'cancelled':
+      return Object.freeze({ ...base, status: 'cancelled', final })
+    default:
+      return final.status satisfies never
+  }
+}
+
+/** The questions a suspended state waits for. */
+export function pendingOf(state: AgentState): readonly Approval[] {
+  const cursor = state.execution?.cursor
+  return cursor?.phase === 'tools' ? pendingApprovals(cursor.step) : []
+}

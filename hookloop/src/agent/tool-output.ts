@@ -1,0 +1,45 @@
+import { toJson } from '../data/json.ts'
+import type { ToolExecution } from '../data/tool-call.ts'
+import { messageOf } from '../errors.ts'
+
+/** What a tool returned, as something a model can read: JSON, of bounded size, never nothing. */
+export function toExecution(value: unknown, maxChars: number): ToolExecution {
+  if (value === undefined) return Object.freeze({ status: 'ok', output: '(no output)' })
+  if (typeof value === 'string') return capped(value, value, maxChars)
+  if (typeof value === 'number' || typeof value === 'boolean') return Object.freeze({ status: 'ok', output: toJson(value) })
+  try {
+    const output = toJson(value)
+    return capped(output, JSON.stringify(output), maxChars)
+  } catch (error) {
+    return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
+  }
+}
+
+export function failedExecution(message: string): ToolExecution {
+  return Object.freeze({ status: 'failed', output: message })
+}
+
+export function blockedExecution(by: string, message: string): ToolExecution {
+  return Object.freeze({ status: 'blocked', output: message, by })
+}
+
+/** A call that had not started when somebody stopped the run. */
+export function stoppedExecution(by?: { readonly source: string; readonly message: string }): ToolExecution {
+  if (by === undefined) return blockedExecution('hookloop', 'Not run: the run ended first.')
+  return blockedExecution(by.source, `Not run: the run was stopped by "${by.source}": ${by.message}`)
+}
+
+/** The same execution with its output kept back: what ran, ran, and that is what its status says. */
+export function withheldExecution(execution: ToolExecution, by: string, message: string): ToolExecution {
+  return Object.freeze({ status: execution.status, output: `[withheld by "${by}": ${message}]`, by, withheld: true })
+}
+
+/** Long output keeps its head and its tail: errors come last, what was asked for comes first. */
+function capped(output: ToolExecution['output'], text: string, maxChars: number): ToolExecution {
+  if (text.length <= maxChars) return Object.freeze({ status: 'ok', output })
+  const head = Math.ceil(maxChars / 4)
+  const tail = maxChars - head
+  const cut = text.length - head - tail
+  const shown = `${text.slice(0, head)}\n[… ${cut} characters left out …]\n${text.slice(text.length - tail)}`
+  return Object.freeze({ status: 'ok', output: shown.toWellFormed(), truncated: true })
+}

@@ -1,0 +1,31 @@
+import type { ApprovalPolicy, AskedAnswer, Capability } from '../agent/capability.ts'
+import type { Approval } from '../data/tool-call.ts'
+import { AgentError } from '../errors.ts'
+import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
+
+export type ApprovalHandler = (approval: Approval, signal: AbortSignal) => AskedAnswer | Promise<AskedAnswer>
+
+export type ApprovalOptions = {
+  /** `deny`: nobody can be asked. `suspend`: wait for `agent.resume(run, { answers })`. A function asks right now. */
+  readonly answer: 'deny' | 'suspend' | ApprovalHandler
+  /** Tools to ask about even if no guard asks. A guard's `allow` answers these questions, and only these. */
+  readonly tools?: readonly NamePattern[]
+  /** How long a question may be answered with yes. */
+  readonly expiresInMs?: number
+}
+
+/** Says how a person is reached when a hook asks. Without it nobody is, and every question is answered with no. */
+export function approval(how: ApprovalOptions['answer'] | ApprovalOptions): Capability {
+  const { answer, tools = [], expiresInMs } = typeof how === 'object' ? how : { answer: how }
+  if (answer !== 'deny' && answer !== 'suspend' && typeof answer !== 'function') {
+    throw invalid(`'deny', 'suspend' or a function is expected`, answer)
+  }
+  if (expiresInMs !== undefined && !(expiresInMs > 0)) throw invalid('"expiresInMs" must be positive', expiresInMs)
+  const tests = tools.map(toNameTest)
+  const policy: ApprovalPolicy = { answer, expiresInMs, asksAbout: (name) => tests.some((test) => test(name)) }
+  return { name: 'approval', approval: policy }
+}
+
+function invalid(why: string, value: unknown): AgentError {
+  return new AgentError('AGENT_INVALID_OPTION', `approval: ${why}.`, { value })
+}

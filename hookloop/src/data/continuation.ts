@@ -1,0 +1,96 @@
+import type { Json } from './json.ts'
+
+/** Why a run ended, most urgent first: of two forbids, the more urgent reason is the one reported. */
+export const stopReasons = [
+  'errorForbade',
+  'persistenceFailed',
+  'stopRequested',
+  'userRequested',
+  'inputBlocked',
+  'stepsLimit',
+  'tokenLimit',
+  'timeLimit',
+  'costLimit',
+  'toolCallLimit',
+  'retryLimit',
+  'continuationLimit',
+  'finishReason',
+  'completed',
+] as const
+
+export type StopReason = (typeof stopReasons)[number]
+
+export type ContinuationDecision = 'forbidContinuation' | 'requestContinuation' | 'allowStop' | 'allowContinuation'
+
+/** One vote on whether the run goes on: who cast it, why, and on what value. */
+export type ContinuationEvaluation = {
+  readonly decision: ContinuationDecision
+  readonly reason: StopReason
+  readonly message: string
+  readonly source: string
+  readonly value?: Json
+}
+
+/** The count of all votes of one moment. */
+export type ContinuationOutcome = {
+  readonly shouldContinue: boolean
+  readonly stopReason?: StopReason
+  readonly resolvedBy?: string
+  readonly evaluations: readonly ContinuationEvaluation[]
+}
+
+/** With no vote at all, a run goes on: most steps end here, so they share one value. */
+export const goOn: ContinuationOutcome = Object.freeze({ shouldContinue: true, evaluations: Object.freeze([]) })
+
+/**
+ * Counts votes: forbid beats request beats allowStop beats allowContinuation. Among votes of the winning kind the most
+ * urgent reason decides, then the order in which they were cast.
+ */
+export function countVotes(evaluations: readonly ContinuationEvaluation[]): ContinuationOutcome {
+  if (evaluations.length === 0) return goOn
+  const winner =
+    mostUrgent(evaluations, 'forbidContinuation') ??
+    evaluations.find((vote) => vote.decision === 'requestContinuation') ??
+    mostUrgent(evaluations, 'allowStop') ??
+    evaluations[0]!
+  const stops = winner.decision === 'forbidContinuation' || winner.decision === 'allowStop'
+  return Object.freeze({
+    shouldContinue: !stops,
+    ...(stops && { stopReason: winner.reason }),
+    resolvedBy: winner.source,
+    evaluations: Object.freeze(evaluations.slice()),
+  })
+}
+
+/** The vote that decided an outcome. */
+export function decidingVote(outcome: ContinuationOutcome): ContinuationEvaluation | undefined {
+  const decisions: readonly ContinuationDecision[] = outcome.shouldContinue
+    ? ['requestContinuation', 'allowContinuation']
+    : ['forbidContinuation', 'allowStop']
+  for (const decision of decisions) {
+    const vote = outcome.evaluations.find(
+      (each) =>
+        each.decision === decision &&
+        each.source === outcome.resolvedBy &&
+        (outcome.shouldContinue || each.reason === outcome.stopReason),
+    )
+    if (vote !== undefined) return vote
+  }
+  return undefined
+}
+
+export function isForbidden(outcome: ContinuationOutcome): boolean {
+  return outcome.evaluations.some((vote) => vote.decision === 'forbidContinuation')
+}
+
+function mostUrgent(
+  evaluations: readonly ContinuationEvaluation[],
+  decision: ContinuationDecision,
+): ContinuationEvaluation | undefined {
+  let best: ContinuationEvaluation | undefined
+  for (const vote of evaluations) {
+    if (vote.decision !== decision) continue
+    if (best === undefined || stopReasons.indexOf(vote.reason) < stopReasons.indexOf(best.reason)) best = vote
+  }
+  return best
+}

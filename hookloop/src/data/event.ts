@@ -1,0 +1,29 @@
+import type { ContinuationOutcome } from './continuation.ts'
+import type { ErrorRecord, FinalRecord, Step } from './execution.ts'
+import type { Json } from './json.ts'
+import type { TimedLedgerEntry } from './ledger.ts'
+import type { Answers, Approval, ToolCall, ToolExecution } from './tool-call.ts'
+import type { TokenUsage } from './usage.ts'
+
+/** Everything a run says while it runs, in order. Exactly one `finished` or `suspended` comes last. */
+export type AgentEvent =
+  | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
+  | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'reasoning'; readonly delta: string }
+  /** What was streamed of the current response is void: it was withheld, changed, or another attempt begins. */
+  | { readonly type: 'retracted'; readonly step: number; readonly why: string }
+  | { readonly type: 'responded'; readonly step: number; readonly text: string; readonly usage: TokenUsage }
+  | { readonly type: 'toolStarted'; readonly step: number; readonly call: ToolCall }
+  | { readonly type: 'toolProgress'; readonly step: number; readonly callId: string; readonly update: Json }
+  | { readonly type: 'toolFinished'; readonly step: number; readonly call: ToolCall; readonly execution: ToolExecution }
+  | { readonly type: 'hook'; readonly entry: TimedLedgerEntry }
+  | { readonly type: 'asked'; readonly approval: Approval }
+  | { readonly type: 'stepFinished'; readonly step: Step }
+  | { readonly type: 'counted'; readonly step: number; readonly outcome: ContinuationOutcome }
+  | { readonly type: 'error'; readonly error: ErrorRecord }
+  | { readonly type: 'resumed'; readonly executionId: string; readonly answers: Answers }
+  | { readonly type: 'suspended'; readonly executionId: string; readonly pending: readonly Approval[] }
+  | { readonly type: 'finished'; readonly record: FinalRecord }
+
+export type Emit = (event: AgentEvent) => void

@@ -1,0 +1,89 @@
+import type { ErrorCode } from '../errors.ts'
+import type { ContinuationEvaluation, ContinuationOutcome, StopReason } from './continuation.ts'
+import type { FinishReason } from './inference.ts'
+import type { Json } from './json.ts'
+import type { List } from './list.ts'
+import type { OpenCall, ToolCall, ToolExecution } from './tool-call.ts'
+import type { TokenUsage, Usage } from './usage.ts'
+
+export type StepType = 'toolExecution' | 'finalResponse' | 'error'
+
+/** An error as it is remembered: what a person needs to find it, nothing that cannot be written down. */
+export type ErrorRecord = { readonly code: ErrorCode; readonly message: string; readonly during: string }
+
+/** One turn of the loop, closed. It does not hold its request: `messageCount` says how much the model had seen. */
+export type Step = {
+  readonly index: number
+  readonly type: StepType
+  readonly text: string
+  readonly toolCalls: readonly ToolCall[]
+  readonly toolExecutions: readonly ToolExecution[]
+  readonly errors: readonly ErrorRecord[]
+  readonly finishReason: FinishReason
+  readonly usage: TokenUsage
+  readonly messageCount: number
+  readonly outcome?: ContinuationOutcome
+}
+
+export type FinalStatus = 'completed' | 'stopped' | 'failed' | 'cancelled'
+export type ExecutionStatus = 'running' | 'suspended' | FinalStatus
+
+/** The one record with which an execution ends: how, why, who decided and on what value. */
+export type FinalRecord = {
+  readonly status: FinalStatus
+  readonly reason: StopReason
+  readonly by: string
+  readonly message: string
+  readonly value?: Json
+  readonly at: number
+}
+
+/** What a suspended step has done so far. */
+export type OpenStep = {
+  readonly text: string
+  readonly finishReason: FinishReason
+  readonly usage: TokenUsage
+  readonly messageCount: number
+  /** Where the results go: right behind the message that asked for them. */
+  readonly resultsAt: number
+  readonly calls: readonly OpenCall[]
+  readonly errors: readonly ErrorRecord[]
+}
+
+/** Where a suspended run goes on: before a new step, or among the calls of an open one. */
+export type Cursor =
+  | { readonly phase: 'beforeStep'; readonly waitingSince: number }
+  | { readonly phase: 'tools'; readonly waitingSince: number; readonly step: OpenStep }
+
+export type HookRecord = { readonly name: string; readonly mode: 'transform' | 'guard' | 'observe' }
+
+/** One run of the loop over a state, from its input to its final record. */
+export type Execution = {
+  readonly id: string
+  readonly status: ExecutionStatus
+  readonly startedAt: number
+  /** Time spent waiting for a person, which no limit counts. */
+  readonly waitedMs: number
+  readonly steps: List<Step>
+  /** Votes that were cast and not yet counted. */
+  readonly votes: readonly ContinuationEvaluation[]
+  readonly usage: Usage
+  /** Failed or blocked steps in a row, up to now. */
+  readonly failures: number
+  readonly continuations: { readonly inRow: number; readonly total: number }
+  /** The hooks it began under: a guard among them may not be missing when it is resumed. */
+  readonly hooks: readonly HookRecord[]
+  readonly cursor?: Cursor
+  readonly final?: FinalRecord
+}
+
+/** A step is an error step when something threw in it; failed calls are ordinary, the model deals with them. */
+export function stepType(step: Pick<Step, 'toolCalls' | 'errors'>): StepType {
+  if (step.errors.length > 0) return 'error'
+  return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
+}
+
+/** How long the run has been at work, in milliseconds, at a given time. */
+export function workedMs(execution: Execution, now: number): number {
+  return now - execution.startedAt - execution.waitedMs
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { AgentError } from '../errors.ts'
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export type JsonObject = { readonly [key: string]: Json }
+
+const MAX_DEPTH = 500
+const MAX_CHARACTERS = 64 * 1024 * 1024
+
+/**
+ * A frozen plain copy of any value, with the losses that `JSON.stringify` has (`undefined` vanishes, a Date becomes a
+ * string). Throws JSON_INVALID for what JSON cannot hold at all: cycles, bigints, more than 64 Mi characters.
+ */
+export function toJson(value: unknown): Json {
+  return new Copy(false).copy(value, 0) ?? null
+}
+
+/** A frozen copy of a value that is JSON already; throws JSON_INVALID where a copy would lose anything. */
+export function exactJson(value: unknown, what: string): Json {
+  const result = new Copy(true, what).copy(value, 0)
+  if (result === undefined) throw notJson(what, `${typeof value} is not JSON`)
+  return result
+}
+
+/** The JSON text of a value with its keys sorted, so that equal values have equal texts. */
+export function canonicalText(value: Json): string {
+  return JSON.stringify(value, (_key, inner: Json) =>
+    isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  )
+}
+
+/** A short fingerprint that two JSON values share only if they are equal. */
+export function hashJson(value: Json): string {
+  return createHash('sha256').update(canonicalText(value)).digest('hex').slice(0, 32)
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether two JSON values are equal; the order of keys does not matter. */
+export function sameJson(a: Json, b: Json): boolean {
+  return a === b || canonicalText(a) === canonicalText(b)
+}
+
+class Copy {
+  #characters = 0
+  readonly #exact: boolean
+  readonly #what: string
+
+  constructor(exact: boolean, what = 'value') {
+    this.#exact = exact
+    this.#what = what
+  }
+
+  copy(value: unknown, depth: number): Json | undefined {
+    switch (typeof value) {
+      case 'string':
+        this.#spend(value.length)
+        return value
+      case 'boolean':
+        return value
+      case 'number':
+        if (Number.isFinite(value)) return value + 0 // -0 has no JSON text of its own
+        return this.#lossy(null, `${value} is not JSON`)
+      case 'bigint':
+        throw notJson(this.#what, 'a bigint is not JSON; make it a string')
+      case 'object':
+        return value === null ? null : this.#copyObject(value, depth)
+      default:
+        return this.#lossy(undefined, `${typeof value} is not JSON`)
+    }
+  }
+
+  #copyObject(value: object, depth: number): Json | undefined {
+    if (depth > MAX_DEPTH) throw notJson(this.#what, `it is circular or nested more than ${MAX_DEPTH} levels deep`)
+    this.#spend(2)
+    if (Array.isArray(value)) {
+      const items: Json[] = []
+      for (const item of value) items.push(this.copy(item, depth + 1) ?? null)
+      return Object.freeze(items)
+    }
+    if ('toJSON' in value && typeof value.toJSON === 'function') {
+      const { toJSON } = value as { toJSON: () => unknown }
+      return this.#lossy(this.copy(toJSON.call(value), depth + 1), `${nameOf(value)} is not plain JSON`)
+    }
+    if (this.#exact && !isPlain(value)) throw notJson(this.#what, `${nameOf(value)} is not plain JSON`)
+    const result: Record<string, Json> = {}
+    for (const key of Object.keys(value)) {
+      if (key === '__proto__') continue // it would become the prototype of whatever copies it next
+      this.#spend(key.length + 4)
+      const inner = this.copy((value as Record<string, unknown>)[key], depth + 1)
+      if (inner !== undefined) result[key] = inner
+    }
+    return Object.freeze(result)
+  }
+
+  #lossy<T>(result: T, why: string): T {
+    if (this.#exact) throw notJson(this.#what, why)
+    return result
+  }
+
+  #spend(characters: number): void {
+    this.#characters += characters
+    if (this.#characters > MAX_CHARACTERS) throw notJson(this.#what, 'it is larger than 64 Mi characters')
+  }
+}
+
+function notJson(what: string, why: string): AgentError {
+  return new AgentError('JSON_INVALID', `The ${what} cannot be kept: ${why}.`)
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+function nameOf(value: object): string {
+  return value.constructor?.name || 'an object'
+}

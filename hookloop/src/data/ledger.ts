@@ -1,0 +1,24 @@
+import type { Json } from './json.ts'
+
+/** One place a hook changed. `before` is missing where a hook may have removed a secret on purpose. */
+export type Change = { readonly path: string; readonly before?: Json; readonly after?: Json }
+
+/**
+ * One firing of one hook: what it decided, what it changed, what went wrong. A firing without opinion has none of the
+ * three. `hook` is 'hookloop' where the loop itself had to act, such as on a tool that does not exist.
+ */
+export type LedgerEntry = {
+  readonly step: number
+  readonly trigger: string
+  readonly hook: string
+  readonly mode: 'transform' | 'guard' | 'observe' | 'loop'
+  readonly call?: string
+  readonly decision?: string
+  readonly message?: string
+  readonly value?: Json
+  readonly changes?: readonly Change[]
+  readonly error?: string
+}
+
+/** An entry with the time it took. Hooks see the ledger without it, because it differs from run to run. */
+export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }

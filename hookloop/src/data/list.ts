@@ -1,0 +1,136 @@
+const CHUNK = 64
+
+/**
+ * An immutable sequence that grows at its end. Appending costs O(1) amortized and shares everything with the list it
+ * grew from; appending twice to the same list copies at most one chunk. It iterates, spreads and prints like an array.
+ */
+export class List<T> implements Iterable<T> {
+  /** Full chunks, shared with other versions of the list; only the first `#full` belong to this one. */
+  readonly #chunks: T[][]
+  readonly #full: number
+  /** Shared as well: another version may have pushed beyond what this one sees. */
+  readonly #tail: T[]
+  readonly length: number
+
+  private constructor(length: number, chunks: T[][], full: number, tail: T[]) {
+    this.length = length
+    this.#chunks = chunks
+    this.#full = full
+    this.#tail = tail
+  }
+
+  static empty<T>(): List<T> {
+    return new List<T>(0, [], 0, [])
+  }
+
+  static from<T>(items: Iterable<T>): List<T> {
+    if (items instanceof List) return items as List<T>
+    let list = List.empty<T>()
+    for (const item of items) list = list.append(item)
+    return list
+  }
+
+  append(item: T): List<T> {
+    const used = this.length - this.#full * CHUNK
+    if (used === CHUNK) return new List(this.length + 1, this.#sealed(), this.#full + 1, [item])
+    const tail = this.#tail.length === used ? this.#tail : this.#tail.slice(0, used)
+    tail.push(item)
+    return new List(this.length + 1, this.#chunks, this.#full, tail)
+  }
+
+  concat(items: Iterable<T>): List<T> {
+    let list: List<T> = this
+    for (const item of items) list = list.append(item)
+    return list
+  }
+
+  /** Whether this list is the other one with nothing or something appended, judged by identity of the items. */
+  extends(other: List<T>): boolean {
+    if (other.length > this.length) return false
+    for (let chunk = 0; chunk < other.#full; chunk++) {
+      if (this.#chunks[chunk] !== other.#chunks[chunk]) return false
+    }
+    for (let i = other.#full * CHUNK; i < other.length; i++) if (this.at(i) !== other.at(i)) return false
+    return true
+  }
+
+  /** The first `count` items, as a list that shares them. */
+  take(count: number): List<T> {
+    if (count >= this.length) return this
+    const full = Math.floor(count / CHUNK)
+    return new List(count, this.#chunks, full, full < this.#full ? this.#chunks[full]! : this.#tail)
+  }
+
+  at(index: number): T | undefined {
+    const i = index < 0 ? this.length + index : index
+    if (i < 0 || i >= this.length) return undefined
+    const chunk = Math.floor(i / CHUNK)
+    return chunk < this.#full ? this.#chunks[chunk]![i % CHUNK] : this.#tail[i - this.#full * CHUNK]
+  }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (let i = 0; i < this.length; i++) yield this.at(i)!
+  }
+
+  slice(start = 0, end = this.length): T[] {
+    const from = start < 0 ? Math.max(0, this.length + start) : start
+    const to = Math.min(this.length, end < 0 ? this.length + end : end)
+    const items: T[] = []
+    for (let i = from; i < to; i++) items.push(this.at(i)!)
+    return items
+  }
+
+  map<U>(change: (item: T, index: number) => U): U[] {
+    return this.slice().map(change)
+  }
+
+  filter(keep: (item: T, index: number) => boolean): T[] {
+    return this.slice().filter(keep)
+  }
+
+  find(wanted: (item: T) => boolean): T | undefined {
+    for (let i = 0; i < this.length; i++) if (wanted(this.at(i)!)) return this.at(i)
+    return undefined
+  }
+
+  findLast(wanted: (item: T) => boolean): T | undefined {
+    for (let i = this.length - 1; i >= 0; i--) if (wanted(this.at(i)!)) return this.at(i)
+    return undefined
+  }
+
+  some(wanted: (item: T) => boolean): boolean {
+    return this.find(wanted) !== undefined
+  }
+
+  /**
+   * Folds the list and remembers the result at every full chunk, so that folding a list that has grown costs only what
+   * is new. The cache must be used with one `step` only.
+   */
+  fold<A>(cache: WeakMap<readonly T[], { readonly value: A }>, initial: A, step: (sum: A, item: T) => A): A {
+    let known = this.#full
+    while (known > 0 && !cache.has(this.#chunks[known - 1]!)) known--
+    let sum = known > 0 ? cache.get(this.#chunks[known - 1]!)!.value : initial
+    for (let i = known * CHUNK; i < this.length; i++) {
+      sum = step(sum, this.at(i)!)
+      if (i % CHUNK === CHUNK - 1 && i < this.#full * CHUNK) {
+        cache.set(this.#chunks[Math.floor(i / CHUNK)]!, { value: sum })
+      }
+    }
+    return sum
+  }
+
+  toJSON(): T[] {
+    return this.slice();
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): T[] {
+    return this.slice()
+  }
+
+  #sealed(): T[][] {
+    if (this.#chunks[this.#full] === this.#tail) return this.#chunks // another version sealed this very chunk
+    const chunks = this.#chunks.length === this.#full ? this.#chunks : this.#chunks.slice(0, this.#full)
+    chunks.push(this.#tail)
+    return chunks
+  }
+}

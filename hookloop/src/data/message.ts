@@ -1,0 +1,75 @@
+import { AgentError } from '../errors.ts'
+import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+
+export type TextPart = { readonly type: 'text'; readonly text: string }
+export type ReasoningPart = { readonly type: 'reasoning'; readonly text: string }
+export type FilePart = { readonly type: 'file'; readonly mediaType: string; readonly data: string }
+export type ToolCallPart = {
+  readonly type: 'tool-call'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: Json
+}
+export type ToolResultPart = {
+  readonly type: 'tool-result'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly output: Json
+  readonly isError?: true
+}
+export type Part = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart
+
+/** One entry of a conversation, in the shape this ecosystem knows. Always frozen, always JSON. */
+export type Message = {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly content: readonly Part[]
+}
+
+export function textMessage(role: Message['role'], text: string): Message {
+  return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text' as const, text })]) })
+}
+
+/** The text of a message or of a response, without reasoning, files and calls. */
+export function textOf(content: readonly Part[]): string {
+  if (content.length === 1 && content[0]!.type === 'text') return content[0]!.text
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** A text or a message from outside, checked and frozen. */
+export function toMessage(value: unknown, what: string): Message {
+  if (typeof value === 'string') return textMessage('user', value)
+  const message = exactJson(value, what)
+  if (isMessage(message)) return message
+  throw new AgentError(
+    'INPUT_INVALID',
+    `The ${what} is neither a text nor a message. Pass a string, or { role, content: [{ type: 'text', text }] }.`,
+    { value },
+  )
+}
+
+export function isMessage(value: unknown): value is Message {
+  return (
+    isJsonObject(value) &&
+    ['system', 'user', 'assistant', 'tool'].includes(value['role'] as string) &&
+    Array.isArray(value['content']) &&
+    value['content'].every(isPart)
+  )
+}
+
+export function isPart(value: unknown): value is Part {
+  if (!isJsonObject(value)) return false
+  const has = (...keys: string[]): boolean => keys.every((key) => typeof (value as JsonObject)[key] === 'string')
+  switch (value['type']) {
+    case 'text':
+    case 'reasoning':
+      return has('text')
+    case 'file':
+      return has('mediaType', 'data')
+    case 'tool-call':
+      return has('toolCallId', 'toolName') && 'input' in value
+    case 'tool-result':
+      return has('toolCallId', 'toolName') && 'output' in value
+    default:
+      return false
+  }
+}

@@ -1,0 +1,12 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { JsonObject } from './json.ts'
+
+/** A schema that validates and can say its JSON Schema: Zod 4, ArkType, Valibot through `toStandardJsonSchema`. */
+export type Schema<I = unknown, O = unknown> = StandardSchemaV1<I, O> & StandardJSONSchemaV1<I, O>
+
+/** What a schema takes from the model, and what it makes of it; plain JSON Schema takes and gives objects. */
+export type InputOf<S> = S extends Schema<infer I> ? I : JsonObject
+export type OutputOf<S> = S extends Schema<unknown, infer O> ? O : JsonObject
+
+/** As much of a tool as a hook needs to be about it. */
+export type ToolRef<I = unknown, O = unknown> = { readonly name: string; readonly input: Schema<I, O> | JsonObject }

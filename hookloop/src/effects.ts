@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Emit } from './data/event.ts'
+import type { Json } from './data/json.ts'
+import { AgentError } from './errors.ts'
+
+export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval'
+
+/**
+ * One thing that is not a function of the state. The key is the same on every replay of the run; the input is asked for
+ * only by those who record or compare it, because a long run could not afford to describe every request.
+ */
+export type Effect = { readonly key: string; readonly kind: EffectKind; readonly input: () => Json }
+
+/** The one port through which a run touches the world. Running, recording and replaying are implementations of it. */
+export interface Effects {
+  /** Runs one effect under its key, or answers from a record of it. What it resolves with is plain, frozen JSON. */
+  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** Waits for work that was begun, at most so long; rejects with HOOK_TIMED_OUT. A timeout that fired is recorded. */
+  within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
+  sleep(key: string, ms: number): Promise<void>
+  /** Its own clock and ids for work that runs beside other work. */
+  scope(name: string): Effects
+  /** Whether the run was cancelled, as of now. Asked at fixed points, so that a replay is cancelled at the same one. */
+  cancelled(): boolean
+  /** The time stamped on the last effect of this scope, in milliseconds since 1970. */
+  now(): number
+  /** Unique among all runs, and the same on a replay. */
+  newId(): string
+  /** Missing when nobody listens, so that `emit?.({…})` costs nothing. */
+  readonly emit: Emit | undefined
+  readonly signal: AbortSignal
+}
+
+/** Makes the effects of one run. */
+export type EffectsFactory = (run: { readonly signal: AbortSignal; readonly emit: Emit | undefined }) => Effects
+
+/** Where time comes from. The system's by default; a test brings its own. */
+export interface Clock {
+  now(): number
+  /** Resolves after so many milliseconds; never rejects, and resolves at once when the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** Monotonic: a limit on time must not jump when somebody sets the clock. */
+export const systemClock: Clock = {
+  now: () => Math.round(performance.timeOrigin + performance.now()),
+  sleep: (ms, signal) => delay(ms, undefined, signal && { signal }).catch(() => undefined),
+}
+
+/** Effects that really happen. */
+export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
+  return ({ signal, emit }) => new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? randomUUID())
+}
+
+class LiveEffects implements Effects {
+  readonly signal: AbortSignal
+  readonly emit: Emit | undefined
+  readonly #clock: Clock
+  readonly #name: string
+  readonly #parent: LiveEffects | undefined
+  #now: number
+  #ids = 0
+
+  constructor(signal: AbortSignal, emit: Emit | undefined, clock: Clock, name: string, parent?: LiveEffects) {
+    this.signal = signal
+    this.emit = emit
+    this.#clock = clock
+    this.#name = name
+    this.#parent = parent
+    this.#now = parent?.now() ?? clock.now()
+  }
+
+  async perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    try {
+      return await run(this.signal)
+    } finally {
+      this.#stamp(this.#clock.now())
+    }
+  }
+
+  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+    const timer = new AbortController()
+    const timeout = this.#clock.sleep(ms, timer.signal).then(() => {
+      if (timer.signal.aborted) return undefined as never
+      this.#stamp(this.#clock.now()) // only a timeout that fired is recorded, so only it may move the clock
+      throw timedOut(key, ms)
+    })
+    try {
+      return await Promise.race([work, timeout])
+    } finally {
+      timer.abort()
+      timeout.catch(() => undefined)
+    }
+  }
+
+  async sleep(_key: string, ms: number): Promise<void> {
+    await this.#clock.sleep(ms, this.signal)
+    this.#stamp(this.#clock.now())
+  }
+
+  scope(name: string): Effects {
+    return new LiveEffects(this.signal, this.emit, this.#clock, `${this.#name}/${name}`, this)
+  }
+
+  cancelled(): boolean {
+    return this.signal.aborted
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  newId(): string {
+    return `${this.#name}.${++this.#ids}`
+  }
+
+  /** Who waits for work beside others sees the latest of their times, whatever the order in which they ended. */
+  #stamp(time: number): void {
+    if (time > this.#now) this.#now = time
+    if (this.#parent !== undefined) this.#parent.#stamp(time)
+  }
+}
+
+export function timedOut(key: string, ms: number): AgentError {
+  return new AgentError('HOOK_TIMED_OUT', `No answer within ${ms} ms.`, { value: key })
+}

@@ -1,0 +1,84 @@
+import type { LedgerEntry } from '../data/ledger.ts'
+import { AgentError, messageOf } from '../errors.ts'
+import type { Firing } from './firing.ts'
+import { isFatal } from './run-hooks.ts'
+import type { StackedHook } from './stack.ts'
+
+/** What wraps one call: the hooks outermost first, the call itself, and what counts as a result of it. */
+export type Onion<R, N> = {
+  readonly hooks: readonly StackedHook[]
+  /** A firing whose context shows what `next` will do; `change` is what outer hooks asked to be different. */
+  firing(change: N | undefined): Firing
+  /** Runs the real call. Each time is a new attempt. */
+  attempt(change: N | undefined): Promise<R>
+  merge(outer: N | undefined, inner: N | undefined): N | undefined
+  check(value: unknown): R | undefined
+  /** Keeps what each hook did, to be told with the result of the call: a replay answers both without running either. */
+  note(entry: LedgerEntry, durationMs: number): void
+}
+
+/** Runs a call inside its around hooks. Misuse of `next` is diagnosed in words. */
+export function runAround<R, N>(onion: Onion<R, N>, index = 0, change?: N): Promise<R> {
+  const hook = onion.hooks[index]
+  return hook === undefined ? onion.attempt(change) : runLayer(onion, { hook, index, change })
+}
+
+async function runLayer<R, N>(
+  onion: Onion<R, N>,
+  { hook, index, change }: { hook: StackedHook; index: number; change: N | undefined },
+): Promise<R> {
+  const started = performance.now()
+  const firing = onion.firing(change)
+  const { host } = firing
+  let calls = 0
+  let returned = false
+  const next = (inner?: N): Promise<R> => {
+    if (returned) throw misused(hook, 'called next() after it had returned. Await what next() gives')
+    calls++
+    const result = runAround(onion, index + 1, onion.merge(change, inner))
+    result.catch(() => undefined) // a hook may race several attempts; the losers have nobody to tell
+    return result
+  }
+  let error: string | undefined
+  try {
+    const ctx = firing.context('transform')
+    if (hook.when !== undefined && !hook.when(ctx as never)) return await runAround(onion, index + 1, change)
+    const work = Promise.resolve(hook.handle(ctx as never, next as never))
+    const value = await (hook.timeoutMs === undefined
+      ? work
+      : host.effects.within(`${firing.keyFor(hook.name)}/timeout`, hook.timeoutMs, work))
+    const result = onion.check(value)
+    if (result !== undefined) return result
+    throw misused(hook, describeMisuse(value, calls))
+  } catch (thrown) {
+    error = messageOf(thrown)
+    if (hook.onFailure === 'continue' && calls === 0 && !(thrown instanceof AgentError && isFatal(thrown))) {
+      return await runAround(onion, index + 1, change)
+    }
+    throw thrown
+  } finally {
+    returned = true
+    onion.note(
+      Object.freeze({
+        step: host.step,
+        trigger: firing.trigger,
+        hook: hook.name,
+        mode: 'transform',
+        ...(firing.callId !== undefined && { call: firing.callId }),
+        ...(calls !== 1 && { decision: calls === 0 ? 'substituted' : `called ${calls} times` }),
+        ...(error !== undefined && { error }),
+      }),
+      performance.now() - started,
+    )
+  }
+}
+
+function describeMisuse(value: unknown, calls: number): string {
+  if (value !== undefined) return `returned ${typeof value} that is not a result. Return what next() gave`
+  if (calls > 0) return 'called next() but did not return what it gave. Write "return next()"'
+  return 'neither called next() nor returned a result of its own. Write "return next()"'
+}
+
+function misused(hook: StackedHook, what: string): AgentError {
+  return new AgentError('HOOK_NEXT_MISUSED', `The hook "${hook.name}" ${what}.`, { value: hook.name })
+}

@@ -1,0 +1,98 @@
+import type { AgentState } from '../data/agent-state.ts'
+import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
+import type { Change } from '../data/ledger.ts'
+import type { List } from '../data/list.ts'
+import type { Message } from '../data/message.ts'
+import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
+import type { Draft } from './draft.ts'
+
+const MAX_CHANGES = 20
+const MAX_TEXT = 200
+
+/**
+ * What a hook changed, as places and short values, for the ledger. Of inputs, outputs and answers only the new value is
+ * kept: a hook that took a secret out of them must not find it again here.
+ */
+export function changesBetween(before: Draft, after: Draft): readonly Change[] {
+  const changes = [...factChanges(before, after), ...stateChanges(before.state, after.state)]
+  if (changes.length <= MAX_CHANGES) return changes
+  return [...changes.slice(0, MAX_CHANGES), { path: `… and ${changes.length - MAX_CHANGES} more` }]
+}
+
+function* factChanges(before: Draft, after: Draft): Generator<Change> {
+  if (before.facts === after.facts) return
+  for (const name of Object.keys(after.facts)) {
+    const [a, b] = [before.facts[name], after.facts[name]]
+    if (a === b) continue
+    switch (name) {
+      case 'toolCall':
+        yield* jsonChanges('args', (a as ToolCall).args, (b as ToolCall).args)
+        break
+      case 'toolExecution':
+        yield { path: 'output', after: short((b as ToolExecution).output) }
+        break
+      case 'response':
+        yield { path: 'response', after: short((b as InferenceResponse).text) }
+        break
+      case 'request':
+        yield* requestChanges(a as InferenceRequest, b as InferenceRequest)
+        break
+      case 'messages':
+        yield { path: 'messages', before: (a as List<Message>).length, after: (b as List<Message>).length }
+        break
+      case 'input':
+        yield { path: 'input', after: short((b as Message).content as Json) }
+        break
+      default:
+        yield { path: name, after: short(b as Json) }
+    }
+  }
+}
+
+function* requestChanges(before: InferenceRequest, after: InferenceRequest): Generator<Change> {
+  if (before.model !== after.model) {
+    const name = (request: InferenceRequest): string => `${request.model.provider}/${request.model.modelId}`
+    yield { path: 'request.model', before: name(before), after: name(after) }
+  }
+  if (before.messages !== after.messages) {
+    yield { path: 'request.messages', before: before.messages.length, after: after.messages.length }
+  }
+  for (const key of ['system', 'tools', 'toolChoice', 'responseFormat', 'settings'] as const) {
+    if (before[key] !== after[key]) yield { path: `request.${key}`, after: short(after[key] ?? null) }
+  }
+}
+
+function* stateChanges(before: AgentState, after: AgentState): Generator<Change> {
+  if (before === after) return
+  if (before.messages !== after.messages) {
+    yield { path: 'state.messages', before: before.messages.length, after: after.messages.length }
+  }
+  if (before.systemPrompt !== after.systemPrompt) yield { path: 'state.systemPrompt', after: short(after.systemPrompt) }
+  if (before.responseFormat !== after.responseFormat) yield { path: 'state.responseFormat' }
+  if (before.metadata !== after.metadata) yield* jsonChanges('state.metadata', before.metadata, after.metadata)
+}
+
+function* jsonChanges(path: string, before: Json, after: Json): Generator<Change> {
+  if (before === after) return
+  if (isJsonObject(before) && isJsonObject(after)) {
+    for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      yield* jsonChanges(`${path}.${key}`, own(before, key), own(after, key))
+    }
+  } else if (JSON.stringify(before) !== JSON.stringify(after)) {
+    yield {
+      path,
+      ...(before !== undefined && { before: short(before) }),
+      ...(after !== undefined && { after: short(after) }),
+    }
+  }
+}
+
+function own(object: JsonObject, key: string): Json {
+  return (Object.hasOwn(object, key) ? object[key] : undefined) as Json
+}
+
+function short(value: Json): Json {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length <= MAX_TEXT ? value : `${text.slice(0, MAX_TEXT)}…`
+}

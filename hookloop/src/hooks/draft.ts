@@ -1,0 +1,109 @@
+import type { AgentState } from '../data/agent-state.ts'
+import type { ContinuationEvaluation } from '../data/continuation.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
+import type { List } from '../data/list.ts'
+import type { Usage } from '../data/usage.ts'
+import type { Effects } from '../effects.ts'
+import { AgentError } from '../errors.ts'
+import type { HookTrigger } from './triggers.ts'
+
+export type Mode = 'transform' | 'guard' | 'observe'
+
+/** What a firing needs from the run it happens in. */
+export interface HookHost {
+  readonly spent: Usage
+  readonly now: number
+  readonly signal: AbortSignal
+  readonly ledger: List<LedgerEntry>
+  readonly effects: Effects
+  readonly step: number
+  /** Where in the run this is: the beginning of the key of every effect a hook performs. */
+  readonly place: string
+  note(entry: LedgerEntry, durationMs: number): void
+  /** Takes care of an observer that goes on after the loop does. */
+  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
+}
+
+export type FactBag = { readonly [fact: string]: unknown }
+export type Vote = Omit<ContinuationEvaluation, 'source'>
+export type Verdict = { readonly decision: 'block' | 'ask' | 'allow'; readonly message: string | undefined }
+export type Recovery = { readonly decision: 'retry' | 'ignore'; readonly afterMs: number }
+
+/** What a context holds: the values as they are, and what the hook that has it has decided so far. */
+export type Draft = {
+  readonly state: AgentState
+  readonly facts: FactBag
+  readonly votes: readonly Vote[]
+  readonly verdict: Verdict | undefined
+  readonly recovery: Recovery | undefined
+}
+
+/** What the contexts of one firing have in common; contexts with another origin are foreign. */
+export interface Origin {
+  readonly trigger: HookTrigger
+  readonly host: HookHost
+}
+
+/** The run-time side of every context: getters over a draft nobody can reach, so that nothing can be written. */
+export class Context {
+  readonly #origin: Origin
+  readonly #draft: Draft
+
+  constructor(origin: Origin, draft: Draft) {
+    this.#origin = origin
+    this.#draft = draft
+  }
+
+  get trigger(): HookTrigger {
+    return this.#origin.trigger
+  }
+  get state(): AgentState {
+    return this.#draft.state
+  }
+  get spent(): Usage {
+    return this.#origin.host.spent
+  }
+  get now(): number {
+    return this.#origin.host.now
+  }
+  get signal(): AbortSignal {
+    return this.#origin.host.signal
+  }
+  get ledger(): List<LedgerEntry> {
+    return this.#origin.host.ledger
+  }
+
+  static draftOf(context: Context): Draft {
+    return context.#draft
+  }
+
+  /** A copy of a context with some of its draft changed. */
+  static change(context: Context, change: Partial<Draft>): Context {
+    const Class = context.constructor as typeof Context
+    return new Class(context.#origin, { ...context.#draft, ...change })
+  }
+
+  /** The draft of what a handler returned, if it is a context of this firing; otherwise says in words what it is. */
+  static accept(returned: unknown, origin: Origin): Draft {
+    if (typeof returned === 'object' && returned !== null && #origin in returned) {
+      if (returned.#origin === origin) return returned.#draft
+      throw new AgentError(
+        'HOOK_FOREIGN_CONTEXT',
+        `It returned a context of another firing (${returned.#origin.trigger}). Return the context it was given, or a copy made with its methods.`,
+      )
+    }
+    if (returned === undefined) {
+      throw new AgentError(
+        'HOOK_NO_RETURN',
+        'It returned nothing. Return the context, changed or not: "return ctx" or "return ctx.block(…)".',
+      )
+    }
+    throw new AgentError('HOOK_FOREIGN_CONTEXT', `It returned ${typeof returned} instead of a context.`, {
+      value: returned,
+    })
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return { trigger: this.trigger, ...this.#draft.facts, state: this.state }
+  }
+}

@@ -1,0 +1,197 @@
+import type { InferenceResponse, RequestChange } from '../data/inference.ts'
+import type { JsonObject } from '../data/json.ts'
+import type { ToolRef } from '../data/schema.ts'
+import type { ToolExecution } from '../data/tool-call.ts'
+import { AgentError } from '../errors.ts'
+import type { GuardContext, HookContext, ObserveContext } from './context.ts'
+import type { Mode } from './draft.ts'
+import type { NamePattern } from './patterns.ts'
+import {
+  isAround,
+  isTrigger,
+  specOf,
+  triggerNames,
+  unknownTrigger,
+  type GuardTrigger,
+  type HookTrigger,
+  type PlainTrigger,
+} from './triggers.ts'
+
+/** A hook as it is declared. Immutable; it does nothing until an agent uses it. */
+export type Hook<T = HookTrigger> = {
+  readonly name: string
+  readonly triggers: readonly T[]
+  readonly mode: Mode
+  readonly priority: number
+  /** Whether the name was given, not made up: given names are unique within an agent. */
+  readonly named: boolean
+  readonly tool: NamePattern | ToolRef | undefined
+  readonly when: ((ctx: never) => boolean) | undefined
+  readonly timeoutMs: number | undefined
+  readonly onFailure: 'continue' | 'block' | undefined
+  readonly effect: boolean
+  readonly stream: StreamPolicy | undefined
+  readonly handle: (ctx: never, next: never) => unknown
+}
+
+/** When a streamed answer may be seen: `hold`, once this hook has passed it; `after`, as it comes, before the hook. */
+export type StreamPolicy = 'hold' | 'after'
+
+export type Handler<C, R> = ((ctx: C) => R | Promise<R>) | { handle(ctx: C): R | Promise<R> }
+export type Around<C, R, N> = (ctx: C, next: (...change: N[]) => Promise<R>) => Promise<R>
+
+/** A transform returns its context; an `around…` hook returns what `next()` gave, or a substitute. */
+export type HookHandler<T extends HookTrigger, I, O> = [T] extends [PlainTrigger]
+  ? Handler<HookContext<T, I>, HookContext<T, I>>
+  : [T] extends ['aroundInference']
+    ? Around<ObserveContext<T>, InferenceResponse, RequestChange>
+    : [T] extends ['aroundToolUse']
+      ? Around<ObserveContext<T, O>, ToolExecution, never>
+      : never
+
+export type HookOptions<T extends HookTrigger, A, K> = {
+  /** Higher first, among the hooks of one mode. Ties keep their order of registration. */
+  readonly priority?: number
+  readonly timeoutMs?: number
+  readonly when?: (ctx: ObserveContext<T, A>) => boolean
+} & ({ readonly name?: string; readonly effect?: false } | { readonly name: string; readonly effect: true }) &
+  ([T] extends [`${string}ToolUse`]
+    ? { readonly tool?: NamePattern | K }
+    : [T] extends ['afterInference']
+      ? { readonly stream?: StreamPolicy }
+      : unknown)
+
+type On<T> = T | readonly T[]
+
+/** A hook that changes what flows: the value of its trigger, the state, and its vote on the run. */
+export function hook<T extends HookTrigger, I = JsonObject, O = JsonObject>(
+  on: On<T>,
+  handler: HookHandler<T, I, O>,
+  options?: HookOptions<T, T extends 'aroundToolUse' ? O : I, ToolRef<I, O>> & {
+    /** What to do when it throws: go on without it, or treat it as a no. By default the error goes to `onError`. */
+    readonly onFailure?: 'continue' | 'block'
+  },
+): Hook<T> {
+  return declare('transform', on, handler, options)
+}
+
+/** A hook that decides about the value as it will be used. It changes nothing, and it fails closed. */
+export function guard<T extends GuardTrigger, A = JsonObject>(
+  on: On<T>,
+  handler: Handler<GuardContext<T, A>, GuardContext<T, A>>,
+  options?: HookOptions<T, A, ToolRef<unknown, A>>,
+): Hook<T> {
+  return declare('guard', on, handler, options)
+}
+
+/** A hook that watches. It can change nothing, delay nothing and break nothing. */
+export function observe<T extends PlainTrigger, A = JsonObject>(
+  on: On<T> | '*',
+  handler: Handler<ObserveContext<T, A>, unknown>,
+  options?: HookOptions<T, A, ToolRef<unknown, A>>,
+): Hook<T> {
+  const watched = on === '*' ? (triggerNames.filter((name) => !isAround(name)) as unknown as readonly T[]) : on
+  return declare('observe', watched, handler, options)
+}
+
+export function isHook(value: unknown): value is Hook {
+  return typeof value === 'object' && value !== null && declared.has(value)
+}
+
+/** Hooks made by the functions above and checked by them; a lookalike is not one. */
+const declared = new WeakSet<object>()
+
+type LooseOptions = {
+  name?: string
+  priority?: number
+  timeoutMs?: number
+  when?: (ctx: never) => boolean
+  effect?: boolean
+  tool?: NamePattern | ToolRef
+  stream?: StreamPolicy
+  onFailure?: 'continue' | 'block'
+}
+
+function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object | undefined): Hook<T> {
+  const options = (given ?? {}) as LooseOptions
+  const triggers: readonly T[] = Object.freeze(Array.isArray(on) ? [...new Set(on)] : [on as T])
+  const handle = toFunction(handler)
+  const made: Hook<T> = Object.freeze({
+    name: options.name ?? nameOf(handler) ?? `${mode === 'transform' ? 'hook' : mode}:${triggers.join('+')}`,
+    named: options.name !== undefined,
+    triggers,
+    mode,
+    priority: options.priority ?? 0,
+    tool: options.tool,
+    when: options.when,
+    timeoutMs: options.timeoutMs,
+    onFailure: options.onFailure,
+    effect: options.effect ?? false,
+    stream: options.stream,
+    handle,
+  })
+  check(made)
+  declared.add(made)
+  return made
+}
+
+function toFunction(handler: unknown): (ctx: never, next: never) => unknown {
+  if (typeof handler === 'function') return handler as (ctx: never) => unknown
+  const object = handler as { handle?: unknown } | null | undefined
+  if (typeof object?.handle === 'function') {
+    const { handle } = object as { handle: (ctx: never, next: never) => unknown }
+    return (ctx, next) => handle.call(object, ctx, next)
+  }
+  throw new AgentError('HOOK_INVALID_OPTION', 'A hook needs a function, or an object with a method "handle".', {
+    value: handler,
+  })
+}
+
+function nameOf(handler: unknown): string | undefined {
+  const name = typeof handler === 'function' ? handler.name : (handler as object).constructor?.name
+  return name === '' || name === 'Object' || name === 'handle' ? undefined : name
+}
+
+/** Everything the compiler would have said, for those who come without it. */
+function check({ name, triggers, mode, ...options }: Hook<string>): void {
+  if (triggers.length === 0) throw invalid(name, 'it has no trigger, so it could never fire', triggers)
+  for (const trigger of triggers) {
+    if (!isTrigger(trigger)) throw unknownTrigger(trigger)
+    if (mode === 'guard' && specOf(trigger).guard.length === 0) {
+      throw invalid(name, `there is nothing to judge at ${trigger}; use hook or observe`, trigger)
+    }
+    if (mode === 'observe' && isAround(trigger)) throw invalid(name, `${trigger} can be wrapped, not watched`, trigger)
+    if (options.tool !== undefined && !trigger.endsWith('ToolUse')) {
+      throw invalid(name, `there is no tool at ${trigger}, so "tool" could never match`, options.tool)
+    }
+    if (options.stream !== undefined && trigger !== 'afterInference') {
+      throw invalid(name, `"stream" is about answers, which are judged at afterInference`, options.stream)
+    }
+    if (options.onFailure === 'block' && specOf(trigger).no === undefined) {
+      throw invalid(name, `nothing can be blocked at ${trigger}`, options.onFailure)
+    }
+  }
+  const around = triggers.filter((trigger) => isTrigger(trigger) && isAround(trigger))
+  if (around.length > 0 && around.length < triggers.length) {
+    throw invalid(name, 'a handler with next() cannot serve plain triggers as well; make it two hooks', triggers)
+  }
+  if (around.length > 0 && options.effect) {
+    throw invalid(name, 'an around hook is part of the call it wraps, which is recorded as a whole', true)
+  }
+  if (!Number.isFinite(options.priority)) throw invalid(name, '"priority" must be a number', options.priority)
+  if (options.timeoutMs !== undefined && !(options.timeoutMs > 0)) {
+    throw invalid(name, '"timeoutMs" must be a positive number', options.timeoutMs)
+  }
+  if (options.onFailure !== undefined && mode !== 'transform') {
+    throw invalid(name, `"onFailure" is for hooks that change: a guard always fails closed, an observer never matters`, mode)
+  }
+  if (options.effect && mode === 'observe') throw invalid(name, 'an observer is not recorded', true)
+  if (options.effect && !options.named) {
+    throw invalid(name, 'an effect needs a name, so that a recording finds it again after a change', true)
+  }
+  if (name === '') throw invalid(name, '"name" is empty', name)
+}
+
+function invalid(name: string, why: string, value: unknown): AgentError {
+  return new AgentError('HOOK_INVALID_OPTION', `The hook "${name}" cannot work: ${why}.`, { value })
+}

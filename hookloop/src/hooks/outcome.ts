@@ -1,0 +1,131 @@
+import type { AgentState } from '../data/agent-state.ts'
+import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
+import { toJson, type Json, type JsonObject } from '../data/json.ts'
+import { List } from '../data/list.ts'
+import type { Message } from '../data/message.ts'
+import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
+import { AgentError } from '../errors.ts'
+import { changeRequest } from './abilities.ts'
+import type { Draft, FactBag, Vote } from './draft.ts'
+
+/** What a hook did to the state, as JSON: only what it touched. */
+export type StateChange = {
+  readonly metadata?: JsonObject
+  readonly removed?: readonly string[]
+  readonly appended?: readonly Message[]
+  readonly messages?: readonly Message[]
+  readonly systemPrompt?: string
+  readonly responseFormat?: JsonObject | null
+}
+
+/**
+ * Everything one hook decided and changed in one firing, as JSON. It is what `fire` shows, what is recorded of a hook
+ * that performs an effect, and what hooks in other processes will answer with.
+ */
+export type HookOutcome = {
+  readonly decision?: 'block' | 'ask' | 'allow'
+  readonly message?: string
+  readonly votes?: readonly Vote[]
+  readonly recovery?: { readonly decision: 'retry' | 'ignore'; readonly afterMs: number }
+  readonly input?: Message
+  readonly request?: JsonObject
+  readonly response?: InferenceResponse
+  readonly args?: Json
+  readonly output?: Json
+  readonly messages?: readonly Message[]
+  readonly state?: StateChange
+}
+
+export function toOutcome(before: Draft, after: Draft): HookOutcome {
+  const { verdict, votes, recovery } = after
+  return {
+    ...(verdict !== undefined && { decision: verdict.decision }),
+    ...(verdict?.message !== undefined && { message: verdict.message }),
+    ...(votes.length > 0 && { votes }),
+    ...(recovery !== undefined && { recovery }),
+    ...factOutcome(before.facts, after.facts),
+    ...(before.state !== after.state && { state: stateChange(before.state, after.state) }),
+  }
+}
+
+export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
+  return {
+    state: outcome.state === undefined ? before.state : changeState(before.state, outcome.state),
+    facts: changeFacts(before.facts, outcome),
+    votes: outcome.votes ?? [],
+    verdict: outcome.decision && { decision: outcome.decision, message: outcome.message },
+    recovery: outcome.recovery,
+  }
+}
+
+function factOutcome(before: FactBag, after: FactBag): HookOutcome {
+  const changed = <T>(name: string): T | undefined => (before[name] === after[name] ? undefined : (after[name] as T))
+  const [input, response, messages] = [
+    changed<Message>('input'),
+    changed<InferenceResponse>('response'),
+    changed<List<Message>>('messages'),
+  ]
+  const request = changed<InferenceRequest>('request')
+  const call = changed<ToolCall>('toolCall')
+  const output = changed<ToolExecution>('toolExecution')?.output ?? changed<Json>('output')
+  return {
+    ...(input && { input }),
+    ...(response && { response }),
+    ...(messages && { messages: messages.toJSON() }),
+    ...(request && { request: requestChange(before['request'] as InferenceRequest, request) }),
+    ...(call && { args: call.args }),
+    ...(output !== undefined && { output }),
+  }
+}
+
+function requestChange(before: InferenceRequest, after: InferenceRequest): JsonObject {
+  if (before.model !== after.model) {
+    throw new AgentError(
+      'HOOK_INVALID_OPTION',
+      'A hook with effect: true cannot choose a model, because a model cannot be recorded. Choose it in a second hook.',
+    )
+  }
+  const changed = Object.entries(after).filter(([key, value]) => before[key as keyof InferenceRequest] !== value)
+  return toJson(Object.fromEntries(changed)) as JsonObject
+}
+
+function changeFacts(facts: FactBag, outcome: HookOutcome): FactBag {
+  const { input, response, messages, request, args, output } = outcome
+  const call = facts['toolCall'] as ToolCall
+  const execution = facts['toolExecution'] as ToolExecution | undefined
+  const changes = {
+    ...(input && { input }),
+    ...(response && { response }),
+    ...(messages && { messages: List.from(messages) }),
+    ...(request && { request: changeRequest(facts['request'] as InferenceRequest, request) }),
+    ...(args !== undefined && { toolCall: Object.freeze({ ...call, args }) }),
+    ...(output !== undefined && (execution ? { toolExecution: Object.freeze({ ...execution, output }) } : { output })),
+  }
+  return Object.keys(changes).length === 0 ? facts : { ...facts, ...changes }
+}
+
+/** What was done to a state, such that it can be done again to another. */
+export function stateChange(before: AgentState, after: AgentState): StateChange {
+  const grown = after.messages.extends(before.messages)
+  const removed = Object.keys(before.metadata).filter((key) => !Object.hasOwn(after.metadata, key))
+  const written = Object.entries(after.metadata).filter(([key, value]) => before.metadata[key] !== value)
+  return {
+    ...(written.length > 0 && { metadata: Object.fromEntries(written) }),
+    ...(removed.length > 0 && { removed }),
+    ...(after.messages !== before.messages &&
+      (grown ? { appended: after.messages.slice(before.messages.length) } : { messages: after.messages.toJSON() })),
+    ...(before.systemPrompt !== after.systemPrompt && { systemPrompt: after.systemPrompt }),
+    ...(before.responseFormat !== after.responseFormat && { responseFormat: after.responseFormat ?? null }),
+  }
+}
+
+export function changeState(state: AgentState, change: StateChange): AgentState {
+  let next = state
+  for (const [key, value] of Object.entries(change.metadata ?? {})) next = next.withMetadata(key, value)
+  for (const key of change.removed ?? []) next = next.withoutMetadata(key)
+  if (change.messages !== undefined) next = next.withMessages(change.messages)
+  for (const message of change.appended ?? []) next = next.withMessage(message)
+  if (change.systemPrompt !== undefined) next = next.withSystemPrompt(change.systemPrompt)
+  if (change.responseFormat !== undefined) next = next.withResponseFormat(change.responseFormat ?? undefined)
+  return next
+}

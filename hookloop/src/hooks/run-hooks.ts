@@ -1,0 +1,218 @@
+import type { ContinuationEvaluation } from '../data/continuation.ts'
+import { hashJson, toJson, type Json } from '../data/json.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
+import { AgentError, messageOf, toAgentError } from '../errors.ts'
+import { changesBetween } from './changes.ts'
+import { Context, type Draft, type Mode } from './draft.ts'
+import type { Firing } from './firing.ts'
+import { applyOutcome, toOutcome, type HookOutcome } from './outcome.ts'
+import type { StackedHook } from './stack.ts'
+import { specOf } from './triggers.ts'
+
+// The law of composition: transforms one after the other, then guards on the result, then observers. A handler that
+// answers at once costs no microtask; only what is thenable is waited for.
+
+const GUARD_TIMEOUT_MS = 60_000
+
+/** A hook that failed where nobody had said what to do then. Says which, and where the others would go on. */
+export class HookFailure extends Error {
+  readonly error: AgentError
+  readonly index: number
+
+  constructor(error: AgentError, index: number) {
+    super(error.message)
+    this.error = error
+    this.index = index
+  }
+}
+
+/** Runs the hooks that change, each on what the one before it returned. Throws or rejects with a HookFailure. */
+export function runTransforms(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+  for (let i = from; i < hooks.length; i++) {
+    if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
+    const waiting = isTyped(hooks[i]!) ? runTyped(firing, hooks[i]!, i) : runOne(firing, hooks[i]!, 'transform', i)
+    if (waiting !== undefined) return waiting.then(() => runTransforms(firing, hooks, i + 1))
+  }
+}
+
+/** Runs the hooks that decide, all of them on the same value. Never throws: a guard that fails has said no. */
+export function runGuards(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+  for (let i = from; i < hooks.length; i++) {
+    if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
+    const waiting = runOne(firing, hooks[i]!, 'guard', i)
+    if (waiting !== undefined) return waiting.then(() => runGuards(firing, hooks, i + 1))
+  }
+}
+
+/** Starts the hooks that watch, all together. Never throws, and nobody waits. */
+export function runObservers(firing: Firing, hooks: readonly StackedHook[]): void {
+  for (const hook of hooks) {
+    const started = performance.now()
+    let error: unknown
+    try {
+      const ctx = firing.context('observe')
+      if (hook.when !== undefined && !hook.when(ctx as never)) continue
+      const result = hook.handle(ctx as never, undefined as never)
+      if (isThenable(result)) firing.host.watch(hook.name, firing.trigger, result)
+    } catch (thrown) {
+      error = thrown ?? new Error('threw nothing')
+    }
+    note(firing, hook, started, error === undefined ? {} : { error: messageOf(error) })
+  }
+}
+
+/** Adds a vote or verdict that a hook cast by failing. */
+export function sayNo(firing: Firing, by: string, message: string): void {
+  if (specOf(firing.trigger).no === 'block') {
+    firing.blocked ??= { by, message }
+  } else {
+    firing.votes.push(
+      Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source: by } as const),
+    )
+  }
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+function isTyped({ tool, triggers }: StackedHook): boolean {
+  return typeof tool === 'object' && !(tool instanceof RegExp) && triggers.includes('beforeToolUse')
+}
+
+/** A hook that was given the tool itself is promised valid arguments; one that was given a name may repair them. */
+function runTyped(firing: Firing, hook: StackedHook, index: number): void | Promise<void> {
+  const go = (fits: boolean): void | Promise<void> => {
+    if (fits) return runOne(firing, hook, 'transform', index)
+    note(firing, hook, performance.now(), { decision: 'skipped', message: 'the arguments do not fit the tool' })
+  }
+  const fits = firing.fits?.() ?? true
+  return typeof fits === 'boolean' ? go(fits) : fits.then(go)
+}
+
+function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
+  const started = performance.now()
+  try {
+    const ctx = firing.context(mode)
+    if (hook.when !== undefined && !hook.when(ctx as never)) return undefined
+    const result = hook.effect ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
+    if (isThenable(result)) return settle(firing, hook, { result, started, index })
+    accept(firing, hook, Context.accept(result, firing), started)
+  } catch (thrown) {
+    fail(firing, hook, { thrown, started, index })
+  }
+}
+
+async function settle(
+  firing: Firing,
+  hook: StackedHook,
+  { result, started, index }: { result: PromiseLike<unknown>; started: number; index: number },
+): Promise<void> {
+  try {
+    const returned = await limited(firing, hook, result)
+    accept(firing, hook, hook.effect ? (returned as Draft) : Context.accept(returned, firing), started)
+  } catch (thrown) {
+    fail(firing, hook, { thrown, started, index })
+  }
+}
+
+function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
+  const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : undefined)
+  return ms === undefined ? work : firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, ms, work)
+}
+
+/** A hook with `effect: true`: what it did is recorded as JSON, and what the run goes on with is made from that. */
+async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Draft> {
+  const before = firing.draft
+  const done = firing.performed.get(hook.name)
+  if (done !== undefined) return applyOutcome(before, done)
+  const outcome = (await firing.host.effects.perform<Json>(
+    { key: firing.keyFor(hook.name), kind: 'hook', input: () => describe(before) },
+    async () => {
+      const returned = await hook.handle(ctx as never, undefined as never)
+      return toJson(toOutcome(before, Context.accept(returned, firing)))
+    },
+  )) as HookOutcome
+  firing.performed.set(hook.name, outcome)
+  return applyOutcome(before, outcome)
+}
+
+/** What a recorded hook was asked about, short: the number of messages and a fingerprint of the rest. */
+function describe({ state, facts }: Draft): Json {
+  const { request: _request, messages: _messages, ...rest } = facts
+  return { messages: state.messages.length, facts: hashJson(toJson(rest)) }
+}
+
+function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number): void {
+  const before = firing.draft
+  if (draft === before) return note(firing, hook, started, {})
+  const votes = draft.votes.map((vote): ContinuationEvaluation => Object.freeze({ ...vote, source: hook.name }))
+  firing.votes.push(...votes)
+  if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
+  if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
+  const changes = hook.mode === 'transform' ? changesBetween(before, draft) : []
+  if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
+  note(firing, hook, started, { ...decisionOf(draft), ...(changes.length > 0 && { changes }) })
+}
+
+function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {
+  const message = verdict.message ?? `Not permitted by "${by}".`
+  if (verdict.decision === 'block') firing.blocked ??= { by, message }
+  if (verdict.decision === 'ask') firing.asks.push(Object.freeze({ by, message }))
+  if (verdict.decision === 'allow') firing.allowed ??= { by, message }
+}
+
+function decisionOf({ verdict, votes, recovery }: Draft): Partial<LedgerEntry> {
+  const vote = votes.find((each) => each.decision === 'forbidContinuation') ?? votes[0]
+  const decisions = [verdict?.decision, ...votes.map((each) => each.decision), recovery?.decision].filter(Boolean)
+  if (decisions.length === 0) return {}
+  const message = verdict?.message ?? vote?.message
+  return {
+    decision: decisions.join('+'),
+    ...(message !== undefined && { message }),
+    ...(vote?.value !== undefined && { value: vote.value }),
+  }
+}
+
+function fail(
+  firing: Firing,
+  hook: StackedHook,
+  { thrown, started, index }: { thrown: unknown; started: number; index: number },
+): void {
+  const cause = toAgentError(thrown, 'HOOK_FAILED')
+  const { code, value } = cause
+  if (isFatal(cause)) throw cause
+  const error = new AgentError(code, `${words(hook, firing)}: ${cause.message}`, { value, cause: cause.cause ?? cause })
+  const closes = hook.mode === 'guard' || hook.onFailure === 'block'
+  if (closes) sayNo(firing, hook.name, error.message)
+  const decision = closes ? specOf(firing.trigger).no : hook.onFailure
+  note(firing, hook, started, { error: cause.message, ...(decision && { decision }) })
+  if (!closes && hook.onFailure !== 'continue') throw new HookFailure(error, index)
+}
+
+/** Errors that are not about the hook: the run cannot go on whatever anybody decides. */
+export function isFatal(error: AgentError): boolean {
+  return error.code.startsWith('REPLAY_') || error.code === 'RECORDING_FAILED'
+}
+
+function words(hook: StackedHook, firing: Firing): string {
+  const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
+  return `${kind} "${hook.name}" failed at ${firing.trigger}`
+}
+
+function skipAll(firing: Firing, hooks: readonly StackedHook[]): void {
+  const message = `blocked by "${firing.blocked!.by}" before`
+  for (const hook of hooks) note(firing, hook, performance.now(), { decision: 'skipped', message })
+}
+
+function note(firing: Firing, hook: StackedHook, started: number, what: Partial<LedgerEntry>): void {
+  const entry: LedgerEntry = {
+    step: firing.host.step,
+    trigger: firing.trigger,
+    hook: hook.name,
+    mode: hook.mode,
+    ...(firing.callId !== undefined && { call: firing.callId }),
+    ...what,
+  }
+  firing.host.note(Object.freeze(entry), performance.now() - started)
+}

@@ -1,0 +1,96 @@
+import type { HookRecord } from '../data/execution.ts'
+import { AgentError } from '../errors.ts'
+import type { Hook } from './hook.ts'
+import { toNameTest } from './patterns.ts'
+import { isAround, triggerNames, type HookTrigger } from './triggers.ts'
+
+/** A hook in its place, under a name that no other hook of the stack has. */
+export type StackedHook = Hook & { readonly selects: (toolName: string) => boolean }
+
+/** The hooks of one trigger, sorted, by what they do. */
+export type Plan = {
+  readonly transforms: readonly StackedHook[]
+  readonly arounds: readonly StackedHook[]
+  readonly guards: readonly StackedHook[]
+  readonly observers: readonly StackedHook[]
+  readonly empty: boolean
+}
+
+/**
+ * Hooks in the order in which they run: by priority, ties as they were registered. Immutable; an empty stack lets
+ * everything through. What applies where is worked out once, so that firing a trigger looks nothing up but a plan.
+ */
+export class HookStack {
+  readonly hooks: readonly StackedHook[]
+  readonly #plans: ReadonlyMap<HookTrigger, Plan>
+  readonly #toolPlans: ReadonlyMap<string, ReadonlyMap<HookTrigger, Plan>>
+  readonly #tools: readonly string[]
+
+  constructor(hooks: readonly Hook[] = [], tools: readonly string[] = []) {
+    this.hooks = withUniqueNames(hooks)
+    this.#tools = tools
+    const sorted = this.hooks.toSorted((a, b) => b.priority - a.priority) // stable: ties keep registration order
+    // A "tool" option selects among the tools there are. A name the model invents selects nothing, and no pattern sees it.
+    this.#plans = plansOf(sorted.filter((each) => each.tool === undefined))
+    this.#toolPlans = new Map(tools.map((name) => [name, plansOf(sorted.filter((each) => each.selects(name)))]))
+  }
+
+  with(...hooks: readonly Hook[]): HookStack {
+    return new HookStack([...this.hooks, ...hooks], this.#tools)
+  }
+
+  /** What runs at a trigger, for a call of a certain tool where there is one. */
+  plan(trigger: HookTrigger, toolName?: string): Plan {
+    const plans = toolName === undefined ? this.#plans : (this.#toolPlans.get(toolName) ?? this.#plans)
+    return plans.get(trigger)!
+  }
+
+  records(): readonly HookRecord[] {
+    return Object.freeze(this.hooks.map(({ name, mode }) => Object.freeze({ name, mode })))
+  }
+}
+
+function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> {
+  return new Map(
+    triggerNames.map((trigger) => {
+      const here = hooks.filter((each) => each.triggers.includes(trigger))
+      const transforms = here.filter((each) => each.mode === 'transform')
+      const plan: Plan = {
+        transforms: isAround(trigger) ? [] : transforms,
+        arounds: isAround(trigger) ? transforms : [],
+        guards: here.filter((each) => each.mode === 'guard'),
+        observers: here.filter((each) => each.mode === 'observe'),
+        empty: here.length === 0,
+      }
+      return [trigger, plan]
+    }),
+  )
+}
+
+/** Given names must differ; made-up ones are told apart by a number. */
+function withUniqueNames(hooks: readonly Hook[]): readonly StackedHook[] {
+  const taken = new Set<string>()
+  const seen = new Set<Hook>()
+  for (const each of hooks) {
+    if (seen.has(each)) throw duplicate(each.name, 'was added twice')
+    if (each.named && taken.has(each.name)) throw duplicate(each.name, 'has the name of another hook')
+    seen.add(each)
+    if (each.named) taken.add(each.name)
+  }
+  return hooks.map((each) => {
+    let name = each.name
+    for (let count = 2; !each.named && taken.has(name); count++) name = `${each.name}#${count}`
+    taken.add(name)
+    return Object.freeze({ ...each, name, named: true, selects: selectorOf(each) })
+  })
+}
+
+function selectorOf({ tool }: Hook): (toolName: string) => boolean {
+  if (tool === undefined) return () => true
+  if (typeof tool === 'string' || tool instanceof RegExp) return toNameTest(tool)
+  return (name) => name === tool.name
+}
+
+function duplicate(name: string, how: string): AgentError {
+  return new AgentError('HOOK_DUPLICATE', `The hook "${name}" ${how}. Give each hook its own name.`, { value: name })
+}

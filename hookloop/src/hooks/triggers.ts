@@ -1,0 +1,139 @@
+import type { ContinuationOutcome } from '../data/continuation.ts'
+import type { ErrorRecord, Step } from '../data/execution.ts'
+import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
+import type { Json, JsonObject } from '../data/json.ts'
+import type { List } from '../data/list.ts'
+import type { Message } from '../data/message.ts'
+import type { Answers, Approval, ToolCall, ToolExecution } from '../data/tool-call.ts'
+import { AgentError } from '../errors.ts'
+
+/** What each trigger carries beyond what every context has. `A`: the arguments of a tool call. */
+export interface Facts<A = JsonObject> {
+  onSessionStart: { sessionId: string; source: string }
+  onUserInput: { input: Message }
+  beforeExecution: {}
+  beforeStep: {}
+  beforeInference: { request: InferenceRequest }
+  aroundInference: { request: InferenceRequest }
+  afterInference: { request: InferenceRequest; response: InferenceResponse }
+  beforeToolUse: { toolCall: ToolCall<A> }
+  aroundToolUse: { toolCall: ToolCall<A> }
+  afterToolUse: { toolCall: ToolCall; toolExecution: ToolExecution }
+  afterStep: { step: Step }
+  onStop: { outcome: ContinuationOutcome; continuations: number }
+  onSubagentStop: { outcome: ContinuationOutcome; output: Json }
+  onPause: { pending: readonly Approval[] }
+  onResume: { answers: Answers }
+  onError: { error: ErrorRecord; during: string; consecutiveFailures: number }
+  beforeCompaction: { messages: List<Message> }
+  afterCompaction: { messages: List<Message>; summary: string }
+  afterExecution: { outcome: ContinuationOutcome }
+  onSessionEnd: { sessionId: string; reason: string }
+}
+
+/** What a context may be able to do. Each word is a set of methods; see `abilities.ts`. */
+export type Ability =
+  | 'state'
+  | 'input'
+  | 'request'
+  | 'response'
+  | 'args'
+  | 'output'
+  | 'messages'
+  | 'stop'
+  | 'vote'
+  | 'continue'
+  | 'recover'
+  | 'block'
+  | 'permit'
+
+type TriggerSpec<F> = {
+  /** The facts, by name. */
+  readonly carries: readonly (keyof F)[]
+  /** What a hook may do here; `around` wraps the call instead. */
+  readonly hook: readonly Ability[] | 'around'
+  /** What a guard may do here. Empty: there is nothing to judge. */
+  readonly guard: readonly Ability[]
+  /** What it means when a guard says no by failing, or a hook with `onFailure: 'block'` does. */
+  readonly no?: 'forbid' | 'block'
+}
+
+/**
+ * Every trigger, once, in the order of the lifecycle. The union of their names, the contexts, the checks at run time
+ * and the table in the docs all follow from this value.
+ */
+export const triggers = {
+  onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },
+  onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block'], no: 'block' },
+  beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
+  beforeStep: { carries: [], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
+  beforeInference: { carries: ['request'], hook: ['request', 'state', 'stop'], guard: ['stop'], no: 'forbid' },
+  aroundInference: { carries: ['request'], hook: 'around', guard: [] },
+  afterInference: {
+    carries: ['request', 'response'],
+    hook: ['response', 'state', 'stop'],
+    guard: ['block', 'stop'],
+    no: 'block',
+  },
+  beforeToolUse: {
+    carries: ['toolCall'],
+    hook: ['args', 'state', 'stop'],
+    guard: ['block', 'permit', 'stop'],
+    no: 'block',
+  },
+  aroundToolUse: { carries: ['toolCall'], hook: 'around', guard: [] },
+  afterToolUse: {
+    carries: ['toolCall', 'toolExecution'],
+    hook: ['output', 'state', 'stop'],
+    guard: ['block', 'stop'],
+    no: 'block',
+  },
+  afterStep: { carries: ['step'], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
+  onStop: { carries: ['outcome', 'continuations'], hook: ['state', 'continue'], guard: ['continue'], no: 'forbid' },
+  onSubagentStop: {
+    carries: ['outcome', 'output'],
+    hook: ['output', 'state', 'continue'],
+    guard: ['block', 'continue'],
+    no: 'block',
+  },
+  onPause: { carries: ['pending'], hook: ['state'], guard: [] },
+  onResume: { carries: ['answers'], hook: ['state'], guard: [] },
+  onError: { carries: ['error', 'during', 'consecutiveFailures'], hook: ['state', 'stop', 'recover'], guard: [] },
+  beforeCompaction: { carries: ['messages'], hook: ['messages', 'state'], guard: ['block'], no: 'block' },
+  afterCompaction: { carries: ['messages', 'summary'], hook: ['messages', 'state'], guard: ['block'], no: 'block' },
+  afterExecution: { carries: ['outcome'], hook: ['state'], guard: [] },
+  onSessionEnd: { carries: ['sessionId', 'reason'], hook: ['state'], guard: [] },
+} as const satisfies { readonly [T in keyof Facts]: TriggerSpec<Facts[T]> }
+
+export type HookTrigger = keyof typeof triggers
+type Triggers = typeof triggers
+
+export type AroundTrigger = { [T in HookTrigger]: Triggers[T]['hook'] extends 'around' ? T : never }[HookTrigger]
+export type PlainTrigger = Exclude<HookTrigger, AroundTrigger>
+export type GuardTrigger = { [T in HookTrigger]: Triggers[T]['guard'] extends readonly [] ? never : T }[HookTrigger]
+
+/** The abilities of a hook and of a guard at a trigger, as types. */
+export type HookAbility<T extends PlainTrigger> = Extract<Triggers[T]['hook'], readonly Ability[]>[number]
+export type GuardAbility<T extends GuardTrigger> = Triggers[T]['guard'][number]
+
+export const triggerNames = Object.keys(triggers) as HookTrigger[]
+
+export function isTrigger(name: unknown): name is HookTrigger {
+  return typeof name === 'string' && Object.hasOwn(triggers, name)
+}
+
+export function isAround(trigger: HookTrigger): trigger is AroundTrigger {
+  return triggers[trigger].hook === 'around'
+}
+
+export function specOf(trigger: HookTrigger): TriggerSpec<Record<string, unknown>> {
+  return triggers[trigger] as TriggerSpec<Record<string, unknown>>
+}
+
+export function unknownTrigger(name: unknown): AgentError {
+  return new AgentError(
+    'HOOK_UNKNOWN_TRIGGER',
+    `There is no trigger ${JSON.stringify(name) ?? String(name)}. Known: ${triggerNames.join(', ')}.`,
+    { value: name },
+  )
+}

@@ -1,0 +1,66 @@
+export { createAgent } from './create-agent.ts'
+export type { Agent, AgentOptions, RunOptions } from './agent/build-agent.ts'
+export type { AgentDescription } from './agent/describe.ts'
+export type { Capability, AskedAnswer, Use } from './agent/capability.ts'
+export { explain, explanation, type Explanation } from './agent/explain.ts'
+export type { Live } from './agent/live.ts'
+export type { ResumeOptions } from './agent/resume.ts'
+export type { Run } from './agent/run.ts'
+export { tool, type Tool, type ToolRun } from './agent/tool.ts'
+
+export { guard, hook, observe, type Hook, type HookHandler, type HookOptions, type StreamPolicy } from './hooks/hook.ts'
+export type { GuardContext, HookContext, ObserveContext } from './hooks/context.ts'
+export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './hooks/matchers.ts'
+export type { HookOutcome } from './hooks/outcome.ts'
+export { triggers, type HookTrigger } from './hooks/triggers.ts'
+
+export { approval, type ApprovalHandler, type ApprovalOptions } from './capabilities/approval.ts'
+export { completion } from './capabilities/completion.ts'
+export { contextConfig } from './capabilities/context-config.ts'
+export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/error-policy.ts'
+export { defaultLimits, guards, type Limits } from './capabilities/guards.ts'
+export { responseContent, type ContentVerdict } from './capabilities/response-content.ts'
+export { retryLimit } from './capabilities/retry-limit.ts'
+
+export type { AgentState } from './data/agent-state.ts'
+export { stopReasons } from './data/continuation.ts'
+export type {
+  ContinuationDecision,
+  ContinuationEvaluation,
+  ContinuationOutcome,
+  StopReason,
+} from './data/continuation.ts'
+export type { AgentEvent } from './data/event.ts'
+export type { ErrorRecord, Execution, FinalRecord, Step } from './data/execution.ts'
+export type {
+  FinishReason,
+  InferenceDelta,
+  InferenceRequest,
+  InferenceResponse,
+  LanguageModel,
+  ModelCall,
+  ModelReply,
+  ModelRequest,
+  RequestChange,
+} from './data/inference.ts'
+export type { Json, JsonObject } from './data/json.ts'
+export type { Change, LedgerEntry, TimedLedgerEntry } from './data/ledger.ts'
+export type { List } from './data/list.ts'
+export type { Message, Part } from './data/message.ts'
+export type { SavedRun } from './data/saved-run.ts'
+export type { Schema } from './data/schema.ts'
+export type { Answer, Answers, Approval, ToolCall, ToolExecution } from './data/tool-call.ts'
+export type { TokenUsage, Usage } from './data/usage.ts'
+
+export { liveEffects, type Clock, type Effect, type Effects, type EffectsFactory } from './effects.ts'
+export { AgentError, errorCodes, type ErrorCode } from './errors.ts'
+export { recordEffects } from './sessions/record-effects.ts'
+export {
+  fileRecording,
+  formatRecording,
+  memoryRecording,
+  parseRecording,
+  type RecordEntry,
+  type Recording,
+} from './sessions/recording.ts'
+export { replayEffects } from './sessions/replay-effects.ts'

@@ -1,0 +1,133 @@
+import type { Emit } from '../data/event.ts'
+import { toJson, type Json } from '../data/json.ts'
+import { liveEffects, type Effect, type Effects, type EffectsFactory } from '../effects.ts'
+import { AgentError, messageOf, toAgentError } from '../errors.ts'
+import { RECORDING_VERSION, type ErrorText, type Recording, type RecordEntry } from './recording.ts'
+
+/** Effects that really happen and are written down: `agent.run(input, { effects: recordEffects(recording) })`. */
+export function recordEffects(recording: Recording, inner: EffectsFactory = liveEffects()): EffectsFactory {
+  return (run) => {
+    const effects = inner(run)
+    const id = effects.newId()
+    return new RecordingEffects(effects, new Log(recording, { id, at: effects.now() }), id)
+  }
+}
+
+/** What all scopes of one recorded run share. */
+class Log {
+  readonly #recording: Recording
+  readonly #times = new Map<string, number>()
+  #start: RecordEntry | undefined
+  #checks = 0
+  #cancelled = false
+
+  constructor(recording: Recording, run: { readonly id: string; readonly at: number }) {
+    this.#recording = recording
+    this.#start = { type: 'run', version: RECORDING_VERSION, ...run }
+  }
+
+  /** A run that cannot be written down must not go on: what it did next would be unknown after a crash. */
+  append(entry: RecordEntry): void {
+    try {
+      // A run that is refused before anything happens leaves no trace.
+      if (this.#start !== undefined) this.#recording.append(this.#start)
+      this.#start = undefined
+      this.#recording.append(entry)
+    } catch (error) {
+      throw new AgentError('RECORDING_FAILED', `The recording cannot be written: ${messageOf(error)}`, { cause: error })
+    }
+  }
+
+  unique(key: string): string {
+    const times = (this.#times.get(key) ?? 0) + 1
+    this.#times.set(key, times)
+    return repeatedKey(key, times)
+  }
+
+  sawCancel(cancelled: boolean): void {
+    this.#checks++
+    if (!cancelled || this.#cancelled) return
+    this.#cancelled = true
+    this.append({ type: 'cancel', check: this.#checks })
+  }
+}
+
+class RecordingEffects implements Effects {
+  readonly signal: AbortSignal
+  readonly emit: Emit | undefined
+  readonly #inner: Effects
+  readonly #log: Log
+  readonly #name: string
+  #ids = 0
+
+  constructor(inner: Effects, log: Log, name: string) {
+    this.signal = inner.signal
+    this.emit = inner.emit
+    this.#inner = inner
+    this.#log = log
+    this.#name = name
+  }
+
+  async perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const key = this.#log.unique(effect.key)
+    this.#log.append({ type: 'begin', key, kind: effect.kind, input: toJson(effect.input()) })
+    let value: T
+    try {
+      value = await this.#inner.perform(effect, run)
+    } catch (error) {
+      this.#log.append({ type: 'end', key, at: this.now(), error: errorText(error) })
+      throw error
+    }
+    this.#log.append({ type: 'end', key, at: this.now(), value })
+    return value
+  }
+
+  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+    const unique = this.#log.unique(key)
+    try {
+      return await this.#inner.within(key, ms, work)
+    } catch (error) {
+      if (isTimeout(error, key)) this.#log.append({ type: 'timeout', key: unique, at: this.now() })
+      throw error
+    }
+  }
+
+  async sleep(key: string, ms: number): Promise<void> {
+    const unique = this.#log.unique(key)
+    this.#log.append({ type: 'begin', key: unique, kind: 'sleep', input: ms })
+    await this.#inner.sleep(key, ms)
+    this.#log.append({ type: 'end', key: unique, at: this.now(), value: null })
+  }
+
+  scope(name: string): Effects {
+    return new RecordingEffects(this.#inner.scope(name), this.#log, `${this.#name}/${name}`)
+  }
+
+  cancelled(): boolean {
+    const cancelled = this.#inner.cancelled()
+    this.#log.sawCancel(cancelled)
+    return cancelled
+  }
+
+  now(): number {
+    return this.#inner.now()
+  }
+
+  newId(): string {
+    return `${this.#name}.${++this.#ids}`
+  }
+}
+
+/** A key that comes again, as after a retry, is told from the first by its count. */
+export function repeatedKey(key: string, times: number): string {
+  return times === 1 ? key : `${key}~${times}`
+}
+
+function isTimeout(error: unknown, key: string): boolean {
+  return error instanceof AgentError && error.code === 'HOOK_TIMED_OUT' && error.value === key
+}
+
+function errorText(thrown: unknown): ErrorText {
+  const { code, message, value } = toAgentError(thrown, 'HOOK_FAILED')
+  return value === undefined ? { code, message } : { code, message, value: toJson(value) }
+}

@@ -1,0 +1,145 @@
+import type { Emit } from '../data/event.ts'
+import { canonicalText, sameJson, toJson, type Json } from '../data/json.ts'
+import { timedOut, type Effect, type Effects, type EffectsFactory } from '../effects.ts'
+import { AgentError } from '../errors.ts'
+import { repeatedKey } from './record-effects.ts'
+import { parseRecording, formatRecording, type Recording, type RecordEntry } from './recording.ts'
+
+/**
+ * Effects that do not happen: every answer comes from the recording, and only to the question that was recorded. No
+ * model is called, no tool is run; a run that asks for something else fails with REPLAY_DIVERGED and the place's name.
+ */
+export function replayEffects(recording: Recording): EffectsFactory {
+  // Through the parser, so that entries from anywhere are checked once and frozen.
+  const record = new Record(parseRecording(formatRecording(recording)))
+  return ({ signal, emit }) => new ReplayEffects(new Reading(record), signal, emit, record.id, record.startedAt)
+}
+
+type Outcome = Extract<RecordEntry, { type: 'end' }>
+
+class Record {
+  readonly id: string
+  readonly startedAt: number
+  readonly cancelledAt: number
+  readonly begins = new Map<string, Json>()
+  readonly ends = new Map<string, Outcome>()
+  readonly timeouts = new Map<string, number>()
+
+  constructor(entries: readonly RecordEntry[]) {
+    const [first, ...rest] = entries
+    if (first?.type !== 'run') throw new AgentError('RECORDING_INVALID', 'The recording is empty: nothing was run.')
+    this.id = first.id
+    this.startedAt = first.at
+    let cancelledAt = Infinity
+    for (const entry of rest) {
+      if (entry.type === 'begin') this.begins.set(entry.key, entry.input)
+      if (entry.type === 'end') this.ends.set(entry.key, entry)
+      if (entry.type === 'timeout') this.timeouts.set(entry.key, entry.at)
+      if (entry.type === 'cancel') cancelledAt = entry.check
+    }
+    this.cancelledAt = cancelledAt
+  }
+}
+
+/** One replay of a record: how far it has come. */
+class Reading {
+  readonly #record: Record
+  readonly #times = new Map<string, number>()
+  #checks = 0
+
+  constructor(record: Record) {
+    this.#record = record
+  }
+
+  outcome(key: string, input: Json): Outcome {
+    const unique = this.#next(key)
+    const recorded = this.#record.begins.get(unique)
+    if (recorded === undefined) {
+      throw new AgentError('REPLAY_DIVERGED', `The recording knows nothing of "${unique}": the run took another way.`, {
+        value: unique,
+      })
+    }
+    if (!sameJson(recorded, input)) {
+      const texts = `recorded ${canonicalText(recorded)}, asked for ${canonicalText(input)}`
+      throw new AgentError('REPLAY_DIVERGED', `"${unique}" was asked something else than recorded: ${texts}.`, {
+        value: unique,
+      })
+    }
+    const end = this.#record.ends.get(unique)
+    if (end !== undefined) return end
+    throw new AgentError('REPLAY_INCOMPLETE', `The recording ends before "${unique}" did.`, { value: unique })
+  }
+
+  timeout(key: string): number | undefined {
+    return this.#record.timeouts.get(this.#next(key))
+  }
+
+  cancelled(): boolean {
+    return ++this.#checks >= this.#record.cancelledAt
+  }
+
+  #next(key: string): string {
+    const times = (this.#times.get(key) ?? 0) + 1
+    this.#times.set(key, times)
+    return repeatedKey(key, times)
+  }
+}
+
+class ReplayEffects implements Effects {
+  readonly signal: AbortSignal
+  readonly emit: Emit | undefined
+  readonly #reading: Reading
+  readonly #name: string
+  readonly #parent: ReplayEffects | undefined
+  #now: number
+  #ids = 0
+
+  constructor(reading: Reading, signal: AbortSignal, emit: Emit | undefined, name: string, now: number, parent?: ReplayEffects) {
+    this.#reading = reading
+    this.signal = signal
+    this.emit = emit
+    this.#name = name
+    this.#now = now
+    this.#parent = parent
+  }
+
+  async perform<T extends Json>(effect: Effect): Promise<T> {
+    const end = this.#reading.outcome(effect.key, toJson(effect.input()))
+    this.#stamp(end.at)
+    if ('value' in end) return end.value as T
+    throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
+  }
+
+  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+    const firedAt = this.#reading.timeout(key)
+    if (firedAt === undefined) return work
+    work.then(undefined, () => undefined)
+    this.#stamp(firedAt)
+    throw timedOut(key, ms)
+  }
+
+  async sleep(key: string, ms: number): Promise<void> {
+    this.#stamp(this.#reading.outcome(key, ms).at)
+  }
+
+  scope(name: string): Effects {
+    return new ReplayEffects(this.#reading, this.signal, this.emit, `${this.#name}/${name}`, this.#now, this)
+  }
+
+  cancelled(): boolean {
+    return this.#reading.cancelled()
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  newId(): string {
+    return `${this.#name}.${++this.#ids}`
+  }
+
+  #stamp(time: number): void {
+    if (time > this.#now) this.#now = time
+    if (this.#parent !== undefined) this.#parent.#stamp(time)
+  }
+}

@@ -1,0 +1,41 @@
+import type { Clock } from '../effects.ts'
+
+export type FakeClock = Clock & {
+  /** Moves time forward and wakes whoever has slept long enough, in the order of their waking. */
+  advance(ms: number): Promise<void>
+}
+
+/**
+ * A clock that stands still until it is told to move: `liveEffects({ clock: fakeClock() })`. With `auto`, a sleep moves
+ * it forward by itself, so that code that waits for minutes is tested in no time.
+ */
+export function fakeClock(options: { readonly startAt?: number; readonly auto?: boolean } = {}): FakeClock {
+  let now = options.startAt ?? 0
+  let sleepers: { readonly until: number; readonly wake: () => void }[] = []
+  const wakeDue = async (): Promise<void> => {
+    const due = sleepers.filter((each) => each.until <= now).toSorted((a, b) => a.until - b.until)
+    sleepers = sleepers.filter((each) => each.until > now)
+    for (const each of due) {
+      each.wake()
+      await new Promise((resolve) => setImmediate(resolve)) // lets what woke up do its work first
+    }
+  }
+  return {
+    now: () => now,
+    async sleep(ms, signal) {
+      if (signal?.aborted === true) return
+      if (options.auto === true) {
+        now += ms
+        return
+      }
+      await new Promise<void>((wake) => {
+        sleepers.push({ until: now + ms, wake })
+        signal?.addEventListener('abort', () => wake(), { once: true })
+      })
+    },
+    async advance(ms) {
+      now += ms
+      await wakeDue()
+    },
+  }
+}

@@ -1,0 +1,175 @@
+import { AgentState } from '../data/agent-state.ts'
+import { goOn } from '../data/continuation.ts'
+import type { Execution, Step } from '../data/execution.ts'
+import { toResponse, type InferenceRequest, type LanguageModel } from '../data/inference.ts'
+import { exactJson, type JsonObject } from '../data/json.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
+import { List } from '../data/list.ts'
+import { textMessage, type Message } from '../data/message.ts'
+import { noTokens, noUsage, type Usage } from '../data/usage.ts'
+import { liveEffects } from '../effects.ts'
+import type { FactBag, HookHost } from '../hooks/draft.ts'
+import { Firing } from '../hooks/firing.ts'
+import type { Hook } from '../hooks/hook.ts'
+import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
+import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
+import { HookStack } from '../hooks/stack.ts'
+import { isAround, isTrigger, specOf, unknownTrigger, type Facts, type HookTrigger, type PlainTrigger } from '../hooks/triggers.ts'
+import { AgentError } from '../errors.ts'
+
+/** What a hook is to see, as far as it matters; the rest is filled in. */
+export type FactsToFire<T extends HookTrigger> = { readonly [K in keyof Facts[T]]?: Partial<Facts[T][K]> } & {
+  readonly metadata?: JsonObject
+  readonly messages?: readonly Message[]
+  readonly spent?: Partial<Usage>
+  readonly now?: number
+}
+
+/**
+ * Fires one hook at one trigger, as an agent would, and gives what it decided and changed. A hook whose `tool` or
+ * `when` does not match gives an empty outcome; a guard that fails gives its no; a hook that throws rejects.
+ */
+export async function fire<T extends PlainTrigger>(
+  hook: Hook<T>,
+  trigger: T,
+  facts: FactsToFire<NoInfer<T>> = {},
+): Promise<HookOutcome> {
+  if (!isTrigger(trigger)) throw unknownTrigger(trigger)
+  if (isAround(trigger)) {
+    throw new AgentError('HOOK_INVALID_OPTION', `${trigger as string} wraps a call; test it with a scripted model and agent.run.`)
+  }
+  const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
+  const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
+  const { transforms, guards, observers } = new HookStack([hook as Hook], toolName === undefined ? [] : [toolName]).plan(
+    trigger,
+    toolName,
+  )
+  const firing = new Firing(new Stage(given), trigger, stateFrom(given), factsFrom(trigger, given))
+  const before = firing.draft
+  try {
+    await runTransforms(firing, transforms)
+  } catch (thrown) {
+    throw thrown instanceof HookFailure ? thrown.error : thrown
+  }
+  await runGuards(firing, guards)
+  runObservers(firing, observers)
+  const verdict = verdictOf(firing)
+  const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
+  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: firing.recovery })
+}
+
+function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {
+  if (firing.blocked !== undefined) return { decision: 'block', message: firing.blocked.message }
+  const [ask] = firing.asks
+  if (ask !== undefined) return { decision: 'ask', message: ask.message }
+  return firing.allowed && { decision: 'allow', message: firing.allowed.message }
+}
+
+/** A run that consists of one moment. */
+class Stage implements HookHost {
+  readonly effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
+  readonly step = 0
+  readonly place = 'fire/0'
+  readonly spent: Usage
+  readonly #now: number | undefined
+  ledger = List.empty<LedgerEntry>()
+
+  constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number }) {
+    this.spent = { ...noUsage, ...given.spent }
+    this.#now = given.now
+  }
+
+  get now(): number {
+    return this.#now ?? this.effects.now()
+  }
+  get signal(): AbortSignal {
+    return this.effects.signal
+  }
+  note(entry: LedgerEntry): void {
+    this.ledger = this.ledger.append(entry)
+  }
+  watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {
+    work.then(undefined, () => undefined)
+  }
+}
+
+function stateFrom({ metadata = {}, messages = [] }: { metadata?: JsonObject; messages?: readonly Message[] }): AgentState {
+  const execution: Execution = {
+    id: 'fire.1',
+    status: 'running',
+    startedAt: 0,
+    waitedMs: 0,
+    steps: List.empty<Step>(),
+    votes: [],
+    usage: noUsage,
+    failures: 0,
+    continuations: { inRow: 0, total: 0 },
+    hooks: [],
+  }
+  let state = AgentState.create({ agentId: 'fire', execution }).withMessages(messages)
+  for (const [key, value] of Object.entries(metadata)) state = state.withMetadata(key, value)
+  return state
+}
+
+const nobody: LanguageModel = {
+  provider: 'none',
+  modelId: 'none',
+  infer: () => Promise.reject(new Error('fire() calls no model')),
+}
+
+const request: InferenceRequest = { model: nobody, system: '', messages: List.empty<Message>(), tools: [] }
+
+const step: Step = {
+  index: 0,
+  type: 'finalResponse',
+  text: '',
+  toolCalls: [],
+  toolExecutions: [],
+  errors: [],
+  finishReason: 'stop',
+  usage: noTokens,
+  messageCount: 0,
+}
+
+/** Facts of every kind, such that a hook under test finds everything its trigger promises. */
+const defaults = {
+  sessionId: 'session',
+  source: 'test',
+  reason: 'test',
+  input: textMessage('user', ''),
+  request,
+  response: toResponse({ content: [], finishReason: 'stop' }),
+  toolCall: { id: 'call-1', name: 'tool', args: {} },
+  toolExecution: { status: 'ok', output: null },
+  step,
+  outcome: goOn,
+  continuations: 0,
+  output: null,
+  pending: [],
+  answers: {},
+  error: { code: 'HOOK_FAILED', message: 'test', during: 'beforeStep' },
+  during: 'beforeStep',
+  consecutiveFailures: 1,
+  messages: List.empty<Message>(),
+  summary: '',
+} satisfies { [fact: string]: unknown }
+
+function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unknown }): FactBag {
+  const facts: { [fact: string]: unknown } = {}
+  for (const name of carriedBy(trigger)) {
+    const [fallback, value] = [defaults[name as keyof typeof defaults], given[name]]
+    if (value === undefined) facts[name] = fallback
+    else if (typeof fallback !== 'object' || fallback === null || Array.isArray(value)) facts[name] = value
+    else facts[name] = { ...fallback, ...(value as object) }
+  }
+  if (facts['messages'] !== undefined) facts['messages'] = List.from(facts['messages'] as Iterable<Message>)
+  if (facts['toolCall'] !== undefined) {
+    const call = facts['toolCall'] as { args: unknown }
+    facts['toolCall'] = { ...call, args: exactJson(call.args, 'arguments') }
+  }
+  return facts
+}
+
+function carriedBy(trigger: HookTrigger): readonly string[] {
+  return Object.keys(defaults).filter((name) => (specOf(trigger).carries as readonly string[]).includes(name))
+}

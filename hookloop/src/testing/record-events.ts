@@ -1,0 +1,24 @@
+import type { AgentEvent } from '../data/event.ts'
+import type { Live } from '../agent/live.ts'
+import type { Run } from '../agent/run.ts'
+
+export type EventRecorder<O> = {
+  readonly run: Run<O>
+  readonly events: readonly AgentEvent[]
+  /** The events of one type, typed as such. */
+  of<T extends AgentEvent['type']>(type: T): readonly Extract<AgentEvent, { type: T }>[]
+  /** The order of things, as a list of types. */
+  readonly types: readonly AgentEvent['type'][]
+}
+
+/** Reads a stream to its end: `const { run, of } = await recordEvents(agent.stream('…'))`. */
+export async function recordEvents<O>(live: Live<AgentEvent, O>): Promise<EventRecorder<O>> {
+  const events: AgentEvent[] = []
+  for await (const event of live) events.push(event)
+  return {
+    run: await live.run,
+    events,
+    types: events.map((event) => event.type),
+    of: (type) => events.filter((event): event is Extract<AgentEvent, { type: typeof type }> => event.type === type),
+  }
+}
