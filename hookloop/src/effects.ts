@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Emit } from './data/event.ts'
 import type { Json } from './data/json.ts'
@@ -15,7 +14,7 @@ export type Effect = { readonly key: string; readonly kind: EffectKind; readonly
 /** The one port through which a run touches the world. Running, recording and replaying are implementations of it. */
 export interface Effects {
   /** Runs one effect under its key, or answers from a record of it. What it resolves with is plain, frozen JSON. */
-  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => Promise<T>): Promise<T>
+  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T>
   /** Waits for work that was begun, at most so long; rejects with HOOK_TIMED_OUT. A timeout that fired is recorded. */
   within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
   sleep(key: string, ms: number): Promise<void>
@@ -50,7 +49,7 @@ export const systemClock: Clock = {
 
 /** Effects that really happen. */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
-  return ({ signal, emit }) => new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? randomUUID())
+  return ({ signal, emit }) => new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? crypto.randomUUID())
 }
 
 class LiveEffects implements Effects {
@@ -61,6 +60,15 @@ class LiveEffects implements Effects {
   readonly #parent: LiveEffects | undefined
   #now: number
   #ids = 0
+  // Made once: a run has as many effects as it has calls.
+  readonly #stampResult = (value: unknown): unknown => {
+    this.#stamp(this.#clock.now())
+    return value
+  }
+  readonly #stampError = (error: unknown): never => {
+    this.#stamp(this.#clock.now())
+    throw error
+  }
 
   constructor(signal: AbortSignal, emit: Emit | undefined, clock: Clock, name: string, parent?: LiveEffects) {
     this.signal = signal
@@ -71,11 +79,13 @@ class LiveEffects implements Effects {
     this.#now = parent?.now() ?? clock.now()
   }
 
-  async perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     try {
-      return await run(this.signal)
-    } finally {
-      this.#stamp(this.#clock.now())
+      const result = run(this.signal)
+      if (result instanceof Promise) return result.then(this.#stampResult as (value: T) => T, this.#stampError)
+      return Promise.resolve(this.#stampResult(result) as T)
+    } catch (error) {
+      return Promise.reject(error as Error)
     }
   }
 

@@ -1,12 +1,13 @@
 import { isJsonObject, type Json } from '../data/json.ts'
 import { approvalFor, type Answer, type Ask, type ToolCall, type ToolExecution } from '../data/tool-call.ts'
 import { AgentError, messageOf } from '../errors.ts'
+import type { FactBag } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
-import { isFatal, isThenable } from '../hooks/run-hooks.ts'
+import { isFatal } from '../hooks/run-hooks.ts'
 import type { AskedAnswer } from './capability.ts'
 import { freezeParsed } from './freeze-parsed.ts'
 import type { LiveRun } from './live-run.ts'
-import type { OpenedCall } from './opened-step.ts'
+import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Parsed, Tool } from './tool.ts'
 import { blockedExecution, failedExecution, stoppedExecution } from './tool-output.ts'
 
@@ -24,17 +25,17 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
   if (over !== undefined) {
     return done(stoppedExecution(over))
   }
-  if (call.answer === undefined) run.spend({}, { toolCalls: 1 })
+  if (call.answer === undefined) run.open!.countCall()
   const tool = run.parts.tools.get(call.name)
   if (tool === undefined) return unusable(run, call, `There is no tool "${call.name}". Use one of: ${names(run)}.`)
   if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
-  const firing = new Firing(run, 'beforeToolUse', run.state, { toolCall: toolCallOf(call, call.args) }, call)
-  if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
   const plan = run.parts.stack.plan('beforeToolUse', call.name)
+  const firing = new Firing(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
+  if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
   if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
   firing.fits = () => {
     const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
-    return isThenable(parsed) ? parsed.then(isValid) : isValid(parsed)
+    return parsed instanceof Promise ? parsed.then(isValid) : isValid(parsed)
   }
   const changed = run.transform(firing, plan)
   return changed === undefined ? judge(run, { call, tool, firing }) : changed.then(() => judge(run, { call, tool, firing }))
@@ -46,29 +47,25 @@ function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admissio
   const { call, tool, firing } = candidate
   call.args = (firing.facts['toolCall'] as ToolCall).args
   if (firing.failure !== undefined || firing.blocked !== undefined) {
-    run.judge(firing, run.parts.stack.plan('beforeToolUse', call.name))
+    run.judge(firing, firing.plan)
     return conclude(run, candidate, undefined)
   }
   const parsed = tool.parse(call.args)
-  if (isThenable(parsed)) return parsed.then((value) => judgeParsed(run, candidate, value))
+  if (parsed instanceof Promise) return parsed.then((value) => judgeParsed(run, candidate, value))
   return judgeParsed(run, candidate, parsed)
 }
 
 function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admission | Promise<Admission> {
   const { call, firing } = candidate
-  const plan = run.parts.stack.plan('beforeToolUse', call.name)
+  const { plan } = firing
   if ('problem' in parsed) {
     run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
     return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
   }
   const { value, share } = freezeParsed(parsed.value)
-  firing.update(firing.state, {
-    get toolCall() {
-      return toolCallOf(call, share())
-    },
-  })
+  firing.update(firing.state, share === undefined ? { toolCall: toolCallOf(call, value) } : sharedFacts(call, share))
   const judged = run.judge(firing, plan)
-  return isThenable(judged)
+  return judged instanceof Promise
     ? judged.then(() => conclude(run, candidate, value))
     : conclude(run, candidate, value)
 }
@@ -140,11 +137,11 @@ async function ask(
 
 /** A person's answer: a no is a no; a yes stands for the asks on that value, never against a block. */
 export function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission | Promise<Admission> {
-  const { call, tool } = candidate
+  const { call, tool, firing: asked } = candidate
   call.answer = answer
   if (typeof answer === 'object' && 'block' in answer) return done(blockedExecution('approval', answer.block))
   const args = answer === 'allow' ? call.args : answer.allow
-  const firing = new Firing(run, 'beforeToolUse', run.state, { toolCall: toolCallOf(call, args) }, call)
+  const firing = new Firing(run, asked.plan, run.state, { toolCall: toolCallOf(call, args) }, call.index)
   return judge(run, { call, tool, firing })
 }
 
@@ -182,6 +179,15 @@ function isValid(parsed: Parsed): boolean {
 
 function toolCallOf(call: OpenedCall, args: unknown): ToolCall<never> {
   return Object.freeze({ id: call.id, name: call.name, args: args as never })
+}
+
+/** Facts that give everybody who looks a copy of their own. */
+function sharedFacts(call: OpenedCall, share: () => unknown): FactBag {
+  return {
+    get toolCall() {
+      return toolCallOf(call, share())
+    },
+  }
 }
 
 function done(result: ToolExecution): Admission {

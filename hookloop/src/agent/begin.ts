@@ -68,7 +68,7 @@ export function stateFor(
 /** Lets hooks rewrite or refuse the input, then opens the execution. Gives the final record of a refusal. */
 async function takeInput(run: LiveRun, input: Message): Promise<FinalRecord | undefined> {
   const plan = run.parts.stack.plan('onUserInput')
-  const firing = new Firing(run, 'onUserInput', run.state, { input })
+  const firing = new Firing(run, plan, run.state, { input })
   try {
     await run.transformOrThrow(firing, plan)
   } catch (thrown) {
@@ -93,6 +93,7 @@ function openExecution(run: LiveRun, input: Message): void {
   const { state } = run
   run.state = AgentState.patch(state, {
     messages: state.messages.append(input),
+    spentBefore: state.usage,
     executionCount: state.executionCount + 1,
     execution: Object.freeze({
       id: run.effects.newId(),

@@ -67,7 +67,9 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
     const effects = effectsFor(given, live.emit)
     const ground = { agentId: effects.newId(), instructions: parts.instructions }
     const state = stateFor(ground, { state: given.from && stateOf(given.from), metadata: given.metadata })
-    return beginRun(new LiveRun(parts, effects, state, { pauses: live.pauses, streams: live.emit !== undefined }), message)
+    const cancellable = given.signal !== undefined
+    const run = new LiveRun(parts, effects, state, { pauses: live.pauses, streams: live.emit !== undefined, cancellable })
+    return beginRun(run, message)
   }
   return Object.freeze({
     with: (...use) => buildAgent({ ...options, use: [...(options.use ?? []), ...use] }, defaults),
@@ -78,7 +80,7 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
       const { state, ledger } = savedOf(from)
       const effects = effectsFor(given, undefined)
       const answers = await checkResume(parts, state, { ...given, now: effects.now() })
-      return resumeRun(new LiveRun(parts, effects, state, { ledger }), answers)
+      return resumeRun(new LiveRun(parts, effects, state, { ledger, cancellable: given.signal !== undefined }), answers)
     },
     describe: () => describeAgent(parts),
   } satisfies Agent)

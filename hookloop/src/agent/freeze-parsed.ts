@@ -2,8 +2,8 @@
  * Freezes what a schema made of the arguments, so that the tool gets what the guards have seen. Where something in it
  * cannot be frozen (a Date, a Map), `share` gives each reader a copy of its own instead.
  */
-export function freezeParsed(value: unknown): { readonly value: unknown; readonly share: () => unknown } {
-  return freezeDeep(value) ? { value, share: () => value } : { value, share: () => copyOf(value) }
+export function freezeParsed(value: unknown): { readonly value: unknown; readonly share?: () => unknown } {
+  return freezeDeep(value) ? { value } : { value, share: () => copyOf(value) }
 }
 
 /** Returns whether all of it is frozen now. */
@@ -13,7 +13,7 @@ function freezeDeep(value: unknown): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) return false
   let frozen = true
-  for (const inner of Object.values(value)) frozen = freezeDeep(inner) && frozen
+  for (const key in value) frozen = freezeDeep((value as Record<string, unknown>)[key]) && frozen
   Object.freeze(value)
   return frozen
 }

@@ -2,16 +2,17 @@ import { AgentState } from '../data/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../data/continuation.ts'
 import type { ErrorRecord, Execution } from '../data/execution.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
-import { List } from '../data/list.ts'
-import { addUsage, type TokenUsage, type Usage } from '../data/usage.ts'
+import type { List } from '../data/list.ts'
+import { addUsage, noUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
-import type { Draft, FactBag, HookHost } from '../hooks/draft.ts'
+import type { Draft, FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { changeState, stateChange } from '../hooks/outcome.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import type { Plan } from '../hooks/stack.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
+import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import type { AgentParts } from './parts.ts'
 
@@ -20,7 +21,7 @@ const DRAIN_MS = 5_000
 /** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
 const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
 
-export type CallPlace = { readonly index: number; readonly id: string; readonly toolName: string }
+export type CallPlace = { readonly index: number; readonly toolName: string }
 
 /**
  * The moving side of one run: the state as it is now, the open step, the ledger. It fires triggers and turns what
@@ -31,7 +32,6 @@ export class LiveRun implements HookHost {
   readonly effects: Effects
   state: AgentState
   open: OpenedStep | undefined
-  ledger = List.empty<LedgerEntry>()
   /** The error that ended the run, if one did. The first is kept. */
   failure: AgentError | undefined
   cancelled = false
@@ -39,8 +39,8 @@ export class LiveRun implements HookHost {
   readonly pauses: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are wanted as they are written. */
   readonly streams: boolean
-  readonly #durations: number[] = []
-  readonly #late: TimedLedgerEntry[] = []
+  readonly #ledger: Ledger
+  readonly #cancellable: boolean
   readonly #watched = new Set<Promise<void>>()
   readonly #waiting = new Set<() => void>()
 
@@ -51,6 +51,8 @@ export class LiveRun implements HookHost {
     options: {
       readonly pauses?: ((state: AgentState) => Promise<boolean>) | undefined
       readonly streams?: boolean
+      /** Whether the signal can abort at all. A run that nobody can cancel need not watch for it. */
+      readonly cancellable?: boolean
       readonly ledger?: readonly TimedLedgerEntry[]
     } = {},
   ) {
@@ -59,17 +61,21 @@ export class LiveRun implements HookHost {
     this.state = state
     this.pauses = options.pauses
     this.streams = options.streams ?? false
-    for (const { durationMs, ...entry } of options.ledger ?? []) {
-      this.ledger = this.ledger.append(Object.freeze(entry))
-      this.#durations.push(durationMs)
-    }
-    effects.signal.addEventListener('abort', () => this.#abortAll(), { once: true })
+    this.#ledger = new Ledger({
+      hooks: parts.stack.hooks,
+      callId: (step, index) => this.#callId(step, index),
+      earlier: options.ledger,
+    })
+    this.#cancellable = options.cancellable ?? true
+    if (this.#cancellable) effects.signal.addEventListener('abort', () => this.#abortAll(), { once: true })
   }
 
   // ── what hooks see of the run
 
   get spent(): Usage {
-    return this.state.execution?.usage ?? this.state.usage
+    const { open } = this
+    if (open === undefined) return this.state.execution?.usage ?? this.state.usage
+    return open.unbilled === noUsage ? this.execution.usage : addUsage(this.execution.usage, open.unbilled)
   }
   get now(): number {
     return this.effects.now()
@@ -77,22 +83,35 @@ export class LiveRun implements HookHost {
   get signal(): AbortSignal {
     return this.effects.signal
   }
+  get ledger(): List<LedgerEntry> {
+    return this.#ledger.entries
+  }
   get step(): number {
     return this.open?.index ?? this.state.stepCount
   }
   get place(): string {
-    return `${this.state.execution?.id ?? this.state.agentId}/${this.step}`
+    if (this.open !== undefined) return (this.open.place ??= `${this.execution.id}/${this.open.index}`)
+    return `${this.state.execution?.id ?? this.state.agentId}/${this.state.stepCount}`
   }
 
-  note(entry: LedgerEntry, durationMs: number): void {
-    this.ledger = this.ledger.append(entry)
-    this.#durations.push(durationMs)
-    this.effects.emit?.({ type: 'hook', entry: { ...entry, durationMs } })
+  note({ plan, callIndex }: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void {
+    this.#ledger.note(this.step, plan.number, hook.index, callIndex, durationMs)
+    if (what !== undefined) this.#ledger.explainLast(what)
+    if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.#ledger.last() })
+  }
+
+  /** What hooks did around a call, told when the call is done. */
+  noteTrail(trail: readonly LedgerEntry[], durations: readonly number[]): void {
+    const { stack } = this.parts
+    for (const [i, { trigger, hook, mode, ...what }] of trail.entries()) {
+      const noted = stack.hooks.find((each) => each.name === hook) ?? { name: hook, mode }
+      this.note({ plan: stack.plan(trigger as HookTrigger), callIndex: undefined }, noted, durations[i] ?? 0, what)
+    }
   }
 
   /** What the loop itself had to do, as an entry of its own. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
-    this.note(Object.freeze({ step: this.step, trigger, hook: 'hookloop', mode: 'loop', ...what }), 0)
+    this.note({ plan: this.parts.stack.plan(trigger), callIndex: undefined }, { name: 'hookloop', mode: 'loop' }, 0, what)
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
@@ -102,7 +121,7 @@ export class LiveRun implements HookHost {
       () => undefined,
       (error: unknown) => {
         const durationMs = performance.now() - started
-        this.#late.push({ step, trigger, hook, mode: 'observe', error: messageOf(error), durationMs })
+        this.#ledger.noteLate({ step, trigger, hook, mode: 'observe', error: messageOf(error), durationMs })
       },
     )
     this.#watched.add(watched)
@@ -123,10 +142,9 @@ export class LiveRun implements HookHost {
     this.state = AgentState.patch(this.state, { execution: Object.freeze(execution) })
   }
 
-  spend(tokens: Partial<TokenUsage>, counts: { readonly steps?: number; readonly toolCalls?: number } = {}): void {
-    const spent = { ...tokens, ...counts }
-    const execution = Object.freeze({ ...this.execution, usage: addUsage(this.execution.usage, spent) })
-    this.state = AgentState.patch(this.state, { execution, usage: addUsage(this.state.usage, spent) })
+  #callId(step: number, index: number): string | undefined {
+    if (this.open?.index === step) return this.open.calls[index]?.id
+    return this.state.execution?.steps.at(step)?.toolCalls[index]?.id
   }
 
   // ── firing
@@ -138,7 +156,7 @@ export class LiveRun implements HookHost {
   fire(trigger: HookTrigger, facts: FactBag = {}, call?: CallPlace): Firing | undefined | Promise<Firing> {
     const plan = this.parts.stack.plan(trigger, call?.toolName)
     if (plan.empty) return undefined
-    const firing = new Firing(this, trigger, this.state, facts, call)
+    const firing = new Firing(this, plan, this.state, facts, call?.index)
     const changed = this.transform(firing, plan)
     return changed === undefined ? this.judge(firing, plan) : changed.then(() => this.judge(firing, plan))
   }
@@ -183,7 +201,7 @@ export class LiveRun implements HookHost {
    */
   async fireQuietly(trigger: HookTrigger, facts: FactBag): Promise<Firing> {
     const plan = this.parts.stack.plan(trigger)
-    const firing = new Firing(this, trigger, this.state, facts)
+    const firing = new Firing(this, plan, this.state, facts)
     for (let from = 0; from <= plan.transforms.length; ) {
       try {
         await runTransforms(firing, plan.transforms, from)
@@ -288,7 +306,7 @@ export class LiveRun implements HookHost {
     this.updateExecution({ failures })
     const record = this.remember(error, during)
     const plan = this.parts.stack.plan('onError')
-    const firing = new Firing(this, 'onError', this.state, { error: record, during, consecutiveFailures: failures })
+    const firing = new Firing(this, plan, this.state, { error: record, during, consecutiveFailures: failures })
     try {
       await runTransforms(firing, plan.transforms)
     } catch (second) {
@@ -331,6 +349,7 @@ export class LiveRun implements HookHost {
 
   /** Waits for work unless the run is cancelled first, with one listener for the whole run. */
   abortable<T>(work: Promise<T>): Promise<T> {
+    if (!this.#cancellable) return work
     return new Promise<T>((resolve, reject) => {
       const abort = (): void => reject(new AgentError('RUN_CANCELLED', 'The run was cancelled.'))
       if (this.signal.aborted) abort()
@@ -368,11 +387,6 @@ export class LiveRun implements HookHost {
   }
 
   timedLedger(): readonly TimedLedgerEntry[] {
-    const entries = this.ledger.map((entry, i) => Object.freeze({ ...entry, durationMs: round(this.#durations[i]!) }))
-    return Object.freeze([...entries, ...this.#late.map((entry) => ({ ...entry, durationMs: round(entry.durationMs) }))])
+    return this.#ledger.timed()
   }
-}
-
-function round(ms: number): number {
-  return Math.round(ms * 1000) / 1000
 }

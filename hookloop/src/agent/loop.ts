@@ -1,7 +1,7 @@
 import { countVotes, decidingVote, isForbidden, type ContinuationOutcome } from '../data/continuation.ts'
 import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
 import { textMessage, type Message } from '../data/message.ts'
-import { isThenable } from '../hooks/run-hooks.ts'
+import { addUsage, noUsage } from '../data/usage.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
 import { OpenedStep } from './opened-step.ts'
@@ -20,7 +20,7 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
     await run.fire('beforeExecution')
     if (run.over !== undefined) outcome = run.count()
   } else if (from.phase === 'tools') {
-    outcome = await finishStep(run, OpenedStep.restore(run.state, from.step), useAnswered)
+    outcome = await takeStep(run, OpenedStep.restore(run.state, from.step))
     if (outcome === undefined) return
   }
   for (;;) {
@@ -33,29 +33,29 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   }
 }
 
-/** beforeStep, the model, its calls, afterStep. Gives the count of votes, or nothing when the run was suspended. */
-async function takeStep(run: LiveRun): Promise<ContinuationOutcome | undefined> {
-  const fired = run.fire('beforeStep')
-  if (isThenable(fired)) await fired
-  if (run.over !== undefined || run.execution.votes.length > 0) {
-    const outcome = countStep(run)
-    if (!outcome.shouldContinue) return outcome
+/**
+ * beforeStep, the model, its calls, afterStep; or the rest of a step that was suspended among its calls. Gives the count
+ * of votes, or nothing when the run was suspended.
+ */
+async function takeStep(run: LiveRun, suspended?: OpenedStep): Promise<ContinuationOutcome | undefined> {
+  let step = suspended
+  if (step === undefined) {
+    const fired = run.fire('beforeStep')
+    if (fired instanceof Promise) await fired
+    if (run.over !== undefined || run.execution.votes.length > 0) {
+      const outcome = countStep(run)
+      if (!outcome.shouldContinue) return outcome
+    }
+    step = new OpenedStep(run.state.stepCount, run.state.messages.length)
+    run.open = step
+    run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
+    await infer(run, step)
+    if (step.calls.length > 0) await useTools(run, step)
+  } else {
+    run.open = step
+    await useAnswered(run, step)
   }
-  const step = new OpenedStep(run.state.stepCount, run.state.messages.length)
-  run.open = step
-  run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
-  await infer(run, step)
-  return finishStep(run, step, useTools)
-}
-
-async function finishStep(
-  run: LiveRun,
-  step: OpenedStep,
-  use: (run: LiveRun, step: OpenedStep) => Promise<void>,
-): Promise<ContinuationOutcome | undefined> {
-  run.open = step
   if (step.calls.length > 0) {
-    await use(run, step)
     if (step.pending.length > 0) {
       const approvals = pendingApprovals(step)
       if (run.over === undefined && (await pause(run, { phase: 'tools', step: step.save() }, approvals))) return undefined
@@ -63,7 +63,8 @@ async function finishStep(
     }
     putResults(run, step)
   }
-  return closeStep(run, step)
+  const closed = closeStep(run, step)
+  return closed instanceof Promise ? await closed : closed
 }
 
 /** Results stand right behind the message that asked for them, before anything hooks have added since. */
@@ -80,31 +81,35 @@ function putResults(run: LiveRun, step: OpenedStep): void {
   run.state = run.state.withMessages(inPlace.append(step.results()).concat(added))
 }
 
-async function closeStep(run: LiveRun, opened: OpenedStep): Promise<ContinuationOutcome> {
-  const { failures, continuations, steps } = run.execution
+function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome> {
+  const { failures, continuations, steps, usage } = run.execution
   const step = opened.close()
+  const succeeded = hasSuccess(step)
   run.updateExecution({
     steps: steps.append(step),
-    failures: failuresAfter(step, failures),
-    continuations: hasSuccess(step) ? { ...continuations, inRow: 0 } : continuations,
+    failures: failuresAfter(step, succeeded, failures),
+    continuations: continuations.inRow > 0 && succeeded ? { ...continuations, inRow: 0 } : continuations,
+    usage: addUsage(usage, { ...opened.unbilled, steps: 1 }),
   })
-  run.spend({}, { steps: 1 })
+  opened.unbilled = noUsage
   const fired = run.fire('afterStep', { step })
-  if (isThenable(fired)) await fired
+  if (fired instanceof Promise) return fired.then(() => countClosed(run, { opened, step, steps }))
+  return countClosed(run, { opened, step, steps })
+}
+
+type Closing = { readonly opened: OpenedStep; readonly step: Step; readonly steps: LiveRun['execution']['steps'] }
+
+function countClosed(run: LiveRun, closing: Closing): ContinuationOutcome {
   void run.over // a cancel that came with the last effect is part of this count
   const outcome = countStep(run)
-  const closed = closedStep(run, { opened, step, steps, outcome })
+  const closed = closedStep(run, closing, outcome)
   run.open = undefined
   run.effects.emit?.({ type: 'stepFinished', step: closed })
   return outcome
 }
 
 /** The step as it is remembered: with the outcome, and with errors that came up while it was closed. */
-function closedStep(
-  run: LiveRun,
-  at: { opened: OpenedStep; step: Step; steps: LiveRun['execution']['steps']; outcome: ContinuationOutcome },
-): Step {
-  const { opened, step, steps, outcome } = at
+function closedStep(run: LiveRun, { opened, step, steps }: Closing, outcome: ContinuationOutcome): Step {
   if (outcome === step.outcome && opened.errors.length === step.errors.length) return step
   const closed: Step = Object.freeze({ ...opened.close(), outcome })
   run.updateExecution({ steps: steps.append(closed) })
@@ -116,10 +121,9 @@ function hasSuccess(step: Step): boolean {
 }
 
 /** Failed steps in a row. Errors were counted when they happened; a step whose calls all came to nothing counts here. */
-function failuresAfter(step: Step, failures: number): number {
+function failuresAfter(step: Step, succeeded: boolean, failures: number): number {
   if (step.errors.length > 0) return failures
-  if (step.toolExecutions.length > 0 && !hasSuccess(step)) return failures + 1
-  return 0
+  return step.toolExecutions.length > 0 && !succeeded ? failures + 1 : 0
 }
 
 /** Counts the votes at the end of a step. Going on over an `allowStop` is a continuation, and those are limited. */

@@ -2,11 +2,11 @@ import type { AgentState } from '../data/agent-state.ts'
 import type { ErrorRecord, OpenStep, Step } from '../data/execution.ts'
 import { stepType } from '../data/execution.ts'
 import { goOn } from '../data/continuation.ts'
-import { toolCallsOf, type FinishReason, type InferenceResponse } from '../data/inference.ts'
-import type { Json } from '../data/json.ts'
+import type { FinishReason, InferenceResponse } from '../data/inference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { type Message, type Part, type ToolCallPart, type ToolResultPart } from '../data/message.ts'
 import type { Answer, Approval, OpenCall, ToolCall, ToolExecution } from '../data/tool-call.ts'
-import { noTokens, type TokenUsage } from '../data/usage.ts'
+import { addTokens, addUsage, noTokens, noUsage, type TokenUsage } from '../data/usage.ts'
 
 /** A call while its step is open. */
 export type OpenedCall = {
@@ -15,25 +15,34 @@ export type OpenedCall = {
   readonly name: string
   readonly originalArgs: Json
   args: Json
+  /** The call in the form in which it was last shown; see `toToolCall`. */
+  shown: ToolCall | undefined
   approval?: Approval
   answer?: Answer
-  result?: ToolExecution
+  result: ToolExecution | undefined
 }
+
+const none: readonly never[] = Object.freeze([])
+const oneCall = { toolCalls: 1 }
+const noArguments: JsonObject = Object.freeze({})
 
 /** The step being taken: what the model said and what became of its calls so far. */
 export class OpenedStep {
   readonly index: number
   readonly messageCount: number
+  /** The beginning of every key of this step, once somebody needed it. */
+  place: string | undefined
   text = ''
   finishReason: FinishReason = 'other'
   usage: TokenUsage = noTokens
+  /** What was spent since the step was opened or resumed. The execution is billed when it is closed or suspended. */
+  unbilled = noUsage
   /** Where the results go: right behind the message that asked for them. */
   resultsAt = 0
   /** The message with the calls, as it stands in the conversation. */
   asked: Message | undefined
   calls: readonly OpenedCall[] = []
   readonly errors: ErrorRecord[] = []
-  #calledAs: readonly ToolCall[] | undefined
 
   constructor(index: number, messageCount: number) {
     this.index = index
@@ -43,18 +52,26 @@ export class OpenedStep {
   /** Takes the response over and gives back the message to remember it by. */
   respond(response: InferenceResponse, messageCount: number): Message {
     const content = withUniqueIds(response.content)
+    const calls: OpenedCall[] = []
+    for (const part of content) {
+      if (part.type === 'tool-call') calls.push(openCall(part, calls.length))
+    }
     this.text = response.text
     this.finishReason = response.finishReason
     this.resultsAt = messageCount + 1
-    this.calls = toolCallsOf({ ...response, content }).map(({ toolCallId, toolName, input }, index) => ({
-      index,
-      id: toolCallId,
-      name: toolName,
-      originalArgs: input,
-      args: input,
-    }))
+    this.calls = calls
     this.asked = Object.freeze({ role: 'assistant', content })
     return this.asked
+  }
+
+  spend(usage: TokenUsage): void {
+    this.usage = this.usage === noTokens ? usage : addTokens(this.usage, usage)
+    this.unbilled = addUsage(this.unbilled, usage)
+  }
+
+  /** Counts a call that was asked for, whatever becomes of it. */
+  countCall(): void {
+    this.unbilled = addUsage(this.unbilled, oneCall)
   }
 
   get pending(): readonly OpenedCall[] {
@@ -63,29 +80,18 @@ export class OpenedStep {
 
   /** The results in the order of the calls, as one message. */
   results(): Message {
-    const content = this.calls.map(
-      ({ id, name, result }): ToolResultPart =>
-        Object.freeze({
-          type: 'tool-result',
-          toolCallId: id,
-          toolName: name,
-          output: result!.output,
-          ...(result!.status !== 'ok' && { isError: true }),
-        }),
-    )
-    return Object.freeze({ role: 'tool', content: Object.freeze(content) })
+    return Object.freeze({ role: 'tool', content: Object.freeze(this.calls.map(resultPart)) })
   }
 
   close(): Step {
-    this.#calledAs ??= this.calls.map(({ id, name, args }) => Object.freeze({ id, name, args } as ToolCall))
-    const toolCalls = Object.freeze(this.#calledAs)
-    const errors = Object.freeze(this.errors.slice())
+    const toolCalls = this.calls.length === 0 ? none : Object.freeze(this.calls.map(toToolCall))
+    const errors = this.errors.length === 0 ? none : Object.freeze(this.errors.slice())
     return Object.freeze({
       index: this.index,
       type: stepType({ toolCalls, errors }),
       text: this.text,
       toolCalls,
-      toolExecutions: Object.freeze(this.calls.map((call) => call.result!)),
+      toolExecutions: this.calls.length === 0 ? none : Object.freeze(this.calls.map((call) => call.result!)),
       errors,
       finishReason: this.finishReason,
       usage: this.usage,
@@ -96,7 +102,9 @@ export class OpenedStep {
 
   save(): OpenStep {
     const { text, finishReason, usage, messageCount, resultsAt } = this
-    const calls = this.calls.map(({ index: _index, ...call }): OpenCall => Object.freeze({ ...call }))
+    const calls = this.calls.map(({ index: _index, shown: _shown, result, ...call }): OpenCall =>
+      Object.freeze(result === undefined ? call : { ...call, result }),
+    )
     return Object.freeze({
       text,
       finishReason,
@@ -115,14 +123,33 @@ export class OpenedStep {
     step.finishReason = saved.finishReason
     step.usage = saved.usage
     step.resultsAt = saved.resultsAt
-    step.calls = saved.calls.map((call, at) => ({ ...call, index: at }))
+    step.calls = saved.calls.map((call, index) => ({ ...call, index, shown: undefined, result: call.result }))
     step.errors.push(...saved.errors)
     return step
   }
 }
 
+/** A call as hooks and the record see it: its arguments as JSON, as they are now. */
+export function toToolCall(call: OpenedCall): ToolCall {
+  const { id, name, args } = call
+  if (call.shown?.args !== args) call.shown = Object.freeze({ id, name, args: isJsonObject(args) ? args : noArguments })
+  return call.shown!
+}
+
+function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): OpenedCall {
+  return { index, id: toolCallId, name: toolName, originalArgs: input, args: input, shown: undefined, result: undefined }
+}
+
+function resultPart({ id, name, result }: OpenedCall): ToolResultPart {
+  const { output, status } = result!
+  if (status === 'ok') return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output })
+  return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })
+}
+
 /** Results are matched to calls by id, so a model that repeats or forgets one gets ids that differ. */
 function withUniqueIds(content: readonly Part[]): readonly Part[] {
+  const [only] = content
+  if (content.length === 1 && (only!.type !== 'tool-call' || only!.toolCallId !== '')) return content
   const seen = new Set<string>()
   let changed = false
   const parts = content.map((part, index): Part => {

@@ -1,8 +1,9 @@
 import type { Cursor } from '../data/execution.ts'
 import type { Approval, OpenCall } from '../data/tool-call.ts'
+import { noUsage } from '../data/usage.ts'
 import type { LiveRun } from './live-run.ts'
 
-type Waiting = Pick<OpenCall, 'approval' | 'result'>
+type Waiting = { readonly approval?: Approval; readonly result?: OpenCall['result'] | undefined }
 type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'> : never) : never
 
 /**
@@ -11,7 +12,9 @@ type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'
  */
 export async function pause(run: LiveRun, place: Place, pending: readonly Approval[] = []): Promise<boolean> {
   const { votes } = run.execution
-  run.updateExecution({ status: 'suspended', cursor: Object.freeze({ ...place, waitingSince: run.now }) as Cursor })
+  const cursor = Object.freeze({ ...place, waitingSince: run.now }) as Cursor
+  run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
+  if (run.open !== undefined) run.open.unbilled = noUsage
   const fired = await run.fire('onPause', { pending })
   if (fired?.failure !== undefined) {
     // The hook's failure is told, but a run that waits for a person is not lost for it.

@@ -31,27 +31,34 @@ export type Run<O = string> = RunBase &
 
 export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
   const { state } = run
-  const ledger = run.timedLedger()
+  let ledger: readonly TimedLedgerEntry[] | undefined
   const text = state.lastStep?.text ?? ''
   const base: RunBase = {
     text,
     state,
-    ledger,
-    toJSON: () => ({ version: SAVED_VERSION, state: state.toJSON(), ledger: ledger as unknown as readonly JsonObject[] }),
+    get ledger() {
+      return (ledger ??= run.timedLedger()) // most runs are never asked for it
+    },
+    toJSON: () => ({ version: SAVED_VERSION, state: state.toJSON(), ledger: base.ledger as unknown as readonly JsonObject[] }),
   }
-  if (final === undefined) return Object.freeze({ ...base, status: 'suspended', pending: pendingOf(state) })
+  if (final === undefined) return endedAs(base, { status: 'suspended', pending: pendingOf(state) })
   switch (final.status) {
     case 'completed':
-      return Object.freeze({ ...base, status: 'completed', output: text, final })
+      return endedAs(base, { status: 'completed', output: text, final })
     case 'stopped':
-      return Object.freeze({ ...base, status: 'stopped', reason: final.reason, by: final.by, final })
+      return endedAs(base, { status: 'stopped', reason: final.reason, by: final.by, final })
     case 'failed':
-      return Object.freeze({ ...base, status: 'failed', error: run.failure!, final })
+      return endedAs(base, { status: 'failed', error: run.failure!, final })
     case 'cancelled':
-      return Object.freeze({ ...base, status: 'cancelled', final })
+      return endedAs(base, { status: 'cancelled', final })
     default:
       return final.status satisfies never
   }
+}
+
+/** Adds how it ended without looking at the ledger, which is put together when it is read. */
+function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
+  return Object.freeze(Object.assign(base, ending))
 }
 
 /** The questions a suspended state waits for. */

@@ -1,137 +1,168 @@
 import { isJsonObject, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import type { ToolCall, ToolExecution, ToolStatus } from '../data/tool-call.ts'
-import type { Effects } from '../effects.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import type { ToolExecution, ToolStatus } from '../data/tool-call.ts'
+import type { Effect, Effects } from '../effects.ts'
+import { messageOf, toAgentError } from '../errors.ts'
 import { runAround } from '../hooks/around.ts'
 import { Firing } from '../hooks/firing.ts'
 import { isThenable } from '../hooks/run-hooks.ts'
+import type { StackedHook } from '../hooks/stack.ts'
 import type { LiveRun } from './live-run.ts'
-import type { OpenedCall } from './opened-step.ts'
+import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Tool, ToolRun } from './tool.ts'
 import { failedExecution, toExecution, withheldExecution } from './tool-output.ts'
 
 /** How long a tool may take to clean up after it was told to stop. */
 const GRACE_MS = 1_000
 
-type Admitted = { readonly tool: Tool; readonly parsed: unknown; readonly beside: boolean }
-type CallRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
+type Place = { readonly call: OpenedCall; readonly effects: Effects; readonly tool: Tool; readonly parsed: unknown }
 
-/** Runs one admitted call inside its around hooks, as one recorded effect. Never rejects: a failure is a result. */
-export async function executeCall(run: LiveRun, call: OpenedCall, admitted: Admitted): Promise<ToolExecution> {
+/** What is recorded of a call with hooks around it. One without them is recorded as its execution alone. */
+type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
+
+/** Runs one admitted call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
+export function executeCall(run: LiveRun, at: Place): Promise<ToolExecution> {
+  const { call, effects } = at
   const key = `${run.place}/${call.index}/tool`
-  const toolCall: ToolCall = Object.freeze({ id: call.id, name: call.name, args: call.args as ToolCall['args'] })
-  const effects = admitted.beside ? run.effects.scope(`${call.index}`) : run.effects
-  run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toolCall })
-  const chain = new ToolChain(run, { call, key, effects, ...admitted })
-  try {
-    const record = await effects.perform(
-      { key, kind: 'tool', input: () => ({ name: call.name, args: call.args }) },
-      (signal) => chain.run(signal),
-    )
-    record.trail.forEach((entry, i) => run.note(entry, chain.durations[i] ?? 0))
-    return record.execution
-  } catch (thrown) {
-    // Tools cannot get here, only the port can: nobody knows what was done, and the run must not go on.
-    const error = thrown instanceof AgentError ? thrown : new AgentError('HOOK_FAILED', messageOf(thrown), { cause: thrown })
-    run.fail(error, 'aroundToolUse')
-    return Object.freeze({ status: 'outcomeUnknown', output: error.message })
-  }
+  const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
+  run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
+  const effect: Effect = { key, kind: 'tool', input: () => describeCall(call) }
+  if (arounds.length > 0) return executeWrapped(run, at, { effect, arounds })
+  return effects.perform(effect, (signal) => execute(run, at, { key, signal }))
 }
 
-class ToolChain {
-  readonly durations: number[] = []
+/** The tool cannot make a call reject, only the port can: nobody knows what was done, and the run must not go on. */
+export function portFailed(run: LiveRun, thrown: unknown): ToolExecution {
+  const error = toAgentError(thrown, 'HOOK_FAILED')
+  run.fail(error, 'aroundToolUse')
+  return Object.freeze({ status: 'outcomeUnknown', output: error.message })
+}
+
+function describeCall({ name, args }: OpenedCall): Json {
+  return { name, args }
+}
+
+async function executeWrapped(
+  run: LiveRun,
+  at: Place,
+  { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
+): Promise<ToolExecution> {
+  const durations: number[] = []
+  const record = await at.effects.perform(effect, (signal) =>
+    new WrappedTool(run, at, { key: effect.key, signal, durations }).run(arounds),
+  )
+  run.noteTrail(record.trail, durations)
+  return record.execution
+}
+
+/** A call with hooks around it, and beneath them any number of attempts. */
+class WrappedTool {
   readonly #run: LiveRun
-  readonly #at: Admitted & { readonly call: OpenedCall; readonly key: string; readonly effects: Effects }
+  readonly #at: Place
+  readonly #how: { readonly key: string; readonly signal: AbortSignal; readonly durations: number[] }
   readonly #trail: LedgerEntry[] = []
   #attempts = 0
   #succeeded: ToolExecution | undefined
 
-  constructor(run: LiveRun, at: Admitted & { call: OpenedCall; key: string; effects: Effects }) {
+  constructor(run: LiveRun, at: Place, how: { key: string; signal: AbortSignal; durations: number[] }) {
     this.#run = run
     this.#at = at
+    this.#how = how
   }
 
-  async run(signal: AbortSignal): Promise<CallRecord> {
-    const { call } = this.#at
-    const { arounds } = this.#run.parts.stack.plan('aroundToolUse', call.name)
-    const execution = arounds.length === 0 ? await this.#execute(signal) : await this.#wrapped(arounds, signal)
-    return { execution, trail: this.#trail }
-  }
-
-  async #wrapped(hooks: Parameters<typeof runAround>[0]['hooks'], signal: AbortSignal): Promise<ToolExecution> {
+  async run(hooks: readonly StackedHook[]): Promise<WrappedRecord> {
     const { call, parsed } = this.#at
+    const run = this.#run
+    const plan = run.parts.stack.plan('aroundToolUse', call.name)
     const toolCall = Object.freeze({ id: call.id, name: call.name, args: parsed })
     try {
-      return await runAround<ToolExecution, never>({
+      const execution = await runAround<ToolExecution, never>({
         hooks,
-        firing: () => new Firing(this.#run, 'aroundToolUse', this.#run.state, { toolCall }, call),
-        attempt: () => this.#attempt(signal),
+        callId: call.id,
+        firing: () => new Firing(run, plan, run.state, { toolCall }, call.index),
+        attempt: () => this.#attempt(),
         merge: () => undefined,
         check: toCheckedExecution,
         note: (entry, ms) => {
           this.#trail.push(entry)
-          this.durations.push(ms)
+          this.#how.durations.push(ms)
         },
       })
+      return { execution, trail: this.#trail }
     } catch (thrown) {
       const message = messageOf(thrown)
-      return this.#succeeded === undefined ? failedExecution(message) : withheldExecution(this.#succeeded, 'hookloop', message)
+      const done = this.#succeeded // what ran, ran: it may not look as if it had not
+      return { execution: done ? withheldExecution(done, 'hookloop', message) : failedExecution(message), trail: this.#trail }
     }
   }
 
-  async #attempt(signal: AbortSignal): Promise<ToolExecution> {
+  async #attempt(): Promise<ToolExecution> {
     const { call, effects } = this.#at
-    const key = `${this.#at.key}/${++this.#attempts}`
-    const execution = await effects.perform(
-      { key, kind: 'tool', input: () => ({ name: call.name, args: call.args }) },
-      () => this.#execute(signal),
+    const key = `${this.#how.key}/${++this.#attempts}`
+    const execution = await effects.perform({ key, kind: 'tool', input: () => describeCall(call) }, () =>
+      execute(this.#run, this.#at, this.#how),
     )
     if (execution.status === 'ok') this.#succeeded = execution
     return execution
   }
+}
 
-  async #execute(signal: AbortSignal): Promise<ToolExecution> {
-    const { tool, parsed, key, call } = this.#at
-    const limit = tool.timeoutMs === undefined ? undefined : AbortSignal.timeout(tool.timeoutMs)
-    const toolRun: ToolRun = {
-      signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
-      idempotencyKey: key,
-      progress: (update) =>
-        this.#run.effects.emit?.({ type: 'toolProgress', step: this.#run.step, callId: call.id, update: toJson(update) }),
-    }
-    try {
-      const returned = tool.execute(parsed as never, toolRun)
-      const value = isThenable(returned) ? await this.#inTime(Promise.resolve(returned), toolRun.signal, limit) : returned
-      return toExecution(value, tool.maxOutputChars)
-    } catch (thrown) {
-      if (limit?.aborted === true && !signal.aborted) {
-        return failedExecution(`The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`)
-      }
-      if (!signal.aborted) return failedExecution(messageOf(thrown))
-      const output = 'The run was cancelled while the tool was running. It may have had an effect.'
-      return Object.freeze({ status: 'outcomeUnknown', output })
-    }
-  }
+type Attempt = { readonly key: string; readonly signal: AbortSignal }
 
-  /** Waits for the tool. After it was told to stop it has a moment to clean up; if it answers then, it is believed. */
-  async #inTime(work: Promise<unknown>, signal: AbortSignal, limit: AbortSignal | undefined): Promise<unknown> {
-    if (limit === undefined) {
-      const cut = await this.#run.abortable(work).then(
-        (value) => ({ value }),
-        (error: unknown) => ({ error }),
-      )
-      if ('value' in cut) return cut.value
-      if (!signal.aborted) throw cut.error
-      return withGrace(work)
-    }
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve(), { once: true })
-    })
-    const first = await Promise.race([work.then((value) => ({ value })), aborted])
-    return first === undefined ? withGrace(work) : first.value
+/** One attempt. The key is that of the call, so that whatever must happen once can tell that it is the same. */
+function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
+  const { tool, parsed, call } = at
+  const limit = tool.timeoutMs === undefined ? undefined : AbortSignal.timeout(tool.timeoutMs)
+  const toolRun: ToolRun = {
+    signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
+    idempotencyKey: key,
+    progress: (update) =>
+      run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: toJson(update) }),
   }
+  try {
+    const returned = tool.execute(parsed as never, toolRun)
+    if (!isThenable(returned)) return toExecution(returned, tool.maxOutputChars)
+    return inTime(run, Promise.resolve(returned), { toolRun, limit }).then(
+      (value) => toExecution(value, tool.maxOutputChars),
+      (thrown: unknown) => failure(tool, { thrown, signal, limit }),
+    )
+  } catch (thrown) {
+    return failure(tool, { thrown, signal, limit })
+  }
+}
+
+function failure(
+  tool: Tool,
+  { thrown, signal, limit }: { thrown: unknown; signal: AbortSignal; limit: AbortSignal | undefined },
+): ToolExecution {
+  if (limit?.aborted === true && !signal.aborted) {
+    return failedExecution(`The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`)
+  }
+  if (!signal.aborted) return failedExecution(messageOf(thrown))
+  const output = 'The run was cancelled while the tool was running. It may have had an effect.'
+  return Object.freeze({ status: 'outcomeUnknown', output })
+}
+
+/** Waits for the tool. After it was told to stop it has a moment to clean up; if it answers then, it is believed. */
+async function inTime(
+  run: LiveRun,
+  work: Promise<unknown>,
+  { toolRun: { signal }, limit }: { toolRun: ToolRun; limit: AbortSignal | undefined },
+): Promise<unknown> {
+  const stopped = limit === undefined ? run.abortable(work) : Promise.race([work, aborted(signal)])
+  try {
+    return await stopped
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown
+    return withGrace(work)
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 async function withGrace(work: Promise<unknown>): Promise<unknown> {

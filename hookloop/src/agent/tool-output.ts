@@ -1,4 +1,4 @@
-import { toJson } from '../data/json.ts'
+import { toJson, toSizedJson } from '../data/json.ts'
 import type { ToolExecution } from '../data/tool-call.ts'
 import { messageOf } from '../errors.ts'
 
@@ -8,8 +8,8 @@ export function toExecution(value: unknown, maxChars: number): ToolExecution {
   if (typeof value === 'string') return capped(value, value, maxChars)
   if (typeof value === 'number' || typeof value === 'boolean') return Object.freeze({ status: 'ok', output: toJson(value) })
   try {
-    const output = toJson(value)
-    return capped(output, JSON.stringify(output), maxChars)
+    const { json, size } = toSizedJson(value)
+    return size <= maxChars ? Object.freeze({ status: 'ok', output: json }) : capped(json, JSON.stringify(json), maxChars)
   } catch (error) {
     return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
   }

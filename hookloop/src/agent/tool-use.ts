@@ -1,10 +1,9 @@
-import { isJsonObject } from '../data/json.ts'
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
-import { isThenable } from '../hooks/run-hooks.ts'
+import type { Firing } from '../hooks/firing.ts'
 import { decide, type Admission } from './admission.ts'
-import type { CallPlace, LiveRun } from './live-run.ts'
-import type { OpenedCall, OpenedStep } from './opened-step.ts'
-import { executeCall } from './tool-call.ts'
+import type { LiveRun } from './live-run.ts'
+import { toToolCall, type OpenedCall, type OpenedStep } from './opened-step.ts'
+import { executeCall, portFailed } from './tool-call.ts'
 import { stoppedExecution, withheldExecution } from './tool-output.ts'
 
 /**
@@ -13,48 +12,68 @@ import { stoppedExecution, withheldExecution } from './tool-output.ts'
  */
 export async function useTools(run: LiveRun, step: OpenedStep): Promise<void> {
   for (let at = 0; at < step.calls.length; ) {
-    const group = groupAt(run, step.calls, at)
-    await useTogether(run, group)
-    at += group.length
+    const together = togetherFrom(run, step.calls, at)
+    if (together > 1) {
+      await useTogether(run, step.calls.slice(at, at + together))
+    } else {
+      const used = useAlone(run, step.calls[at]!)
+      if (used !== undefined) await used
+    }
+    at += together
   }
 }
 
 /** The same for calls whose questions were answered: they are judged again, but not changed again. */
 export async function useAnswered(run: LiveRun, step: OpenedStep): Promise<void> {
   for (const call of step.calls) {
-    if (call.result === undefined && call.answer !== undefined) await useTogether(run, [call])
+    if (call.result === undefined && call.answer !== undefined) await useAlone(run, call)
   }
 }
 
 /** Calls that are still open when the run ends get a result too: a conversation with a call unanswered is not valid. */
 export async function closeOpenCalls(run: LiveRun, step: OpenedStep): Promise<void> {
-  const by = run.forbidden
-  for (const call of step.pending) {
-    await conclude(run, call, stoppedExecution(by))
-  }
+  const result = stoppedExecution(run.forbidden)
+  for (const call of step.pending) await conclude(run, call, result)
 }
 
-function groupAt(run: LiveRun, calls: readonly OpenedCall[], at: number): readonly OpenedCall[] {
+/** How many calls from here on may run together; a tool that does not say so runs alone. */
+function togetherFrom(run: LiveRun, calls: readonly OpenedCall[], at: number): number {
   let end = at
   while (end < calls.length && run.parts.tools.get(calls[end]!.name)?.concurrent === true) end++
-  return calls.slice(at, Math.max(end, at + 1))
+  return Math.max(1, end - at)
+}
+
+function useAlone(run: LiveRun, call: OpenedCall): void | Promise<void> {
+  const decided = decide(run, call)
+  if (decided instanceof Promise) return decided.then((admission) => useAdmitted(run, call, admission))
+  return useAdmitted(run, call, decided)
+}
+
+function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void | Promise<void> {
+  const running = resultOf(run, call, admission)
+  if (running instanceof Promise) {
+    return running.then(
+      (result) => conclude(run, call, result),
+      (thrown: unknown) => conclude(run, call, portFailed(run, thrown)),
+    )
+  }
+  if (running !== undefined) return conclude(run, call, running)
 }
 
 async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
   const admissions: Admission[] = []
-  for (const call of calls) {
-    const decided = decide(run, call)
-    admissions.push(isThenable(decided) ? await decided : decided)
-  }
-  const results =
-    calls.length === 1
-      ? [await resultOf(run, calls[0]!, admissions[0]!, false)]
-      : await allLimited(calls, run.parts.maxConcurrentTools, (call, i) => resultOf(run, call, admissions[i]!, true))
-  for (const [i, call] of calls.entries()) {
-    const result = results[i]
-    if (result === undefined) continue
-    const concluded = conclude(run, call, result)
-    if (concluded !== undefined) await concluded
+  for (const call of calls) admissions.push(await decide(run, call))
+  const results = await allLimited(calls, run.parts.maxConcurrentTools, (call, i) =>
+    ran(run, resultOf(run, call, admissions[i]!, run.effects.scope(`${call.index}`))),
+  )
+  for (const [i, call] of calls.entries()) if (results[i] !== undefined) await conclude(run, call, results[i])
+}
+
+async function ran(run: LiveRun, result: ReturnType<typeof resultOf>): Promise<ToolExecution | undefined> {
+  try {
+    return await result
+  } catch (thrown) {
+    return portFailed(run, thrown)
   }
 }
 
@@ -63,37 +82,38 @@ function resultOf(
   run: LiveRun,
   call: OpenedCall,
   admission: Admission,
-  beside: boolean,
+  effects = run.effects,
 ): ToolExecution | undefined | Promise<ToolExecution> {
   if (admission.status === 'waiting') return undefined
   if (admission.status === 'done') return admission.result
   const { forbidden } = run
   if (forbidden !== undefined) return stoppedExecution(forbidden)
-  return executeCall(run, call, { ...admission, beside })
+  return executeCall(run, { call, effects, tool: admission.tool, parsed: admission.parsed })
 }
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
-  const toolCall = asToolCall(call)
-  const place: CallPlace = { index: call.index, id: call.id, toolName: call.name }
+  const toolCall = toToolCall(call)
+  const place = { index: call.index, toolName: call.name }
   const fired = run.fire('afterToolUse', { toolCall, toolExecution: result }, place)
-  const settle = (firing: Awaited<typeof fired>): void => {
-    call.result = result
-    if (firing?.blocked !== undefined) {
-      call.result = withheldExecution(result, firing.blocked.by, firing.blocked.message)
-    } else if (firing?.failure !== undefined) {
-      call.result = withheldExecution(result, 'hookloop', firing.failure.message)
-    } else if (firing !== undefined) {
-      call.result = firing.facts['toolExecution'] as ToolExecution
-    }
-    run.effects.emit?.({ type: 'toolFinished', step: run.step, call: toolCall, execution: call.result })
-  }
-  return isThenable(fired) ? fired.then(settle) : settle(fired)
+  if (fired instanceof Promise) return fired.then((firing) => settle(run, { call, toolCall, result, firing }))
+  settle(run, { call, toolCall, result, firing: fired })
 }
 
-/** Hooks read arguments as an object, whatever the model sent. */
-function asToolCall({ id, name, args }: OpenedCall): ToolCall {
-  return Object.freeze({ id, name, args: isJsonObject(args) ? args : {} })
+function settle(
+  run: LiveRun,
+  at: { call: OpenedCall; toolCall: ToolCall; result: ToolExecution; firing: Firing | undefined },
+): void {
+  const { call, toolCall, result, firing } = at
+  call.result = result
+  if (firing?.blocked !== undefined) {
+    call.result = withheldExecution(result, firing.blocked.by, firing.blocked.message)
+  } else if (firing?.failure !== undefined) {
+    call.result = withheldExecution(result, 'hookloop', firing.failure.message)
+  } else if (firing !== undefined) {
+    call.result = firing.facts['toolExecution'] as ToolExecution
+  }
+  run.effects.emit?.({ type: 'toolFinished', step: run.step, call: toolCall, execution: call.result })
 }
 
 /** Like Promise.all over a function, with at most `limit` of them under way. */
@@ -113,4 +133,3 @@ async function allLimited<T, R>(
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker))
   return results
 }
-

@@ -3,7 +3,7 @@ import type { Execution, Step } from './execution.ts'
 import { exactJson, type Json, type JsonObject } from './json.ts'
 import { List } from './list.ts'
 import { toMessage, type Message } from './message.ts'
-import { noUsage, type Usage } from './usage.ts'
+import { addUsage, noUsage, type Usage } from './usage.ts'
 
 /** Bumped when the JSON of a state changes in a way an older version cannot read. */
 export const STATE_VERSION = 1
@@ -15,7 +15,8 @@ export type StateFields = {
   readonly systemPrompt: string
   readonly responseFormat: JsonObject | undefined
   readonly metadata: JsonObject
-  readonly usage: Usage
+  /** What earlier executions spent. */
+  readonly spentBefore: Usage
   readonly executionCount: number
   readonly execution: Execution | undefined
 }
@@ -45,7 +46,7 @@ export class AgentState {
       systemPrompt: change.systemPrompt ?? now.systemPrompt,
       responseFormat: 'responseFormat' in change ? change.responseFormat : now.responseFormat,
       metadata: change.metadata ?? now.metadata,
-      usage: change.usage ?? now.usage,
+      spentBefore: change.spentBefore ?? now.spentBefore,
       executionCount: change.executionCount ?? now.executionCount,
       execution: change.execution ?? now.execution,
     })
@@ -54,7 +55,7 @@ export class AgentState {
   /** Whether a hook could have made `later` out of `earlier`: the loop's part is untouched. */
   static derives(later: AgentState, earlier: AgentState): boolean {
     const [a, b] = [later.#fields, earlier.#fields]
-    return a.execution === b.execution && a.usage === b.usage && a.agentId === b.agentId
+    return a.execution === b.execution && a.spentBefore === b.spentBefore && a.agentId === b.agentId
   }
 
   get agentId(): string {
@@ -77,7 +78,8 @@ export class AgentState {
   }
   /** Everything spent on this state, over all its executions. */
   get usage(): Usage {
-    return this.#fields.usage
+    const { spentBefore, execution } = this.#fields
+    return execution === undefined ? spentBefore : addUsage(spentBefore, execution.usage)
   }
   get executionCount(): number {
     return this.#fields.executionCount
@@ -152,7 +154,7 @@ const blank: Omit<StateFields, 'agentId'> = {
   systemPrompt: '',
   responseFormat: undefined,
   metadata: metadataOf({}),
-  usage: noUsage,
+  spentBefore: noUsage,
   executionCount: 0,
   execution: undefined,
 }

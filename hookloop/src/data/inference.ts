@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from './json.ts'
 import type { List } from './list.ts'
-import { textOf, type Message, type Part, type ToolCallPart } from './message.ts'
+import { textOf, type Message, type Part } from './message.ts'
 import { noTokens, type TokenUsage } from './usage.ts'
 
 /** Why a model stopped writing. `withheld` is ours: a hook kept the answer from everyone. */
@@ -63,13 +63,13 @@ const finishReasons: readonly string[] = [
   'withheld',
 ] satisfies FinishReason[]
 
-/** A response whose text is the text of its content. */
+/** A response whose text is the text of its content, which comes frozen. */
 export function toResponse(reply: ModelReply): InferenceResponse {
-  const content = Object.freeze(reply.content)
+  const { content } = reply
   return Object.freeze({
     content,
     text: textOf(content),
-    usage: Object.freeze({ ...noTokens, ...reply.usage }),
+    usage: Object.isFrozen(reply.usage) ? (reply.usage as TokenUsage) : Object.freeze({ ...noTokens, ...reply.usage }),
     finishReason: reply.finishReason,
   })
 }
@@ -80,7 +80,7 @@ export function changeResponse(response: InferenceResponse, change: Partial<Infe
     change.content ??
     (change.text === undefined || change.text === response.text
       ? response.content
-      : [{ type: 'text' as const, text: change.text }, ...response.content.filter((part) => part.type !== 'text')])
+      : Object.freeze([textPart(change.text), ...response.content.filter((part) => part.type !== 'text')]))
   return toResponse({
     content,
     finishReason: change.finishReason ?? response.finishReason,
@@ -91,14 +91,14 @@ export function changeResponse(response: InferenceResponse, change: Partial<Infe
 /** What is left of a response that may not be seen: a note, no calls, and the usage that was paid for. */
 export function withholdResponse(response: InferenceResponse, why: string): InferenceResponse {
   return toResponse({
-    content: [Object.freeze({ type: 'text' as const, text: why })],
+    content: Object.freeze([textPart(why)]),
     finishReason: 'withheld',
     usage: response.usage,
   })
 }
 
-export function toolCallsOf(response: InferenceResponse): readonly ToolCallPart[] {
-  return response.content.filter((part) => part.type === 'tool-call')
+function textPart(text: string): Part {
+  return Object.freeze({ type: 'text', text })
 }
 
 export function isFinishReason(value: Json | undefined): value is FinishReason {

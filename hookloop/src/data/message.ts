@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts'
-import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { exactJson, isJsonObject, type Json } from './json.ts'
 
 export type TextPart = { readonly type: 'text'; readonly text: string }
 export type ReasoningPart = { readonly type: 'reasoning'; readonly text: string }
@@ -58,18 +58,21 @@ export function isMessage(value: unknown): value is Message {
 
 export function isPart(value: unknown): value is Part {
   if (!isJsonObject(value)) return false
-  const has = (...keys: string[]): boolean => keys.every((key) => typeof (value as JsonObject)[key] === 'string')
   switch (value['type']) {
     case 'text':
     case 'reasoning':
-      return has('text')
+      return isText(value['text'])
     case 'file':
-      return has('mediaType', 'data')
+      return isText(value['mediaType']) && isText(value['data'])
     case 'tool-call':
-      return has('toolCallId', 'toolName') && 'input' in value
+      return isText(value['toolCallId']) && isText(value['toolName']) && value['input'] !== undefined
     case 'tool-result':
-      return has('toolCallId', 'toolName') && 'output' in value
+      return isText(value['toolCallId']) && isText(value['toolName']) && value['output'] !== undefined
     default:
       return false
   }
+}
+
+function isText(value: Json | undefined): boolean {
+  return typeof value === 'string'
 }

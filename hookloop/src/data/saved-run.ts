@@ -194,7 +194,7 @@ const stateShape = shape({
   systemPrompt: text,
   responseFormat: optional(object),
   metadata: object,
-  usage,
+  spentBefore: usage,
   executionCount: number,
   execution: optional(execution),
 })

@@ -24,6 +24,14 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
   })
 }
 
+export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
+  return Object.freeze({
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    costUsd: a.costUsd + b.costUsd,
+  })
+}
+
 export function totalTokens(usage: TokenUsage): number {
   return usage.inputTokens + usage.outputTokens
 }

@@ -7,6 +7,7 @@ import type { StackedHook } from './stack.ts'
 /** What wraps one call: the hooks outermost first, the call itself, and what counts as a result of it. */
 export type Onion<R, N> = {
   readonly hooks: readonly StackedHook[]
+  readonly callId?: string
   /** A firing whose context shows what `next` will do; `change` is what outer hooks asked to be different. */
   firing(change: N | undefined): Firing
   /** Runs the real call. Each time is a new attempt. */
@@ -59,15 +60,15 @@ async function runLayer<R, N>(
   } finally {
     returned = true
     onion.note(
-      Object.freeze({
+      {
         step: host.step,
         trigger: firing.trigger,
         hook: hook.name,
         mode: 'transform',
-        ...(firing.callId !== undefined && { call: firing.callId }),
+        ...(onion.callId !== undefined && { call: onion.callId }),
         ...(calls !== 1 && { decision: calls === 0 ? 'substituted' : `called ${calls} times` }),
         ...(error !== undefined && { error }),
-      }),
+      },
       performance.now() - started,
     )
   }

@@ -3,17 +3,13 @@ import { Context, type Mode } from './draft.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
 
 /** One class for each trigger and mode, with the methods of its abilities and no others. */
-const classes = new Map<string, typeof Context>()
-for (const trigger of triggerNames) {
-  const spec = specOf(trigger)
-  classes.set(`${trigger}:transform`, contextClass(trigger, spec.hook === 'around' ? [] : spec.hook))
-  classes.set(`${trigger}:guard`, contextClass(trigger, spec.guard))
-  classes.set(`${trigger}:observe`, contextClass(trigger, []))
-}
-
-export function contextClassOf(trigger: HookTrigger, mode: Mode): typeof Context {
-  return classes.get(`${trigger}:${mode}`)!
-}
+export const contextClasses = Object.fromEntries(
+  triggerNames.map((trigger) => {
+    const { hook, guard } = specOf(trigger)
+    const transform = contextClass(trigger, hook === 'around' ? [] : hook)
+    return [trigger, { transform, guard: contextClass(trigger, guard), observe: contextClass(trigger, []) }]
+  }),
+) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof Context } }
 
 function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof Context {
   class TriggerContext extends Context {}

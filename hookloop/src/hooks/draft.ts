@@ -19,10 +19,21 @@ export interface HookHost {
   readonly step: number
   /** Where in the run this is: the beginning of the key of every effect a hook performs. */
   readonly place: string
-  note(entry: LedgerEntry, durationMs: number): void
+  /** Adds a firing to the ledger; `what` is missing when the hook had no opinion. */
+  note(at: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void
   /** Takes care of an observer that goes on after the loop does. */
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
 }
+
+/** Where a hook fired. */
+export type NotedPlace = {
+  readonly plan: { readonly trigger: HookTrigger; readonly number: number }
+  /** Which tool call of the step it was about, where it was about one. */
+  readonly callIndex: number | undefined
+}
+
+/** As much of a hook as the ledger keeps. */
+export type NotedHook = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly index?: number }
 
 export type FactBag = { readonly [fact: string]: unknown }
 export type Vote = Omit<ContinuationEvaluation, 'source'>

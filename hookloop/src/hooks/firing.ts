@@ -2,12 +2,13 @@ import type { AgentState } from '../data/agent-state.ts'
 import type { ContinuationEvaluation } from '../data/continuation.ts'
 import type { Ask } from '../data/tool-call.ts'
 import type { AgentError } from '../errors.ts'
-import { contextClassOf } from './context-classes.ts'
 import type { Context, Draft, FactBag, HookHost, Mode, Origin, Recovery, Vote } from './draft.ts'
 import type { HookOutcome } from './outcome.ts'
+import type { Plan } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
 
 const noVotes: readonly Vote[] = Object.freeze([])
+const none: readonly never[] = Object.freeze([])
 
 /**
  * One event at one trigger, from the first hook to the last observer: the value as it stands and everything that was
@@ -15,37 +16,41 @@ const noVotes: readonly Vote[] = Object.freeze([])
  */
 export class Firing implements Origin {
   readonly host: HookHost
-  readonly trigger: HookTrigger
+  readonly plan: Plan
   /** The tool call this is about, as a place for keys. */
   readonly callIndex: number | undefined
-  readonly callId: string | undefined
   draft: Draft
-  readonly votes: ContinuationEvaluation[] = []
-  readonly asks: Ask[] = []
+  votes: readonly ContinuationEvaluation[] = none
+  asks: readonly Ask[] = none
   blocked: { readonly by: string; readonly message: string } | undefined
   allowed: { readonly by: string; readonly message: string } | undefined
   recovery: (Recovery & { readonly by: string }) | undefined
   /** Set when a hook failed and the value must not be used. */
   failure: AgentError | undefined
   /** What hooks with an effect did in this firing: when it is tried again, they are not. */
-  readonly performed = new Map<string, HookOutcome>()
+  performed: Map<string, HookOutcome> | undefined
   /** At `beforeToolUse`: whether the arguments fit the tool, for hooks that are typed by it. */
   fits: (() => boolean | Promise<boolean>) | undefined
+  /** When the last hook ended, if the next one begins right then. */
+  mark = 0
   #context: Context | undefined
   #mode: Mode | undefined
 
   constructor(
     host: HookHost,
-    trigger: HookTrigger,
+    plan: Plan,
     state: AgentState,
     facts: FactBag,
-    call?: { readonly index: number; readonly id: string },
+    callIndex?: number,
   ) {
     this.host = host
-    this.trigger = trigger
-    this.callIndex = call?.index
-    this.callId = call?.id
+    this.plan = plan
+    this.callIndex = callIndex
     this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
+  }
+
+  get trigger(): HookTrigger {
+    return this.plan.trigger
   }
 
   get state(): AgentState {
@@ -60,6 +65,12 @@ export class Firing implements Origin {
     return this.votes.some((vote) => vote.decision === 'forbidContinuation')
   }
 
+  startOfHook(): number {
+    const { mark } = this
+    this.mark = 0
+    return mark === 0 ? performance.now() : mark
+  }
+
   /** The key of an effect that a hook performs in this firing. */
   keyFor(hook: string): string {
     const call = this.callIndex === undefined ? '' : `/${this.callIndex}`
@@ -69,7 +80,7 @@ export class Firing implements Origin {
   /** The context for the next hook. It is the same object as long as nothing changes. */
   context(mode: Mode): Context {
     if (this.#context === undefined || this.#mode !== mode) {
-      this.#context = new (contextClassOf(this.trigger, mode))(this, this.draft)
+      this.#context = new this.plan.contexts[mode](this, this.draft)
       this.#mode = mode
     }
     return this.#context

@@ -47,7 +47,7 @@ export function runGuards(firing: Firing, hooks: readonly StackedHook[], from = 
 /** Starts the hooks that watch, all together. Never throws, and nobody waits. */
 export function runObservers(firing: Firing, hooks: readonly StackedHook[]): void {
   for (const hook of hooks) {
-    const started = performance.now()
+    const started = firing.startOfHook()
     let error: unknown
     try {
       const ctx = firing.context('observe')
@@ -57,7 +57,7 @@ export function runObservers(firing: Firing, hooks: readonly StackedHook[]): voi
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
-    note(firing, hook, started, error === undefined ? {} : { error: messageOf(error) })
+    note(firing, hook, started, error === undefined ? undefined : { error: messageOf(error) })
   }
 }
 
@@ -66,14 +66,14 @@ export function sayNo(firing: Firing, by: string, message: string): void {
   if (specOf(firing.trigger).no === 'block') {
     firing.blocked ??= { by, message }
   } else {
-    firing.votes.push(
-      Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source: by } as const),
-    )
+    const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: by } as const
+    firing.votes = [...firing.votes, Object.freeze(vote)]
   }
 }
 
+/** Whether a handler's answer must be waited for. Our own functions return real promises, where `instanceof` is enough. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+  return value instanceof Promise || typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
 function isTyped({ tool, triggers }: StackedHook): boolean {
@@ -84,18 +84,19 @@ function isTyped({ tool, triggers }: StackedHook): boolean {
 function runTyped(firing: Firing, hook: StackedHook, index: number): void | Promise<void> {
   const go = (fits: boolean): void | Promise<void> => {
     if (fits) return runOne(firing, hook, 'transform', index)
-    note(firing, hook, performance.now(), { decision: 'skipped', message: 'the arguments do not fit the tool' })
+    note(firing, hook, firing.startOfHook(), { decision: 'skipped', message: 'the arguments do not fit the tool' })
   }
   const fits = firing.fits?.() ?? true
   return typeof fits === 'boolean' ? go(fits) : fits.then(go)
 }
 
 function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
-  const started = performance.now()
+  const started = firing.startOfHook()
   try {
     const ctx = firing.context(mode)
     if (hook.when !== undefined && !hook.when(ctx as never)) return undefined
     const result = hook.effect ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
+    if (result === ctx) return note(firing, hook, started)
     if (isThenable(result)) return settle(firing, hook, { result, started, index })
     accept(firing, hook, Context.accept(result, firing), started)
   } catch (thrown) {
@@ -124,7 +125,7 @@ function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>):
 /** A hook with `effect: true`: what it did is recorded as JSON, and what the run goes on with is made from that. */
 async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Draft> {
   const before = firing.draft
-  const done = firing.performed.get(hook.name)
+  const done = firing.performed?.get(hook.name)
   if (done !== undefined) return applyOutcome(before, done)
   const outcome = (await firing.host.effects.perform<Json>(
     { key: firing.keyFor(hook.name), kind: 'hook', input: () => describe(before) },
@@ -133,6 +134,7 @@ async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise
       return toJson(toOutcome(before, Context.accept(returned, firing)))
     },
   )) as HookOutcome
+  firing.performed ??= new Map()
   firing.performed.set(hook.name, outcome)
   return applyOutcome(before, outcome)
 }
@@ -145,20 +147,21 @@ function describe({ state, facts }: Draft): Json {
 
 function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number): void {
   const before = firing.draft
-  if (draft === before) return note(firing, hook, started, {})
+  if (draft === before) return note(firing, hook, started)
   const votes = draft.votes.map((vote): ContinuationEvaluation => Object.freeze({ ...vote, source: hook.name }))
-  firing.votes.push(...votes)
+  firing.votes = [...firing.votes, ...votes]
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const changes = hook.mode === 'transform' ? changesBetween(before, draft) : []
   if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
-  note(firing, hook, started, { ...decisionOf(draft), ...(changes.length > 0 && { changes }) })
+  const what = { ...decisionOf(draft), ...(changes.length > 0 && { changes }) }
+  note(firing, hook, started, what)
 }
 
 function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {
   const message = verdict.message ?? `Not permitted by "${by}".`
   if (verdict.decision === 'block') firing.blocked ??= { by, message }
-  if (verdict.decision === 'ask') firing.asks.push(Object.freeze({ by, message }))
+  if (verdict.decision === 'ask') firing.asks = [...firing.asks, Object.freeze({ by, message })]
   if (verdict.decision === 'allow') firing.allowed ??= { by, message }
 }
 
@@ -202,17 +205,11 @@ function words(hook: StackedHook, firing: Firing): string {
 
 function skipAll(firing: Firing, hooks: readonly StackedHook[]): void {
   const message = `blocked by "${firing.blocked!.by}" before`
-  for (const hook of hooks) note(firing, hook, performance.now(), { decision: 'skipped', message })
+  for (const hook of hooks) note(firing, hook, firing.startOfHook(), { decision: 'skipped', message })
 }
 
-function note(firing: Firing, hook: StackedHook, started: number, what: Partial<LedgerEntry>): void {
-  const entry: LedgerEntry = {
-    step: firing.host.step,
-    trigger: firing.trigger,
-    hook: hook.name,
-    mode: hook.mode,
-    ...(firing.callId !== undefined && { call: firing.callId }),
-    ...what,
-  }
-  firing.host.note(Object.freeze(entry), performance.now() - started)
+function note(firing: Firing, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
+  const ended = performance.now()
+  firing.host.note(firing, hook, ended - started, what)
+  firing.mark = ended // the next hook begins here: reading the clock costs as much as calling a hook
 }

@@ -1,14 +1,20 @@
 import type { HookRecord } from '../data/execution.ts'
 import { AgentError } from '../errors.ts'
+import { contextClasses } from './context-classes.ts'
+import type { Context, Mode } from './draft.ts'
 import type { Hook } from './hook.ts'
 import { toNameTest } from './patterns.ts'
 import { isAround, triggerNames, type HookTrigger } from './triggers.ts'
 
 /** A hook in its place, under a name that no other hook of the stack has. */
-export type StackedHook = Hook & { readonly selects: (toolName: string) => boolean }
+export type StackedHook = Hook & { readonly index: number; readonly selects: (toolName: string) => boolean }
 
 /** The hooks of one trigger, sorted, by what they do. */
 export type Plan = {
+  readonly trigger: HookTrigger
+  /** The place of the trigger in the table: the ledger keeps numbers. */
+  readonly number: number
+  readonly contexts: { readonly [M in Mode]: typeof Context }
   readonly transforms: readonly StackedHook[]
   readonly arounds: readonly StackedHook[]
   readonly guards: readonly StackedHook[]
@@ -52,10 +58,13 @@ export class HookStack {
 
 function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> {
   return new Map(
-    triggerNames.map((trigger) => {
+    triggerNames.map((trigger, number) => {
       const here = hooks.filter((each) => each.triggers.includes(trigger))
       const transforms = here.filter((each) => each.mode === 'transform')
       const plan: Plan = {
+        trigger,
+        number,
+        contexts: contextClasses[trigger],
         transforms: isAround(trigger) ? [] : transforms,
         arounds: isAround(trigger) ? transforms : [],
         guards: here.filter((each) => each.mode === 'guard'),
@@ -77,11 +86,11 @@ function withUniqueNames(hooks: readonly Hook[]): readonly StackedHook[] {
     seen.add(each)
     if (each.named) taken.add(each.name)
   }
-  return hooks.map((each) => {
+  return hooks.map((each, index) => {
     let name = each.name
     for (let count = 2; !each.named && taken.has(name); count++) name = `${each.name}#${count}`
     taken.add(name)
-    return Object.freeze({ ...each, name, named: true, selects: selectorOf(each) })
+    return Object.freeze({ ...each, name, named: true, index, selects: selectorOf(each) })
   })
 }
 

@@ -68,7 +68,7 @@ class RecordingEffects implements Effects {
     this.#name = name
   }
 
-  async perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     const key = this.#log.unique(effect.key)
     this.#log.append({ type: 'begin', key, kind: effect.kind, input: toJson(effect.input()) })
     let value: T

@@ -1,4 +1,3 @@
-import { appendFileSync, closeSync, openSync, readFileSync } from 'node:fs'
 import { exactJson, isJsonObject, type Json } from '../data/json.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
@@ -29,15 +28,16 @@ export function memoryRecording(entries: readonly RecordEntry[] = []): Recording
 
 /** A recording as JSON lines in a file, which it creates or goes on with. */
 export function fileRecording(path: string): Recording & { close(): void } {
-  let file: number | undefined = openSync(path, 'a', 0o600)
+  const fs = process.getBuiltinModule('node:fs')
+  let file: number | undefined = fs.openSync(path, 'a', 0o600)
   return {
     append(entry) {
       if (file === undefined) throw new AgentError('RECORDING_FAILED', `The recording ${path} is closed.`)
-      appendFileSync(file, `${JSON.stringify(entry)}\n`)
+      fs.appendFileSync(file, `${JSON.stringify(entry)}\n`)
     },
-    entries: () => parseRecording(readFileSync(path, 'utf8')),
+    entries: () => parseRecording(fs.readFileSync(path, 'utf8')),
     close() {
-      if (file !== undefined) closeSync(file)
+      if (file !== undefined) fs.closeSync(file)
       file = undefined
     },
   }

@@ -8,7 +8,7 @@ import { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
 import { noTokens, noUsage, type Usage } from '../data/usage.ts'
 import { liveEffects } from '../effects.ts'
-import type { FactBag, HookHost } from '../hooks/draft.ts'
+import type { FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
@@ -40,19 +40,16 @@ export async function fire<T extends PlainTrigger>(
   }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
-  const { transforms, guards, observers } = new HookStack([hook as Hook], toolName === undefined ? [] : [toolName]).plan(
-    trigger,
-    toolName,
-  )
-  const firing = new Firing(new Stage(given), trigger, stateFrom(given), factsFrom(trigger, given))
+  const plan = new HookStack([hook as Hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
+  const firing = new Firing(new Stage(given), plan, stateFrom(given), factsFrom(trigger, given))
   const before = firing.draft
   try {
-    await runTransforms(firing, transforms)
+    await runTransforms(firing, plan.transforms)
   } catch (thrown) {
     throw thrown instanceof HookFailure ? thrown.error : thrown
   }
-  await runGuards(firing, guards)
-  runObservers(firing, observers)
+  await runGuards(firing, plan.guards)
+  runObservers(firing, plan.observers)
   const verdict = verdictOf(firing)
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   return toOutcome(before, { ...firing.draft, votes, verdict, recovery: firing.recovery })
@@ -85,8 +82,8 @@ class Stage implements HookHost {
   get signal(): AbortSignal {
     return this.effects.signal
   }
-  note(entry: LedgerEntry): void {
-    this.ledger = this.ledger.append(entry)
+  note({ plan: { trigger } }: NotedPlace, { name, mode }: NotedHook, _ms: number, what?: Partial<LedgerEntry>): void {
+    this.ledger = this.ledger.append({ step: 0, trigger, hook: name, mode, ...what })
   }
   watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {
     work.then(undefined, () => undefined)

@@ -1,0 +1,108 @@
+import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
+import { List } from '../data/list.ts'
+import { triggerNames } from '../hooks/triggers.ts'
+
+/** Who an entry is about. Hooks know their index in the stack; the loop itself has none. */
+type Noted = { readonly name: string; readonly mode: LedgerEntry['mode'] }
+
+/** Room for the parts of a code in the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls a step. */
+const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
+const LOOP = HOOKS - 1
+const CHUNK = 8192
+
+/**
+ * The ledger while it is written. Most firings have no opinion and nobody reads them before the run ends, so each is
+ * kept as two numbers, what and how long: calling a hook costs less than an object that tells of it would. What a hook
+ * did decide or change is kept beside them.
+ */
+export class Ledger {
+  /** Pairs of a code and a duration, in chunks, so that growing copies little. */
+  readonly #chunks: number[][] = []
+  #chunk: number[] = []
+  #length = 0
+  readonly #opinions = new Map<number, Partial<LedgerEntry>>()
+  readonly #earlier: readonly TimedLedgerEntry[]
+  readonly #late: TimedLedgerEntry[] = []
+  readonly #hooks: readonly Noted[]
+  readonly #callId: (step: number, index: number) => string | undefined
+  #read: List<LedgerEntry>
+
+  constructor(options: {
+    readonly hooks: readonly Noted[]
+    readonly callId: (step: number, index: number) => string | undefined
+    readonly earlier?: readonly TimedLedgerEntry[] | undefined
+  }) {
+    this.#hooks = options.hooks
+    this.#callId = options.callId
+    this.#earlier = options.earlier ?? []
+    this.#read = List.from(this.#earlier.map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
+  }
+
+  /** Everything as numbers: this is called for every hook at every trigger. */
+  note(step: number, trigger: number, hook: number | undefined, call: number | undefined, ms: number): void {
+    if (this.#chunk.length === CHUNK) {
+      this.#chunks.push(this.#chunk)
+      this.#chunk = []
+    }
+    const place = (step * HOOKS + (hook ?? LOOP)) * TRIGGERS + trigger
+    this.#chunk.push(place * CALLS + (call === undefined ? 0 : call + 1), ms)
+    this.#length++
+  }
+
+  /** Adds what the last noted firing decided, changed or failed with. */
+  explainLast(what: Partial<LedgerEntry>): void {
+    this.#opinions.set(this.#length - 1, what)
+  }
+
+  /** What came up after the loop had gone on. Hooks never see it: when it comes is a matter of chance. */
+  noteLate(entry: TimedLedgerEntry): void {
+    this.#late.push(entry)
+  }
+
+  /** The entries up to now. Reading it after each step costs only what is new. */
+  get entries(): List<LedgerEntry> {
+    for (let i = this.#read.length - this.#earlier.length; i < this.#length; i++) {
+      this.#read = this.#read.append(this.#entry(i))
+    }
+    return this.#read
+  }
+
+  /** All entries with the time they took. */
+  timed(): readonly TimedLedgerEntry[] {
+    const timed = Array.from({ length: this.#length }, (_, i) => this.#timedEntry(i))
+    return Object.freeze([...this.#earlier, ...timed, ...this.#late])
+  }
+
+  last(): TimedLedgerEntry {
+    return this.#timedEntry(this.#length - 1)
+  }
+
+  #at(position: number): number {
+    const chunk = this.#chunks[Math.floor(position / CHUNK)] ?? this.#chunk
+    return chunk[position % CHUNK]!
+  }
+
+  #timedEntry(i: number): TimedLedgerEntry {
+    return Object.freeze({ ...this.#entry(i), durationMs: Math.round(this.#at(2 * i + 1) * 1000) / 1000 })
+  }
+
+  #entry(i: number): LedgerEntry {
+    let code = this.#at(2 * i)
+    const take = (room: number): number => {
+      const part = code % room
+      code = (code - part) / room
+      return part
+    }
+    const [call, trigger, hook, step] = [take(CALLS), take(TRIGGERS), take(HOOKS), code]
+    const { name, mode } = this.#hooks[hook] ?? { name: 'hookloop', mode: 'loop' as const }
+    const callId = call === 0 ? undefined : this.#callId(step, call - 1)
+    return Object.freeze({
+      step,
+      trigger: triggerNames[trigger]!,
+      hook: name,
+      mode,
+      ...(callId !== undefined && { call: callId }),
+      ...this.#opinions.get(i),
+    })
+  }
+}

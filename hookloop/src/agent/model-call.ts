@@ -1,0 +1,238 @@
+import type { ContinuationEvaluation } from '../data/continuation.ts'
+import {
+  isFinishReason,
+  toResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type ModelReply,
+  type ModelRequest,
+  type RequestChange,
+  type ToolDescription,
+} from '../data/inference.ts'
+import { hashJson, hashText, isJsonObject, toJson, type Json } from '../data/json.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
+import { isPart, type Message } from '../data/message.ts'
+import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
+import { AgentError, toAgentError } from '../errors.ts'
+import type { Effect } from '../effects.ts'
+import { changeRequest } from '../hooks/abilities.ts'
+import { runAround } from '../hooks/around.ts'
+import { Firing } from '../hooks/firing.ts'
+import { runGuards } from '../hooks/run-hooks.ts'
+import type { StackedHook } from '../hooks/stack.ts'
+import type { AnswerStream } from './answer-stream.ts'
+import type { LiveRun } from './live-run.ts'
+
+export type ModelCallPlan = { readonly request: InferenceRequest; readonly stream: AnswerStream | undefined }
+
+/** What is recorded of a model call with everything around it. */
+export type ModelCallRecord = {
+  readonly response: InferenceResponse | null
+  readonly error: { readonly code: AgentError['code']; readonly message: string; readonly value?: Json } | null
+  readonly usage: TokenUsage
+  readonly trail: readonly LedgerEntry[]
+  readonly votes: readonly ContinuationEvaluation[]
+}
+
+type Performing = { readonly key: string; readonly signal: AbortSignal }
+
+const none: readonly never[] = Object.freeze([])
+
+/** The model inside its around hooks, as one recorded effect. How it failed is part of what is recorded. */
+export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: number): Promise<ModelCallRecord> {
+  const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
+  const effect: Effect = { key, kind: 'inference', input: () => describeRequest(call.request) }
+  const { arounds } = run.parts.stack.plan('aroundInference')
+  return run.effects.perform(effect, (signal) =>
+    arounds.length === 0
+      ? callBare(run, call, signal)
+      : new WrappedCall(run, call, { key, signal }).run(arounds),
+  )
+}
+
+async function callBare(run: LiveRun, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
+  try {
+    const response = toCheckedReply(await askModel(run, call, { request: call.request, signal }))
+    return { response, error: null, usage: response.usage, trail: none, votes: none }
+  } catch (thrown) {
+    return failedRecord(thrown, { usage: noTokens, trail: none, votes: none })
+  }
+}
+
+/** What is told to people and never recorded: the error as it was thrown, and how long hooks took. */
+const told = new WeakMap<ModelCallRecord, { readonly thrown?: AgentError; readonly durations?: readonly number[] }>()
+
+export function durationsOf(record: ModelCallRecord): readonly number[] {
+  return told.get(record)?.durations ?? none
+}
+
+export function failureOf(record: ModelCallRecord): AgentError {
+  const { code, message, value } = record.error!
+  return told.get(record)?.thrown ?? new AgentError(code, message, { value })
+}
+
+function failedRecord(
+  thrown: unknown,
+  rest: Pick<ModelCallRecord, 'usage' | 'trail' | 'votes'>,
+  durations: readonly number[] = none,
+): ModelCallRecord {
+  const error = toAgentError(thrown, 'MODEL_FAILED')
+  const { code, message, value } = error
+  const record = { response: null, error: { code, message, ...(value !== undefined && { value: toJson(value) }) }, ...rest }
+  told.set(record, { thrown: error, durations })
+  return record
+}
+
+/** A request, short: a fingerprint of the conversation that costs only what is new in it. */
+export function describeRequest(request: InferenceRequest): Json {
+  const { model, messages, ...rest } = request
+  return {
+    model: `${model.provider}/${model.modelId}`,
+    messages: messages.length,
+    conversation: messages.fold(fingerprints, '', fingerprint),
+    rest: hashJson(toJson(rest)),
+  }
+}
+
+const fingerprints = new WeakMap<readonly Message[], { readonly value: string }>()
+
+function fingerprint(sum: string, message: Message): string {
+  return hashText(sum, JSON.stringify(message))
+}
+
+/** A call with hooks around it, and beneath them any number of attempts. */
+class WrappedCall {
+  readonly #run: LiveRun
+  readonly #call: ModelCallPlan
+  readonly #how: Performing
+  readonly #trail: LedgerEntry[] = []
+  readonly #durations: number[] = []
+  readonly #votes: ContinuationEvaluation[] = []
+  #usage: TokenUsage = noTokens
+  #attempts = 0
+
+  constructor(run: LiveRun, call: ModelCallPlan, how: Performing) {
+    this.#run = run
+    this.#call = call
+    this.#how = how
+  }
+
+  async run(hooks: readonly StackedHook[]): Promise<ModelCallRecord> {
+    const plan = this.#run.parts.stack.plan('aroundInference')
+    const [trail, votes] = [this.#trail, this.#votes]
+    try {
+      const response = await runAround<InferenceResponse, RequestChange>({
+        hooks,
+        firing: (change) => new Firing(this.#run, plan, this.#run.state, { request: this.#changed(change) }),
+        attempt: (change) => this.#attempt(change),
+        merge: (outer, inner) => (inner === undefined ? outer : { ...outer, ...inner }),
+        check: toCheckedResponse,
+        note: (entry, ms) => {
+          trail.push(entry)
+          this.#durations.push(ms)
+        },
+      })
+      const record = { response, error: null, usage: this.#usage, trail, votes }
+      told.set(record, { durations: this.#durations })
+      return record
+    } catch (thrown) {
+      return failedRecord(thrown, { usage: this.#usage, trail, votes }, this.#durations)
+    }
+  }
+
+  #changed(change: RequestChange | undefined): InferenceRequest {
+    return change === undefined ? this.#call.request : changeRequest(this.#call.request, change)
+  }
+
+  async #attempt(change: RequestChange | undefined): Promise<InferenceResponse> {
+    const request = this.#changed(change)
+    if (change !== undefined) await this.#judge(request)
+    if (++this.#attempts > 1) this.#call.stream?.retract('another attempt begins')
+    const key = `${this.#how.key}/${this.#attempts}`
+    const response = await this.#run.effects
+      .scope(key)
+      .perform({ key, kind: 'inference', input: () => describeRequest(request) }, async (signal) =>
+        toCheckedReply(await askModel(this.#run, this.#call, { request, signal })),
+      )
+    this.#usage = addTokens(this.#usage, response.usage)
+    return response
+  }
+
+  /** A request that was changed on its way to the model is judged again: guards see what the model gets. */
+  async #judge(request: InferenceRequest): Promise<void> {
+    const plan = this.#run.parts.stack.plan('beforeInference')
+    const firing = new Firing(this.#run, plan, this.#run.state, { request })
+    await runGuards(firing, plan.guards)
+    const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
+    this.#votes.push(...firing.votes)
+    if (no !== undefined) throw new AgentError('MODEL_FAILED', `"${no.source}" forbade the changed request: ${no.message}`)
+  }
+}
+
+function askModel(
+  run: LiveRun,
+  call: ModelCallPlan,
+  { request, signal }: { request: InferenceRequest; signal: AbortSignal },
+): Promise<ModelReply> {
+  const onDelta = call.stream?.onDelta
+  const asked = toModelRequest(run, request)
+  const work = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
+  return run.abortable(work)
+}
+
+function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {
+  const { system, messages, tools, toolChoice, responseFormat, settings } = request
+  const { toolNames, descriptionList } = run.parts
+  return {
+    system,
+    messages,
+    tools: tools === toolNames ? descriptionList : tools.map((name) => describeTool(run, name)),
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(responseFormat !== undefined && { responseFormat }),
+    ...(settings !== undefined && { settings }),
+  }
+}
+
+function describeTool(run: LiveRun, name: string): ToolDescription {
+  const found = run.parts.descriptions.get(name)
+  if (found !== undefined) return found
+  throw new AgentError('MODEL_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
+    value: name,
+  })
+}
+
+function toCheckedReply(reply: ModelReply): InferenceResponse {
+  const content = Array.isArray(reply?.content) ? toJson(reply.content) : undefined
+  if (!Array.isArray(content) || !content.every(isPart) || !isFinishReason(reply.finishReason)) {
+    throw new AgentError('MODEL_FAILED', 'The model answered with something that is not a reply.', {
+      value: toJson(reply),
+    })
+  }
+  return toResponse({ content, finishReason: reply.finishReason, usage: tokensOf(reply.usage ?? noTokens) })
+}
+
+/** What an around hook returned, if it is a response: from `next`, or its own. */
+function toCheckedResponse(value: unknown): InferenceResponse | undefined {
+  if (!isJsonObject(value) || !Array.isArray(value['content'])) return undefined
+  const content = toJson(value['content'])
+  if (!Array.isArray(content) || !content.every(isPart)) return undefined
+  const finishReason = value['finishReason']
+  return toResponse({
+    content,
+    finishReason: isFinishReason(finishReason) ? finishReason : 'stop',
+    usage: tokensOf((value['usage'] ?? noTokens) as Partial<TokenUsage>),
+  })
+}
+
+function tokensOf({ inputTokens, outputTokens, costUsd }: Partial<TokenUsage>): TokenUsage {
+  return Object.freeze({
+    inputTokens: amount(inputTokens),
+    outputTokens: amount(outputTokens),
+    costUsd: amount(costUsd),
+  })
+}
+
+/** What a model reports is not to be trusted: a negative or endless number would undo a limit. */
+function amount(value: unknown): number {
+  return typeof value === 'number' && value > 0 && value < Infinity ? value : 0
+}
