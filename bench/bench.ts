@@ -36,21 +36,22 @@ say('one run of 1,000 steps, against the hand-written loop …')
 const [own, bare] = await sideBySide(100, 1000, [() => agent.run('go'), () => bareLoop(1000)])
 
 say(`the same with ${HOOKS} more hooks that do nothing …`)
-const [plain, hooked] = await sideBySide(100, 1000, [
-  () => agent.run('go'),
-  () => hookedAgent.run('go'),
-])
+const [plain, hooked] = await sideBySide(100, 1000, [() => agent.run('go'), () => hookedAgent.run('go')])
 
 say('growth from 100 to 10,000 steps …')
 const usPerStepBySteps: Record<number, number> = {}
 for (const steps of [100, 1000, 10_000]) {
   const rounds = Math.max(10, 100_000 / steps)
   const grown = agentFor(steps)
-  ;[usPerStepBySteps[steps]] = (await sideBySide(rounds, steps, [() => grown.run('go')])) as [number]
+  const [us] = await sideBySide(rounds, steps, [() => grown.run('go')])
+  usPerStepBySteps[steps] = us!
 }
 
 say('1,000 runs of 10 steps at once …')
-const concurrent = { own: await runsPerSecond(() => smallAgent.run('go')), bare: await runsPerSecond(() => bareLoop(10)) }
+const concurrent = {
+  own: await runsPerSecond(() => smallAgent.run('go')),
+  bare: await runsPerSecond(() => bareLoop(10)),
+}
 
 say('bytes of state, and the time to import …')
 const [short, long] = [await agentFor(100).run('go'), await agentFor(1100).run('go')]
@@ -73,20 +74,30 @@ const figures: Figures = {
 if (process.argv.includes('--json')) {
   console.log(JSON.stringify(figures))
 } else {
-  const line = (what: string, value: string, goal: string): void => console.log(`${what.padEnd(44)} ${value.padStart(12)}   ${goal}`)
+  const line = (what: string, value: string, goal: string): void =>
+    console.log(`${what.padEnd(44)} ${value.padStart(12)}   ${goal}`)
   line('µs per step', `${figures.usPerStep}`, `hand-written loop: ${figures.bareUsPerStep}`)
   line('µs per step over the hand-written loop', `${figures.usPerStepOverBare}`, 'goal: at most 10')
   line('ns per further hook call', `${figures.nsPerHook}`, 'goal: at most 200')
   line('growth exponent, 100 to 10,000 steps', `${figures.growthExponent}`, 'goal: at most 1.1')
-  for (const [steps, us] of Object.entries(figures.usPerStepBySteps)) line(`  µs per step in a run of ${steps}`, `${us}`, '')
+  for (const [steps, us] of Object.entries(figures.usPerStepBySteps))
+    line(`  µs per step in a run of ${steps}`, `${us}`, '')
   line('bytes of state per step, as JSON', `${figures.bytesPerStep}`, '')
-  line('runs/s, 1,000 at once, 10 steps each', `${figures.concurrentRunsPerSec}`, 'goal: 8,000, or a quarter of the next line')
+  line(
+    'runs/s, 1,000 at once, 10 steps each',
+    `${figures.concurrentRunsPerSec}`,
+    'goal: 8,000, or a quarter of the next line',
+  )
   line('  the same with the hand-written loop', `${figures.bareConcurrentRunsPerSec}`, '')
   line('ms to import hookloop', `${figures.importMs}`, 'goal: under 40')
 }
 
 /** The time per step of each side, in µs, over alternating rounds. */
-async function sideBySide(rounds: number, steps: number, sides: readonly (() => Promise<unknown>)[]): Promise<number[]> {
+async function sideBySide(
+  rounds: number,
+  steps: number,
+  sides: readonly (() => Promise<unknown>)[],
+): Promise<number[]> {
   const times: number[][] = sides.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (const [i, side] of sides.entries()) {

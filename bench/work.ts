@@ -11,7 +11,11 @@ export function add({ a, b }: { a: number; b: number }): { sum: number } {
 
 /** Answers at once and holds no state of its own: what it says follows from the number of messages. */
 export function countingModel(steps: number): LanguageModel {
-  const done: ModelReply = { content: [{ type: 'text', text: 'done' }], finishReason: 'stop', usage: { inputTokens: 1, outputTokens: 1 } }
+  const done: ModelReply = {
+    content: [{ type: 'text', text: 'done' }],
+    finishReason: 'stop',
+    usage: { inputTokens: 1, outputTokens: 1 },
+  }
   return {
     provider: 'bench',
     modelId: 'counting',

@@ -20,6 +20,8 @@ if (!existsSync(join(root, 'node_modules', '.package-lock.json'))) {
 const pinned = ['x64', 'arm64'].some((arch) => existsSync(join(root, 'node_modules', `node-linux-${arch}`)))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (!pinned && (major < 22 || (major === 22 && minor < 18))) {
-  console.error(`Hookloop needs Node 22.18 or later; this is ${process.version}. Install it from nodejs.org and try again.`)
+  console.error(
+    `Hookloop needs Node 22.18 or later; this is ${process.version}. Install it from nodejs.org and try again.`,
+  )
   process.exit(1)
 }

@@ -7,7 +7,9 @@ import { spec } from 'node:test/reporters'
 
 const wanted = process.argv.slice(2)
 const files = globSync(['{hookloop/src,examples,bench,scripts}/**/*.test.ts'])
-  .filter((file) => !file.includes('node_modules') && (wanted.length === 0 || wanted.some((part) => file.includes(part))))
+  .filter(
+    (file) => !file.includes('node_modules') && (wanted.length === 0 || wanted.some((part) => file.includes(part))),
+  )
   .toSorted()
 
 if (files.length === 0) {

@@ -38,7 +38,9 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
     return parsed instanceof Promise ? parsed.then(isValid) : isValid(parsed)
   }
   const changed = run.transform(firing, plan)
-  return changed === undefined ? judge(run, { call, tool, firing }) : changed.then(() => judge(run, { call, tool, firing }))
+  return changed === undefined
+    ? judge(run, { call, tool, firing })
+    : changed.then(() => judge(run, { call, tool, firing }))
 }
 
 type Candidate = { readonly call: OpenedCall; readonly tool: Tool; readonly firing: Firing }
@@ -47,7 +49,7 @@ function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admissio
   const { call, tool, firing } = candidate
   call.args = (firing.facts['toolCall'] as ToolCall).args
   if (firing.failure !== undefined || firing.blocked !== undefined) {
-    run.judge(firing, firing.plan)
+    void run.judge(firing, firing.plan) // guards are skipped now, so it answers at once
     return conclude(run, candidate, undefined)
   }
   const parsed = tool.parse(call.args)
@@ -59,7 +61,7 @@ function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admiss
   const { call, firing } = candidate
   const { plan } = firing
   if ('problem' in parsed) {
-    run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
+    void run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
     return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
   }
   const { value, share } = freezeParsed(parsed.value)
@@ -117,7 +119,7 @@ async function ask(
   try {
     given = (await run.effects.perform<Json>(
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
-      async (signal) => checkedAnswer(await run.abortable(Promise.resolve(answer(approval, signal)))) as Json,
+      async (signal) => checkedAnswer(await run.abortable(Promise.resolve(answer(approval, signal)))),
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) {

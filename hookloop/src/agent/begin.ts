@@ -8,7 +8,7 @@ import { noUsage } from '../data/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
-import { LiveRun } from './live-run.ts'
+import type { LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
 import { toRun, type Run } from './run.ts'
 
@@ -75,7 +75,12 @@ async function takeInput(run: LiveRun, input: Message): Promise<FinalRecord | un
     const error = thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED')
     run.failure = error
     run.effects.emit?.({ type: 'error', error: { code: error.code, message: messageOf(error), during: 'onUserInput' } })
-    return recordOf(run, { status: 'failed', reason: 'errorForbade', by: 'error at onUserInput', message: error.message })
+    return recordOf(run, {
+      status: 'failed',
+      reason: 'errorForbade',
+      by: 'error at onUserInput',
+      message: error.message,
+    })
   }
   await run.judge(firing, plan)
   if (firing.blocked !== undefined) {
@@ -83,7 +88,12 @@ async function takeInput(run: LiveRun, input: Message): Promise<FinalRecord | un
     return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
   }
   if (run.effects.cancelled()) {
-    return recordOf(run, { status: 'cancelled', reason: 'userRequested', by: 'signal', message: 'The run was cancelled.' })
+    return recordOf(run, {
+      status: 'cancelled',
+      reason: 'userRequested',
+      by: 'signal',
+      message: 'The run was cancelled.',
+    })
   }
   openExecution(run, firing.facts['input'] as Message)
   return undefined
@@ -116,4 +126,3 @@ function recordOf(
 ): FinalRecord {
   return Object.freeze({ ...record, at: run.now })
 }
-

@@ -6,7 +6,7 @@ import { toMessage, type Message } from '../data/message.ts'
 import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
 import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
-import { isHook, type Hook } from '../hooks/hook.ts'
+import { isHook } from '../hooks/hook.ts'
 import { HookStack } from '../hooks/stack.ts'
 import { beginRun, stateFor } from './begin.ts'
 import type { ApprovalPolicy, Capability, Use } from './capability.ts'
@@ -51,7 +51,10 @@ export type Agent<O = string> = {
   /** The run step by step. Breaking out of the loop pauses it: `resume` goes on. */
   readonly iterate: (input: string | Message, options?: RunOptions) => Live<AgentState, O>
   /** Goes on with a suspended run, here or in another process. Rejects, before anything runs, if it may not. */
-  readonly resume: (from: Run<O> | SavedRun, options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>) => Promise<Run<O>>
+  readonly resume: (
+    from: Run<O> | SavedRun,
+    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
+  ) => Promise<Run<O>>
   readonly describe: () => AgentDescription
 }
 
@@ -68,7 +71,11 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
     const ground = { agentId: effects.newId(), instructions: parts.instructions }
     const state = stateFor(ground, { state: given.from && stateOf(given.from), metadata: given.metadata })
     const cancellable = given.signal !== undefined
-    const run = new LiveRun(parts, effects, state, { pauses: live.pauses, streams: live.emit !== undefined, cancellable })
+    const run = new LiveRun(parts, effects, state, {
+      pauses: live.pauses,
+      streams: live.emit !== undefined,
+      cancellable,
+    })
     return beginRun(run, message)
   }
   return Object.freeze({
@@ -86,7 +93,10 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
   } satisfies Agent)
 }
 
-function effectsFor({ effects = liveEffects(), signal }: Pick<RunOptions, 'effects' | 'signal'>, emit: Emit | undefined) {
+function effectsFor(
+  { effects = liveEffects(), signal }: Pick<RunOptions, 'effects' | 'signal'>,
+  emit: Emit | undefined,
+) {
   return effects({ signal: signal ?? new AbortController().signal, emit })
 }
 
@@ -149,13 +159,20 @@ function checkModel(model: unknown): asserts model is LanguageModel {
 
 /** Hooks and tools on their own are capabilities of one. */
 function toCapability(use: Use): Capability {
-  if (isHook(use)) return { name: '', hooks: [use as Hook] }
+  if (isHook(use)) return { name: '', hooks: [use] }
   if (isTool(use)) return { name: '', tools: [use] }
   const capability = use as Capability | undefined
-  if (typeof capability?.name === 'string' && (capability.hooks ?? []).every(isHook) && (capability.tools ?? []).every(isTool)) {
+  if (
+    typeof capability?.name === 'string' &&
+    (capability.hooks ?? []).every(isHook) &&
+    (capability.tools ?? []).every(isTool)
+  ) {
     return capability
   }
-  throw invalid('"use" takes hooks, tools and capabilities, as made by hook(), guard(), observe(), tool() and the like', use)
+  throw invalid(
+    '"use" takes hooks, tools and capabilities, as made by hook(), guard(), observe(), tool() and the like',
+    use,
+  )
 }
 
 function toolsOf(capabilities: readonly Capability[]): ReadonlyMap<string, Tool> {

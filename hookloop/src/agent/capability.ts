@@ -8,7 +8,10 @@ import type { Tool } from './tool.ts'
  */
 export type ApprovalPolicy = {
   /** `deny`: nobody is there. `suspend`: the run waits and can be resumed elsewhere. A function asks right now. */
-  readonly answer: 'deny' | 'suspend' | ((approval: Approval, signal: AbortSignal) => AskedAnswer | Promise<AskedAnswer>)
+  readonly answer:
+    | 'deny'
+    | 'suspend'
+    | ((approval: Approval, signal: AbortSignal) => AskedAnswer | Promise<AskedAnswer>)
   /** Whether calls of this tool are asked about even if no guard asks. */
   readonly asksAbout: (toolName: string) => boolean
   readonly expiresInMs: number | undefined

@@ -5,7 +5,12 @@ import type { AgentParts } from './parts.ts'
 export type AgentDescription = {
   readonly name: string
   readonly model: string
-  readonly tools: readonly { readonly name: string; readonly description: string; readonly concurrent: boolean; readonly asks: boolean }[]
+  readonly tools: readonly {
+    readonly name: string
+    readonly description: string
+    readonly concurrent: boolean
+    readonly asks: boolean
+  }[]
   readonly hooks: readonly {
     readonly name: string
     readonly mode: Mode

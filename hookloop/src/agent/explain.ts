@@ -17,12 +17,27 @@ export type Explanation = {
   /** Every vote of the last count, in the order in which they were cast. */
   readonly votes: readonly ContinuationEvaluation[]
   readonly blocked: readonly Blocked[]
-  readonly asked: readonly { readonly step: number; readonly tool: string; readonly answer: string; readonly message: string }[]
-  readonly changed: readonly { readonly step: number; readonly hook: string; readonly trigger: string; readonly changes: readonly Change[] }[]
+  readonly asked: readonly {
+    readonly step: number
+    readonly tool: string
+    readonly answer: string
+    readonly message: string
+  }[]
+  readonly changed: readonly {
+    readonly step: number
+    readonly hook: string
+    readonly trigger: string
+    readonly changes: readonly Change[]
+  }[]
   /** Steps that were taken although the model had finished, and who asked for them. */
   readonly continued: readonly { readonly step: number; readonly by: string; readonly message: string }[]
   readonly errors: readonly (ErrorRecord & { readonly step: number })[]
-  readonly hookFailures: readonly { readonly step: number; readonly hook: string; readonly trigger: string; readonly error: string }[]
+  readonly hookFailures: readonly {
+    readonly step: number
+    readonly hook: string
+    readonly trigger: string
+    readonly error: string
+  }[]
   readonly spent: Usage
   /** What would have let it go on. */
   readonly wayOn: string
@@ -47,12 +62,25 @@ export function explain(run: Run<unknown>): string {
     `  decided by   ${decided.by}, reason ${decided.reason}`,
     `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${spent.inputTokens + spent.outputTokens} tokens${spent.costUsd > 0 ? `, ${spent.costUsd} USD` : ''}`,
     ...section('votes', data.votes, (vote) => `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`),
-    ...section('blocked', data.blocked, (each) => `step ${each.step + 1}, ${each.tool}, ${each.withheld ? 'result withheld ' : ''}by ${each.by}: ${each.message}`),
+    ...section(
+      'blocked',
+      data.blocked,
+      (each) =>
+        `step ${each.step + 1}, ${each.tool}, ${each.withheld ? 'result withheld ' : ''}by ${each.by}: ${each.message}`,
+    ),
     ...section('asked', data.asked, (each) => `step ${each.step + 1}, ${each.tool}: ${each.message} ${each.answer}`),
-    ...section('changed', data.changed, (each) => `step ${each.step + 1}, ${each.hook} at ${each.trigger}: ${each.changes.map(wordChange).join(', ')}`),
+    ...section(
+      'changed',
+      data.changed,
+      (each) => `step ${each.step + 1}, ${each.hook} at ${each.trigger}: ${each.changes.map(wordChange).join(', ')}`,
+    ),
     ...section('continued', data.continued, (each) => `after step ${each.step + 1} by ${each.by}: ${each.message}`),
     ...section('errors', data.errors, (each) => `step ${each.step + 1}, ${each.during}: ${each.message}`),
-    ...section('failed hooks', data.hookFailures, (each) => `step ${each.step + 1}, ${each.hook} at ${each.trigger}: ${each.error}`),
+    ...section(
+      'failed hooks',
+      data.hookFailures,
+      (each) => `step ${each.step + 1}, ${each.hook} at ${each.trigger}: ${each.error}`,
+    ),
     `  to go on     ${data.wayOn}`,
   ]
   return lines.join('\n')
@@ -70,7 +98,15 @@ export function explanation(run: Run<unknown>): Explanation {
     blocked: steps.flatMap((step) =>
       step.toolExecutions.flatMap(({ status, by, output, withheld }, i) =>
         status === 'blocked' || withheld === true
-          ? [{ step: step.index, tool: step.toolCalls[i]!.name, by: by ?? 'hookloop', message: textOf(output), withheld: withheld === true }]
+          ? [
+              {
+                step: step.index,
+                tool: step.toolCalls[i]!.name,
+                by: by ?? 'hookloop',
+                message: textOf(output),
+                withheld: withheld === true,
+              },
+            ]
           : [],
       ),
     ),
@@ -98,7 +134,8 @@ function decidedOf(run: Run<unknown>): Explanation['decided'] {
     const { by, reason, message, value }: FinalRecord = run.final
     return { by, reason, message, ...(value !== undefined && { value }) }
   }
-  if (run.pending.length === 0) return { by: 'whoever iterated over it', reason: 'paused', message: 'it was paused between two steps' }
+  if (run.pending.length === 0)
+    return { by: 'whoever iterated over it', reason: 'paused', message: 'it was paused between two steps' }
   const [first] = run.pending
   const message = run.pending.map((each) => `${each.toolCall.name}: ${each.message}`).join('; ')
   return { by: first!.by, reason: 'approval', message, value: run.pending.length }

@@ -111,7 +111,12 @@ export class LiveRun implements HookHost {
 
   /** What the loop itself had to do, as an entry of its own. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
-    this.note({ plan: this.parts.stack.plan(trigger), callIndex: undefined }, { name: 'hookloop', mode: 'loop' }, 0, what)
+    this.note(
+      { plan: this.parts.stack.plan(trigger), callIndex: undefined },
+      { name: 'hookloop', mode: 'loop' },
+      0,
+      what,
+    )
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
@@ -202,7 +207,7 @@ export class LiveRun implements HookHost {
   async fireQuietly(trigger: HookTrigger, facts: FactBag): Promise<Firing> {
     const plan = this.parts.stack.plan(trigger)
     const firing = new Firing(this, plan, this.state, facts)
-    for (let from = 0; from <= plan.transforms.length; ) {
+    for (let from = 0; from <= plan.transforms.length;) {
       try {
         await runTransforms(firing, plan.transforms, from)
         break

@@ -58,7 +58,8 @@ async function takeStep(run: LiveRun, suspended?: OpenedStep): Promise<Continuat
   if (step.calls.length > 0) {
     if (step.pending.length > 0) {
       const approvals = pendingApprovals(step)
-      if (run.over === undefined && (await pause(run, { phase: 'tools', step: step.save() }, approvals))) return undefined
+      if (run.over === undefined && (await pause(run, { phase: 'tools', step: step.save() }, approvals)))
+        return undefined
       await closeOpenCalls(run, step)
     }
     putResults(run, step)

@@ -44,9 +44,7 @@ export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: num
   const effect: Effect = { key, kind: 'inference', input: () => describeRequest(call.request) }
   const { arounds } = run.parts.stack.plan('aroundInference')
   return run.effects.perform(effect, (signal) =>
-    arounds.length === 0
-      ? callBare(run, call, signal)
-      : new WrappedCall(run, call, { key, signal }).run(arounds),
+    arounds.length === 0 ? callBare(run, call, signal) : new WrappedCall(run, call, { key, signal }).run(arounds),
   )
 }
 
@@ -78,7 +76,11 @@ function failedRecord(
 ): ModelCallRecord {
   const error = toAgentError(thrown, 'MODEL_FAILED')
   const { code, message, value } = error
-  const record = { response: null, error: { code, message, ...(value !== undefined && { value: toJson(value) }) }, ...rest }
+  const record = {
+    response: null,
+    error: { code, message, ...(value !== undefined && { value: toJson(value) }) },
+    ...rest,
+  }
   told.set(record, { thrown: error, durations })
   return record
 }
@@ -165,7 +167,8 @@ class WrappedCall {
     await runGuards(firing, plan.guards)
     const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
     this.#votes.push(...firing.votes)
-    if (no !== undefined) throw new AgentError('MODEL_FAILED', `"${no.source}" forbade the changed request: ${no.message}`)
+    if (no !== undefined)
+      throw new AgentError('MODEL_FAILED', `"${no.source}" forbade the changed request: ${no.message}`)
   }
 }
 

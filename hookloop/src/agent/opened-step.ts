@@ -133,11 +133,19 @@ export class OpenedStep {
 export function toToolCall(call: OpenedCall): ToolCall {
   const { id, name, args } = call
   if (call.shown?.args !== args) call.shown = Object.freeze({ id, name, args: isJsonObject(args) ? args : noArguments })
-  return call.shown!
+  return call.shown
 }
 
 function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): OpenedCall {
-  return { index, id: toolCallId, name: toolName, originalArgs: input, args: input, shown: undefined, result: undefined }
+  return {
+    index,
+    id: toolCallId,
+    name: toolName,
+    originalArgs: input,
+    args: input,
+    shown: undefined,
+    result: undefined,
+  }
 }
 
 function resultPart({ id, name, result }: OpenedCall): ToolResultPart {

@@ -1,4 +1,4 @@
-import { AgentState } from '../data/agent-state.ts'
+import type { AgentState } from '../data/agent-state.ts'
 import type { Cursor, Execution, OpenStep } from '../data/execution.ts'
 import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
@@ -65,7 +65,8 @@ export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
 
 function suspended(state: AgentState): Suspended {
   const { execution } = state
-  if (execution?.status === 'suspended' && execution.cursor !== undefined) return { execution, cursor: execution.cursor }
+  if (execution?.status === 'suspended' && execution.cursor !== undefined)
+    return { execution, cursor: execution.cursor }
   const how = execution === undefined ? 'has not run' : `is ${execution.status}`
   throw new AgentError(
     'RESUME_NOT_SUSPENDED',
@@ -116,9 +117,13 @@ async function checkAnswer(
 async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Promise<void> {
   const tool = parts.tools.get(call.name)
   if (tool === undefined) {
-    throw new AgentError('RESUME_TOOL_MISSING', `The pending call needs the tool "${call.name}", which this agent does not have.`, {
-      value: call.name,
-    })
+    throw new AgentError(
+      'RESUME_TOOL_MISSING',
+      `The pending call needs the tool "${call.name}", which this agent does not have.`,
+      {
+        value: call.name,
+      },
+    )
   }
   if (answer === 'allow' || 'block' in answer) return
   const parsed = await tool.parse(answer.allow)

@@ -1,7 +1,6 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { StopReason } from '../data/continuation.ts'
 import type { FinalRecord } from '../data/execution.ts'
-import type { JsonObject } from '../data/json.ts'
 import type { TimedLedgerEntry } from '../data/ledger.ts'
 import type { SavedRun } from '../data/saved-run.ts'
 import { SAVED_VERSION } from '../data/saved-run.ts'
@@ -39,7 +38,11 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
     get ledger() {
       return (ledger ??= run.timedLedger()) // most runs are never asked for it
     },
-    toJSON: () => ({ version: SAVED_VERSION, state: state.toJSON(), ledger: base.ledger as unknown as readonly JsonObject[] }),
+    toJSON: () => ({
+      version: SAVED_VERSION,
+      state: state.toJSON(),
+      ledger: base.ledger,
+    }),
   }
   if (final === undefined) return endedAs(base, { status: 'suspended', pending: pendingOf(state) })
   switch (final.status) {

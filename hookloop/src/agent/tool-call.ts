@@ -92,7 +92,10 @@ class WrappedTool {
     } catch (thrown) {
       const message = messageOf(thrown)
       const done = this.#succeeded // what ran, ran: it may not look as if it had not
-      return { execution: done ? withheldExecution(done, 'hookloop', message) : failedExecution(message), trail: this.#trail }
+      return {
+        execution: done ? withheldExecution(done, 'hookloop', message) : failedExecution(message),
+        trail: this.#trail,
+      }
     }
   }
 
@@ -136,7 +139,9 @@ function failure(
   { thrown, signal, limit }: { thrown: unknown; signal: AbortSignal; limit: AbortSignal | undefined },
 ): ToolExecution {
   if (limit?.aborted === true && !signal.aborted) {
-    return failedExecution(`The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`)
+    return failedExecution(
+      `The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`,
+    )
   }
   if (!signal.aborted) return failedExecution(messageOf(thrown))
   const output = 'The run was cancelled while the tool was running. It may have had an effect.'
@@ -182,6 +187,7 @@ const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnkn
 
 /** What an around hook returned, if it is an execution: from `next`, or its own. */
 function toCheckedExecution(value: unknown): ToolExecution | undefined {
-  if (!isJsonObject(value) || !statuses.includes(value['status'] as ToolStatus) || !('output' in value)) return undefined
-  return toJson(value) as Json as ToolExecution
+  if (!isJsonObject(value) || !statuses.includes(value['status'] as ToolStatus) || !('output' in value))
+    return undefined
+  return toJson(value) as ToolExecution
 }

@@ -6,10 +6,13 @@ import { messageOf } from '../errors.ts'
 export function toExecution(value: unknown, maxChars: number): ToolExecution {
   if (value === undefined) return Object.freeze({ status: 'ok', output: '(no output)' })
   if (typeof value === 'string') return capped(value, value, maxChars)
-  if (typeof value === 'number' || typeof value === 'boolean') return Object.freeze({ status: 'ok', output: toJson(value) })
+  if (typeof value === 'number' || typeof value === 'boolean')
+    return Object.freeze({ status: 'ok', output: toJson(value) })
   try {
     const { json, size } = toSizedJson(value)
-    return size <= maxChars ? Object.freeze({ status: 'ok', output: json }) : capped(json, JSON.stringify(json), maxChars)
+    return size <= maxChars
+      ? Object.freeze({ status: 'ok', output: json })
+      : capped(json, JSON.stringify(json), maxChars)
   } catch (error) {
     return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
   }

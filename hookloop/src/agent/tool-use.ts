@@ -11,7 +11,7 @@ import { stoppedExecution, withheldExecution } from './tool-output.ts'
  * before, then all tools at once, then all after. What waits for a person is left without a result.
  */
 export async function useTools(run: LiveRun, step: OpenedStep): Promise<void> {
-  for (let at = 0; at < step.calls.length; ) {
+  for (let at = 0; at < step.calls.length;) {
     const together = togetherFrom(run, step.calls, at)
     if (together > 1) {
       await useTogether(run, step.calls.slice(at, at + together))

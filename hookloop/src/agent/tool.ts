@@ -48,7 +48,11 @@ export function tool<S extends Schema | JsonObject>(definition: {
 }): Tool<InputOf<S>, OutputOf<S>> {
   const { name, description, input, execute, timeoutMs } = definition
   if (typeof name !== 'string' || !NAME.test(name)) {
-    throw invalid(String(name), 'its name must be 1 to 128 letters, digits and _ . : -', name)
+    throw invalid(
+      JSON.stringify(name) ?? 'without a name',
+      'its name must be 1 to 128 letters, digits and _ . : -',
+      name,
+    )
   }
   if (typeof description !== 'string') throw invalid(name, 'it needs a description for the model', description)
   if (typeof execute !== 'function') throw invalid(name, 'it needs an execute function', execute)
@@ -60,7 +64,7 @@ export function tool<S extends Schema | JsonObject>(definition: {
     description,
     input: input as Schema<InputOf<S>, OutputOf<S>> | JsonObject,
     inputSchema: inputSchemaOf(name, input),
-    execute: execute as (args: never, run: ToolRun) => unknown,
+    execute: execute,
     parse: parserOf(input),
     concurrent: definition.concurrent ?? false,
     idempotent: definition.idempotent ?? false,
@@ -122,8 +126,10 @@ function jsonSchemaParser(schema: JsonObject): Tool['parse'] {
   let validator: import('@cfworker/json-schema').Validator | undefined
   return (args) => {
     if (validator === undefined) {
-      const { Validator } = createRequire(import.meta.url)('@cfworker/json-schema') as typeof import('@cfworker/json-schema')
-      validator = new Validator(schema as import('@cfworker/json-schema').Schema, '2020-12', false)
+      const { Validator } = createRequire(import.meta.url)(
+        '@cfworker/json-schema',
+      ) as typeof import('@cfworker/json-schema')
+      validator = new Validator(schema, '2020-12', false)
     }
     const { valid, errors } = validator.validate(args)
     if (valid) return { value: args }

@@ -3,7 +3,10 @@ import type { JsonObject } from '../data/json.ts'
 import { hook } from '../hooks/hook.ts'
 
 /** Sets system prompt and response format when a run begins. What is empty leaves alone what is there. */
-export function contextConfig(config: { readonly systemPrompt?: string; readonly responseFormat?: JsonObject }): Capability {
+export function contextConfig(config: {
+  readonly systemPrompt?: string
+  readonly responseFormat?: JsonObject
+}): Capability {
   const { systemPrompt = '', responseFormat } = config
   const apply = hook(
     'beforeExecution',

@@ -51,13 +51,18 @@ export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPo
     },
     { name: 'errorPolicy.afterStep', priority: 200 },
   )
-  return { name: 'errorPolicy', hooks: [thrown, failed], notes: [`Errors: ${onError}, at most ${maxFailures} in a row.`] }
+  return {
+    name: 'errorPolicy',
+    hooks: [thrown, failed],
+    notes: [`Errors: ${onError}, at most ${maxFailures} in a row.`],
+  }
 }
 
 function check(policy: ErrorPolicy | undefined): ErrorPolicy {
   const known = Object.keys(errorPolicies).join(', ')
   if (policy === undefined) throw invalid(`there is no such preset; use ${known} or an object`, policy)
-  if (!['stop', 'retry', 'ignore'].includes(policy.onError)) throw invalid('"onError" is stop, retry or ignore', policy.onError)
+  if (!['stop', 'retry', 'ignore'].includes(policy.onError))
+    throw invalid('"onError" is stop, retry or ignore', policy.onError)
   if (!(policy.maxFailures >= 1)) throw invalid('"maxFailures" must be 1 or more', policy.maxFailures)
   if (!(policy.backoffMs >= 0 && policy.maxBackoffMs >= 0)) throw invalid('waits cannot be negative', policy)
   return policy

@@ -128,7 +128,11 @@ function isSet(name: keyof Limits, limit: number | null | undefined): limit is n
   })
 }
 
-function over(reason: StopReason, value: number, limit: number): { reason: StopReason; value: { value: number; limit: number } } {
+function over(
+  reason: StopReason,
+  value: number,
+  limit: number,
+): { reason: StopReason; value: { value: number; limit: number } } {
   return { reason, value: { value, limit } }
 }
 

@@ -5,7 +5,10 @@ import { guard } from '../hooks/hook.ts'
 export type ContentVerdict = undefined | 'stop' | { readonly continue: string }
 
 /** Reads what the model wrote in a step without calls and votes on it: `allowStop`, or another step with a reason. */
-export function responseContent(read: (text: string) => ContentVerdict, options: { readonly name?: string } = {}): Capability {
+export function responseContent(
+  read: (text: string) => ContentVerdict,
+  options: { readonly name?: string } = {},
+): Capability {
   const name = options.name ?? 'responseContent'
   const check = guard(
     'afterStep',

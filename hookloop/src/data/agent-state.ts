@@ -136,7 +136,7 @@ export class AgentState {
       messages: messages.toJSON(),
       ...(parentId !== undefined && { parentId }),
       ...(responseFormat !== undefined && { responseFormat }),
-      ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.toJSON() } as Json }),
+      ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.toJSON() } }),
     }
   }
 }

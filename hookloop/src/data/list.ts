@@ -39,9 +39,7 @@ export class List<T> implements Iterable<T> {
   }
 
   concat(items: Iterable<T>): List<T> {
-    let list: List<T> = this
-    for (const item of items) list = list.append(item)
-    return list
+    return [...items].reduce<List<T>>((list, item) => list.append(item), this)
   }
 
   /** Whether this list is the other one with nothing or something appended, judged by identity of the items. */
@@ -120,7 +118,7 @@ export class List<T> implements Iterable<T> {
   }
 
   toJSON(): T[] {
-    return this.slice();
+    return this.slice()
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): T[] {

@@ -57,7 +57,8 @@ function plain(value: unknown): Json {
 }
 
 function checkVersion(version: Json | undefined, known: number, what: string): void {
-  if (!Number.isInteger(version) || (version as number) < 1) throw invalid(`${what}.version`, 'it must be a whole number')
+  if (!Number.isInteger(version) || (version as number) < 1)
+    throw invalid(`${what}.version`, 'it must be a whole number')
   if ((version as number) <= known) return
   throw new AgentError(
     'STATE_VERSION',
@@ -82,8 +83,7 @@ function optional(test: Test): Test {
 }
 
 function oneOf(...values: readonly string[]): Test {
-  return (value, path) =>
-    values.includes(value as string) ? undefined : `${path} must be one of ${values.join(', ')}`
+  return (value, path) => (values.includes(value as string) ? undefined : `${path} must be one of ${values.join(', ')}`)
 }
 
 function listOf(test: Test): Test {

@@ -1,11 +1,6 @@
 import { AgentState } from '../data/agent-state.ts'
 import type { StopReason } from '../data/continuation.ts'
-import {
-  changeResponse,
-  type InferenceRequest,
-  type InferenceResponse,
-  type RequestChange,
-} from '../data/inference.ts'
+import { changeResponse, type InferenceRequest, type InferenceResponse, type RequestChange } from '../data/inference.ts'
 import { exactJson, toJson, type Json } from '../data/json.ts'
 import { List } from '../data/list.ts'
 import { toMessage, type Message, type Part } from '../data/message.ts'
@@ -42,9 +37,14 @@ function voted(decision: Vote['decision'], reason: StopReason, message: string, 
   return {
     decision,
     reason: details.reason ?? reason,
-    message: String(message ?? ''),
+    message: wordsOf(message),
     ...(details.value !== undefined && { value: toJson(details.value) }),
   }
+}
+
+/** Without types anything may come as a message, and what is kept must be a text. */
+function wordsOf(message: unknown): string {
+  return typeof message === 'string' ? message : (JSON.stringify(message) ?? '')
 }
 
 const stop = {
@@ -151,7 +151,11 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
 /** A request with some of it replaced. */
 export function changeRequest(request: InferenceRequest, change: RequestChange): InferenceRequest {
   const { messages, ...rest } = change
-  return Object.freeze({ ...request, ...rest, messages: messages === undefined ? request.messages : toMessages(messages) })
+  return Object.freeze({
+    ...request,
+    ...rest,
+    messages: messages === undefined ? request.messages : toMessages(messages),
+  })
 }
 
 function toMessages(messages: Iterable<Message>): List<Message> {

@@ -42,7 +42,7 @@ function* factChanges(before: Draft, after: Draft): Generator<Change> {
         yield { path: 'messages', before: (a as List<Message>).length, after: (b as List<Message>).length }
         break
       case 'input':
-        yield { path: 'input', after: short((b as Message).content as Json) }
+        yield { path: 'input', after: short((b as Message).content) }
         break
       default:
         yield { path: name, after: short(b as Json) }

@@ -36,13 +36,7 @@ export class Firing implements Origin {
   #context: Context | undefined
   #mode: Mode | undefined
 
-  constructor(
-    host: HookHost,
-    plan: Plan,
-    state: AgentState,
-    facts: FactBag,
-    callIndex?: number,
-  ) {
+  constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactBag, callIndex?: number) {
     this.host = host
     this.plan = plan
     this.callIndex = callIndex

@@ -183,7 +183,11 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
     throw invalid(name, '"timeoutMs" must be a positive number', options.timeoutMs)
   }
   if (options.onFailure !== undefined && mode !== 'transform') {
-    throw invalid(name, `"onFailure" is for hooks that change: a guard always fails closed, an observer never matters`, mode)
+    throw invalid(
+      name,
+      `"onFailure" is for hooks that change: a guard always fails closed, an observer never matters`,
+      mode,
+    )
   }
   if (options.effect && mode === 'observe') throw invalid(name, 'an observer is not recorded', true)
   if (options.effect && !options.named) {

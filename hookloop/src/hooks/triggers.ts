@@ -127,7 +127,7 @@ export function isAround(trigger: HookTrigger): trigger is AroundTrigger {
 }
 
 export function specOf(trigger: HookTrigger): TriggerSpec<Record<string, unknown>> {
-  return triggers[trigger] as TriggerSpec<Record<string, unknown>>
+  return triggers[trigger]
 }
 
 export function unknownTrigger(name: unknown): AgentError {

@@ -53,7 +53,9 @@ export function scriptedModel(
       const next = typeof script === 'function' ? script : script[at]
       if (next === undefined) {
         const length = (script as Script).length
-        throw new AgentError('SCRIPT_EXHAUSTED', `The script has ${length} turns; turn ${at + 1} was asked for.`, { value: at })
+        throw new AgentError('SCRIPT_EXHAUSTED', `The script has ${length} turns; turn ${at + 1} was asked for.`, {
+          value: at,
+        })
       }
       return speak(typeof next === 'function' ? await next(request) : next, { at, call, usage })
     },

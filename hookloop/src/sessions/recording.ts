@@ -80,7 +80,7 @@ function parseLine(line: string, number: number): RecordEntry {
   if (value['type'] === 'run' && (value['version'] as number) > RECORDING_VERSION) {
     throw new AgentError(
       'STATE_VERSION',
-      `The recording has version ${String(value['version'])}; this Hookloop reads up to ${RECORDING_VERSION}. Use a newer one.`,
+      `The recording has version ${JSON.stringify(value['version'])}; this Hookloop reads up to ${RECORDING_VERSION}. Use a newer one.`,
       { value: value['version'] },
     )
   }
@@ -110,7 +110,11 @@ function problemOfEnd(entry: { readonly [key: string]: Json }): string | undefin
   if ('value' in entry) return undefined
   const error = entry['error']
   if (error === undefined) return '"value" or "error" is missing'
-  const fits = isJsonObject(error) && typeof error['message'] === 'string' && Object.hasOwn(errorCodes, String(error['code']))
+  const fits =
+    isJsonObject(error) &&
+    typeof error['message'] === 'string' &&
+    typeof error['code'] === 'string' &&
+    Object.hasOwn(errorCodes, error['code'])
   return fits ? undefined : '"error" needs a known code and a message'
 }
 

@@ -94,7 +94,14 @@ class ReplayEffects implements Effects {
   #now: number
   #ids = 0
 
-  constructor(reading: Reading, signal: AbortSignal, emit: Emit | undefined, name: string, now: number, parent?: ReplayEffects) {
+  constructor(
+    reading: Reading,
+    signal: AbortSignal,
+    emit: Emit | undefined,
+    name: string,
+    now: number,
+    parent?: ReplayEffects,
+  ) {
     this.#reading = reading
     this.signal = signal
     this.emit = emit

@@ -1,8 +1,9 @@
+import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../data/agent-state.ts'
 import { goOn } from '../data/continuation.ts'
 import type { Execution, Step } from '../data/execution.ts'
 import { toResponse, type InferenceRequest, type LanguageModel } from '../data/inference.ts'
-import { exactJson, type JsonObject } from '../data/json.ts'
+import { exactJson, isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
@@ -14,11 +15,21 @@ import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
 import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import { HookStack } from '../hooks/stack.ts'
-import { isAround, isTrigger, specOf, unknownTrigger, type Facts, type HookTrigger, type PlainTrigger } from '../hooks/triggers.ts'
+import {
+  isAround,
+  isTrigger,
+  specOf,
+  unknownTrigger,
+  type Facts,
+  type HookTrigger,
+  type PlainTrigger,
+} from '../hooks/triggers.ts'
 import { AgentError } from '../errors.ts'
 
 /** What a hook is to see, as far as it matters; the rest is filled in. */
-export type FactsToFire<T extends HookTrigger> = { readonly [K in keyof Facts[T]]?: Partial<Facts[T][K]> } & {
+export type FactsToFire<T extends HookTrigger> = {
+  readonly [K in keyof Facts[T]]?: Facts[T][K] extends List<infer M> ? readonly M[] : Partial<Facts[T][K]>
+} & {
   readonly metadata?: JsonObject
   readonly messages?: readonly Message[]
   readonly spent?: Partial<Usage>
@@ -36,12 +47,16 @@ export async function fire<T extends PlainTrigger>(
 ): Promise<HookOutcome> {
   if (!isTrigger(trigger)) throw unknownTrigger(trigger)
   if (isAround(trigger)) {
-    throw new AgentError('HOOK_INVALID_OPTION', `${trigger as string} wraps a call; test it with a scripted model and agent.run.`)
+    throw new AgentError(
+      'HOOK_INVALID_OPTION',
+      `${trigger as string} wraps a call; test it with a scripted model and agent.run.`,
+    )
   }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
-  const plan = new HookStack([hook as Hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
-  const firing = new Firing(new Stage(given), plan, stateFrom(given), factsFrom(trigger, given))
+  const plan = new HookStack([hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
+  const seen = await parsedFacts(hook, factsFrom(trigger, given))
+  const firing = new Firing(new Stage(given), plan, stateFrom(given), seen)
   const before = firing.draft
   try {
     await runTransforms(firing, plan.transforms)
@@ -90,7 +105,13 @@ class Stage implements HookHost {
   }
 }
 
-function stateFrom({ metadata = {}, messages = [] }: { metadata?: JsonObject; messages?: readonly Message[] }): AgentState {
+function stateFrom({
+  metadata = {},
+  messages = [],
+}: {
+  metadata?: JsonObject
+  messages?: readonly Message[]
+}): AgentState {
   const execution: Execution = {
     id: 'fire.1',
     status: 'running',
@@ -153,20 +174,24 @@ const defaults = {
 
 function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unknown }): FactBag {
   const facts: { [fact: string]: unknown } = {}
-  for (const name of carriedBy(trigger)) {
-    const [fallback, value] = [defaults[name as keyof typeof defaults], given[name]]
-    if (value === undefined) facts[name] = fallback
-    else if (typeof fallback !== 'object' || fallback === null || Array.isArray(value)) facts[name] = value
-    else facts[name] = { ...fallback, ...(value as object) }
+  for (const [name, fallback] of Object.entries<unknown>(defaults)) {
+    if (!specOf(trigger).carries.includes(name)) continue
+    const value = given[name]
+    facts[name] = isJsonObject(fallback) && isJsonObject(value) ? { ...fallback, ...value } : (value ?? fallback)
   }
   if (facts['messages'] !== undefined) facts['messages'] = List.from(facts['messages'] as Iterable<Message>)
-  if (facts['toolCall'] !== undefined) {
-    const call = facts['toolCall'] as { args: unknown }
-    facts['toolCall'] = { ...call, args: exactJson(call.args, 'arguments') }
-  }
   return facts
 }
 
-function carriedBy(trigger: HookTrigger): readonly string[] {
-  return Object.keys(defaults).filter((name) => (specOf(trigger).carries as readonly string[]).includes(name))
+/** Guards and observers see what the tool will get: where the hook knows the tool, that is what its schema makes of it. */
+async function parsedFacts(hook: Hook, facts: FactBag): Promise<FactBag> {
+  const call = facts['toolCall'] as { readonly args: Json } | undefined
+  if (call === undefined) return facts
+  const args = exactJson(call.args, 'arguments')
+  if (hook.mode === 'transform' || !isTool(hook.tool)) return { ...facts, toolCall: { ...call, args } }
+  const parsed = await hook.tool.parse(args)
+  if ('value' in parsed) return { ...facts, toolCall: { ...call, args: parsed.value } }
+  throw new AgentError('TOOL_INVALID', `The arguments do not fit the tool "${hook.tool.name}": ${parsed.problem}`, {
+    value: args,
+  })
 }

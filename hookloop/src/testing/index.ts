@@ -1,4 +1,10 @@
-export { scriptedModel, type Script, type ScriptedCall, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+export {
+  scriptedModel,
+  type Script,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedTurn,
+} from '../models/scripted.ts'
 export { fakeClock, type FakeClock } from './fake-clock.ts'
 export { fire } from './fire.ts'
 export { recordEvents, type EventRecorder } from './record-events.ts'
