@@ -49,7 +49,8 @@ export const systemClock: Clock = {
 
 /** Effects that really happen. */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
-  return ({ signal, emit }) => new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? crypto.randomUUID())
+  return ({ signal, emit }) =>
+    new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? crypto.randomUUID())
 }
 
 class LiveEffects implements Effects {
@@ -85,7 +86,7 @@ class LiveEffects implements Effects {
       if (result instanceof Promise) return result.then(this.#stampResult as (value: T) => T, this.#stampError)
       return Promise.resolve(this.#stampResult(result) as T)
     } catch (error) {
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
   }
 

@@ -3,7 +3,7 @@ import type { StopReason } from '../data/continuation.ts'
 import type { FinalRecord, FinalStatus, Step } from '../data/execution.ts'
 import type { JsonObject } from '../data/json.ts'
 import { List } from '../data/list.ts'
-import type { Message } from '../data/message.ts'
+import type { Message, Part } from '../data/message.ts'
 import { noUsage } from '../data/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
@@ -39,6 +39,7 @@ export async function settled(run: LiveRun, work: () => Promise<FinalRecord | un
     if (run.state.execution !== undefined) run.updateExecution({ status: 'failed', final })
   }
   await run.drain()
+  run.release()
   const result = toRun(run, final)
   if (result.status === 'suspended') {
     run.effects.emit?.({ type: 'suspended', executionId: run.execution.id, pending: result.pending })
@@ -102,7 +103,7 @@ async function takeInput(run: LiveRun, input: Message): Promise<FinalRecord | un
 function openExecution(run: LiveRun, input: Message): void {
   const { state } = run
   run.state = AgentState.patch(state, {
-    messages: state.messages.append(input),
+    messages: withoutOpenCalls(state.messages).append(input),
     spentBefore: state.usage,
     executionCount: state.executionCount + 1,
     execution: Object.freeze({
@@ -120,9 +121,21 @@ function openExecution(run: LiveRun, input: Message): void {
   })
 }
 
+/** A conversation that was cut off among its calls gets results for them, or no model would take it. */
+function withoutOpenCalls(messages: List<Message>): List<Message> {
+  const last = messages.at(-1)
+  const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool-call') : []
+  if (calls.length === 0) return messages
+  const content = calls.map(({ toolCallId, toolName }): Part => {
+    const output = 'The run was cut off before the result of this call was known. It may have had an effect.'
+    return Object.freeze({ type: 'tool-result', toolCallId, toolName, output, isError: true })
+  })
+  return messages.append(Object.freeze({ role: 'tool', content: Object.freeze(content) }))
+}
+
 function recordOf(
   run: LiveRun,
   record: { status: FinalStatus; reason: StopReason; by: string; message: string },
 ): FinalRecord {
-  return Object.freeze({ ...record, at: run.now })
+  return Object.freeze({ ...record, votes: Object.freeze([]), at: run.now })
 }

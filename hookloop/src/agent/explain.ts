@@ -94,7 +94,7 @@ export function explanation(run: Run<unknown>): Explanation {
   return {
     status: run.status,
     decided,
-    votes: steps.at(-1)?.outcome?.evaluations ?? [],
+    votes: run.status === 'suspended' ? [] : run.final.votes,
     blocked: steps.flatMap((step) =>
       step.toolExecutions.flatMap(({ status, by, output, withheld }, i) =>
         status === 'blocked' || withheld === true

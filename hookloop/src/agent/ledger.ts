@@ -7,7 +7,7 @@ type Noted = { readonly name: string; readonly mode: LedgerEntry['mode'] }
 
 /** Room for the parts of a code in the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls a step. */
 const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
-const LOOP = HOOKS - 1
+const LOOP = HOOKS - 1 // a stack holds fewer hooks than that
 const CHUNK = 8192
 
 /**
@@ -45,7 +45,7 @@ export class Ledger {
       this.#chunk = []
     }
     const place = (step * HOOKS + (hook ?? LOOP)) * TRIGGERS + trigger
-    this.#chunk.push(place * CALLS + (call === undefined ? 0 : call + 1), ms)
+    this.#chunk.push(place * CALLS + (call === undefined ? 0 : Math.min(call + 1, CALLS - 1)), ms)
     this.#length++
   }
 

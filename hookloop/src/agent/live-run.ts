@@ -17,6 +17,8 @@ import type { OpenedStep } from './opened-step.ts'
 import type { AgentParts } from './parts.ts'
 
 const DRAIN_MS = 5_000
+/** A hook that always says retry must not be able to hang a run. */
+const MAX_RETRIES = 32
 
 /** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
 const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
@@ -67,7 +69,7 @@ export class LiveRun implements HookHost {
       earlier: options.ledger,
     })
     this.#cancellable = options.cancellable ?? true
-    if (this.#cancellable) effects.signal.addEventListener('abort', () => this.#abortAll(), { once: true })
+    if (this.#cancellable) effects.signal.addEventListener('abort', this.#abortAll, { once: true })
   }
 
   // ── what hooks see of the run
@@ -329,6 +331,14 @@ export class LiveRun implements HookHost {
       return 'end'
     }
     if (recovery.decision === 'ignore') return 'ignore'
+    if (failures > MAX_RETRIES) {
+      const message = `${recovery.by} asked for a retry after ${failures} failures in a row. The last: ${error.message}`
+      const value = { value: failures, limit: MAX_RETRIES }
+      this.cast([
+        Object.freeze({ decision: 'forbidContinuation', reason: 'retryLimit', message, source: 'hookloop', value }),
+      ])
+      return 'end'
+    }
     if (recovery.afterMs > 0) await this.effects.sleep(`${this.place}/${during}/backoff`, recovery.afterMs)
     return this.over === undefined ? 'retry' : 'end'
   }
@@ -372,8 +382,13 @@ export class LiveRun implements HookHost {
     })
   }
 
-  #abortAll(): void {
+  readonly #abortAll = (): void => {
     for (const abort of this.#waiting) abort()
+  }
+
+  /** Leaves nothing behind on a signal that may live as long as the process. */
+  release(): void {
+    if (this.#cancellable) this.signal.removeEventListener('abort', this.#abortAll)
   }
 
   /** Lets observers finish, for a while. */

@@ -191,6 +191,7 @@ function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
     by: outcome.resolvedBy ?? 'hookloop',
     message: vote?.message ?? '',
     ...(vote?.value !== undefined && { value: vote.value }),
+    votes: outcome.evaluations,
     at: run.now,
   })
 }

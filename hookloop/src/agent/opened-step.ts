@@ -88,7 +88,7 @@ export class OpenedStep {
     const errors = this.errors.length === 0 ? none : Object.freeze(this.errors.slice())
     return Object.freeze({
       index: this.index,
-      type: stepType({ toolCalls, errors }),
+      type: stepType({ toolCalls, errors }, this.asked !== undefined),
       text: this.text,
       toolCalls,
       toolExecutions: this.calls.length === 0 ? none : Object.freeze(this.calls.map((call) => call.result!)),

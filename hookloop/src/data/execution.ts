@@ -35,6 +35,8 @@ export type FinalRecord = {
   readonly by: string
   readonly message: string
   readonly value?: Json
+  /** Every vote of the last count. */
+  readonly votes: readonly ContinuationEvaluation[]
   readonly at: number
 }
 
@@ -77,9 +79,9 @@ export type Execution = {
   readonly final?: FinalRecord
 }
 
-/** A step is an error step when something threw in it; failed calls are ordinary, the model deals with them. */
-export function stepType(step: Pick<Step, 'toolCalls' | 'errors'>): StepType {
-  if (step.errors.length > 0) return 'error'
+/** A step is an error step when something threw in it or no answer came; failed calls are the model's to deal with. */
+export function stepType(step: Pick<Step, 'toolCalls' | 'errors'>, answered: boolean): StepType {
+  if (step.errors.length > 0 || !answered) return 'error'
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }
 

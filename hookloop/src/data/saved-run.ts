@@ -182,6 +182,7 @@ const execution = shape({
       reason: oneOf(...stopReasons),
       by: text,
       message: text,
+      votes,
       at: number,
     }),
   ),

@@ -6,6 +6,8 @@ import type { Hook } from './hook.ts'
 import { toNameTest } from './patterns.ts'
 import { isAround, triggerNames, type HookTrigger } from './triggers.ts'
 
+const MAX_HOOKS = 1000
+
 /** A hook in its place, under a name that no other hook of the stack has. */
 export type StackedHook = Hook & { readonly index: number; readonly selects: (toolName: string) => boolean }
 
@@ -33,6 +35,9 @@ export class HookStack {
   readonly #tools: readonly string[]
 
   constructor(hooks: readonly Hook[] = [], tools: readonly string[] = []) {
+    if (hooks.length > MAX_HOOKS) {
+      throw new AgentError('HOOK_INVALID_OPTION', `An agent has at most ${MAX_HOOKS} hooks; these are ${hooks.length}.`)
+    }
     this.hooks = withUniqueNames(hooks)
     this.#tools = tools
     const sorted = this.hooks.toSorted((a, b) => b.priority - a.priority) // stable: ties keep registration order

@@ -15,15 +15,7 @@ import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
 import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import { HookStack } from '../hooks/stack.ts'
-import {
-  isAround,
-  isTrigger,
-  specOf,
-  unknownTrigger,
-  type Facts,
-  type HookTrigger,
-  type PlainTrigger,
-} from '../hooks/triggers.ts'
+import { isAround, isTrigger, specOf, unknownTrigger, type Facts, type HookTrigger } from '../hooks/triggers.ts'
 import { AgentError } from '../errors.ts'
 
 /** What a hook is to see, as far as it matters; the rest is filled in. */
@@ -40,7 +32,7 @@ export type FactsToFire<T extends HookTrigger> = {
  * Fires one hook at one trigger, as an agent would, and gives what it decided and changed. A hook whose `tool` or
  * `when` does not match gives an empty outcome; a guard that fails gives its no; a hook that throws rejects.
  */
-export async function fire<T extends PlainTrigger>(
+export async function fire<T extends HookTrigger>(
   hook: Hook<T>,
   trigger: T,
   facts: FactsToFire<NoInfer<T>> = {},
