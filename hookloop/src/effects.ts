@@ -49,8 +49,15 @@ export const systemClock: Clock = {
 
 /** Effects that really happen. */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
-  return ({ signal, emit }) =>
-    new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? crypto.randomUUID())
+  return ({ signal, emit }) => new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? newRunId())
+}
+
+let [processId, runs] = ['', 0]
+
+/** Unique among all processes by its beginning, and within this one by its end. */
+function newRunId(): string {
+  if (processId === '') processId = crypto.randomUUID()
+  return `${processId}-${(++runs).toString(36)}`
 }
 
 class LiveEffects implements Effects {

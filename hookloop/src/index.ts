@@ -2,7 +2,8 @@ export { createAgent } from './create-agent.ts'
 export type { Agent, AgentOptions, RunOptions } from './agent/build-agent.ts'
 export type { AgentDescription } from './agent/describe.ts'
 export type { Capability, AskedAnswer, Use } from './agent/capability.ts'
-export { explain, explanation, type Explanation } from './agent/explain.ts'
+export { explain } from './agent/explain.ts'
+export { explanation, type Explanation } from './agent/explanation.ts'
 export type { Live } from './agent/live.ts'
 export type { ResumeOptions } from './agent/resume.ts'
 export type { Run } from './agent/run.ts'
@@ -42,6 +43,7 @@ export type {
   ModelReply,
   ModelRequest,
   RequestChange,
+  ResponseChange,
 } from './data/inference.ts'
 export type { Json, JsonObject } from './data/json.ts'
 export type { Change, LedgerEntry, TimedLedgerEntry } from './data/ledger.ts'

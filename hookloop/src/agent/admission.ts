@@ -31,7 +31,10 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
   if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
   const plan = run.parts.stack.plan('beforeToolUse', call.name)
   const firing = new Firing(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
-  if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
+  if (call.answer !== undefined) {
+    noteAnswer(run, call, call.answer, call.approval?.message)
+    return answered(run, { call, tool, firing }, call.answer)
+  }
   if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
   firing.fits = () => {
     const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
@@ -119,7 +122,7 @@ async function ask(
   try {
     given = (await run.effects.perform<Json>(
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
-      async (signal) => checkedAnswer(await run.abortable(Promise.resolve(answer(approval, signal)))),
+      async (signal) => checkedAnswer(await run.outstanding.abortable(Promise.resolve(answer(approval, signal)))),
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) {
@@ -128,7 +131,7 @@ async function ask(
     }
     given = { block: `The question could not be answered: ${messageOf(thrown)}` }
   }
-  run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(given), message: approval.message })
+  noteAnswer(run, call, given, approval.message)
   if (given === 'suspend') {
     call.approval = approval
     return waiting
@@ -157,6 +160,10 @@ export function checkedAnswer(answer: unknown): AskedAnswer {
     `${JSON.stringify(answer) ?? String(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
     { value: answer },
   )
+}
+
+function noteAnswer(run: LiveRun, call: OpenedCall, answer: AskedAnswer, message = ''): void {
+  run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(answer), message })
 }
 
 function wordAnswer(answer: AskedAnswer): string {

@@ -38,8 +38,8 @@ export async function settled(run: LiveRun, work: () => Promise<FinalRecord | un
     final = recordOf(run, { status: 'failed', reason: 'errorForbade', by: 'hookloop', message: run.failure.message })
     if (run.state.execution !== undefined) run.updateExecution({ status: 'failed', final })
   }
-  await run.drain()
-  run.release()
+  await run.outstanding.drain()
+  run.outstanding.release()
   const result = toRun(run, final)
   if (result.status === 'suspended') {
     run.effects.emit?.({ type: 'suspended', executionId: run.execution.id, pending: result.pending })

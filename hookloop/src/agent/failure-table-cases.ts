@@ -325,9 +325,10 @@ const judged: readonly Judged[] = [
 ]
 
 const guarded: readonly Case[] = judged.flatMap(({ trigger, says, no, reason, by = 'judge', ...row }) => {
-  const judge = (handle: (ctx: never) => unknown): readonly Hook[] =>
-    // Afterwards the answer is judged no more: the second answer of a run must be able to complete it.
-    [guard(trigger, handle as never, { name: 'judge', when: (ctx) => ctx.state.stepCount === 0 })]
+  const judge = (handle: (ctx: never) => unknown): readonly Hook[] => {
+    const first = trigger === 'afterStep' ? 1 : 0 // only in the first step: the second must be able to complete the run
+    return [guard(trigger, handle as never, { name: 'judge', when: (ctx) => ctx.state.stepCount === first })]
+  }
   const status = reason === 'completed' ? 'completed' : 'stopped'
   const failedReason = reason === 'stopRequested' ? 'errorForbade' : reason
   const base = { calls: '', requests: 0, ...row }

@@ -1,6 +1,6 @@
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
 import { toAgentError } from '../errors.ts'
-import type { Firing } from '../hooks/firing.ts'
+import { Firing } from '../hooks/firing.ts'
 import { AnswerStream } from './answer-stream.ts'
 import type { LiveRun } from './live-run.ts'
 import { durationsOf, failureOf, performModelCall, type ModelCallPlan, type ModelCallRecord } from './model-call.ts'
@@ -17,6 +17,7 @@ export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
   let response: InferenceResponse | null = null
   for (let attempt = 1; response === null; attempt++) {
     let record: ModelCallRecord
+    if (attempt > 1 && !(await mayCallAgain(run, request))) return
     try {
       record = await performModelCall(run, call, attempt)
     } catch (thrown) {
@@ -34,6 +35,13 @@ export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
   const message = step.respond(passed, run.state.messages.length)
   run.state = run.state.withMessages(run.state.messages.append(message))
   run.effects.emit?.({ type: 'responded', step: step.index, text: passed.text, usage: step.usage })
+}
+
+/** A further attempt is a call like the first: limits and policies are asked again. */
+async function mayCallAgain(run: LiveRun, request: InferenceRequest): Promise<boolean> {
+  const plan = run.parts.stack.plan('beforeInference')
+  await run.judge(new Firing(run, plan, run.state, { request }), plan)
+  return run.over === undefined
 }
 
 /** What the call cost, and what hooks around it did and voted. */

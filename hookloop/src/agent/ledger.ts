@@ -20,7 +20,7 @@ export class Ledger {
   readonly #chunks: number[][] = []
   #chunk: number[] = []
   #length = 0
-  readonly #opinions = new Map<number, Partial<LedgerEntry>>()
+  #opinions: Map<number, Partial<LedgerEntry>> | undefined
   readonly #earlier: readonly TimedLedgerEntry[]
   readonly #late: TimedLedgerEntry[] = []
   readonly #hooks: readonly Noted[]
@@ -51,6 +51,7 @@ export class Ledger {
 
   /** Adds what the last noted firing decided, changed or failed with. */
   explainLast(what: Partial<LedgerEntry>): void {
+    this.#opinions ??= new Map()
     this.#opinions.set(this.#length - 1, what)
   }
 
@@ -102,7 +103,7 @@ export class Ledger {
       hook: name,
       mode,
       ...(callId !== undefined && { call: callId }),
-      ...this.#opinions.get(i),
+      ...this.#opinions?.get(i),
     })
   }
 }

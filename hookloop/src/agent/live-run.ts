@@ -3,7 +3,7 @@ import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } fro
 import type { ErrorRecord, Execution } from '../data/execution.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
-import { addUsage, noUsage, type Usage } from '../data/usage.ts'
+import { addUsage, noTokens, noUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import type { Draft, FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
@@ -14,9 +14,9 @@ import type { Plan } from '../hooks/stack.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
+import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
 
-const DRAIN_MS = 5_000
 /** A hook that always says retry must not be able to hang a run. */
 const MAX_RETRIES = 32
 
@@ -32,6 +32,7 @@ export type CallPlace = { readonly index: number; readonly toolName: string }
 export class LiveRun implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
+  readonly outstanding: Outstanding
   state: AgentState
   open: OpenedStep | undefined
   /** The error that ended the run, if one did. The first is kept. */
@@ -42,9 +43,6 @@ export class LiveRun implements HookHost {
   /** Whether answers are wanted as they are written. */
   readonly streams: boolean
   readonly #ledger: Ledger
-  readonly #cancellable: boolean
-  readonly #watched = new Set<Promise<void>>()
-  readonly #waiting = new Set<() => void>()
 
   constructor(
     parts: AgentParts,
@@ -68,8 +66,7 @@ export class LiveRun implements HookHost {
       callId: (step, index) => this.#callId(step, index),
       earlier: options.ledger,
     })
-    this.#cancellable = options.cancellable ?? true
-    if (this.#cancellable) effects.signal.addEventListener('abort', this.#abortAll, { once: true })
+    this.outstanding = new Outstanding(effects.signal, options.cancellable ?? true)
   }
 
   // ── what hooks see of the run
@@ -77,7 +74,8 @@ export class LiveRun implements HookHost {
   get spent(): Usage {
     const { open } = this
     if (open === undefined) return this.state.execution?.usage ?? this.state.usage
-    return open.unbilled === noUsage ? this.execution.usage : addUsage(this.execution.usage, open.unbilled)
+    const billed = open.unbilled === noUsage ? this.execution.usage : addUsage(this.execution.usage, open.unbilled)
+    return open.inFlight === noTokens ? billed : addUsage(billed, open.inFlight)
   }
   get now(): number {
     return this.effects.now()
@@ -122,17 +120,7 @@ export class LiveRun implements HookHost {
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
-    const { step } = this
-    const started = performance.now()
-    const watched = Promise.resolve(work).then(
-      () => undefined,
-      (error: unknown) => {
-        const durationMs = performance.now() - started
-        this.#ledger.noteLate({ step, trigger, hook, mode: 'observe', error: messageOf(error), durationMs })
-      },
-    )
-    this.#watched.add(watched)
-    void watched.then(() => this.#watched.delete(watched))
+    this.outstanding.watch({ step: this.step, hook, trigger }, work, (entry) => this.#ledger.noteLate(entry))
   }
 
   // ── state
@@ -358,52 +346,6 @@ export class LiveRun implements HookHost {
     this.open?.errors.push(record)
     this.effects.emit?.({ type: 'error', error: record })
     return record
-  }
-
-  // ── waiting
-
-  /** Waits for work unless the run is cancelled first, with one listener for the whole run. */
-  abortable<T>(work: Promise<T>): Promise<T> {
-    if (!this.#cancellable) return work
-    return new Promise<T>((resolve, reject) => {
-      const abort = (): void => reject(new AgentError('RUN_CANCELLED', 'The run was cancelled.'))
-      if (this.signal.aborted) abort()
-      this.#waiting.add(abort)
-      work.then(
-        (value) => {
-          this.#waiting.delete(abort)
-          resolve(value)
-        },
-        (error: unknown) => {
-          this.#waiting.delete(abort)
-          reject(error)
-        },
-      )
-    })
-  }
-
-  readonly #abortAll = (): void => {
-    for (const abort of this.#waiting) abort()
-  }
-
-  /** Leaves nothing behind on a signal that may live as long as the process. */
-  release(): void {
-    if (this.#cancellable) this.signal.removeEventListener('abort', this.#abortAll)
-  }
-
-  /** Lets observers finish, for a while. */
-  async drain(): Promise<void> {
-    if (this.#watched.size === 0) return
-    let timer: NodeJS.Timeout | undefined
-    const time = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, DRAIN_MS)
-    })
-    while (this.#watched.size > 0) {
-      const before = this.#watched.size
-      await Promise.race([Promise.all(this.#watched), time])
-      if (this.#watched.size >= before) break
-    }
-    clearTimeout(timer)
   }
 
   timedLedger(): readonly TimedLedgerEntry[] {

@@ -1,6 +1,6 @@
 import { countVotes, decidingVote, isForbidden, type ContinuationOutcome } from '../data/continuation.ts'
 import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
-import { textMessage, type Message } from '../data/message.ts'
+import { textMessage } from '../data/message.ts'
 import { addUsage, noUsage } from '../data/usage.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
@@ -89,7 +89,7 @@ function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Prom
   run.updateExecution({
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
-    continuations: continuations.inRow > 0 && succeeded ? { ...continuations, inRow: 0 } : continuations,
+    continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
     usage: addUsage(usage, { ...opened.unbilled, steps: 1 }),
   })
   opened.unbilled = noUsage
@@ -121,10 +121,10 @@ function hasSuccess(step: Step): boolean {
   return step.toolExecutions.some((execution) => execution.status === 'ok')
 }
 
-/** Failed steps in a row. Errors were counted when they happened; a step whose calls all came to nothing counts here. */
+/** Failures in a row. Errors were counted when they happened; a step whose calls all came to nothing counts here. */
 function failuresAfter(step: Step, succeeded: boolean, failures: number): number {
-  if (step.errors.length > 0) return failures
-  return step.toolExecutions.length > 0 && !succeeded ? failures + 1 : 0
+  if (succeeded || step.type === 'finalResponse') return 0
+  return step.errors.length > 0 ? failures : failures + 1
 }
 
 /** Counts the votes at the end of a step. Going on over an `allowStop` is a continuation, and those are limited. */
@@ -139,7 +139,7 @@ function limited(run: LiveRun, outcome: ContinuationOutcome): ContinuationOutcom
   if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
   const { inRow, total } = run.execution.continuations
   if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
-    run.updateExecution({ continuations: { inRow: inRow + 1, total: total + 1 } })
+    run.updateExecution({ continuations: Object.freeze({ inRow: inRow + 1, total: total + 1 }) })
     return outcome
   }
   const message = `${outcome.resolvedBy} asked to go on, after ${inRow} continuations in a row and ${total} in all.`
@@ -150,7 +150,7 @@ function limited(run: LiveRun, outcome: ContinuationOutcome): ContinuationOutcom
 function tellModel(run: LiveRun, { evaluations }: ContinuationOutcome): void {
   for (const { decision, message } of evaluations) {
     if (decision !== 'requestContinuation' || message === '') continue
-    run.state = run.state.withMessage(textMessage('user', message) satisfies Message)
+    run.state = run.state.withMessage(textMessage('user', message))
   }
 }
 
@@ -186,7 +186,7 @@ function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
   const vote = decidingVote(outcome)
   const reason = outcome.stopReason ?? 'completed'
   return Object.freeze({
-    status: statusOf(run, reason, outcome.resolvedBy),
+    status: statusOf(run, reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
     message: vote?.message ?? '',
@@ -196,8 +196,8 @@ function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
   })
 }
 
-function statusOf(run: LiveRun, reason: FinalRecord['reason'], by: string | undefined): FinalStatus {
+function statusOf(run: LiveRun, reason: FinalRecord['reason']): FinalStatus {
   if (run.failure !== undefined) return 'failed'
-  if (reason === 'userRequested' && by === 'signal') return 'cancelled'
+  if (reason === 'userRequested' && run.cancelled) return 'cancelled'
   return reason === 'completed' ? 'completed' : 'stopped'
 }

@@ -17,11 +17,13 @@ import { AgentError, toAgentError } from '../errors.ts'
 import type { Effect } from '../effects.ts'
 import { changeRequest } from '../hooks/abilities.ts'
 import { runAround } from '../hooks/around.ts'
+import type { HookHost } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
 import type { StackedHook } from '../hooks/stack.ts'
 import type { AnswerStream } from './answer-stream.ts'
 import type { LiveRun } from './live-run.ts'
+import { TrailHost } from './trail-host.ts'
 
 export type ModelCallPlan = { readonly request: InferenceRequest; readonly stream: AnswerStream | undefined }
 
@@ -107,6 +109,7 @@ class WrappedCall {
   readonly #run: LiveRun
   readonly #call: ModelCallPlan
   readonly #how: Performing
+  readonly #host: HookHost
   readonly #trail: LedgerEntry[] = []
   readonly #durations: number[] = []
   readonly #votes: ContinuationEvaluation[] = []
@@ -115,13 +118,15 @@ class WrappedCall {
 
   constructor(run: LiveRun, call: ModelCallPlan, how: Performing) {
     this.#run = run
+    this.#host = new TrailHost(run, this.#trail, this.#durations)
     this.#call = call
     this.#how = how
   }
 
   async run(hooks: readonly StackedHook[]): Promise<ModelCallRecord> {
     const plan = this.#run.parts.stack.plan('aroundInference')
-    const [trail, votes] = [this.#trail, this.#votes]
+    const trail = this.#trail
+    const votes = this.#votes
     try {
       const response = await runAround<InferenceResponse, RequestChange>({
         hooks,
@@ -148,8 +153,9 @@ class WrappedCall {
 
   async #attempt(change: RequestChange | undefined): Promise<InferenceResponse> {
     const request = this.#changed(change)
-    if (change !== undefined) await this.#judge(request)
-    if (++this.#attempts > 1) this.#call.stream?.retract('another attempt begins')
+    const again = ++this.#attempts > 1
+    if (again || change !== undefined) await this.#judge(request)
+    if (again) this.#call.stream?.retract('another attempt begins')
     const key = `${this.#how.key}/${this.#attempts}`
     const response = await this.#run.effects
       .scope(key)
@@ -157,18 +163,18 @@ class WrappedCall {
         toCheckedReply(await askModel(this.#run, this.#call, { request, signal })),
       )
     this.#usage = addTokens(this.#usage, response.usage)
+    this.#run.open!.inFlight = this.#usage // what the next attempt is judged on
     return response
   }
 
-  /** A request that was changed on its way to the model is judged again: guards see what the model gets. */
+  /** A request that was changed on its way, or is sent again, is judged again: guards see every call the model gets. */
   async #judge(request: InferenceRequest): Promise<void> {
     const plan = this.#run.parts.stack.plan('beforeInference')
-    const firing = new Firing(this.#run, plan, this.#run.state, { request })
+    const firing = new Firing(this.#host, plan, this.#run.state, { request })
     await runGuards(firing, plan.guards)
     const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
     this.#votes.push(...firing.votes)
-    if (no !== undefined)
-      throw new AgentError('MODEL_FAILED', `"${no.source}" forbade the changed request: ${no.message}`)
+    if (no !== undefined) throw new AgentError('MODEL_FAILED', `"${no.source}" forbade the call: ${no.message}`)
   }
 }
 
@@ -180,7 +186,7 @@ function askModel(
   const onDelta = call.stream?.onDelta
   const asked = toModelRequest(run, request)
   const work = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
-  return run.abortable(work)
+  return run.outstanding.abortable(work)
 }
 
 function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {

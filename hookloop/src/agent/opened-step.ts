@@ -20,6 +20,8 @@ export type OpenedCall = {
   approval?: Approval
   answer?: Answer
   result: ToolExecution | undefined
+  /** How long it ran, if somebody watches. */
+  ranMs?: number
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -35,6 +37,8 @@ export class OpenedStep {
   text = ''
   finishReason: FinishReason = 'other'
   usage: TokenUsage = noTokens
+  /** What attempts at the model call under way have cost. It is billed when the call as a whole has ended. */
+  inFlight = noTokens
   /** What was spent since the step was opened or resumed. The execution is billed when it is closed or suspended. */
   unbilled = noUsage
   /** Where the results go: right behind the message that asked for them. */
@@ -52,14 +56,10 @@ export class OpenedStep {
   /** Takes the response over and gives back the message to remember it by. */
   respond(response: InferenceResponse, messageCount: number): Message {
     const content = withUniqueIds(response.content)
-    const calls: OpenedCall[] = []
-    for (const part of content) {
-      if (part.type === 'tool-call') calls.push(openCall(part, calls.length))
-    }
     this.text = response.text
     this.finishReason = response.finishReason
     this.resultsAt = messageCount + 1
-    this.calls = calls
+    this.calls = callsIn(content)
     this.asked = Object.freeze({ role: 'assistant', content })
     return this.asked
   }
@@ -67,6 +67,7 @@ export class OpenedStep {
   spend(usage: TokenUsage): void {
     this.usage = this.usage === noTokens ? usage : addTokens(this.usage, usage)
     this.unbilled = addUsage(this.unbilled, usage)
+    this.inFlight = noTokens
   }
 
   /** Counts a call that was asked for, whatever becomes of it. */
@@ -88,7 +89,7 @@ export class OpenedStep {
     const errors = this.errors.length === 0 ? none : Object.freeze(this.errors.slice())
     return Object.freeze({
       index: this.index,
-      type: stepType({ toolCalls, errors }, this.asked !== undefined),
+      type: stepType({ toolCalls }, this.asked !== undefined),
       text: this.text,
       toolCalls,
       toolExecutions: this.calls.length === 0 ? none : Object.freeze(this.calls.map((call) => call.result!)),
@@ -102,7 +103,7 @@ export class OpenedStep {
 
   save(): OpenStep {
     const { text, finishReason, usage, messageCount, resultsAt } = this
-    const calls = this.calls.map(({ index: _index, shown: _shown, result, ...call }): OpenCall =>
+    const calls = this.calls.map(({ index: _index, shown: _shown, ranMs: _ranMs, result, ...call }): OpenCall =>
       Object.freeze(result === undefined ? call : { ...call, result }),
     )
     return Object.freeze({
@@ -136,6 +137,12 @@ export function toToolCall(call: OpenedCall): ToolCall {
   return call.shown
 }
 
+function callsIn(content: readonly Part[]): readonly OpenedCall[] {
+  const only = content[0]
+  if (content.length === 1 && only!.type === 'tool-call') return [openCall(only!, 0)] // as most steps are
+  return content.filter((part) => part.type === 'tool-call').map(openCall)
+}
+
 function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): OpenedCall {
   return {
     index,
@@ -156,7 +163,7 @@ function resultPart({ id, name, result }: OpenedCall): ToolResultPart {
 
 /** Results are matched to calls by id, so a model that repeats or forgets one gets ids that differ. */
 function withUniqueIds(content: readonly Part[]): readonly Part[] {
-  const [only] = content
+  const only = content[0]
   if (content.length === 1 && (only!.type !== 'tool-call' || only!.toolCallId !== '')) return content
   const seen = new Set<string>()
   let changed = false

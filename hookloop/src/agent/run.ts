@@ -31,7 +31,9 @@ export type Run<O = string> = RunBase &
 export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
   const { state } = run
   let ledger: readonly TimedLedgerEntry[] | undefined
-  const text = state.lastStep?.text ?? ''
+  // An input that was refused opened no execution: what the last one said is not what this run says.
+  const own = final === undefined || state.execution?.final === final
+  const text = own ? (state.lastStep?.text ?? '') : ''
   const base: RunBase = {
     text,
     state,

@@ -27,8 +27,21 @@ export function executeCall(run: LiveRun, at: Place): Promise<ToolExecution> {
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
   const effect: Effect = { key, kind: 'tool', input: () => describeCall(call) }
-  if (arounds.length > 0) return executeWrapped(run, at, { effect, arounds })
-  return effects.perform(effect, (signal) => execute(run, at, { key, signal }))
+  const work =
+    arounds.length > 0
+      ? executeWrapped(run, at, { effect, arounds })
+      : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
+  return run.effects.emit === undefined ? work : timed(call, work)
+}
+
+/** Notes how long a call ran, for those who watch. */
+async function timed(call: OpenedCall, work: Promise<ToolExecution>): Promise<ToolExecution> {
+  const started = performance.now()
+  try {
+    return await work
+  } finally {
+    call.ranMs = performance.now() - started
+  }
 }
 
 /** The tool cannot make a call reject, only the port can: nobody knows what was done, and the run must not go on. */
@@ -154,7 +167,7 @@ async function inTime(
   work: Promise<unknown>,
   { toolRun: { signal }, limit }: { toolRun: ToolRun; limit: AbortSignal | undefined },
 ): Promise<unknown> {
-  const stopped = limit === undefined ? run.abortable(work) : Promise.race([work, aborted(signal)])
+  const stopped = limit === undefined ? run.outstanding.abortable(work) : Promise.race([work, aborted(signal)])
   try {
     return await stopped
   } catch (thrown) {

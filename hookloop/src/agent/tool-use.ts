@@ -113,7 +113,13 @@ function settle(
   } else if (firing !== undefined) {
     call.result = firing.facts['toolExecution'] as ToolExecution
   }
-  run.effects.emit?.({ type: 'toolFinished', step: run.step, call: toolCall, execution: call.result })
+  run.effects.emit?.({
+    type: 'toolFinished',
+    step: run.step,
+    call: toolCall,
+    execution: call.result,
+    ...(call.ranMs !== undefined && { durationMs: call.ranMs }),
+  })
 }
 
 /** Like Promise.all over a function, with at most `limit` of them under way. */

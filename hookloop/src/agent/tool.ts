@@ -11,7 +11,7 @@ export type ToolRun = {
   /** The same on every attempt at this call, also after a crash: hand it on to whatever must happen only once. */
   readonly idempotencyKey: string
   /** Tells whoever watches how far it is. */
-  progress(update: unknown): void
+  readonly progress: (update: unknown) => void
 }
 
 export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {

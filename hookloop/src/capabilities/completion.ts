@@ -12,8 +12,13 @@ export function completion(): Capability {
       const { step } = ctx
       if (step.type === 'error' || step.toolCalls.length > 0) return ctx
       if (step.finishReason === 'stop' && step.text !== '') return ctx.allowStop('The model asked for no more tools.')
-      const what = step.finishReason === 'stop' ? 'an empty answer' : `finish reason "${step.finishReason}"`
-      return ctx.allowStop(`The model ended with ${what}.`, { reason: 'finishReason', value: step.finishReason })
+      const { finishReason } = step
+      if (finishReason === 'stop')
+        return ctx.allowStop('The model ended with an empty answer.', { reason: 'finishReason' })
+      return ctx.allowStop(`The model ended with finish reason "${finishReason}".`, {
+        reason: 'finishReason',
+        value: finishReason,
+      })
     },
     { name: 'completion', priority: -200 },
   )

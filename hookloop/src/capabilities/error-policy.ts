@@ -54,7 +54,7 @@ export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPo
   return {
     name: 'errorPolicy',
     hooks: [thrown, failed],
-    notes: [`Errors: ${onError}, at most ${maxFailures} in a row.`],
+    notes: [`Errors: ${onError}, ${maxFailures === Infinity ? 'any number' : `at most ${maxFailures}`} in a row.`],
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Capability } from '../agent/capability.ts'
 import type { StopReason } from '../data/continuation.ts'
 import { workedMs } from '../data/execution.ts'
-import type { FinishReason } from '../data/inference.ts'
+import { isFinishReason, type FinishReason } from '../data/inference.ts'
 import { totalTokens } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
@@ -19,12 +19,13 @@ export type Limits = {
   /** Tool calls asked for, blocked ones included. No default. */
   readonly maxToolCalls?: number | null
   /** Ends the run when the model gives one of these finish reasons, whatever else it asks for. */
-  readonly finishReasons?: readonly FinishReason[]
+  readonly finishReasons?: readonly FinishReason[] | null
 }
 
 export const defaultLimits = { maxSteps: 20, maxTokens: 32_768, maxTimeMs: 300_000 } as const
 
 const PRIORITY = 200
+const names: readonly string[] = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls', 'finishReasons']
 
 /**
  * Limits as guards, each checked before the call that would break it. In every agent with these defaults; an agent that
@@ -92,13 +93,16 @@ export function guards(limits: Limits = {}): Capability {
         (ctx) => {
           const calls = ctx.spent.toolCalls // this one included
           if (calls <= maxToolCalls) return ctx
-          return ctx.stop(`Tool call limit reached: ${maxToolCalls}.`, over('toolCallLimit', calls, maxToolCalls))
+          return ctx.stop(
+            `Tool call limit reached: call ${calls} of at most ${maxToolCalls}.`,
+            over('toolCallLimit', calls, maxToolCalls),
+          )
         },
         { name: 'guards.maxToolCalls', priority: PRIORITY },
       ),
     )
   }
-  if (finishReasons !== undefined && finishReasons.length > 0) {
+  if (isReasons(finishReasons)) {
     hooks.push(
       guard(
         'afterInference',
@@ -116,6 +120,16 @@ export function guards(limits: Limits = {}): Capability {
 
 /** `undefined` is not `null`: an option that got lost on its way must not take a limit away. */
 function withDefaults(limits: Limits): Limits {
+  const unknown = Object.keys(limits).find((name) => !names.includes(name))
+  if (unknown !== undefined) {
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `guards: there is no limit "${unknown}". Known: ${names.join(', ')}.`,
+      {
+        value: unknown,
+      },
+    )
+  }
   const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
   return { ...defaultLimits, ...(Object.fromEntries(given) as Limits) }
 }
@@ -125,6 +139,14 @@ function isSet(name: keyof Limits, limit: number | null | undefined): limit is n
   if (typeof limit === 'number' && limit >= 0) return true
   throw new AgentError('AGENT_INVALID_OPTION', `guards: "${name}" must be a number from 0 up, or null for no limit.`, {
     value: limit,
+  })
+}
+
+function isReasons(reasons: Limits['finishReasons']): reasons is readonly FinishReason[] {
+  if (reasons === null || reasons === undefined) return false
+  if (Array.isArray(reasons) && reasons.every(isFinishReason)) return reasons.length > 0
+  throw new AgentError('AGENT_INVALID_OPTION', 'guards: "finishReasons" must be a list of finish reasons, or null.', {
+    value: reasons,
   })
 }
 
@@ -138,8 +160,9 @@ function over(
 
 function describe(limits: Limits): string {
   const words = Object.entries(withDefaults(limits)).map(([name, limit]) => {
-    const isDefault = !(name in limits) || (limits as Record<string, unknown>)[name] === undefined
-    return `${name}: ${limit === null ? 'none' : limit.toString()}${isDefault ? ' (default)' : ''}`
+    const isDefault = limits[name as keyof Limits] === undefined
+    const text = Array.isArray(limit) ? limit.join(' ') || 'none' : String(limit ?? 'none')
+    return `${name}: ${text}${isDefault ? ' (default)' : ''}`
   })
   return `Limits: ${words.join(', ')}.`
 }

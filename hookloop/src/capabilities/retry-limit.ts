@@ -1,4 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
+import type { Step } from '../data/execution.ts'
+import { canonicalText } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
 
@@ -17,20 +19,26 @@ export function retryLimit(options: { readonly maxRetries?: number } = {}): Capa
       const latest = steps.slice(-maxRetries - 1)
       const [first] = latest
       if (latest.length <= maxRetries || first === undefined || first.toolCalls.length === 0) return ctx
-      const wanted = JSON.stringify(first.toolCalls.map(({ name, args }) => ({ name, args })))
+      const wanted = callsOf(first)
       const same = latest.every(
-        (step) =>
-          step.toolExecutions.every((execution) => execution.status !== 'ok') &&
-          JSON.stringify(step.toolCalls.map(({ name, args }) => ({ name, args }))) === wanted,
+        (step) => step.toolExecutions.every((execution) => execution.status !== 'ok') && callsOf(step) === wanted,
       )
       if (!same) return ctx
       const names = first.toolCalls.map((call) => call.name).join(', ')
-      return ctx.stop(`The same failing call (${names}) was retried ${maxRetries} times.`, {
-        reason: 'retryLimit',
-        value: { value: latest.length - 1, limit: maxRetries },
-      })
+      return ctx.stop(
+        `The same failing call (${names}) was retried ${maxRetries} ${maxRetries === 1 ? 'time' : 'times'}.`,
+        {
+          reason: 'retryLimit',
+          value: { value: latest.length - 1, limit: maxRetries },
+        },
+      )
     },
     { name: 'retryLimit', priority: 200 },
   )
   return { name: 'retryLimit', hooks: [check] }
+}
+
+/** The calls of a step without their ids, as a text that does not depend on the order of arguments. */
+function callsOf(step: Step): string {
+  return canonicalText(step.toolCalls.map(({ name, args }) => ({ name, args })))
 }

@@ -16,7 +16,14 @@ export type AgentEvent =
   | { readonly type: 'responded'; readonly step: number; readonly text: string; readonly usage: TokenUsage }
   | { readonly type: 'toolStarted'; readonly step: number; readonly call: ToolCall }
   | { readonly type: 'toolProgress'; readonly step: number; readonly callId: string; readonly update: Json }
-  | { readonly type: 'toolFinished'; readonly step: number; readonly call: ToolCall; readonly execution: ToolExecution }
+  | {
+      readonly type: 'toolFinished'
+      readonly step: number
+      readonly call: ToolCall
+      readonly execution: ToolExecution
+      /** How long it ran; missing when it did not. */
+      readonly durationMs?: number
+    }
   | { readonly type: 'hook'; readonly entry: TimedLedgerEntry }
   | { readonly type: 'asked'; readonly approval: Approval }
   | { readonly type: 'stepFinished'; readonly step: Step }

@@ -79,9 +79,9 @@ export type Execution = {
   readonly final?: FinalRecord
 }
 
-/** A step is an error step when something threw in it or no answer came; failed calls are the model's to deal with. */
-export function stepType(step: Pick<Step, 'toolCalls' | 'errors'>, answered: boolean): StepType {
-  if (step.errors.length > 0 || !answered) return 'error'
+/** A step without an answer is an error step. What failed and was mended, and calls that failed, are ordinary. */
+export function stepType(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
+  if (!answered) return 'error'
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }
 

@@ -30,6 +30,9 @@ export type InferenceResponse = {
   readonly finishReason: FinishReason
 }
 
+/** A change to a response. What it cost stays: it was paid for. */
+export type ResponseChange = Partial<Omit<InferenceResponse, 'usage'>>
+
 /** What the model sends while it writes. */
 export type InferenceDelta =
   | { readonly type: 'text'; readonly delta: string }
@@ -75,7 +78,7 @@ export function toResponse(reply: ModelReply): InferenceResponse {
 }
 
 /** A response with some of it replaced. A new text takes the place of all text parts; calls and the rest stay. */
-export function changeResponse(response: InferenceResponse, change: Partial<InferenceResponse>): InferenceResponse {
+export function changeResponse(response: InferenceResponse, change: ResponseChange): InferenceResponse {
   const content =
     change.content ??
     (change.text === undefined || change.text === response.text
@@ -84,7 +87,7 @@ export function changeResponse(response: InferenceResponse, change: Partial<Infe
   return toResponse({
     content,
     finishReason: change.finishReason ?? response.finishReason,
-    usage: change.usage ?? response.usage,
+    usage: response.usage,
   })
 }
 

@@ -34,7 +34,7 @@ test('folding gives what reducing the array gives, on every version of a list', 
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 15 }), (operations) => {
       const cache = new WeakMap<readonly number[], { readonly value: string }>()
-      const step = (sum: string, item: number): string => `${(sum + item).slice(-12)}`
+      const step = (sum: string, item: number): string => (sum + item).slice(-12)
       const versions = [List.empty<number>()]
       let next = 0
       for (const { from, count, take } of operations) {

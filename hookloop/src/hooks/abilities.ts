@@ -1,6 +1,12 @@
 import { AgentState } from '../data/agent-state.ts'
 import type { StopReason } from '../data/continuation.ts'
-import { changeResponse, type InferenceRequest, type InferenceResponse, type RequestChange } from '../data/inference.ts'
+import {
+  changeResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type RequestChange,
+  type ResponseChange,
+} from '../data/inference.ts'
 import { exactJson, toJson, type Json } from '../data/json.ts'
 import { List } from '../data/list.ts'
 import { toMessage, type Message, type Part } from '../data/message.ts'
@@ -93,7 +99,7 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
     },
   },
   response: {
-    withResponse(this: Context, change: Partial<InferenceResponse>): Context {
+    withResponse(this: Context, change: ResponseChange): Context {
       const plain = change.content ? { ...change, content: toJson(change.content) as readonly Part[] } : change
       return withFact(this, 'response', changeResponse(fact<InferenceResponse>(this, 'response'), plain))
     },

@@ -1,6 +1,6 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { StopReason } from '../data/continuation.ts'
-import type { InferenceResponse, RequestChange } from '../data/inference.ts'
+import type { RequestChange, ResponseChange } from '../data/inference.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
@@ -35,7 +35,7 @@ export interface ChangesRequest {
 }
 export interface ChangesResponse {
   /** A new `text` takes the place of all text; a new `content` replaces everything, calls included. */
-  withResponse(change: Partial<InferenceResponse>): this
+  withResponse(change: ResponseChange): this
 }
 export interface ChangesArgs<A> {
   withArgs(args: A): this

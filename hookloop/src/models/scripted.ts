@@ -53,9 +53,13 @@ export function scriptedModel(
       const next = typeof script === 'function' ? script : script[at]
       if (next === undefined) {
         const length = (script as Script).length
-        throw new AgentError('SCRIPT_EXHAUSTED', `The script has ${length} turns; turn ${at + 1} was asked for.`, {
-          value: at,
-        })
+        throw new AgentError(
+          'SCRIPT_EXHAUSTED',
+          `The script ends after turn ${length}; turn ${at + 1} was asked for.`,
+          {
+            value: at,
+          },
+        )
       }
       return speak(typeof next === 'function' ? await next(request) : next, { at, call, usage })
     },
@@ -70,10 +74,12 @@ async function speak(
   const { text = turn.chunks?.join('') ?? '', reasoning, toolCalls = [], delayMs = 0, error } = turn
   if (call.onDelta !== undefined) {
     if (reasoning !== undefined) call.onDelta({ type: 'reasoning', delta: reasoning })
-    for (const delta of turn.chunks ?? text.match(/\S+\s*|\s+/g) ?? []) {
+    const pieces = turn.chunks ?? text.match(/\S+\s*|\s+/g) ?? []
+    for (const delta of pieces) {
       await wait(delayMs, call.signal)
       call.onDelta({ type: 'text', delta })
     }
+    if (pieces.length === 0) await wait(delayMs, call.signal)
   } else {
     await wait(delayMs, call.signal)
   }

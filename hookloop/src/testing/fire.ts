@@ -32,10 +32,10 @@ export type FactsToFire<T extends HookTrigger> = {
  * Fires one hook at one trigger, as an agent would, and gives what it decided and changed. A hook whose `tool` or
  * `when` does not match gives an empty outcome; a guard that fails gives its no; a hook that throws rejects.
  */
-export async function fire<T extends HookTrigger>(
+export async function fire<T extends HookTrigger, K extends T>(
   hook: Hook<T>,
-  trigger: T,
-  facts: FactsToFire<NoInfer<T>> = {},
+  trigger: K,
+  facts: FactsToFire<NoInfer<K>> = {},
 ): Promise<HookOutcome> {
   if (!isTrigger(trigger)) throw unknownTrigger(trigger)
   if (isAround(trigger)) {

@@ -6,7 +6,7 @@ export type EventRecorder<O> = {
   readonly run: Run<O>
   readonly events: readonly AgentEvent[]
   /** The events of one type, typed as such. */
-  of<T extends AgentEvent['type']>(type: T): readonly Extract<AgentEvent, { type: T }>[]
+  readonly of: <T extends AgentEvent['type']>(type: T) => readonly Extract<AgentEvent, { type: T }>[]
   /** The order of things, as a list of types. */
   readonly types: readonly AgentEvent['type'][]
 }

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AgentEvent } from 'hookloop'
+import { runProgram } from './repair/run-program.ts'
+
+/** One line of each example that it would not print if what it shows did not work. */
+const telling = {
+  '01-hello.ts': /^It is 15:00 in Oslo\.$/m,
+  '02-guard.ts': /blocked +step 2, shell, by never-push: Agents never push\./,
+  '03-transform.ts': /the model saw: 100 rows of orders, read with password=\[redacted\]/,
+  '04-limits.ts': /stopped by guards\.maxTokens after 5 steps: Token limit reached: 5000\/5000\./,
+  '05-ask-a-person.ts': /\(building\)\nsuspended .*Deploy to production\?.*\n.*\n +\(deploying to staging\)\ncompleted/,
+  '06-on-stop.ts': /tests-pass: The tests were not run after the edit\.\n(.*\n)+.*Now they pass\.\ntests-pass: fine/,
+  '07-retry-and-fallback.ts': /Second answer, from the backup\.\n(.*\n)+calls: 5 to best, 1 to backup/,
+  '08-errors.ts': /patient: completed by completion \(errors: 2, waited: 750 ms\)/,
+  '09-record-and-replay.ts': /replayed to the same state: 2 rolls in all(.*\n)+.*REPLAY_DIVERGED/,
+  '10-stream-and-iterate.ts': /iterated: suspended\nresumed: +completed - Hooks and loops/,
+  '11-observe.ts': /call 2: delete blocked by keep\n(.*\n)+completed, although: the log server is down/,
+  '12-test-your-hooks.ts': /pass 4\n.*fail 0/,
+  '13-parallel-tools.ts': /together, 8 at most .* 6 at once, results in order: 1 2 3 4 5 6/,
+  '14-cancel.ts': /call 1: outcomeUnknown .*\ncall 2: blocked/,
+  '15-metadata-and-matchers.ts': /"guest".*\n.*\n +blocked +Only admins drop tables\. \(admins-only\)/,
+}
+
+const here = import.meta.dirname
+const numbered = readdirSync(here).filter((file) => /^\d\d-.*\.ts$/.test(file))
+
+describe('examples', { concurrency: 3 }, () => {
+  for (const [file, line] of Object.entries(telling)) {
+    test(`${file} runs offline and shows what it is about`, async () => {
+      const { exitCode, stdout, stderr } = await runExample(file)
+      assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' })
+      assert.match(stdout, line)
+    })
+  }
+
+  test('every numbered example is run here and listed in the README', () => {
+    const readme = readFileSync(join(here, 'README.md'), 'utf8')
+    assert.deepEqual(numbered, Object.keys(telling))
+    assert.deepEqual(
+      numbered.filter((file) => !readme.includes(`(${file})`)),
+      [],
+    )
+  })
+
+  test('every numbered example fits on a page and begins with what it shows', () => {
+    for (const file of numbered) {
+      const lines = readFileSync(join(here, file), 'utf8').trimEnd().split('\n')
+      const comment = lines.findIndex((line) => !line.startsWith('// '))
+      assert.ok(comment >= 1 && comment <= 3, `${file} begins with ${comment} lines of comment`)
+      assert.ok(lines.length <= 60, `${file} has ${lines.length} lines`)
+    }
+  })
+})
+
+describe('the demo', { concurrency: 3 }, () => {
+  const temp = mkdtempSync(join(tmpdir(), 'hookloop-demo-test-'))
+  after(() => rmSync(temp, { recursive: true }))
+  const demo = (args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Running =>
+    start('repair.ts', args, { TMPDIR: temp, TEMP: temp, ...env })
+  const piped = demo().ended
+  const kept = demo(['--keep'], { FORCE_COLOR: '1' }).ended
+
+  test('it repairs the program, and its timeline tells who decided what', async () => {
+    const { exitCode, stdout, stderr } = await piped
+    assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' })
+    const story = [
+      /⊘ blocked +edit_file test\/invoice\.test\.js\n(.*\n)+? +tests-are-the-spec: /,
+      /\? asked +delete_file debug\.log\n +ask-before-deleting: Delete debug\.log\?\n.* ✓ approved +by policy/,
+      /○ may stop +completion at afterStep: .*\n.* ↻ go on +tests-must-pass at onStop: No passing test run/,
+      /▸ call +run_tests\n.* ✓ result +exit 0 · 4 passed · 0 failed/,
+      /● completed +completion: /,
+      /spent 8\/12 steps · 12\/20 calls · [\d,]+\/30,000 tokens · [\d.]+\/60 s/,
+      /explain\(run\)\nThe run is complete: /,
+      /^Repaired: 1 of 4 tests ok before, 4 of 4 tests ok now\.$/m,
+    ]
+    assert.deepEqual(
+      story.filter((line) => !line.test(stdout)),
+      [],
+      stdout,
+    )
+  })
+
+  test('it prints no colours into a pipe, unless they are asked for', async () => {
+    assert.equal((await piped).stdout.includes('\u001B['), false)
+    assert.equal((await kept).stdout.includes('\u001B[31m⊘ blocked'), true)
+  })
+
+  test('it removes its folder, unless it is told to keep it', async () => {
+    const [removed, left] = [folderOf((await piped).stdout), folderOf((await kept).stderr)]
+    assert.equal(existsSync(removed), false)
+    assert.match(readFileSync(join(left, 'src/invoice.js'), 'utf8'), /Math\.round\(sum - \(sum \* discount\) \/ 100\)/)
+  })
+
+  test('with --json every line is an event, and the last one says how it finished', async () => {
+    const { exitCode, stdout } = await demo(['--json']).ended
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AgentEvent)
+    const finished = events.flatMap((event) => (event.type === 'finished' ? [event.record.status] : []))
+    assert.deepEqual([exitCode, finished, events.at(-1)?.type], [0, ['completed'], 'finished'])
+  })
+
+  test('Ctrl-C in the middle cancels it, and it says so and cleans up', async () => {
+    const running = demo()
+    await running.printed(/▸ call +run_tests/)
+    running.interrupt()
+    const { exitCode, stdout, stderr } = await running.ended
+    assert.deepEqual([exitCode, stderr.trim()], [130, 'Cancelled: nothing is left running.'])
+    assert.match(stdout, /● cancelled +signal: The run was cancelled\.\n(.*\n)+explain\(run\)\nThe run was cancelled/)
+    assert.equal(existsSync(folderOf(stdout)), false)
+  })
+
+  test('--help says what it does, and an unknown option is refused with the same words', async () => {
+    const [help, unknown] = await Promise.all([demo(['--help']).ended, demo(['--faster']).ended])
+    assert.deepEqual([help.exitCode, unknown.exitCode], [0, 1])
+    assert.match(help.stdout, /--json .*\n +--keep .*\n +--help/)
+    assert.equal(unknown.stderr, `Unknown option '--faster'\n\n${help.stdout}`)
+  })
+})
+
+test('a program that is cancelled is ended with everything it has started', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-run-test-'))
+  const cancel = new AbortController()
+  const parent = `
+    const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    require('node:fs').writeFileSync(String(child.pid), '')
+    setInterval(() => {}, 1000)`
+  try {
+    const running = runProgram('node', ['-e', parent], { folder, signal: cancel.signal })
+    while (readdirSync(folder).length === 0) await sleep(10)
+    const pid = Number(readdirSync(folder)[0])
+    cancel.abort()
+    await assert.rejects(running, /was cut off/)
+    while (isAlive(pid)) await sleep(10)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+type Ended = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string }
+type Running = {
+  readonly ended: Promise<Ended>
+  readonly interrupt: () => void
+  readonly printed: (text: RegExp) => Promise<void>
+}
+
+function runExample(file: string): Promise<Ended> {
+  return start(file).ended
+}
+
+function start(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Running {
+  // The surroundings of this test must not show through: a test runner around it, a wish for colours.
+  const plain = { NODE_TEST_CONTEXT: undefined, FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_NO_WARNINGS: '1' }
+  const child = spawn(process.execPath, ['--conditions=source', join(here, file), ...args], {
+    env: { ...process.env, ...plain, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  return {
+    ended: new Promise((resolve, reject) => {
+      child.on('error', reject)
+      child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr }))
+    }),
+    interrupt: () => child.kill('SIGINT'),
+    async printed(text) {
+      while (!text.test(stdout)) await sleep(5)
+    },
+  }
+}
+
+function folderOf(output: string): string {
+  return /^ *(?:program|The program is kept in) +(\S+)/m.exec(output)![1]!
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,67 @@
+import { approval, guard, hook, type AgentState, type Limits, type Use } from 'hookloop'
+import type { RepairTools } from './tools.ts'
+
+export const limits = { maxSteps: 12, maxToolCalls: 20, maxTokens: 30_000, maxTimeMs: 60_000 } satisfies Limits
+
+/** What stands in for a person here, and how it decides. */
+export const policy = 'by policy, as nobody is here: scratch files (*.log) may go'
+
+/** The rules of the house. The model is not asked to keep them; it cannot break them. */
+export function repairHooks(tools: RepairTools): readonly Use[] {
+  return [
+    guard(
+      'beforeToolUse',
+      (ctx) =>
+        ctx.toolCall.args.path.startsWith('test/')
+          ? ctx.block('The tests say what is right: repair the program.')
+          : ctx,
+      { name: 'tests-are-the-spec', tool: tools.editFile },
+    ),
+    guard(
+      'beforeToolUse',
+      (ctx) => (ctx.toolCall.args.command === 'node' ? ctx : ctx.block('Only node may be run here.')),
+      { name: 'only-node', tool: tools.run },
+    ),
+    guard('beforeToolUse', (ctx) => ctx.ask(`Delete ${ctx.toolCall.args.path}?`), {
+      name: 'ask-before-deleting',
+      tool: tools.deleteFile,
+    }),
+    approval(({ toolCall }) => {
+      const { path } = toolCall.args
+      return typeof path === 'string' && path.endsWith('.log') ? 'allow' : { block: 'Only scratch files may go.' }
+    }),
+    hook(
+      'afterToolUse',
+      (ctx) => {
+        const { output } = ctx.toolExecution
+        const clean = typeof output === 'string' ? output.replaceAll(SECRET, '$1[redacted]') : output
+        return clean === output ? ctx : ctx.withOutput(clean)
+      },
+      { name: 'redact-secrets', priority: -100 },
+    ),
+    guard(
+      'onStop',
+      (ctx) =>
+        testsPassedAfterLastEdit(ctx.state)
+          ? ctx
+          : ctx.requestContinuation('No passing test run since the last edit. Run the tests before you finish.'),
+      { name: 'tests-must-pass' },
+    ),
+  ]
+}
+
+const SECRET = /(token=)\S+/g
+
+function testsPassedAfterLastEdit({ execution }: AgentState): boolean {
+  const calls = execution!.steps.slice().flatMap((step) =>
+    step.toolCalls.map(({ name }, i) => {
+      const { status, output } = step.toolExecutions[i]!
+      return { name, status, output }
+    }),
+  )
+  const edited = calls.findLastIndex(({ name, status }) => name === 'edit_file' && status === 'ok')
+  const passed = calls.findLastIndex(
+    ({ name, output }) => name === 'run_tests' && (output as { exitCode?: number }).exitCode === 0,
+  )
+  return passed > edited
+}

@@ -1,0 +1,232 @@
+import type { ContinuationEvaluation, StopReason } from '../data/continuation.ts'
+import { decidingVote } from '../data/continuation.ts'
+import type { ErrorRecord, Execution, Step } from '../data/execution.ts'
+import type { Json } from '../data/json.ts'
+import type { Change, TimedLedgerEntry } from '../data/ledger.ts'
+import type { OpenCall, ToolExecution } from '../data/tool-call.ts'
+import { noUsage, type Usage } from '../data/usage.ts'
+import type { Run } from './run.ts'
+
+/** Why a run ended as it did, as data. `explain` says the same in words. Steps are counted from 0. */
+export type Explanation = {
+  readonly status: Run['status']
+  readonly decided: {
+    readonly by: string
+    readonly reason: StopReason | 'approval' | 'paused'
+    readonly message: string
+    readonly value?: Json
+  }
+  /** Every vote of the last count, in the order in which they were cast. */
+  readonly votes: readonly ContinuationEvaluation[]
+  readonly blocked: readonly Blocked[]
+  /** Calls that ended otherwise than well, without anybody having forbidden them. */
+  readonly failed: readonly { readonly step: number; readonly tool: string; readonly message: string }[]
+  readonly asked: readonly Asked[]
+  readonly changed: readonly Changed[]
+  /** Steps that were taken although the model had finished, and who asked for them. */
+  readonly continued: readonly { readonly step: number; readonly by: string; readonly message: string }[]
+  readonly errors: readonly (ErrorRecord & { readonly step: number })[]
+  readonly hookFailures: readonly Failure[]
+  readonly spent: Usage
+  /** What would have let it go on. */
+  readonly wayOn: string
+}
+
+type Blocked = {
+  readonly step: number
+  /** The tool whose call was blocked, or `answer` when the model's answer was withheld. */
+  readonly tool: string
+  readonly by: string
+  readonly message: string
+  /** It happened, but its result was kept from the model. */
+  readonly withheld: boolean
+}
+type Asked = { readonly step: number; readonly tool: string; readonly answer: string; readonly message: string }
+type Changed = {
+  readonly step: number
+  readonly hook: string
+  readonly trigger: string
+  readonly changes: readonly Change[]
+}
+type Failure = { readonly step: number; readonly hook: string; readonly trigger: string; readonly error: string }
+
+/** Who decided what in a run, and why. */
+export function explanation(run: Run<unknown>): Explanation {
+  const { ledger } = run
+  const execution = executionOf(run)
+  const steps = execution?.steps.slice() ?? []
+  const calls = execution === undefined ? [] : callsOf(execution)
+  const decided = decidedOf(run)
+  return {
+    status: run.status,
+    decided,
+    votes: run.status === 'suspended' ? [] : run.final.votes,
+    blocked: [...calls.flatMap((call) => blockedCall(call, ledger)), ...withheldAnswers(ledger)].toSorted(byStep),
+    failed: calls
+      .filter(({ result }) => result.status === 'failed' || result.status === 'outcomeUnknown')
+      .map(({ step, name, result }) => ({ step, tool: name, message: textOf(result.output) })),
+    asked: ledger.filter(isAnswer).map(({ step, call, decision, message }) => ({
+      step,
+      tool: calls.find((each) => each.step === step && each.id === call)?.name ?? nameOfOpen(execution, call),
+      answer: decision!,
+      message: message ?? '',
+    })),
+    changed: ledger.flatMap(({ step, hook, trigger, changes }) =>
+      changes === undefined ? [] : [{ step, hook, trigger, changes }],
+    ),
+    continued: continuedOf(ledger, steps.length),
+    errors: steps.flatMap((step) => step.errors.map((error) => ({ ...error, step: step.index }))),
+    hookFailures: ledger.flatMap(({ step, hook, trigger, error }) =>
+      error === undefined ? [] : [{ step, hook, trigger, error }],
+    ),
+    spent: execution?.usage ?? noUsage,
+    wayOn: wayOn(run, decided),
+  }
+}
+
+/** The execution of this run. An input that was refused opened none, whatever the state remembers of earlier ones. */
+function executionOf(run: Run<unknown>): Execution | undefined {
+  const { execution } = run.state
+  return run.status === 'suspended' || execution?.final === run.final ? execution : undefined
+}
+
+type EndedCall = { readonly step: number; readonly id: string; readonly name: string; readonly result: ToolExecution }
+
+/** Every call that has ended, also those of a step that is still open. */
+function callsOf({ steps, cursor }: Execution): readonly EndedCall[] {
+  const closed = steps
+    .slice()
+    .flatMap((step: Step) =>
+      step.toolCalls.map(({ id, name }, i) => ({ step: step.index, id, name, result: step.toolExecutions[i]! })),
+    )
+  if (cursor?.phase !== 'tools') return closed
+  const open = cursor.step.calls.flatMap(({ id, name, result }: OpenCall) =>
+    result === undefined ? [] : [{ step: steps.length, id, name, result }],
+  )
+  return [...closed, ...open]
+}
+
+function blockedCall({ step, id, name, result }: EndedCall, ledger: readonly TimedLedgerEntry[]): readonly Blocked[] {
+  const withheld = result.withheld === true
+  if (result.status !== 'blocked' && !withheld) return []
+  const trigger = withheld ? 'afterToolUse' : 'beforeToolUse'
+  // In the words of the block itself: a hook may have rewritten what the model was told.
+  const entry = ledger.find(
+    (each) => each.call === id && each.step === step && each.trigger === trigger && isBlock(each),
+  )
+  const by = entry?.hook ?? result.by ?? 'hookloop'
+  return [{ step, tool: name, by, message: entry?.error ?? entry?.message ?? textOf(result.output), withheld }]
+}
+
+function withheldAnswers(ledger: readonly TimedLedgerEntry[]): readonly Blocked[] {
+  return ledger
+    .filter((entry) => entry.trigger === 'afterInference' && isBlock(entry))
+    .map(({ step, hook, message, error }) => ({
+      step,
+      tool: 'answer',
+      by: hook,
+      message: error ?? message ?? '',
+      withheld: true,
+    }))
+}
+
+function isBlock({ decision }: TimedLedgerEntry): boolean {
+  return decision?.split('+').includes('block') === true
+}
+
+function isAnswer(entry: TimedLedgerEntry): boolean {
+  return entry.mode === 'loop' && /^(denied|approved|postponed)/.test(entry.decision ?? '')
+}
+
+function nameOfOpen(execution: Execution | undefined, id: string | undefined): string {
+  const cursor = execution?.cursor
+  const call = cursor?.phase === 'tools' ? cursor.step.calls.find((each) => each.id === id) : undefined
+  return call?.name ?? id ?? ''
+}
+
+/** Requests that were followed by a step; one that was overruled was not. */
+function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explanation['continued'] {
+  return ledger
+    .filter((entry) => entry.decision?.includes('requestContinuation') === true)
+    .map(({ step, trigger, hook, message }) => ({
+      step: trigger === 'onStop' ? step - 1 : step, // the step was closed when onStop fired
+      by: hook,
+      message: message ?? '',
+    }))
+    .filter(({ step }) => step + 1 < steps)
+}
+
+function decidedOf(run: Run<unknown>): Explanation['decided'] {
+  if (run.status !== 'suspended') {
+    const { by, reason, message, value } = run.final
+    return { by, reason, message, ...(value !== undefined && { value }) }
+  }
+  const [first] = run.pending
+  if (first === undefined) return { by: 'its reader', reason: 'paused', message: 'nobody asked for another step' }
+  const message = run.pending.map((each) => `${each.toolCall.name}: ${each.message}`).join('; ')
+  return { by: first.by, reason: 'approval', message }
+}
+
+const limits: Partial<Record<StopReason, string>> = {
+  stepsLimit: 'maxSteps',
+  tokenLimit: 'maxTokens',
+  timeLimit: 'maxTimeMs',
+  costLimit: 'maxCost',
+  toolCallLimit: 'maxToolCalls',
+}
+
+function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): string {
+  const forbade = isForbidden(run)
+  switch (reason) {
+    case 'stepsLimit':
+    case 'tokenLimit':
+    case 'timeLimit':
+    case 'costLimit':
+    case 'toolCallLimit':
+      return by === `guards.${limits[reason]}` ? `a higher guards({ ${limits[reason]} })` : `"${by}" not voting to stop`
+    case 'completed':
+      return 'a hook that votes requestContinuation at afterStep or onStop'
+    case 'finishReason':
+      return forbade
+        ? `"${by}" not voting to stop: a forbid cannot be overturned`
+        : 'a complete answer (more output tokens, another prompt), or a hook that asks for another step at onStop'
+    case 'approval': {
+      const ids = run.status === 'suspended' ? run.pending.map(({ id }) => `'${id}': 'allow'`) : []
+      return `agent.resume(run, { answers: { ${ids.join(', ')} } })`
+    }
+    case 'paused':
+      return 'agent.resume(run)'
+    case 'userRequested':
+      return run.status === 'cancelled' ? 'not being cancelled' : `"${by}" not voting to stop`
+    case 'inputBlocked':
+      return `an input that "${by}" lets pass`
+    case 'continuationLimit':
+      return 'an ok tool call between continuations (8 in a row, 32 in all are allowed)'
+    case 'retryLimit':
+      return by === 'retryLimit' ? 'a call that succeeds, or a higher retryLimit({ maxRetries })' : 'no error'
+    case 'errorForbade':
+      if (run.status === 'failed') return 'no error, or an errorPolicy that retries or ignores it'
+      return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
+    case 'persistenceFailed':
+      return 'a recording that can be written'
+    case 'stopRequested':
+      return `"${by}" not voting to stop: a forbid cannot be overturned`
+    default:
+      return reason satisfies never
+  }
+}
+
+function isForbidden(run: Run<unknown>): boolean {
+  if (run.status === 'suspended') return false
+  const { reason, by, votes } = run.final
+  const outcome = { shouldContinue: false, stopReason: reason, resolvedBy: by, evaluations: votes }
+  return decidingVote(outcome)?.decision === 'forbidContinuation'
+}
+
+function byStep(a: { readonly step: number }, b: { readonly step: number }): number {
+  return a.step - b.step
+}
+
+function textOf(output: Json): string {
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}

@@ -1,0 +1,83 @@
+import type { TimedLedgerEntry } from '../data/ledger.ts'
+import { AgentError, messageOf } from '../errors.ts'
+import type { HookTrigger } from '../hooks/triggers.ts'
+
+const DRAIN_MS = 5_000
+
+/** Work that is under way: observers nobody waits for, and calls that a cancel must cut short. */
+export class Outstanding {
+  readonly #signal: AbortSignal
+  readonly #cancellable: boolean
+  #watched: Set<Promise<void>> | undefined
+  #waiting: Set<() => void> | undefined
+
+  constructor(signal: AbortSignal, cancellable: boolean) {
+    this.#signal = signal
+    this.#cancellable = cancellable
+    if (cancellable) signal.addEventListener('abort', this.#abortAll, { once: true })
+  }
+
+  /** Takes care of an observer that goes on after the loop does. */
+  watch(
+    at: { readonly step: number; readonly hook: string; readonly trigger: HookTrigger },
+    work: PromiseLike<unknown>,
+    failed: (entry: TimedLedgerEntry) => void,
+  ): void {
+    const started = performance.now()
+    const watched = Promise.resolve(work).then(
+      () => undefined,
+      (error: unknown) => {
+        failed({ ...at, mode: 'observe', error: messageOf(error), durationMs: performance.now() - started })
+      },
+    )
+    this.#watched ??= new Set()
+    this.#watched.add(watched)
+    void watched.then(() => this.#watched!.delete(watched))
+  }
+
+  /** Lets observers finish, for a while. */
+  async drain(): Promise<void> {
+    const watched = this.#watched
+    if (watched === undefined || watched.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    const time = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, DRAIN_MS)
+    })
+    while (watched.size > 0) {
+      const before = watched.size
+      await Promise.race([Promise.all(watched), time])
+      if (watched.size >= before) break
+    }
+    clearTimeout(timer)
+  }
+
+  /** Waits for work unless the run is cancelled first, with one listener for the whole run. */
+  abortable<T>(work: Promise<T>): Promise<T> {
+    if (!this.#cancellable) return work
+    return new Promise<T>((resolve, reject) => {
+      const abort = (): void => reject(new AgentError('RUN_CANCELLED', 'The run was cancelled.'))
+      if (this.#signal.aborted) abort()
+      const waiting = (this.#waiting ??= new Set())
+      waiting.add(abort)
+      work.then(
+        (value) => {
+          waiting.delete(abort)
+          resolve(value)
+        },
+        (error: unknown) => {
+          waiting.delete(abort)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** Leaves nothing behind on a signal that may live as long as the process. */
+  release(): void {
+    if (this.#cancellable) this.#signal.removeEventListener('abort', this.#abortAll)
+  }
+
+  readonly #abortAll = (): void => {
+    for (const abort of this.#waiting ?? []) abort()
+  }
+}

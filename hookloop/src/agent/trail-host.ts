@@ -1,0 +1,59 @@
+import type { LedgerEntry } from '../data/ledger.ts'
+import type { List } from '../data/list.ts'
+import type { Usage } from '../data/usage.ts'
+import type { Effects } from '../effects.ts'
+import type { HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
+import type { HookTrigger } from '../hooks/triggers.ts'
+import type { LiveRun } from './live-run.ts'
+
+/**
+ * A run as hooks inside a performed call see it. What they do is kept with the call and told when it has ended, because
+ * a replay answers the call without running them.
+ */
+export class TrailHost implements HookHost {
+  readonly #run: LiveRun
+  readonly #trail: LedgerEntry[]
+  readonly #durations: number[]
+
+  constructor(run: LiveRun, trail: LedgerEntry[], durations: number[]) {
+    this.#run = run
+    this.#trail = trail
+    this.#durations = durations
+  }
+
+  get spent(): Usage {
+    return this.#run.spent
+  }
+  get now(): number {
+    return this.#run.now
+  }
+  get signal(): AbortSignal {
+    return this.#run.signal
+  }
+  get ledger(): List<LedgerEntry> {
+    return this.#run.ledger
+  }
+  get effects(): Effects {
+    return this.#run.effects
+  }
+  get step(): number {
+    return this.#run.step
+  }
+  get place(): string {
+    return this.#run.place
+  }
+
+  note(
+    { plan: { trigger } }: NotedPlace,
+    { name, mode }: NotedHook,
+    durationMs: number,
+    what?: Partial<LedgerEntry>,
+  ): void {
+    this.#trail.push({ step: this.step, trigger, hook: name, mode, ...what })
+    this.#durations.push(durationMs)
+  }
+
+  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
+    this.#run.watch(hook, trigger, work)
+  }
+}

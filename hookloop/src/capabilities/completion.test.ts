@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import type { FinishReason } from '../data/inference.ts'
+import { guard, type Hook } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { fire } from '../testing/fire.ts'
+import { completion } from './completion.ts'
+import { errorPolicy } from './error-policy.ts'
+import { guards } from './guards.ts'
+
+const [done] = completion().hooks as [Hook<'afterStep'>]
+
+test('an answer without calls that the model finished by itself completes the run', async () => {
+  const run = await createAgent({ model: scriptedModel(['done']) }).run('go')
+  const { at: _at, votes: _votes, ...record } = run.status === 'completed' ? run.final : assert.fail(run.status)
+  assert.deepEqual(record, {
+    status: 'completed',
+    reason: 'completed',
+    by: 'completion',
+    message: 'The model asked for no more tools.',
+  })
+})
+
+test('an answer the model did not finish by itself stops the run and says how it ended', async () => {
+  for (const finishReason of ['length', 'content-filter', 'error', 'other'] as const) {
+    const run = await createAgent({ model: scriptedModel([{ text: 'half', finishReason }]) }).run('go')
+    const { reason, by, value } = run.status === 'stopped' ? run.final : assert.fail(run.status)
+    assert.deepEqual({ reason, by, value }, { reason: 'finishReason', by: 'completion', value: finishReason })
+  }
+})
+
+test('an empty answer is not a completed run', async () => {
+  const run = await createAgent({ model: scriptedModel(['']) }).run('go')
+  assert.equal(run.status === 'stopped' && run.reason, 'finishReason')
+})
+
+test('an answer that was withheld is not a completed run', async () => {
+  const hush = guard('afterInference', (ctx) => ctx.block('Hush.'), { name: 'hush' })
+  const run = await createAgent({ model: scriptedModel(['done']), use: [hush] }).run('go')
+  assert.equal(run.status === 'stopped' && run.reason, 'finishReason')
+})
+
+test('a step with calls, or one in which something threw, has no say about the end', async () => {
+  const calls = { type: 'toolExecution', toolCalls: [{ id: '1', name: 'x', args: {} }] } as const
+  assert.deepEqual(await fire(done, 'afterStep', { step: calls }), {})
+  assert.deepEqual(await fire(done, 'afterStep', { step: { type: 'error', finishReason: 'other' } }), {})
+})
+
+test('completion allows the end and never forces it', async () => {
+  const finish: readonly FinishReason[] = ['stop', 'length']
+  for (const finishReason of finish) {
+    const { votes } = await fire(done, 'afterStep', { step: { text: 'done', finishReason } })
+    assert.deepEqual(
+      votes?.map((vote) => vote.decision),
+      ['allowStop'],
+    )
+  }
+})
+
+test('an agent with a completion of its own has that instead', async () => {
+  const own = {
+    name: 'completion',
+    hooks: [guard('afterStep', (ctx) => (ctx.step.text === 'over' ? ctx.allowStop('Over.') : ctx), { name: 'over' })],
+  }
+  const run = await createAgent({ model: scriptedModel(['not yet', 'over', 'too far']), use: [own] }).run('go')
+  assert.equal(run.status === 'completed' && run.final.by, 'over')
+  assert.equal(run.state.stepCount, 2)
+})
+
+test('a run that only met recovered tool errors is completed', async () => {
+  const fails = tool({
+    name: 'fails',
+    description: 'Fails.',
+    input: { type: 'object' },
+    execute: () => Promise.reject(new Error('no')),
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'fails' }] }, 'I could not.'])
+  const run = await createAgent({ model, use: [fails, errorPolicy(), guards()] }).run('go')
+  assert.equal(run.status, 'completed')
+})

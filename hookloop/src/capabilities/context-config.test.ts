@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAgent } from '../create-agent.ts'
+import { hook } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { fire } from '../testing/fire.ts'
+import { contextConfig } from './context-config.ts'
+
+const format = { type: 'object', properties: { answer: { type: 'string' } } }
+
+test('system prompt and response format are what the model gets', async () => {
+  const model = scriptedModel(['{}'])
+  const use = [contextConfig({ systemPrompt: 'Be brief.', responseFormat: format })]
+  await createAgent({ model, instructions: 'Be long.', use }).run('go')
+  const [{ system, responseFormat }] = model.requests as [(typeof model.requests)[0]]
+  assert.deepEqual({ system, responseFormat }, { system: 'Be brief.', responseFormat: format })
+})
+
+test('what is empty leaves alone what is there', async () => {
+  const model = scriptedModel(['one', 'two'])
+  const first = await createAgent({
+    model,
+    use: [contextConfig({ systemPrompt: 'Kept.', responseFormat: format })],
+  }).run('go')
+  const empty = createAgent({ model, use: [contextConfig({ systemPrompt: '', responseFormat: {} })] })
+  await empty.run('go on', { from: first })
+  const { system, responseFormat } = model.requests[1]!
+  assert.deepEqual({ system, responseFormat }, { system: 'Kept.', responseFormat: format })
+})
+
+test('an empty configuration changes nothing at all', async () => {
+  const [apply] = contextConfig({}).hooks!
+  assert.deepEqual(await fire(apply!, 'beforeExecution'), {})
+})
+
+test('only what is given is set', async () => {
+  const [prompt] = contextConfig({ systemPrompt: 'Hello.' }).hooks!
+  const [shape] = contextConfig({ responseFormat: format }).hooks!
+  assert.deepEqual(await fire(prompt!, 'beforeExecution'), { state: { systemPrompt: 'Hello.' } })
+  assert.deepEqual(await fire(shape!, 'beforeExecution'), { state: { responseFormat: format } })
+})
+
+test('it is in place before the hooks of the application look', async () => {
+  const seen: string[] = []
+  const look = hook('beforeExecution', (ctx) => {
+    seen.push(ctx.state.systemPrompt)
+    return ctx
+  })
+  await createAgent({ model: scriptedModel(['x']), use: [look, contextConfig({ systemPrompt: 'Set.' })] }).run('go')
+  assert.deepEqual(seen, ['Set.'])
+})

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { explanation } from '../agent/explanation.ts'
+import type { Run } from '../agent/run.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import { liveEffects } from '../effects.ts'
+import type { AgentError } from '../errors.ts'
+import { guard, hook } from '../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import { fakeClock } from '../testing/fake-clock.ts'
+import { fire } from '../testing/fire.ts'
+import { approval } from './approval.ts'
+import { guards, type Limits } from './guards.ts'
+
+const ping: ScriptedTurn = { toolCalls: [{ name: 'ping' }] }
+
+function pingTool(execute: () => unknown = () => 'pong', options: { concurrent?: boolean } = {}) {
+  return tool({ name: 'ping', description: 'Answers.', input: { type: 'object' }, execute, ...options })
+}
+
+/** Who stopped a run, why and on what value. */
+function stopOf(run: Run): object {
+  assert.equal(run.status, 'stopped')
+  return { reason: run.final.reason, by: run.final.by, value: run.final.value }
+}
+
+test('an agent has the default limits and says so', () => {
+  const { notes, hooks } = createAgent({ model: scriptedModel([]) }).describe()
+  assert.deepEqual(notes, ['Limits: maxSteps: 20 (default), maxTokens: 32768 (default), maxTimeMs: 300000 (default).'])
+  assert.deepEqual(
+    hooks.filter((each) => each.name.startsWith('guards.')).map((each) => [each.name, each.mode]),
+    [
+      ['guards.maxSteps', 'guard'],
+      ['guards.maxTokens', 'guard'],
+      ['guards.maxTimeMs', 'guard'],
+    ],
+  )
+})
+
+test('an agent that brings its own guards has those instead, with defaults for what they leave out', () => {
+  const agent = createAgent({ model: scriptedModel([]), use: [guards({ maxSteps: 3, maxTimeMs: null, maxCost: 1 })] })
+  assert.deepEqual(agent.describe().notes, [
+    'Limits: maxSteps: 3, maxTokens: 32768 (default), maxTimeMs: none, maxCost: 1.',
+  ])
+})
+
+test('by default the twenty-first step is not taken', async () => {
+  const model = scriptedModel(() => ping, { usage: { inputTokens: 0, outputTokens: 0 } })
+  const run = await createAgent({ model, use: [pingTool()] }).run('go')
+  assert.deepEqual(stopOf(run), { reason: 'stepsLimit', by: 'guards.maxSteps', value: { value: 20, limit: 20 } })
+  assert.equal(model.requests.length, 20)
+})
+
+test('by default no model is called once 32,768 tokens are spent', async () => {
+  const model = scriptedModel(() => ping, { usage: { inputTokens: 16_000, outputTokens: 384 } })
+  const run = await createAgent({ model, use: [pingTool()] }).run('go')
+  const value = { value: 32_768, limit: 32_768 }
+  assert.deepEqual(stopOf(run), { reason: 'tokenLimit', by: 'guards.maxTokens', value })
+  assert.equal(model.requests.length, 2)
+})
+
+test('by default nothing new begins after 300 seconds', async () => {
+  const clock = fakeClock()
+  const slow = pingTool(() => clock.advance(300_000))
+  const run = await createAgent({ model: scriptedModel(() => ping), use: [slow] }).run('go', {
+    effects: liveEffects({ clock }),
+  })
+  const value = { value: 300_000, limit: 300_000 }
+  assert.deepEqual(stopOf(run), { reason: 'timeLimit', by: 'guards.maxTimeMs', value })
+})
+
+test('a limit of n steps lets exactly n happen', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 0, max: 8 }), async (maxSteps) => {
+      const model = scriptedModel(() => ping)
+      const run = await createAgent({ model, use: [pingTool(), guards({ maxSteps })] }).run('go')
+      assert.equal(model.requests.length, maxSteps)
+      assert.deepEqual(run.status === 'stopped' && run.final.value, { value: maxSteps, limit: maxSteps })
+    }),
+    { numRuns: 9 },
+  )
+})
+
+test('a limit is reached at its value, not beyond it', async () => {
+  const { hooks = [] } = guards({ maxTokens: 100, maxCost: 0.5 })
+  const [, tokens, , cost] = hooks
+  const reached = await fire(tokens!, 'beforeInference', { spent: { inputTokens: 60, outputTokens: 40 } })
+  const below = await fire(tokens!, 'beforeInference', { spent: { inputTokens: 60, outputTokens: 39 } })
+  const paid = await fire(cost!, 'beforeStep', { spent: { costUsd: 0.5 } })
+  assert.deepEqual(reached.votes?.[0]?.value, { value: 100, limit: 100 })
+  assert.deepEqual(below, {})
+  assert.deepEqual(paid.votes?.[0]?.value, { value: 0.5, limit: 0.5 })
+})
+
+test('the vote of a limit forbids, says its reason in words, and carries value and limit', async () => {
+  const model = scriptedModel(() => ({ ...(ping as object), usage: { costUsd: 0.25 } }))
+  const run = await createAgent({ model, use: [pingTool(), guards({ maxCost: 0.5 })] }).run('go')
+  assert.deepEqual(explanation(run).votes, [
+    {
+      decision: 'forbidContinuation',
+      reason: 'costLimit',
+      message: 'Cost limit reached: 0.5/0.5 USD.',
+      source: 'guards.maxCost',
+      value: { value: 0.5, limit: 0.5 },
+    },
+  ])
+  assert.equal(model.requests.length, 2)
+})
+
+test('among many calls of one step, those beyond the tool call limit are not run', async () => {
+  let ran = 0
+  const model = scriptedModel(() => ({ toolCalls: Array.from({ length: 5 }, () => ({ name: 'ping' })) }))
+  const counted = pingTool(() => ++ran)
+  const run = await createAgent({ model, use: [counted, guards({ maxToolCalls: 2 })] }).run('go')
+  assert.deepEqual(stopOf(run), { reason: 'toolCallLimit', by: 'guards.maxToolCalls', value: { value: 3, limit: 2 } })
+  const statuses = run.state.lastStep!.toolExecutions.map((each) => each.status)
+  assert.deepEqual(statuses, ['ok', 'ok', 'blocked', 'blocked', 'blocked'])
+  assert.equal(ran, 2)
+})
+
+test('the tool call limit counts over steps, and calls up to it are fine', async () => {
+  const model = scriptedModel([ping, ping, 'done'])
+  const run = await createAgent({ model, use: [pingTool(), guards({ maxToolCalls: 2 })] }).run('go')
+  assert.equal(run.status, 'completed')
+})
+
+test('blocked calls count towards the tool call limit', async () => {
+  const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
+  const use = [pingTool(), never, guards({ maxToolCalls: 2 })]
+  const run = await createAgent({ model: scriptedModel(() => ping), use }).run('go')
+  assert.deepEqual(stopOf(run), { reason: 'toolCallLimit', by: 'guards.maxToolCalls', value: { value: 3, limit: 2 } })
+})
+
+test('of calls that would run together none runs once one of them is beyond the limit', async () => {
+  let ran = 0
+  const model = scriptedModel(() => ({ toolCalls: Array.from({ length: 3 }, () => ({ name: 'ping' })) }))
+  const together = pingTool(() => ++ran, { concurrent: true })
+  const run = await createAgent({ model, use: [together, guards({ maxToolCalls: 2 })] }).run('go')
+  assert.equal(run.status === 'stopped' && run.reason, 'toolCallLimit')
+  assert.equal(ran, 0)
+})
+
+test('time is checked before each tool, not only before each step', async () => {
+  const clock = fakeClock()
+  const slow = pingTool(() => clock.advance(60))
+  const model = scriptedModel([{ toolCalls: [{ name: 'ping' }, { name: 'ping' }, { name: 'ping' }] }])
+  const run = await createAgent({ model, use: [slow, guards({ maxTimeMs: 100 })] }).run('go', {
+    effects: liveEffects({ clock }),
+  })
+  assert.deepEqual(stopOf(run), { reason: 'timeLimit', by: 'guards.maxTimeMs', value: { value: 120, limit: 100 } })
+  assert.deepEqual(
+    run.state.lastStep!.toolExecutions.map((each) => each.status),
+    ['ok', 'ok', 'blocked'],
+  )
+})
+
+test('time spent waiting for a person does not count', async () => {
+  const clock = fakeClock()
+  const effects = liveEffects({ clock })
+  const agent = createAgent({
+    model: scriptedModel([ping, 'done']),
+    use: [pingTool(), approval({ answer: 'suspend', tools: ['ping'] }), guards({ maxTimeMs: 100 })],
+  })
+  const waiting = await agent.run('go', { effects })
+  await clock.advance(86_400_000)
+  const pending = waiting.status === 'suspended' ? waiting.pending : []
+  const run = await agent.resume(waiting, { answers: { [pending[0]!.id]: 'allow' }, effects })
+  assert.equal(run.status, 'completed')
+})
+
+test('a hook that spends time before the model is called cannot get around the time limit', async () => {
+  const clock = fakeClock()
+  const model = scriptedModel(['never said'])
+  const idle = hook(
+    'beforeInference',
+    async (ctx) => {
+      await clock.advance(500)
+      return ctx
+    },
+    { name: 'idle', effect: true },
+  )
+  const run = await createAgent({ model, use: [idle, guards({ maxTimeMs: 500 })] }).run('go', {
+    effects: liveEffects({ clock }),
+  })
+  assert.equal(run.status === 'stopped' && run.reason, 'timeLimit')
+  assert.equal(model.requests.length, 0)
+})
+
+test('an around hook that calls the model again overshoots the token limit by one call at most', async () => {
+  const model = scriptedModel(() => 'again', { usage: { inputTokens: 100, outputTokens: 0 } })
+  const insist = hook(
+    'aroundInference',
+    async (_ctx, next) => {
+      for (let i = 0; i < 5; i++) await next()
+      return next()
+    },
+    { name: 'insist' },
+  )
+  await createAgent({ model, use: [insist, guards({ maxTokens: 150 })] }).run('go')
+  assert.equal(model.requests.length, 2)
+})
+
+test('finish reasons that were named end the run, whatever else the model asks for', async () => {
+  let ran = 0
+  const model = scriptedModel([{ toolCalls: [{ name: 'ping' }], finishReason: 'length' }])
+  const use = [pingTool(() => ++ran), guards({ finishReasons: ['length', 'content-filter'] })]
+  const run = await createAgent({ model, use }).run('go')
+  assert.deepEqual(stopOf(run), { reason: 'finishReason', by: 'guards.finishReasons', value: 'length' })
+  assert.equal(ran, 0)
+})
+
+test('finish reasons that were not named, and an empty list, end nothing', async () => {
+  for (const finishReasons of [['content-filter'], []] as const) {
+    const model = scriptedModel([{ toolCalls: [{ name: 'ping' }], finishReason: 'length' }, 'done'])
+    const run = await createAgent({ model, use: [pingTool(), guards({ finishReasons })] }).run('go')
+    assert.equal(run.status, 'completed')
+  }
+})
+
+test('null and Infinity take a limit away, undefined keeps its default', () => {
+  const names = (limits: object): string[] => guards(limits as Limits).hooks!.map((each) => each.name)
+  const defaults = ['guards.maxSteps', 'guards.maxTokens', 'guards.maxTimeMs']
+  assert.deepEqual(names({ maxSteps: null, maxTokens: Infinity, maxTimeMs: null, maxCost: null }), [])
+  assert.deepEqual(names({ maxSteps: undefined, maxTokens: undefined, maxTimeMs: undefined }), defaults)
+  assert.deepEqual(names({ maxCost: undefined, maxToolCalls: undefined, finishReasons: undefined }), defaults)
+})
+
+test('null takes finish reasons away as it takes every limit away', () => {
+  const { hooks = [] } = guards({ finishReasons: null } as unknown as Limits)
+  assert.equal(
+    hooks.some((each) => each.name === 'guards.finishReasons'),
+    false,
+  )
+})
+
+test('an unlimited run goes on until the model is done', async () => {
+  let turns = 0
+  const model = scriptedModel(() => (++turns > 60 ? 'done' : ping), { usage: { inputTokens: 10_000 } })
+  const use = [pingTool(), guards({ maxSteps: null, maxTokens: null, maxTimeMs: null })]
+  const run = await createAgent({ model, use }).run('go')
+  assert.equal(run.status, 'completed')
+  assert.equal(run.state.stepCount, 61)
+})
+
+test('a limit that is negative or not a number is refused by name before anything runs', () => {
+  for (const name of ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls']) {
+    for (const value of [-1, Number.NaN, -Infinity, '5', true]) {
+      assert.throws(
+        () => guards({ [name]: value }),
+        (error: AgentError) => error.code === 'AGENT_INVALID_OPTION' && error.message.includes(`"${name}"`),
+        `${name}: ${String(value)}`,
+      )
+    }
+  }
+})
+
+test('finish reasons that are no list of known ones are refused by name', () => {
+  for (const finishReasons of ['length', ['too-long'], 5]) {
+    assert.throws(
+      () => guards({ finishReasons } as unknown as Limits),
+      (error: AgentError) => error.code === 'AGENT_INVALID_OPTION' && error.message.includes('"finishReasons"'),
+      JSON.stringify(finishReasons),
+    )
+  }
+})

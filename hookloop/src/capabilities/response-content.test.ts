@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { completion } from './completion.ts'
+import { responseContent } from './response-content.ts'
+
+const wantsSources = responseContent((text) => (text.includes('http') ? undefined : { continue: 'Name a source.' }))
+
+test('an answer that misses something is sent back with the reason, and the model reads it', async () => {
+  const model = scriptedModel(['It is so.', 'It is so: http://example.org'])
+  const run = await createAgent({ model, use: [wantsSources] }).run('Is it so?')
+  assert.equal(run.status === 'completed' && run.output, 'It is so: http://example.org')
+  assert.deepEqual(model.requests[1]!.messages.at(-1), {
+    role: 'user',
+    content: [{ type: 'text', text: 'Name a source.' }],
+  })
+})
+
+test('without an opinion the votes of others decide', async () => {
+  const model = scriptedModel(['see http://example.org'])
+  const run = await createAgent({ model, use: [wantsSources] }).run('go')
+  assert.equal(run.status === 'completed' && run.final.by, 'completion')
+})
+
+test('a verdict to stop allows the end', async () => {
+  const neverDone = { name: completion().name }
+  const use = [neverDone, responseContent((text) => (text.endsWith('DONE') ? 'stop' : undefined))]
+  const run = await createAgent({ model: scriptedModel(['still at it', 'DONE', 'too far']), use }).run('go')
+  assert.equal(run.status === 'completed' && run.final.by, 'responseContent')
+  assert.equal(run.state.stepCount, 2)
+})
+
+test('text beside calls is not an answer and is not read', async () => {
+  const read: string[] = []
+  const ping = tool({ name: 'ping', description: 'Pings.', input: { type: 'object' }, execute: () => 'pong' })
+  const model = scriptedModel([{ text: 'One moment.', toolCalls: [{ name: 'ping' }] }, 'Done.'])
+  const reader = responseContent((text) => {
+    read.push(text)
+    return undefined
+  })
+  await createAgent({ model, use: [ping, reader] }).run('go')
+  assert.deepEqual(read, ['Done.'])
+})
+
+test('an answer that never gets better ends at the limit of continuations', async () => {
+  const run = await createAgent({ model: scriptedModel(() => 'No.'), use: [wantsSources] }).run('go')
+  assert.equal(run.status === 'stopped' && run.reason, 'continuationLimit')
+  assert.equal(run.state.stepCount, 9)
+})
+
+test('a reader that throws is a no: the run is not completed on an answer nobody could read', async () => {
+  const breaks = responseContent(() => {
+    throw new Error('unreadable')
+  })
+  const run = await createAgent({ model: scriptedModel(['x']), use: [breaks] }).run('go')
+  assert.equal(run.status === 'stopped' && run.reason, 'errorForbade')
+})
+
+test('two readers stand side by side under names of their own', async () => {
+  const short = responseContent((text) => (text.length < 30 ? undefined : { continue: 'Shorter.' }), { name: 'short' })
+  const model = scriptedModel(['nothing', 'A very long answer, with http://example.org', 'http://example.org'])
+  const run = await createAgent({ model, use: [wantsSources, short] }).run('go')
+  assert.equal(run.text, 'http://example.org')
+})

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAgent } from '../create-agent.ts'
+import type { InferenceDelta, ModelReply, ModelRequest } from '../data/inference.ts'
+import { List } from '../data/list.ts'
+import { textMessage, type Message } from '../data/message.ts'
+import { AgentError } from '../errors.ts'
+import { recordEvents } from '../testing/record-events.ts'
+import { scriptedModel, type ScriptedTurn } from './scripted.ts'
+
+const request: ModelRequest = { system: '', messages: List.empty<Message>(), tools: [] }
+const signal = new AbortController().signal
+
+function say(turn: ScriptedTurn): Promise<ModelReply> {
+  return scriptedModel([turn]).infer(request, { signal })
+}
+
+/** The pieces of a turn as they are streamed, and its reply or what it failed with. */
+async function stream(turn: ScriptedTurn): Promise<{ deltas: InferenceDelta[]; end: unknown }> {
+  const deltas: InferenceDelta[] = []
+  const end: unknown = await scriptedModel([turn])
+    .infer(request, { signal, onDelta: (delta) => deltas.push(delta) })
+    .catch((error: unknown) => error)
+  return { deltas, end }
+}
+
+test('a text is an answer that ends the turn', async () => {
+  assert.deepEqual(await say('Hello.'), {
+    content: [{ type: 'text', text: 'Hello.' }],
+    finishReason: 'stop',
+    usage: { inputTokens: 10, outputTokens: 5 },
+  })
+})
+
+test('a turn may reason, speak and call, in this order', async () => {
+  const { content, finishReason } = await say({
+    toolCalls: [{ name: 'add', args: { a: 1 }, id: 'mine' }, { name: 'now' }],
+    text: 'One moment.',
+    reasoning: 'I need a sum.',
+  })
+  assert.equal(finishReason, 'tool-calls')
+  assert.deepEqual(content, [
+    { type: 'reasoning', text: 'I need a sum.' },
+    { type: 'text', text: 'One moment.' },
+    { type: 'tool-call', toolCallId: 'mine', toolName: 'add', input: { a: 1 } },
+    { type: 'tool-call', toolCallId: 'call-1-2', toolName: 'now', input: {} },
+  ])
+})
+
+test('made-up ids of calls differ from turn to turn and are the same in every run of the script', async () => {
+  const ids = async (): Promise<unknown[]> => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'a' }, { name: 'a' }] }, { toolCalls: [{ name: 'a' }] }])
+    const replies = [await model.infer(request, { signal }), await model.infer(request, { signal })]
+    return replies.flatMap(({ content }) => content.map((part) => part.type === 'tool-call' && part.toolCallId))
+  }
+  const first = await ids()
+  assert.equal(new Set(first).size, 3)
+  assert.deepEqual(await ids(), first)
+})
+
+test('an empty turn is an empty answer', async () => {
+  assert.deepEqual((await say('')).content, [])
+  assert.deepEqual((await say({})).content, [])
+})
+
+test('usage and finish reason are what the script says, with defaults for the rest', async () => {
+  const model = scriptedModel([{ text: 'x', usage: { outputTokens: 7, costUsd: 0.1 }, finishReason: 'length' }, 'y'], {
+    usage: { inputTokens: 100 },
+  })
+  const first = await model.infer(request, { signal })
+  const second = await model.infer(request, { signal })
+  assert.deepEqual(first.usage, { inputTokens: 100, outputTokens: 7, costUsd: 0.1 })
+  assert.equal(first.finishReason, 'length')
+  assert.deepEqual(second.usage, { inputTokens: 100, outputTokens: 5 })
+})
+
+test('a text is streamed word by word and is whole in the reply', async () => {
+  const text = '  Two  words\nand more. '
+  const { deltas, end } = await stream(text)
+  assert.deepEqual(
+    deltas.map((each) => each.delta),
+    ['  ', 'Two  ', 'words\n', 'and ', 'more. '],
+  )
+  assert.deepEqual((end as ModelReply).content, [{ type: 'text', text }])
+})
+
+test('chunks are streamed as they are and make up the text', async () => {
+  const turn = { reasoning: 'Hm.', chunks: ['Hel', 'lo', '.'] }
+  const { deltas, end } = await stream(turn)
+  assert.deepEqual(deltas, [
+    { type: 'reasoning', delta: 'Hm.' },
+    { type: 'text', delta: 'Hel' },
+    { type: 'text', delta: 'lo' },
+    { type: 'text', delta: '.' },
+  ])
+  assert.deepEqual(end, await say(turn))
+})
+
+test('an error comes instead of an answer, as a text or as itself', async () => {
+  const mine = new RangeError('mine')
+  await assert.rejects(say({ error: 'overloaded' }), { message: 'overloaded' })
+  await assert.rejects(say({ error: mine }), (thrown) => thrown === mine)
+})
+
+test('an error comes after the chunks that were streamed', async () => {
+  const { deltas, end } = await stream({ chunks: ['half an', ' answ'], error: 'connection lost' })
+  assert.equal(deltas.length, 2)
+  assert.equal((end as Error).message, 'connection lost')
+})
+
+test('a delay comes before the answer, or before each piece of a streamed one', async () => {
+  const started = performance.now()
+  await say({ text: 'a b c', delayMs: 15 })
+  const whole = performance.now() - started
+  await stream({ text: 'a b c', delayMs: 15 })
+  const pieces = performance.now() - started - whole
+  assert.ok(whole >= 14, `${whole}`)
+  assert.ok(pieces >= 42, `${pieces}`)
+})
+
+test('a delay comes before a streamed turn without text, too', async () => {
+  const started = performance.now()
+  await stream({ toolCalls: [{ name: 'a' }], delayMs: 30 })
+  assert.ok(performance.now() - started >= 28)
+})
+
+test('a delay ends at once when the signal aborts', async () => {
+  for (const onDelta of [undefined, () => undefined]) {
+    const abort = new AbortController()
+    const call = { signal: abort.signal, ...(onDelta && { onDelta }) }
+    const answer = scriptedModel([{ text: 'late', delayMs: 60_000 }]).infer(request, call)
+    setImmediate(() => abort.abort())
+    await assert.rejects(answer, { name: 'AbortError' })
+  }
+})
+
+test('a signal that has aborted gets no answer, streamed or not, with a text or without', async () => {
+  for (const turn of ['text', { toolCalls: [{ name: 'a' }] }]) {
+    for (const onDelta of [undefined, () => undefined]) {
+      const call = { signal: AbortSignal.abort(), ...(onDelta && { onDelta }) }
+      await assert.rejects(scriptedModel([turn]).infer(request, call), { name: 'AbortError' }, JSON.stringify(turn))
+    }
+  }
+})
+
+test('a function writes its turn from the request, in the script or instead of one', async () => {
+  const count = ({ messages }: ModelRequest): ScriptedTurn => `${messages.length} messages`
+  const asked = { ...request, messages: List.from([textMessage('user', 'hi')]) }
+  const last = scriptedModel(['first', async (given) => count(given)])
+  const all = scriptedModel(count)
+  const texts = []
+  for (const [model, given] of [
+    [last, request],
+    [last, asked],
+    [all, request],
+    [all, asked],
+  ] as const) {
+    texts.push((await model.infer(given, { signal })).content)
+  }
+  const expected = ['first', '1 messages', '0 messages', '1 messages']
+  assert.deepEqual(
+    texts,
+    expected.map((text) => [{ type: 'text', text }]),
+  )
+})
+
+test('a function that throws is a model that fails', async () => {
+  const model = scriptedModel(() => {
+    throw new Error('no idea')
+  })
+  await assert.rejects(model.infer(request, { signal }), { message: 'no idea' })
+})
+
+test('a script that has come to its end says so', async () => {
+  const model = scriptedModel(['only'])
+  await model.infer(request, { signal })
+  await assert.rejects(
+    model.infer(request, { signal }),
+    (error) => error instanceof AgentError && error.code === 'SCRIPT_EXHAUSTED' && error.value === 1,
+  )
+})
+
+test('every request is kept in order, also those that failed', async () => {
+  const model = scriptedModel([{ error: 'down' }, 'up'])
+  const requests = [request, { ...request, system: 'second' }, { ...request, system: 'third' }]
+  for (const each of requests) await model.infer(each, { signal }).catch(() => undefined)
+  assert.deepEqual(model.requests, requests)
+})
+
+test('an agent streams what the model streams', async () => {
+  const agent = createAgent({ model: scriptedModel([{ chunks: ['Hel', 'lo'] }]) })
+  const events = await recordEvents(agent.stream('go'))
+  assert.equal(events.run.text, 'Hello')
+  assert.deepEqual(
+    events.of('text').map((event) => event.delta),
+    ['Hel', 'lo'],
+  )
+})
+
+test('an agent that is cancelled does not wait for a slow model', async () => {
+  const abort = new AbortController()
+  const agent = createAgent({ model: scriptedModel([{ text: 'late', delayMs: 60_000 }]) })
+  const ending = agent.run('go', { signal: abort.signal })
+  setImmediate(() => abort.abort())
+  assert.equal((await ending).status, 'cancelled')
+})
+
+test('it has a name', () => {
+  const { provider, modelId } = scriptedModel([], { modelId: 'clerk' })
+  assert.deepEqual({ provider, modelId }, { provider: 'scripted', modelId: 'clerk' })
+  assert.equal(scriptedModel([]).modelId, 'script')
+})
