@@ -104,15 +104,18 @@ for (const [how, recorded] of [
     await effects.sleep('second nap', 100)
   })
 
-  test(`${how}: a scope has its own time, its parent the latest of all, siblings nothing of each other`, async () => {
+  test(`${how}: a scope has its own time, and who waited for it takes it over`, async () => {
     const { effects, clock } = stage(recorded)
     const [a, b] = [effects.scope('a'), effects.scope('b')]
     await clock.advance(10)
     await a.perform(effect('a'), () => 1)
-    assert.deepEqual([a.now(), b.now(), effects.now()], [1010, 1000, 1010])
+    assert.deepEqual([a.now(), b.now(), effects.now()], [1010, 1000, 1000])
+    effects.join(a)
     await clock.advance(10)
-    await b.scope('inner').perform(effect('b'), () => 1)
-    assert.deepEqual([a.now(), b.now(), effects.now()], [1010, 1020, 1020])
+    await b.perform(effect('b'), () => 1)
+    assert.deepEqual([a.now(), b.now(), effects.now()], [1010, 1020, 1010])
+    effects.join(b)
+    effects.join(a) // the latest time counts, whatever the order
     assert.equal(effects.scope('c').now(), 1020)
   })
 

@@ -18,8 +18,10 @@ export interface Effects {
   /** Waits for work that was begun, at most so long; rejects with HOOK_TIMED_OUT. A timeout that fired is recorded. */
   within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
   sleep(key: string, ms: number): Promise<void>
-  /** Its own clock and ids for work that runs beside other work. */
+  /** Its own clock and ids for work that runs beside other work, or may outlive what waits for it. */
   scope(name: string): Effects
+  /** Takes over the time of a scope whose work has been waited for. */
+  join(scope: Effects): void
   /** Whether the run was cancelled, as of now. Asked at fixed points, so that a replay is cancelled at the same one. */
   cancelled(): boolean
   /** The time stamped on the last effect of this scope, in milliseconds since 1970. */
@@ -41,10 +43,13 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** What a timer can wait, some 24 days; it fires at once when asked for more. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** Monotonic: a limit on time must not jump when somebody sets the clock. */
 export const systemClock: Clock = {
   now: () => Math.round(performance.timeOrigin + performance.now()),
-  sleep: (ms, signal) => delay(ms, undefined, signal && { signal }).catch(() => undefined),
+  sleep: (ms, signal) => delay(Math.min(ms, MAX_TIMER_MS), undefined, signal && { signal }).catch(() => undefined),
 }
 
 /** Effects that really happen. */
@@ -65,7 +70,6 @@ class LiveEffects implements Effects {
   readonly emit: Emit | undefined
   readonly #clock: Clock
   readonly #name: string
-  readonly #parent: LiveEffects | undefined
   #now: number
   #ids = 0
   // Made once: a run has as many effects as it has calls.
@@ -78,13 +82,12 @@ class LiveEffects implements Effects {
     throw error
   }
 
-  constructor(signal: AbortSignal, emit: Emit | undefined, clock: Clock, name: string, parent?: LiveEffects) {
+  constructor(signal: AbortSignal, emit: Emit | undefined, clock: Clock, name: string, now = clock.now()) {
     this.signal = signal
     this.emit = emit
     this.#clock = clock
     this.#name = name
-    this.#parent = parent
-    this.#now = parent?.now() ?? clock.now()
+    this.#now = now
   }
 
   perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
@@ -93,6 +96,7 @@ class LiveEffects implements Effects {
       if (result instanceof Promise) return result.then(this.#stampResult as (value: T) => T, this.#stampError)
       return Promise.resolve(this.#stampResult(result) as T)
     } catch (error) {
+      this.#stamp(this.#clock.now())
       return Promise.reject(error)
     }
   }
@@ -118,7 +122,11 @@ class LiveEffects implements Effects {
   }
 
   scope(name: string): Effects {
-    return new LiveEffects(this.signal, this.emit, this.#clock, `${this.#name}/${name}`, this)
+    return new LiveEffects(this.signal, this.emit, this.#clock, `${this.#name}/${name}`, this.#now)
+  }
+
+  join(scope: Effects): void {
+    this.#stamp(scope.now())
   }
 
   cancelled(): boolean {
@@ -133,10 +141,8 @@ class LiveEffects implements Effects {
     return `${this.#name}.${++this.#ids}`
   }
 
-  /** Who waits for work beside others sees the latest of their times, whatever the order in which they ended. */
   #stamp(time: number): void {
     if (time > this.#now) this.#now = time
-    if (this.#parent !== undefined) this.#parent.#stamp(time)
   }
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../data/json.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../data/json.ts'
 import { approvalFor, type Answer, type Ask, type ToolCall, type ToolExecution } from '../data/tool-call.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { FactBag } from '../hooks/draft.ts'
@@ -91,8 +91,9 @@ function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admissio
 
 /** A tool that asks by default, or one that `approval` was told to ask about. A guard may answer these. */
 function defaultAsks(run: LiveRun, tool: Tool): readonly Ask[] {
-  if (tool.ask) return [{ by: `tool "${tool.name}"`, message: `Run "${tool.name}"?` }]
-  if (run.parts.approval.asksAbout(tool.name)) return [{ by: 'approval', message: `Run "${tool.name}"?` }]
+  if (tool.ask) return [Object.freeze({ by: `tool "${tool.name}"`, message: `Run "${tool.name}"?` })]
+  if (run.parts.approval.asksAbout(tool.name))
+    return [Object.freeze({ by: 'approval', message: `Run "${tool.name}"?` })]
   return []
 }
 
@@ -153,8 +154,10 @@ export function answered(run: LiveRun, candidate: Candidate, answer: Answer): Ad
 /** One of the three forms of an answer, or `suspend`; anything else is not an answer, and so not a yes. */
 export function checkedAnswer(answer: unknown): AskedAnswer {
   if (answer === 'allow' || answer === 'suspend') return answer
-  if (isJsonObject(answer) && typeof answer['block'] === 'string') return { block: answer['block'] }
-  if (isJsonObject(answer) && isJsonObject(answer['allow'])) return { allow: answer['allow'] }
+  if (isJsonObject(answer) && typeof answer['block'] === 'string') return Object.freeze({ block: answer['block'] })
+  if (isJsonObject(answer) && isJsonObject(answer['allow'])) {
+    return Object.freeze({ allow: toJson(answer['allow']) as JsonObject })
+  }
   throw new AgentError(
     'ANSWER_INVALID',
     `${JSON.stringify(answer) ?? String(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,

@@ -5,10 +5,10 @@ import type { JsonObject } from '../data/json.ts'
 import { List } from '../data/list.ts'
 import type { Message, Part } from '../data/message.ts'
 import { noUsage } from '../data/usage.ts'
-import { AgentError, messageOf, toAgentError } from '../errors.ts'
+import { AgentError, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
-import type { LiveRun } from './live-run.ts'
+import { reasonOf, type LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
 import { toRun, type Run } from './run.ts'
 
@@ -35,7 +35,8 @@ export async function settled(run: LiveRun, work: () => Promise<FinalRecord | un
     final = await work()
   } catch (thrown) {
     run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
-    final = recordOf(run, { status: 'failed', reason: 'errorForbade', by: 'hookloop', message: run.failure.message })
+    const { message } = run.failure
+    final = recordOf(run, { status: 'failed', reason: reasonOf(run.failure), by: 'hookloop', message })
     if (run.state.execution !== undefined) run.updateExecution({ status: 'failed', final })
   }
   await run.outstanding.drain()
@@ -49,20 +50,27 @@ export async function settled(run: LiveRun, work: () => Promise<FinalRecord | un
   return result
 }
 
+/** A state that takes input: a suspended one takes answers. */
+export function readyState(state: AgentState): AgentState {
+  if (state.execution?.status !== 'suspended') return state
+  throw new AgentError(
+    'STATE_SUSPENDED',
+    'The state is suspended: it waits for answers, not for input. Go on with agent.resume(run, { answers }).',
+  )
+}
+
 /** The state a conversation begins with, or goes on with. */
 export function stateFor(
-  run: { readonly agentId: string; readonly instructions: string },
-  from: { readonly state?: AgentState | undefined; readonly metadata?: JsonObject | undefined },
+  agent: { readonly instructions: string },
+  given: {
+    readonly from: AgentState | undefined
+    readonly agentId: () => string
+    readonly metadata: JsonObject | undefined
+  },
 ): AgentState {
-  const state = from.state ?? AgentState.create({ agentId: run.agentId })
-  if (state.execution?.status === 'suspended') {
-    throw new AgentError(
-      'STATE_SUSPENDED',
-      'The state is suspended: it waits for answers, not for input. Go on with agent.resume(run, { answers }).',
-    )
-  }
-  let next = state.systemPrompt === '' ? state.withSystemPrompt(run.instructions) : state
-  for (const [key, value] of Object.entries(from.metadata ?? {})) next = next.withMetadata(key, value)
+  const state = given.from ?? AgentState.create({ agentId: given.agentId() })
+  let next = state.systemPrompt === '' ? state.withSystemPrompt(agent.instructions) : state
+  for (const [key, value] of Object.entries(given.metadata ?? {})) next = next.withMetadata(key, value)
   return next
 }
 
@@ -71,33 +79,33 @@ async function takeInput(run: LiveRun, input: Message): Promise<FinalRecord | un
   const plan = run.parts.stack.plan('onUserInput')
   const firing = new Firing(run, plan, run.state, { input })
   try {
+    if (run.effects.cancelled()) return cancelledRecord(run)
     await run.transformOrThrow(firing, plan)
+    await run.judge(firing, plan)
+    if (firing.failure !== undefined) throw firing.failure
+    if (firing.blocked !== undefined) {
+      const { by, message } = firing.blocked
+      return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
+    }
+    if (run.effects.cancelled()) return cancelledRecord(run)
   } catch (thrown) {
-    const error = thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED')
-    run.failure = error
-    run.effects.emit?.({ type: 'error', error: { code: error.code, message: messageOf(error), during: 'onUserInput' } })
-    return recordOf(run, {
-      status: 'failed',
-      reason: 'errorForbade',
-      by: 'error at onUserInput',
-      message: error.message,
-    })
-  }
-  await run.judge(firing, plan)
-  if (firing.blocked !== undefined) {
-    const { by, message } = firing.blocked
-    return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
-  }
-  if (run.effects.cancelled()) {
-    return recordOf(run, {
-      status: 'cancelled',
-      reason: 'userRequested',
-      by: 'signal',
-      message: 'The run was cancelled.',
-    })
+    return refused(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))
   }
   openExecution(run, firing.facts['input'] as Message)
   return undefined
+}
+
+function cancelledRecord(run: LiveRun): FinalRecord {
+  const message = 'The run was cancelled.'
+  return recordOf(run, { status: 'cancelled', reason: 'userRequested', by: 'signal', message })
+}
+
+/** A hook on the input failed: the run did, and there is no execution. */
+function refused(run: LiveRun, error: AgentError): FinalRecord {
+  const { code, message } = error
+  run.failure = error
+  run.effects.emit?.({ type: 'error', error: { code, message, during: 'onUserInput' } })
+  return recordOf(run, { status: 'failed', reason: reasonOf(error), by: 'error at onUserInput', message })
 }
 
 function openExecution(run: LiveRun, input: Message): void {

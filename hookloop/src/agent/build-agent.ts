@@ -8,7 +8,7 @@ import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import { isHook } from '../hooks/hook.ts'
 import { HookStack } from '../hooks/stack.ts'
-import { beginRun, stateFor } from './begin.ts'
+import { beginRun, readyState, stateFor } from './begin.ts'
 import type { ApprovalPolicy, Capability, Use } from './capability.ts'
 import { describeAgent, type AgentDescription } from './describe.ts'
 import { iterateRun, streamRun, type Live } from './live.ts'
@@ -67,9 +67,9 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
     live: { emit?: Emit; pauses?: LiveRun['pauses'] } = {},
   ): Promise<Run> => {
     const message = toMessage(input, 'input')
+    const from = given.from && readyState(stateOf(given.from))
     const effects = effectsFor(given, live.emit)
-    const ground = { agentId: effects.newId(), instructions: parts.instructions }
-    const state = stateFor(ground, { state: given.from && stateOf(given.from), metadata: given.metadata })
+    const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
     const cancellable = given.signal !== undefined
     const run = new LiveRun(parts, effects, state, {
       pauses: live.pauses,

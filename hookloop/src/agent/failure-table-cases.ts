@@ -73,6 +73,7 @@ type Throwing = {
   readonly ignored: readonly HookTrigger[]
   readonly ignoredCalls?: string
   readonly ignoredRequests?: number
+  readonly ignoredEnding?: string
 }
 
 function throwing(at: PlainTrigger, row: Omit<Throwing, 'trigger' | 'failing' | 'retried'>): Throwing {
@@ -122,8 +123,10 @@ const rows: readonly Throwing[] = [
   throwing('afterInference', {
     says: 'onError; response withheld',
     ends: [...begin, ...ask, 'onError', 'afterStep', ...end],
-    ignored: [...begin, ...ask, 'onError', 'afterStep', ...answered],
+    ignored: [...begin, ...ask, 'onError', 'afterStep', ...end],
     ignoredCalls: '',
+    ignoredRequests: 1,
+    ignoredEnding: 'stopped finishReason completion', // what is left of the answer is no answer
   }),
   throwing('beforeToolUse', {
     says: 'call not run, onError',
@@ -175,9 +178,9 @@ const throwsWithPolicy: readonly Case[] = rows.flatMap((row): readonly Case[] =>
     },
     {
       ...model,
-      title: `${title}; ignored, the run goes on`,
+      title: `${title}; ignored, the run goes on without it`,
       use: () => [...row.failing(), ...policies.ignore],
-      ending: completed,
+      ending: row.ignoredEnding ?? completed,
       fired: row.ignored,
       calls: row.ignoredCalls ?? 'ok ok',
       requests: row.ignoredRequests ?? 2,

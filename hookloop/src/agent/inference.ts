@@ -1,3 +1,4 @@
+import { AgentState } from '../data/agent-state.ts'
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
 import { toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
@@ -33,7 +34,7 @@ export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
   const passed = after === undefined ? response : passedResponse(after, response)
   stream?.finish(response, passed)
   const message = step.respond(passed, run.state.messages.length)
-  run.state = run.state.withMessages(run.state.messages.append(message))
+  run.state = AgentState.patch(run.state, { messages: run.state.messages.append(message) })
   run.effects.emit?.({ type: 'responded', step: step.index, text: passed.text, usage: step.usage })
 }
 

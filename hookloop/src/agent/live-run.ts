@@ -5,7 +5,8 @@ import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import { addUsage, noTokens, noUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
-import { AgentError, messageOf, toAgentError } from '../errors.ts'
+import type { AgentError } from '../errors.ts'
+import { messageOf, toAgentError } from '../errors.ts'
 import type { Draft, FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { changeState, stateChange } from '../hooks/outcome.ts'
@@ -214,13 +215,20 @@ export class LiveRun implements HookHost {
   }
 
   #conclude(firing: Firing, plan: Plan): Firing {
-    if (firing.state !== this.state) this.state = firing.state
+    if (firing.state !== this.state) this.#adopt(firing.state)
     if (firing.votes.length > 0) this.cast(firing.votes)
     if (plan.observers.length > 0) {
       firing.update(this.state, firing.facts)
       runObservers(firing, plan.observers)
     }
     return firing
+  }
+
+  /** Hooks write the conversation and the metadata; what the loop wrote into the execution meanwhile stays. */
+  #adopt(state: AgentState): void {
+    const { execution } = this.state
+    this.state =
+      execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
   }
 
   #concludeFatal(firing: Firing, plan: Plan, fatal: unknown): Firing {
@@ -269,7 +277,7 @@ export class LiveRun implements HookHost {
 
   /** Whether nothing new may start: the run is forbidden to go on, or was cancelled just now. */
   get over(): ContinuationEvaluation | undefined {
-    if (!this.cancelled && this.effects.cancelled()) {
+    if (!this.cancelled && this.#wasCancelled()) {
       this.cancelled = true
       this.cast([
         Object.freeze({
@@ -281,6 +289,15 @@ export class LiveRun implements HookHost {
       ])
     }
     return this.forbidden
+  }
+
+  #wasCancelled(): boolean {
+    try {
+      return this.effects.cancelled()
+    } catch (thrown) {
+      if (this.failure === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), 'onStop')
+      return false
+    }
   }
 
   /** Counts the votes that were cast since the last count, and clears them: none is ever stale. */
@@ -327,7 +344,11 @@ export class LiveRun implements HookHost {
       ])
       return 'end'
     }
-    if (recovery.afterMs > 0) await this.effects.sleep(`${this.place}/${during}/backoff`, recovery.afterMs)
+    try {
+      if (recovery.afterMs > 0) await this.effects.sleep(`${this.place}/${during}/backoff`, recovery.afterMs)
+    } catch (thrown) {
+      this.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
+    }
     return this.over === undefined ? 'retry' : 'end'
   }
 
@@ -335,10 +356,9 @@ export class LiveRun implements HookHost {
   fail(error: AgentError, during: HookTrigger): void {
     if (isFatal(error)) this.remember(error, during)
     this.failure ??= error
-    const reason = error.code === 'RECORDING_FAILED' ? 'persistenceFailed' : 'errorForbade'
-    this.cast([
-      Object.freeze({ decision: 'forbidContinuation', reason, message: error.message, source: `error at ${during}` }),
-    ])
+    const { message } = error
+    const source = `error at ${during}`
+    this.cast([Object.freeze({ decision: 'forbidContinuation', reason: reasonOf(error), message, source })])
   }
 
   remember(error: AgentError, during: HookTrigger): ErrorRecord {
@@ -351,4 +371,9 @@ export class LiveRun implements HookHost {
   timedLedger(): readonly TimedLedgerEntry[] {
     return this.#ledger.timed()
   }
+}
+
+/** Why a run ends that ends with this error. */
+export function reasonOf(error: AgentError): 'persistenceFailed' | 'errorForbade' {
+  return error.code === 'RECORDING_FAILED' ? 'persistenceFailed' : 'errorForbade'
 }

@@ -1,3 +1,4 @@
+import { AgentState } from '../data/agent-state.ts'
 import { countVotes, decidingVote, isForbidden, type ContinuationOutcome } from '../data/continuation.ts'
 import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
 import { textMessage } from '../data/message.ts'
@@ -74,12 +75,12 @@ function putResults(run: LiveRun, step: OpenedStep): void {
   const asked = step.asked!
   if (messages.at(step.resultsAt - 1) !== asked) {
     // A hook put another conversation in place while the tools ran: results without their calls would not be valid.
-    run.state = run.state.withMessages(messages.append(asked).append(step.results()))
+    run.state = AgentState.patch(run.state, { messages: messages.append(asked).append(step.results()) })
     return
   }
   const added = messages.slice(step.resultsAt)
   const inPlace = added.length === 0 ? messages : messages.take(step.resultsAt)
-  run.state = run.state.withMessages(inPlace.append(step.results()).concat(added))
+  run.state = AgentState.patch(run.state, { messages: inPlace.append(step.results()).concat(added) })
 }
 
 function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome> {

@@ -4,6 +4,7 @@ import { stepType } from '../data/execution.ts'
 import { goOn } from '../data/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../data/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
 import { type Message, type Part, type ToolCallPart, type ToolResultPart } from '../data/message.ts'
 import type { Answer, Approval, OpenCall, ToolCall, ToolExecution } from '../data/tool-call.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage } from '../data/usage.ts'
@@ -22,6 +23,8 @@ export type OpenedCall = {
   result: ToolExecution | undefined
   /** How long it ran, if somebody watches. */
   ranMs?: number
+  /** What hooks did around it. */
+  trail?: { readonly entries: readonly LedgerEntry[]; readonly durations: readonly number[] }
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -103,8 +106,9 @@ export class OpenedStep {
 
   save(): OpenStep {
     const { text, finishReason, usage, messageCount, resultsAt } = this
-    const calls = this.calls.map(({ index: _index, shown: _shown, ranMs: _ranMs, result, ...call }): OpenCall =>
-      Object.freeze(result === undefined ? call : { ...call, result }),
+    const calls = this.calls.map(
+      ({ index: _index, shown: _shown, ranMs: _ranMs, trail: _trail, result, ...call }): OpenCall =>
+        Object.freeze(result === undefined ? call : { ...call, result }),
     )
     return Object.freeze({
       text,

@@ -1,7 +1,7 @@
 import { isJsonObject, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { ToolExecution, ToolStatus } from '../data/tool-call.ts'
-import type { Effect, Effects } from '../effects.ts'
+import { MAX_TIMER_MS, type Effect } from '../effects.ts'
 import { messageOf, toAgentError } from '../errors.ts'
 import { runAround } from '../hooks/around.ts'
 import { Firing } from '../hooks/firing.ts'
@@ -15,14 +15,15 @@ import { failedExecution, toExecution, withheldExecution } from './tool-output.t
 /** How long a tool may take to clean up after it was told to stop. */
 const GRACE_MS = 1_000
 
-type Place = { readonly call: OpenedCall; readonly effects: Effects; readonly tool: Tool; readonly parsed: unknown }
+type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
 
 /** What is recorded of a call with hooks around it. One without them is recorded as its execution alone. */
 type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
 
 /** Runs one admitted call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
 export function executeCall(run: LiveRun, at: Place): Promise<ToolExecution> {
-  const { call, effects } = at
+  const { call } = at
+  const { effects } = run
   const key = `${run.place}/${call.index}/tool`
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
@@ -61,10 +62,10 @@ async function executeWrapped(
   { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
 ): Promise<ToolExecution> {
   const durations: number[] = []
-  const record = await at.effects.perform(effect, (signal) =>
+  const record = await run.effects.perform(effect, (signal) =>
     new WrappedTool(run, at, { key: effect.key, signal, durations }).run(arounds),
   )
-  run.noteTrail(record.trail, durations)
+  at.call.trail = { entries: record.trail, durations } // told in call order, when the call is concluded
   return record.execution
 }
 
@@ -113,11 +114,12 @@ class WrappedTool {
   }
 
   async #attempt(): Promise<ToolExecution> {
-    const { call, effects } = this.#at
+    const { call } = this.#at
+    const { effects } = this.#run
     const key = `${this.#how.key}/${++this.#attempts}`
-    const execution = await effects.perform({ key, kind: 'tool', input: () => describeCall(call) }, () =>
-      execute(this.#run, this.#at, this.#how),
-    )
+    const execution = await effects
+      .scope(key)
+      .perform({ key, kind: 'tool', input: () => describeCall(call) }, () => execute(this.#run, this.#at, this.#how))
     if (execution.status === 'ok') this.#succeeded = execution
     return execution
   }
@@ -128,7 +130,7 @@ type Attempt = { readonly key: string; readonly signal: AbortSignal }
 /** One attempt. The key is that of the call, so that whatever must happen once can tell that it is the same. */
 function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
   const { tool, parsed, call } = at
-  const limit = tool.timeoutMs === undefined ? undefined : AbortSignal.timeout(tool.timeoutMs)
+  const limit = tool.timeoutMs === undefined ? undefined : AbortSignal.timeout(Math.min(tool.timeoutMs, MAX_TIMER_MS))
   const toolRun: ToolRun = {
     signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
     idempotencyKey: key,

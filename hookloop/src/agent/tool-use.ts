@@ -64,7 +64,7 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
   const admissions: Admission[] = []
   for (const call of calls) admissions.push(await decide(run, call))
   const results = await allLimited(calls, run.parts.maxConcurrentTools, (call, i) =>
-    ran(run, resultOf(run, call, admissions[i]!, run.effects.scope(`${call.index}`))),
+    ran(run, resultOf(run, call, admissions[i]!)),
   )
   for (const [i, call] of calls.entries()) if (results[i] !== undefined) await conclude(run, call, results[i])
 }
@@ -82,17 +82,17 @@ function resultOf(
   run: LiveRun,
   call: OpenedCall,
   admission: Admission,
-  effects = run.effects,
 ): ToolExecution | undefined | Promise<ToolExecution> {
   if (admission.status === 'waiting') return undefined
   if (admission.status === 'done') return admission.result
   const { forbidden } = run
   if (forbidden !== undefined) return stoppedExecution(forbidden)
-  return executeCall(run, { call, effects, tool: admission.tool, parsed: admission.parsed })
+  return executeCall(run, { call, tool: admission.tool, parsed: admission.parsed })
 }
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
+  if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
   const toolCall = toToolCall(call)
   const place = { index: call.index, toolName: call.name }
   const fired = run.fire('afterToolUse', { toolCall, toolExecution: result }, place)

@@ -2,7 +2,7 @@ import { AgentError } from '../errors.ts'
 import type { Execution, Step } from './execution.ts'
 import { exactJson, type Json, type JsonObject } from './json.ts'
 import { List } from './list.ts'
-import { toMessage, type Message } from './message.ts'
+import { toMessage, toMessages, type Message } from './message.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
 
 /** Bumped when the JSON of a state changes in a way an older version cannot read. */
@@ -30,6 +30,7 @@ export class AgentState {
 
   private constructor(fields: StateFields) {
     this.#fields = fields
+    Object.freeze(this)
   }
 
   static create(fields: Partial<StateFields> & { readonly agentId: string }): AgentState {
@@ -101,8 +102,7 @@ export class AgentState {
 
   /** Another conversation in place of this one. */
   withMessages(messages: Iterable<Message>): AgentState {
-    if (messages instanceof List) return AgentState.patch(this, { messages })
-    return AgentState.patch(this, { messages: List.from([...messages].map((each) => toMessage(each, 'message'))) })
+    return AgentState.patch(this, { messages: toMessages(messages, this.messages) })
   }
 
   withSystemPrompt(text: string): AgentState {
@@ -128,14 +128,29 @@ export class AgentState {
     return AgentState.patch(this, { metadata: metadataOf(rest) })
   }
 
+  /** Always in the same order, so that equal states have equal texts. */
   toJSON(): JsonObject {
-    const { parentId, responseFormat, execution, messages, ...rest } = this.#fields
+    const {
+      agentId,
+      parentId,
+      messages,
+      systemPrompt,
+      responseFormat,
+      metadata,
+      spentBefore,
+      executionCount,
+      execution,
+    } = this.#fields
     return {
       version: STATE_VERSION,
-      ...rest,
-      messages: messages.toJSON(),
+      agentId,
       ...(parentId !== undefined && { parentId }),
+      messages: messages.toJSON(),
+      systemPrompt,
       ...(responseFormat !== undefined && { responseFormat }),
+      metadata,
+      spentBefore,
+      executionCount,
       ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.toJSON() } }),
     }
   }

@@ -72,15 +72,18 @@ class Copy {
         this.#spend(value.length)
         return value
       case 'boolean':
+        this.#spend(4)
         return value
       case 'number':
-        this.characters += 4
+        this.#spend(4)
         if (Number.isFinite(value)) return value + 0 // -0 has no JSON text of its own
         return this.#lossy(null, `${value} is not JSON`)
       case 'bigint':
         throw notJson(this.#what, 'a bigint is not JSON; make it a string')
       case 'object':
-        return value === null ? null : this.#copyObject(value, depth)
+        if (value !== null) return this.#copyObject(value, depth)
+        this.#spend(4)
+        return null
       default:
         return this.#lossy(undefined, `${typeof value} is not JSON`)
     }
@@ -112,8 +115,11 @@ class Copy {
       } else {
         const copy = this.copy(inner, depth + 1)
         if (copy === undefined) delete result[key]
-        else if (copy !== inner) result[key] = copy
+        else if (!Object.is(copy, inner)) result[key] = copy
       }
+    }
+    for (const symbol of Object.getOwnPropertySymbols(result)) {
+      delete this.#lossy(result as Record<symbol, unknown>, 'a symbol cannot be kept')[symbol]
     }
     return Object.freeze(result) as JsonObject
   }

@@ -17,6 +17,7 @@ export class List<T> implements Iterable<T> {
     this.#chunks = chunks
     this.#full = full
     this.#tail = tail
+    Object.freeze(this)
   }
 
   static empty<T>(): List<T> {
@@ -45,10 +46,15 @@ export class List<T> implements Iterable<T> {
   /** Whether this list is the other one with nothing or something appended, judged by identity of the items. */
   extends(other: List<T>): boolean {
     if (other.length > this.length) return false
-    for (let chunk = 0; chunk < other.#full; chunk++) {
-      if (this.#chunks[chunk] !== other.#chunks[chunk]) return false
+    for (let i = 0; i < other.length;) {
+      const chunk = Math.floor(i / CHUNK)
+      if (chunk < other.#full && this.#chunks[chunk] === other.#chunks[chunk]) {
+        i += CHUNK // shared, so not looked into
+      } else {
+        if (this.at(i) !== other.at(i)) return false
+        i++
+      }
     }
-    for (let i = other.#full * CHUNK; i < other.length; i++) if (this.at(i) !== other.at(i)) return false
     return true
   }
 

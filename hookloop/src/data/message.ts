@@ -1,5 +1,6 @@
 import { AgentError } from '../errors.ts'
 import { exactJson, isJsonObject, type Json } from './json.ts'
+import { List } from './list.ts'
 
 export type TextPart = { readonly type: 'text'; readonly text: string }
 export type ReasoningPart = { readonly type: 'reasoning'; readonly text: string }
@@ -45,6 +46,15 @@ export function toMessage(value: unknown, what: string): Message {
     `The ${what} is neither a text nor a message. Pass a string, or { role, content: [{ type: 'text', text }] }.`,
     { value },
   )
+}
+
+/** Messages from outside as a list: what is in the known list already is trusted, the rest is checked and frozen. */
+export function toMessages(messages: Iterable<Message>, known: List<Message>): List<Message> {
+  if (messages instanceof List && known.extends(messages)) return messages
+  const shared = messages instanceof List && messages.extends(known) ? known : List.empty<Message>()
+  const rest = messages instanceof List ? messages.slice(shared.length) : [...messages]
+  const trusted = new Set(shared === known ? [] : known)
+  return shared.concat(rest.map((each) => (trusted.has(each) ? each : toMessage(each, 'message'))))
 }
 
 export function isMessage(value: unknown): value is Message {

@@ -44,8 +44,7 @@ export function fromStateJson(value: unknown): AgentState {
 }
 
 function toExecution(json: JsonObject): Execution {
-  const { steps, ...rest } = json
-  return Object.freeze({ ...rest, steps: List.from(steps as unknown as Step[]) }) as unknown as Execution
+  return Object.freeze({ ...json, steps: List.from(json['steps'] as unknown as Step[]) }) as unknown as Execution
 }
 
 function plain(value: unknown): Json {
@@ -58,7 +57,7 @@ function plain(value: unknown): Json {
 
 function checkVersion(version: Json | undefined, known: number, what: string): void {
   if (!Number.isInteger(version) || (version as number) < 1)
-    throw invalid(`${what}.version`, 'it must be a whole number')
+    throw invalid(`${what}.version`, `${what}.version must be a whole number from 1 up`)
   if ((version as number) <= known) return
   throw new AgentError(
     'STATE_VERSION',
@@ -118,6 +117,18 @@ const votes = listOf(
     source: text,
   }),
 )
+const boolean: Test = (value, path) => (typeof value === 'boolean' ? undefined : `${path} must be true or false`)
+const outcome = shape({
+  shouldContinue: boolean,
+  stopReason: optional(oneOf(...stopReasons)),
+  resolvedBy: optional(text),
+  evaluations: votes,
+})
+const answer: Test = (value, path) => {
+  if (value === 'allow') return undefined
+  if (isJsonObject(value) && (isJsonObject(value['allow']) || typeof value['block'] === 'string')) return undefined
+  return `${path} is no answer`
+}
 const toolExecution = shape({ status: oneOf('ok', 'failed', 'blocked', 'outcomeUnknown'), output: anything })
 const toolCall = shape({ id: text, name: text, args: anything })
 const errors = listOf(shape({ code: oneOf(...Object.keys(errorCodes)), message: text, during: text }))
@@ -132,6 +143,7 @@ const step = shape({
   finishReason,
   usage: shape(tokens),
   messageCount: number,
+  outcome: optional(outcome),
 })
 const approval = shape({
   id: text,
@@ -148,6 +160,7 @@ const openCall = shape({
   originalArgs: anything,
   args: anything,
   approval: optional(approval),
+  answer: optional(answer),
   result: optional(toolExecution),
 })
 const openStep = shape({

@@ -57,7 +57,7 @@ export function approvalFor(
   const hash = hashJson({ name: call.name, args: call.args as Json })
   return Object.freeze({
     id: approvalId(place.key, hash),
-    toolCall: call as ToolCall,
+    toolCall: Object.freeze(call) as ToolCall,
     message: asks.map((ask) => ask.message).join('; '),
     by: asks.map((ask) => ask.by).join(', '),
     asks: Object.freeze(asks.slice()),

@@ -8,8 +8,8 @@ import {
   type ResponseChange,
 } from '../data/inference.ts'
 import { exactJson, toJson, type Json } from '../data/json.ts'
-import { List } from '../data/list.ts'
-import { toMessage, type Message, type Part } from '../data/message.ts'
+import type { List } from '../data/list.ts'
+import { toMessage, toMessages, type Message, type Part } from '../data/message.ts'
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { Context, type Verdict, type Vote } from './draft.ts'
@@ -119,7 +119,7 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   },
   messages: {
     withMessages(this: Context, messages: Iterable<Message>): Context {
-      return withFact(this, 'messages', toMessages(messages))
+      return withFact(this, 'messages', toMessages(messages, fact<List<Message>>(this, 'messages')))
     },
   },
   stop,
@@ -160,10 +160,6 @@ export function changeRequest(request: InferenceRequest, change: RequestChange):
   return Object.freeze({
     ...request,
     ...rest,
-    messages: messages === undefined ? request.messages : toMessages(messages),
+    messages: messages === undefined ? request.messages : toMessages(messages, request.messages),
   })
-}
-
-function toMessages(messages: Iterable<Message>): List<Message> {
-  return messages instanceof List ? messages : List.from([...messages].map((each) => toMessage(each, 'message')))
 }

@@ -67,7 +67,8 @@ function factOutcome(before: FactBag, after: FactBag): HookOutcome {
   ]
   const request = changed<InferenceRequest>('request')
   const call = changed<ToolCall>('toolCall')
-  const output = changed<ToolExecution>('toolExecution')?.output ?? changed<Json>('output')
+  const execution = changed<ToolExecution>('toolExecution')
+  const output = execution === undefined ? changed<Json>('output') : execution.output
   return {
     ...(input && { input }),
     ...(response && { response }),

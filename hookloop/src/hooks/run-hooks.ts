@@ -1,6 +1,7 @@
 import type { ContinuationEvaluation } from '../data/continuation.ts'
 import { hashJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
+import type { Effects } from '../effects.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import { changesBetween } from './changes.ts'
 import { Context, type Draft, type Mode } from './draft.ts'
@@ -111,7 +112,12 @@ async function settle(
 ): Promise<void> {
   try {
     const returned = await limited(firing, hook, result)
-    accept(firing, hook, hook.effect ? (returned as Draft) : Context.accept(returned, firing), started)
+    accept(
+      firing,
+      hook,
+      hook.effect ? performed(firing, returned as Performed) : Context.accept(returned, firing),
+      started,
+    )
   } catch (thrown) {
     fail(firing, hook, { thrown, started, index })
   }
@@ -123,20 +129,27 @@ function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>):
 }
 
 /** A hook with `effect: true`: what it did is recorded as JSON, and what the run goes on with is made from that. */
-async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Draft> {
+async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Performed> {
   const before = firing.draft
   const done = firing.performed?.get(hook.name)
-  if (done !== undefined) return applyOutcome(before, done)
-  const outcome = (await firing.host.effects.perform<Json>(
-    { key: firing.keyFor(hook.name), kind: 'hook', input: () => describe(before) },
-    async () => {
-      const returned = await hook.handle(ctx as never, undefined as never)
-      return toJson(toOutcome(before, Context.accept(returned, firing)))
-    },
-  )) as HookOutcome
+  if (done !== undefined) return { draft: applyOutcome(before, done) }
+  const key = firing.keyFor(hook.name)
+  // In a scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
+  const scope = firing.host.effects.scope(key)
+  const outcome = (await scope.perform<Json>({ key, kind: 'hook', input: () => describe(before) }, async () => {
+    const returned = await hook.handle(ctx as never, undefined as never)
+    return toJson(toOutcome(before, Context.accept(returned, firing)))
+  })) as HookOutcome
   firing.performed ??= new Map()
   firing.performed.set(hook.name, outcome)
-  return applyOutcome(before, outcome)
+  return { draft: applyOutcome(before, outcome), scope }
+}
+
+type Performed = { readonly draft: Draft; readonly scope?: Effects }
+
+function performed(firing: Firing, { draft, scope }: Performed): Draft {
+  if (scope !== undefined) firing.host.effects.join(scope)
+  return draft
 }
 
 /** What a recorded hook was asked about, short: the number of messages and a fingerprint of the rest. */

@@ -7,6 +7,9 @@ import { RECORDING_VERSION, type ErrorText, type Recording, type RecordEntry } f
 /** Effects that really happen and are written down: `agent.run(input, { effects: recordEffects(recording) })`. */
 export function recordEffects(recording: Recording, inner: EffectsFactory = liveEffects()): EffectsFactory {
   return (run) => {
+    if (recording.entries().length > 0) {
+      throw new AgentError('RECORDING_INVALID', 'The recording holds a run already. Record every run in its own.')
+    }
     const effects = inner(run)
     const id = effects.newId()
     return new RecordingEffects(effects, new Log(recording, { id, at: effects.now() }), id)
@@ -18,6 +21,7 @@ class Log {
   readonly #recording: Recording
   readonly #times = new Map<string, number>()
   #start: RecordEntry | undefined
+  #failure: AgentError | undefined
   #checks = 0
   #cancelled = false
 
@@ -28,13 +32,25 @@ class Log {
 
   /** A run that cannot be written down must not go on: what it did next would be unknown after a crash. */
   append(entry: RecordEntry): void {
+    this.begin()
+    this.#write(entry)
+  }
+
+  /** Writes the first line, once something happens: a run that is refused before leaves no trace. */
+  begin(): void {
+    const start = this.#start
+    this.#start = undefined
+    if (start !== undefined) this.#write(start)
+  }
+
+  #write(entry: RecordEntry): void {
+    if (this.#failure !== undefined) throw this.#failure // a line is missing now, so no other may follow
     try {
-      // A run that is refused before anything happens leaves no trace.
-      if (this.#start !== undefined) this.#recording.append(this.#start)
-      this.#start = undefined
       this.#recording.append(entry)
     } catch (error) {
-      throw new AgentError('RECORDING_FAILED', `The recording cannot be written: ${messageOf(error)}`, { cause: error })
+      const why = `The recording cannot be written: ${messageOf(error)}`
+      this.#failure = new AgentError('RECORDING_FAILED', why, { cause: error })
+      throw this.#failure
     }
   }
 
@@ -45,6 +61,7 @@ class Log {
   }
 
   sawCancel(cancelled: boolean): void {
+    this.begin()
     this.#checks++
     if (!cancelled || this.#cancelled) return
     this.#cancelled = true
@@ -101,6 +118,10 @@ class RecordingEffects implements Effects {
 
   scope(name: string): Effects {
     return new RecordingEffects(this.#inner.scope(name), this.#log, `${this.#name}/${name}`)
+  }
+
+  join(scope: Effects): void {
+    if (scope instanceof RecordingEffects) this.#inner.join(scope.#inner)
   }
 
   cancelled(): boolean {

@@ -1,4 +1,4 @@
-import { exactJson, isJsonObject, type Json } from '../data/json.ts'
+import { exactJson, isJsonObject, toJson, type Json } from '../data/json.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
 export const RECORDING_VERSION = 1
@@ -23,7 +23,7 @@ export interface Recording {
 /** A recording in memory, empty or of entries that were kept elsewhere. */
 export function memoryRecording(entries: readonly RecordEntry[] = []): Recording {
   const kept = [...entries]
-  return { append: (entry) => void kept.push(entry), entries: () => kept }
+  return { append: (entry) => void kept.push(toJson(entry) as RecordEntry), entries: () => kept }
 }
 
 /** A recording as JSON lines in a file, which it creates or goes on with. */

@@ -22,7 +22,8 @@ class Record {
   readonly startedAt: number
   readonly cancelledAt: number
   readonly begins = new Map<string, Json>()
-  readonly ends = new Map<string, Outcome>()
+  readonly ends = new Map<string, { readonly outcome: Outcome; readonly line: number }>()
+  readonly lastBegin: number
   readonly timeouts = new Map<string, number>()
 
   constructor(entries: readonly RecordEntry[]) {
@@ -31,13 +32,19 @@ class Record {
     this.id = first.id
     this.startedAt = first.at
     let cancelledAt = Infinity
-    for (const entry of rest) {
-      if (entry.type === 'begin') this.begins.set(entry.key, entry.input)
-      if (entry.type === 'end') this.ends.set(entry.key, entry)
+    let lastBegin = 0
+    for (const [i, entry] of rest.entries()) {
+      if (entry.type === 'begin') {
+        if (this.begins.has(entry.key)) throw new AgentError('RECORDING_INVALID', `"${entry.key}" begins twice.`)
+        this.begins.set(entry.key, entry.input)
+        lastBegin = i + 1
+      }
+      if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })
       if (entry.type === 'timeout') this.timeouts.set(entry.key, entry.at)
       if (entry.type === 'cancel') cancelledAt = entry.check
     }
     this.cancelledAt = cancelledAt
+    this.lastBegin = lastBegin
   }
 }
 
@@ -46,6 +53,8 @@ class Reading {
   readonly #record: Record
   readonly #times = new Map<string, number>()
   #checks = 0
+  /** The line up to which the replay has come. */
+  #last = 0
 
   constructor(record: Record) {
     this.#record = record
@@ -54,6 +63,7 @@ class Reading {
   outcome(key: string, input: Json): Outcome {
     const unique = this.#next(key)
     const recorded = this.#record.begins.get(unique)
+    if (recorded === undefined && this.#last >= this.#record.lastBegin) throw incomplete(unique)
     if (recorded === undefined) {
       throw new AgentError('REPLAY_DIVERGED', `The recording knows nothing of "${unique}": the run took another way.`, {
         value: unique,
@@ -66,8 +76,9 @@ class Reading {
       })
     }
     const end = this.#record.ends.get(unique)
-    if (end !== undefined) return end
-    throw new AgentError('REPLAY_INCOMPLETE', `The recording ends before "${unique}" did.`, { value: unique })
+    if (end === undefined) throw incomplete(unique)
+    this.#last = Math.max(this.#last, end.line)
+    return end.outcome
   }
 
   timeout(key: string): number | undefined {
@@ -90,24 +101,15 @@ class ReplayEffects implements Effects {
   readonly emit: Emit | undefined
   readonly #reading: Reading
   readonly #name: string
-  readonly #parent: ReplayEffects | undefined
   #now: number
   #ids = 0
 
-  constructor(
-    reading: Reading,
-    signal: AbortSignal,
-    emit: Emit | undefined,
-    name: string,
-    now: number,
-    parent?: ReplayEffects,
-  ) {
+  constructor(reading: Reading, signal: AbortSignal, emit: Emit | undefined, name: string, now: number) {
     this.#reading = reading
     this.signal = signal
     this.emit = emit
     this.#name = name
     this.#now = now
-    this.#parent = parent
   }
 
   async perform<T extends Json>(effect: Effect): Promise<T> {
@@ -130,7 +132,11 @@ class ReplayEffects implements Effects {
   }
 
   scope(name: string): Effects {
-    return new ReplayEffects(this.#reading, this.signal, this.emit, `${this.#name}/${name}`, this.#now, this)
+    return new ReplayEffects(this.#reading, this.signal, this.emit, `${this.#name}/${name}`, this.#now)
+  }
+
+  join(scope: Effects): void {
+    this.#stamp(scope.now())
   }
 
   cancelled(): boolean {
@@ -147,6 +153,9 @@ class ReplayEffects implements Effects {
 
   #stamp(time: number): void {
     if (time > this.#now) this.#now = time
-    if (this.#parent !== undefined) this.#parent.#stamp(time)
   }
+}
+
+function incomplete(key: string): AgentError {
+  return new AgentError('REPLAY_INCOMPLETE', `The recording ends before "${key}" did.`, { value: key })
 }

@@ -17,15 +17,17 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
     sleepers = sleepers.filter((each) => each.until > now)
     for (const each of due) {
       each.wake()
-      await new Promise((resolve) => setImmediate(resolve)) // lets what woke up do its work first
+      await soon() // lets what woke up do its work first
     }
   }
   return {
     now: () => now,
     async sleep(ms, signal) {
-      if (signal?.aborted === true) return
+      const over = (): boolean => signal?.aborted === true
+      if (over()) return
       if (options.auto === true) {
-        now += ms
+        await soon() // whoever waits for work and not for time gets on with it first
+        if (!over()) now += ms
         return
       }
       await new Promise<void>((wake) => {
@@ -38,4 +40,8 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
       await wakeDue()
     },
   }
+}
+
+function soon(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -9,7 +9,7 @@ import { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
 import { noTokens, noUsage, type Usage } from '../data/usage.ts'
 import { liveEffects } from '../effects.ts'
-import type { FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
+import type { FactBag, HookHost, NotedHook, NotedPlace, Recovery } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
@@ -49,6 +49,8 @@ export async function fire<T extends HookTrigger, K extends T>(
   const plan = new HookStack([hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
   const seen = await parsedFacts(hook, factsFrom(trigger, given))
   const firing = new Firing(new Stage(given), plan, stateFrom(given), seen)
+  const { tool } = hook
+  if (isTool(tool)) firing.fits = async () => 'value' in (await tool.parse((seen['toolCall'] as { args: Json }).args))
   const before = firing.draft
   try {
     await runTransforms(firing, plan.transforms)
@@ -59,7 +61,9 @@ export async function fire<T extends HookTrigger, K extends T>(
   runObservers(firing, plan.observers)
   const verdict = verdictOf(firing)
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
-  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: firing.recovery })
+  const { by: _by, ...recovery } = firing.recovery ?? {}
+  const chosen = firing.recovery === undefined ? undefined : (recovery as Recovery)
+  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen })
 }
 
 function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { canonicalText, exactJson, hashJson, isJsonObject, sameJson, toJson, toSizedJson, type Json } from './json.ts'
+
+class Money {
+  readonly amount = 5
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 'inside'
+  for (let i = 0; i < depth; i++) value = { value }
+  return value
+}
+
+function circle(): unknown {
+  const ring: { again?: unknown } = {}
+  ring.again = [ring]
+  return ring
+}
+
+function frozenThrough(value: Json): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return Object.isFrozen(value) && Object.values(value).every(frozenThrough)
+}
+
+// Without -0, which has no JSON text of its own.
+const jsonValue = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json)
+const jsonObject = fc.dictionary(fc.string(), jsonValue)
+
+function withoutProto(key: string, inner: unknown): unknown {
+  return key === '__proto__' ? undefined : inner
+}
+
+test('what is JSON is copied exactly, and the copy is frozen through and through', () => {
+  fc.assert(
+    fc.property(jsonValue, (value) => {
+      const copy = exactJson(value, 'value')
+      assert.equal(JSON.stringify(copy), JSON.stringify(value, withoutProto))
+      assert.deepEqual(toJson(value), copy)
+      assert.ok(frozenThrough(copy))
+    }),
+  )
+})
+
+test('minus zero becomes zero wherever it stands, as it does in a JSON text', () => {
+  assert.deepEqual(toJson([-0, { a: -0, b: [-0] }]), [0, { a: 0, b: [0] }])
+})
+
+test('a copy is not touched by what happens to the original', () => {
+  const original = { list: [{ deep: 1 }] }
+  const copy = exactJson(original, 'value')
+  original.list[0]!.deep = 2
+  original.list.push({ deep: 3 })
+  assert.deepEqual(copy, { list: [{ deep: 1 }] })
+})
+
+test('the lossy copy loses what JSON.stringify loses, and nothing else', () => {
+  const anything = fc.anything({
+    withDate: true,
+    withMap: true,
+    withSet: true,
+    withNullPrototype: true,
+    withSparseArray: true,
+  })
+  fc.assert(
+    fc.property(
+      anything.filter((value) => value !== undefined),
+      (value) => {
+        assert.equal(JSON.stringify(toJson(value)), JSON.stringify(value, withoutProto))
+      },
+    ),
+  )
+})
+
+test('undefined, a function and a symbol on their own become null in a lossy copy', () => {
+  assert.deepEqual([undefined, () => 1, Symbol('s')].map(toJson), [null, null, null])
+})
+
+const notExact: { readonly [what: string]: unknown } = {
+  undefined: undefined,
+  'undefined in a property': { a: undefined },
+  'undefined in a list': [1, undefined],
+  'a hole in a list': Array(1),
+  NaN: Number.NaN,
+  Infinity: { a: [Infinity] },
+  'a Date': new Date(0),
+  'a function': () => 1,
+  'a method': { run() {} },
+  'a symbol': Symbol('s'),
+  'a property under a symbol': { [Symbol('s')]: 1 },
+  'a class instance': { price: new Money() },
+  'a Map': new Map([['a', 1]]),
+  'a boxed number': Object(5) as unknown,
+  'a bigint': 5n,
+  'a circle': circle(),
+  'nesting of 10,000 levels': nested(10_000),
+  'an object with toJSON': { toJSON: () => 'x' },
+}
+
+for (const [what, value] of Object.entries(notExact)) {
+  test(`${what} is not JSON, and says so by name instead of being lost`, () => {
+    assert.throws(() => exactJson(value, 'answer'), {
+      name: 'AgentError',
+      code: 'JSON_INVALID',
+      message: /^The answer /,
+    })
+  })
+}
+
+test('what JSON cannot hold at all is refused even by a lossy copy', () => {
+  for (const value of [5n, circle(), nested(10_000), 'x'.repeat(64 * 1024 * 1024 + 1)]) {
+    assert.throws(() => toJson(value), { code: 'JSON_INVALID' })
+  }
+})
+
+test('a long list of short values counts toward the limit on size', () => {
+  assert.ok(toSizedJson(Array(1000).fill(null)).size >= 1000)
+})
+
+test('nesting of 400 levels is kept', () => {
+  assert.equal(JSON.stringify(exactJson(nested(400), 'value')), JSON.stringify(nested(400)))
+})
+
+test('a key "__proto__" changes no prototype', () => {
+  const copy = exactJson(JSON.parse('{"a":1,"__proto__":{"admin":true},"in":{"__proto__":[]}}'), 'value')
+  assert.equal(JSON.stringify(copy), '{"a":1,"in":{}}')
+  assert.equal((copy as { admin?: unknown }).admin, undefined)
+  assert.equal(({} as { admin?: unknown }).admin, undefined)
+})
+
+test('the size of a copy is about the length of its text', () => {
+  fc.assert(
+    fc.property(fc.array(fc.record({ name: fc.string({ minLength: 20, maxLength: 60 }) })), (value) => {
+      const length = JSON.stringify(value).length
+      const { size } = toSizedJson(value)
+      assert.ok(size >= length / 2 - 4 && size <= length * 2 + 4, `${size} for ${length}`)
+    }),
+  )
+})
+
+test('equal values have equal texts and fingerprints, whatever the order of their keys', () => {
+  fc.assert(
+    fc.property(jsonObject, fc.infiniteStream(fc.nat()), (value, ranks) => {
+      const shuffled = shuffle(value, ranks)
+      assert.equal(canonicalText(shuffled), canonicalText(value))
+      assert.equal(hashJson(shuffled), hashJson(value))
+      assert.ok(sameJson(shuffled, value))
+    }),
+  )
+})
+
+test('values that differ have different texts and fingerprints', () => {
+  fc.assert(
+    fc.property(jsonValue, jsonValue, (a, b) => {
+      const same = canonicalText(a) === canonicalText(b)
+      assert.equal(hashJson(a) === hashJson(b), same)
+      assert.equal(sameJson(a, b), same)
+    }),
+  )
+  assert.equal(sameJson({ a: [1, 2] }, { a: [2, 1] }), false)
+  assert.equal(sameJson({ a: null }, {}), false)
+})
+
+test('a list and null are not JSON objects', () => {
+  assert.deepEqual([{}, [], null, 'x'].map(isJsonObject), [true, false, false, false])
+})
+
+function shuffle(value: Json, ranks: Iterator<number>): Json {
+  if (Array.isArray(value)) return value.map((item: Json) => shuffle(item, ranks))
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value).map(([key, inner]) => ({ key, inner, rank: ranks.next().value as number }))
+  return Object.fromEntries(
+    entries.toSorted((a, b) => a.rank - b.rank).map(({ key, inner }) => [key, shuffle(inner, ranks)]),
+  )
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isMessage, textMessage, textOf, toMessage, type Part } from './message.ts'
+
+const parts: readonly Part[] = [
+  { type: 'text', text: 'Look: ' },
+  { type: 'reasoning', text: 'hidden' },
+  { type: 'file', mediaType: 'image/png', data: 'aGk=' },
+  { type: 'tool-call', toolCallId: '1', toolName: 'read', input: null },
+  { type: 'tool-result', toolCallId: '1', toolName: 'read', output: 'x', isError: true },
+  { type: 'text', text: 'done' },
+]
+
+test('a text is a message of the user', () => {
+  assert.deepEqual(toMessage('hello', 'input'), { role: 'user', content: [{ type: 'text', text: 'hello' }] })
+})
+
+test('a message with every kind of part is taken as it is, as a frozen copy', () => {
+  const given = { role: 'assistant' as const, content: parts.map((part) => ({ ...part })) }
+  const message = toMessage(given, 'input')
+  given.content.length = 0
+  assert.deepEqual(message.content, parts)
+  assert.ok(Object.isFrozen(message) && Object.isFrozen(message.content) && message.content.every(Object.isFrozen))
+})
+
+test('the text of a message leaves out reasoning, files and calls', () => {
+  assert.equal(textOf(parts), 'Look: done')
+  assert.equal(textOf([]), '')
+  assert.equal(textOf(textMessage('user', 'alone').content), 'alone')
+})
+
+const wrong: { readonly [what: string]: unknown } = {
+  'a number': 5,
+  null: null,
+  'a list of messages': [textMessage('user', 'hi')],
+  'an unknown role': { role: 'boss', content: [] },
+  'content that is a text': { role: 'user', content: 'hi' },
+  'no content': { role: 'user' },
+  'a part of no known type': { role: 'user', content: [{ type: 'video', data: '' }] },
+  'a text part without text': { role: 'user', content: [{ type: 'text' }] },
+  'a file without a media type': { role: 'user', content: [{ type: 'file', data: '' }] },
+  'a call without input': { role: 'assistant', content: [{ type: 'tool-call', toolCallId: '1', toolName: 'a' }] },
+  'a result without output': { role: 'tool', content: [{ type: 'tool-result', toolCallId: '1', toolName: 'a' }] },
+  'a part that is null': { role: 'user', content: [null] },
+}
+
+for (const [what, value] of Object.entries(wrong)) {
+  test(`${what} is not a message, and the error says what is`, () => {
+    assert.equal(isMessage(value), false)
+    assert.throws(() => toMessage(value, 'input'), { code: 'INPUT_INVALID', message: /Pass a string, or/ })
+  })
+}
+
+test('a message that holds what is not JSON is refused, not shortened', () => {
+  const message = {
+    role: 'assistant',
+    content: [{ type: 'tool-call', toolCallId: '1', toolName: 'a', input: { at: new Date(0) } }],
+  }
+  assert.throws(() => toMessage(message, 'input'), { code: 'JSON_INVALID', message: /^The input / })
+})
