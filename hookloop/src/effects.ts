@@ -102,18 +102,24 @@ class LiveEffects implements Effects {
   }
 
   async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    const timer = new AbortController()
-    const timeout = this.#clock.sleep(ms, timer.signal).then(() => {
-      if (timer.signal.aborted) return undefined as never
-      this.#stamp(this.#clock.now()) // only a timeout that fired is recorded, so only it may move the clock
-      throw timedOut(key, ms)
-    })
+    const answered = new AbortController()
+    const timeout = this.#timeout(key, ms, answered.signal)
     try {
       return await Promise.race([work, timeout])
     } finally {
-      timer.abort()
+      answered.abort()
       timeout.catch(() => undefined)
     }
+  }
+
+  /** Rejects when the time is over; after a cancel, when the grace is. */
+  async #timeout(key: string, ms: number, answered: AbortSignal): Promise<never> {
+    await this.#clock.sleep(ms, AbortSignal.any([answered, this.signal]))
+    const cancelled = !answered.aborted && this.signal.aborted
+    if (cancelled) await this.#clock.sleep(CANCEL_GRACE_MS, answered)
+    if (answered.aborted) return undefined as never
+    this.#stamp(this.#clock.now()) // only a timeout that fired is recorded, so only it may move the clock
+    throw timedOut(key, cancelled ? CANCEL_GRACE_MS : ms)
   }
 
   async sleep(_key: string, ms: number): Promise<void> {
@@ -145,6 +151,9 @@ class LiveEffects implements Effects {
     if (time > this.#now) this.#now = time
   }
 }
+
+/** How long a hook may take to answer once the run was cancelled. */
+const CANCEL_GRACE_MS = 5_000
 
 export function timedOut(key: string, ms: number): AgentError {
   return new AgentError('HOOK_TIMED_OUT', `No answer within ${ms} ms.`, { value: key })

@@ -55,17 +55,25 @@ export class AgentError extends Error {
 
 /** What was thrown, as an AgentError: itself when it is one, otherwise wrapped under the given code. */
 export function toAgentError(thrown: unknown, code: ErrorCode): AgentError {
-  if (thrown instanceof AgentError) return thrown
+  if (isAgentError(thrown)) return thrown
   return new AgentError(code, messageOf(thrown), { cause: thrown })
 }
 
-/** The words of anything that can be thrown, which in JavaScript is anything. */
-export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name
-  if (typeof thrown === 'string' && thrown !== '') return thrown
+function isAgentError(thrown: unknown): thrown is AgentError {
   try {
+    return thrown instanceof AgentError
+  } catch {
+    return false // a proxy that throws when it is looked at
+  }
+}
+
+/** The words of anything that can be thrown, which in JavaScript is anything, also what cannot be read. */
+export function messageOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return thrown.message || thrown.name
+    if (typeof thrown === 'string' && thrown !== '') return thrown
     return `a thrown ${thrown === null ? 'null' : typeof thrown}: ${JSON.stringify(thrown) ?? String(thrown)}`
   } catch {
-    return `a thrown ${typeof thrown}`
+    return `a thrown ${typeof thrown} that cannot be read`
   }
 }

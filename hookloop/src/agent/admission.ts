@@ -1,4 +1,4 @@
-import { isJsonObject, toJson, type Json, type JsonObject } from '../data/json.ts'
+import { exactJson, isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { approvalFor, type Answer, type Ask, type ToolCall, type ToolExecution } from '../data/tool-call.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { FactBag } from '../hooks/draft.ts'
@@ -26,15 +26,14 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
     return done(stoppedExecution(over))
   }
   if (call.answer === undefined) run.open!.countCall()
+  else noteAnswer(run, call, call.answer, call.approval?.message)
+  if (typeof call.answer === 'object' && 'block' in call.answer) return refusal(call.answer.block)
   const tool = run.parts.tools.get(call.name)
   if (tool === undefined) return unusable(run, call, `There is no tool "${call.name}". Use one of: ${names(run)}.`)
   if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
   const plan = run.parts.stack.plan('beforeToolUse', call.name)
   const firing = new Firing(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
-  if (call.answer !== undefined) {
-    noteAnswer(run, call, call.answer, call.approval?.message)
-    return answered(run, { call, tool, firing }, call.answer)
-  }
+  if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
   if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
   firing.fits = () => {
     const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
@@ -67,7 +66,7 @@ function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admiss
     void run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
     return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
   }
-  const { value, share } = freezeParsed(parsed.value)
+  const { value, share } = freezeParsed(parsed.value, call.args)
   firing.update(firing.state, share === undefined ? { toolCall: toolCallOf(call, value) } : sharedFacts(call, share))
   const judged = run.judge(firing, plan)
   return judged instanceof Promise
@@ -80,10 +79,8 @@ function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admissio
   const { call, tool, firing } = candidate
   if (firing.blocked !== undefined) return done(blockedExecution(firing.blocked.by, firing.blocked.message))
   if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
-  const { forbidden } = run
-  if (forbidden !== undefined) {
-    return done(stoppedExecution(forbidden))
-  }
+  const over = run.over
+  if (over !== undefined) return done(stoppedExecution(over))
   const asks = [...firing.asks, ...(firing.allowed === undefined ? defaultAsks(run, tool) : [])]
   if (asks.length === 0 || call.answer !== undefined) return { status: 'ready', tool, parsed }
   return ask(run, candidate, { asks, parsed })
@@ -119,6 +116,7 @@ async function ask(
     call.approval = approval
     return waiting
   }
+  const askedAt = run.now
   let given: AskedAnswer
   try {
     given = (await run.effects.perform<Json>(
@@ -132,6 +130,7 @@ async function ask(
     }
     given = { block: `The question could not be answered: ${messageOf(thrown)}` }
   }
+  run.updateExecution({ waitedMs: run.execution.waitedMs + (run.now - askedAt) }) // no limit counts it
   noteAnswer(run, call, given, approval.message)
   if (given === 'suspend') {
     call.approval = approval
@@ -145,7 +144,7 @@ async function ask(
 export function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission | Promise<Admission> {
   const { call, tool, firing: asked } = candidate
   call.answer = answer
-  if (typeof answer === 'object' && 'block' in answer) return done(blockedExecution('approval', answer.block))
+  if (typeof answer === 'object' && 'block' in answer) return refusal(answer.block)
   const args = answer === 'allow' ? call.args : answer.allow
   const firing = new Firing(run, asked.plan, run.state, { toolCall: toolCallOf(call, args) }, call.index)
   return judge(run, { call, tool, firing })
@@ -156,13 +155,21 @@ export function checkedAnswer(answer: unknown): AskedAnswer {
   if (answer === 'allow' || answer === 'suspend') return answer
   if (isJsonObject(answer) && typeof answer['block'] === 'string') return Object.freeze({ block: answer['block'] })
   if (isJsonObject(answer) && isJsonObject(answer['allow'])) {
-    return Object.freeze({ allow: toJson(answer['allow']) as JsonObject })
+    try {
+      return Object.freeze({ allow: exactJson(answer['allow'], 'edited arguments') as JsonObject })
+    } catch (error) {
+      throw new AgentError('ANSWER_INVALID', messageOf(error), { value: answer })
+    }
   }
   throw new AgentError(
     'ANSWER_INVALID',
-    `${JSON.stringify(answer) ?? String(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
+    `${describeAnswer(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
     { value: answer },
   )
+}
+
+function describeAnswer(answer: unknown): string {
+  return typeof answer === 'string' ? `"${answer}"` : `A ${answer === null ? 'null' : typeof answer}`
 }
 
 function noteAnswer(run: LiveRun, call: OpenedCall, answer: AskedAnswer, message = ''): void {
@@ -200,6 +207,10 @@ function sharedFacts(call: OpenedCall, share: () => unknown): FactBag {
       return toolCallOf(call, share())
     },
   }
+}
+
+function refusal(reason: string): Admission {
+  return done(blockedExecution('approval', reason))
 }
 
 function done(result: ToolExecution): Admission {

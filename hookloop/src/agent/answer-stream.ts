@@ -29,6 +29,10 @@ export class AnswerStream {
 
   finish(written: InferenceResponse, passed: InferenceResponse): void {
     if (written !== passed) this.retract('a hook changed or withheld the answer')
-    if (!this.#shown && passed.text !== '') this.#run.effects.emit?.({ type: 'text', delta: passed.text })
+    if (this.#shown) return
+    for (const part of passed.content) {
+      if (part.type !== 'text' && part.type !== 'reasoning') continue
+      if (part.text !== '') this.#run.effects.emit?.({ type: part.type, delta: part.text })
+    }
   }
 }

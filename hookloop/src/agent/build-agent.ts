@@ -2,7 +2,7 @@ import { AgentState } from '../data/agent-state.ts'
 import type { Emit, AgentEvent } from '../data/event.ts'
 import type { LanguageModel, ToolDescription } from '../data/inference.ts'
 import { exactJson, type JsonObject } from '../data/json.ts'
-import { toMessage, type Message } from '../data/message.ts'
+import { toInput, type Message } from '../data/message.ts'
 import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
 import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
@@ -66,7 +66,7 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
     given: RunOptions = {},
     live: { emit?: Emit; pauses?: LiveRun['pauses'] } = {},
   ): Promise<Run> => {
-    const message = toMessage(input, 'input')
+    const message = toInput(input)
     const from = given.from && readyState(stateOf(given.from))
     const effects = effectsFor(given, live.emit)
     const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
@@ -157,18 +157,17 @@ function checkModel(model: unknown): asserts model is LanguageModel {
   throw new AgentError('MODEL_INVALID', 'A model has provider, modelId and infer(request, call).', { value: model })
 }
 
+/** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */
+const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'notes']
+
 /** Hooks and tools on their own are capabilities of one. */
 function toCapability(use: Use): Capability {
   if (isHook(use)) return { name: '', hooks: [use] }
   if (isTool(use)) return { name: '', tools: [use] }
   const capability = use as Capability | undefined
-  if (
-    typeof capability?.name === 'string' &&
-    (capability.hooks ?? []).every(isHook) &&
-    (capability.tools ?? []).every(isTool)
-  ) {
-    return capability
-  }
+  const parts = typeof capability === 'object' && capability !== null ? Object.keys(capability) : []
+  const fits = parts.includes('name') && parts.every((part) => capabilityParts.includes(part))
+  if (fits && (capability!.hooks ?? []).every(isHook) && (capability!.tools ?? []).every(isTool)) return capability!
   throw invalid(
     '"use" takes hooks, tools and capabilities, as made by hook(), guard(), observe(), tool() and the like',
     use,

@@ -39,7 +39,10 @@ const many = (turn: Script[number]): Script => Array.from({ length: 40 }, () => 
 const clock = fakeClock()
 const slow = hook('afterToolUse', (ctx) => clock.advance(600).then(() => ctx), { name: 'slow' })
 const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks', tool: 'echo' })
-const full = recordEffects({ append: () => assert.fail('disk full'), entries: () => [] })
+const full = recordEffects({
+  append: ({ type }) => (type === 'begin' ? assert.fail('disk full') : undefined),
+  entries: () => [],
+})
 
 // ── why it ended: a row for every reason there is
 

@@ -246,9 +246,13 @@ export class LiveRun implements HookHost {
         this.fail(firing.failure, firing.trigger)
         return
       }
+      if (this.cancelled || (thrown.error.code === 'HOOK_TIMED_OUT' && this.over !== undefined)) {
+        firing.failure = thrown.error // nobody is asked what to do about a hook that was cut off
+        return
+      }
       const done = stateChange(from.draft.state, firing.state)
       const next = await this.recover(thrown.error, firing.trigger)
-      if (next === 'retry') firing.update(this.state, from.draft.facts)
+      if (next === 'retry') firing.restart(this.state, from.draft.facts)
       else firing.update(changeState(this.state, done), firing.facts)
       if (next === 'end' || (next === 'ignore' && givesUp.has(firing.trigger))) {
         firing.failure = thrown.error

@@ -13,7 +13,16 @@ export function streamRun(start: (emit: (event: AgentEvent) => void) => Promise<
     () => events.end(),
     (error: unknown) => events.fail(error),
   )
-  return { run, [Symbol.asyncIterator]: () => events.read(() => undefined) }
+  return {
+    run,
+    [Symbol.asyncIterator]: () => ({
+      next: () => events.next(),
+      return: async () => {
+        events.abandon()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
 }
 
 /**
@@ -22,14 +31,20 @@ export function streamRun(start: (emit: (event: AgentEvent) => void) => Promise<
  */
 export function iterateRun(start: (pauses: (state: AgentState) => Promise<boolean>) => Promise<Run>): Live<AgentState> {
   const states = new Channel<AgentState>()
-  let wanted: PromiseWithResolvers<void> = Promise.withResolvers()
-  let [free, left] = [false, false]
+  let [asked, given, free, left] = [0, 0, false, false]
+  let wake: () => void = () => undefined
   let run: Promise<Run> | undefined
   const begin = (): Promise<Run> => {
-    run ??= start(async (state) => {
+    if (run !== undefined) return run
+    run = start(async (state) => {
       states.push(state)
-      if (!free && !left) await wanted.promise
-      wanted = Promise.withResolvers()
+      given++
+      const waits = (): boolean => !free && !left && asked <= given
+      while (waits()) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
       return left
     })
     run.then(
@@ -44,49 +59,44 @@ export function iterateRun(start: (pauses: (state: AgentState) => Promise<boolea
   return {
     get run() {
       free = true
-      wanted.resolve()
-      return run ?? begin()
+      wake()
+      return begin()
     },
-    [Symbol.asyncIterator]() {
-      const reader = states.read(() => {
+    [Symbol.asyncIterator]: () => ({
+      next: () => {
+        asked++
+        wake()
+        void begin()
+        return states.next()
+      },
+      return: async () => {
         left = true
-        wanted.resolve()
-      })
-      let asked = false
-      return {
-        next: () => {
-          if (run === undefined) void begin()
-          else if (asked) wanted.resolve()
-          asked = true
-          return reader.next()
-        },
-        return: async () => {
-          await reader.return!()
-          await run
-          return { done: true, value: undefined }
-        },
-      }
-    },
+        states.abandon()
+        wake()
+        await run
+        return { done: true, value: undefined }
+      },
+    }),
   }
 }
 
-/** A queue between one writer that never waits and one reader that does. */
+/** A queue between a writer that never waits and a reader that does, also several times at once. */
 class Channel<T> {
   readonly #items: T[] = []
+  readonly #readers: (() => void)[] = []
   #ended = false
   #error: { readonly value: unknown } | undefined
   #abandoned = false
-  #wake: (() => void) | undefined
 
   push(item: T): void {
     if (this.#abandoned) return // nobody will ever read it
     this.#items.push(item)
-    this.#wake?.()
+    this.#readers.shift()?.()
   }
 
   end(): void {
     this.#ended = true
-    this.#wake?.()
+    for (const wake of this.#readers.splice(0)) wake()
   }
 
   fail(error: unknown): void {
@@ -94,24 +104,18 @@ class Channel<T> {
     this.end()
   }
 
-  read(onReturn: () => void): AsyncIterator<T> {
-    return {
-      next: async () => {
-        while (this.#items.length === 0 && !this.#ended) {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve
-          })
-        }
-        if (this.#items.length > 0) return { done: false, value: this.#items.shift()! }
-        if (this.#error !== undefined) throw this.#error.value
-        return { done: true, value: undefined }
-      },
-      return: async () => {
-        this.#abandoned = true
-        this.#items.length = 0
-        onReturn()
-        return { done: true, value: undefined }
-      },
+  abandon(): void {
+    this.#abandoned = true
+    this.#items.length = 0
+    this.end()
+  }
+
+  async next(): Promise<IteratorResult<T>> {
+    while (this.#items.length === 0 && !this.#ended) {
+      await new Promise<void>((resolve) => this.#readers.push(resolve))
     }
+    if (this.#items.length > 0) return { done: false, value: this.#items.shift()! }
+    if (this.#error !== undefined) throw this.#error.value
+    return { done: true, value: undefined }
   }
 }

@@ -1,7 +1,8 @@
 import { AgentState } from '../data/agent-state.ts'
 import { countVotes, decidingVote, isForbidden, type ContinuationOutcome } from '../data/continuation.ts'
 import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
-import { textMessage } from '../data/message.ts'
+import type { List } from '../data/list.ts'
+import { textMessage, type Message } from '../data/message.ts'
 import { addUsage, noUsage } from '../data/usage.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
@@ -72,15 +73,22 @@ async function takeStep(run: LiveRun, suspended?: OpenedStep): Promise<Continuat
 /** Results stand right behind the message that asked for them, before anything hooks have added since. */
 function putResults(run: LiveRun, step: OpenedStep): void {
   const { messages } = run.state
-  const asked = step.asked!
-  if (messages.at(step.resultsAt - 1) !== asked) {
-    // A hook put another conversation in place while the tools ran: results without their calls would not be valid.
-    run.state = AgentState.patch(run.state, { messages: messages.append(asked).append(step.results()) })
-    return
+  const at = positionOf(step, messages)
+  const place = at === -1 ? messages.append(step.asked!) : messages.take(at + 1)
+  const added = at === -1 ? [] : messages.slice(at + 1)
+  run.state = AgentState.patch(run.state, { messages: place.append(step.results()).concat(added) })
+}
+
+/** Where the calls of a step stand now, if a hook has not put another conversation in place meanwhile. */
+function positionOf(step: OpenedStep, messages: List<Message>): number {
+  if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1
+  const ids = step.calls.map((call) => call.id).join('\n')
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const { role, content } = messages.at(i)!
+    const calls = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+    if (role === 'assistant' && calls.length > 0 && calls.join('\n') === ids) return i
   }
-  const added = messages.slice(step.resultsAt)
-  const inPlace = added.length === 0 ? messages : messages.take(step.resultsAt)
-  run.state = AgentState.patch(run.state, { messages: inPlace.append(step.results()).concat(added) })
+  return -1
 }
 
 function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome> {
@@ -172,7 +180,7 @@ async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
   }
   const counted = limited(run, whole)
   if (counted.shouldContinue) tellModel(run, counted)
-  run.effects.emit?.({ type: 'counted', step: run.step, outcome: counted })
+  run.effects.emit?.({ type: 'counted', step: Math.max(0, run.step - 1), outcome: counted })
   return counted
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../data/inference.ts'
 import { hashJson, hashText, isJsonObject, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import { isPart, type Message } from '../data/message.ts'
+import { isPart, type Message, type Part } from '../data/message.ts'
 import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import type { Effect } from '../effects.ts'
@@ -128,7 +128,7 @@ class WrappedCall {
     const trail = this.#trail
     const votes = this.#votes
     try {
-      const response = await runAround<InferenceResponse, RequestChange>({
+      const chain = runAround<InferenceResponse, RequestChange>({
         hooks,
         firing: (change) => new Firing(this.#run, plan, this.#run.state, { request: this.#changed(change) }),
         attempt: (change) => this.#attempt(change),
@@ -139,6 +139,7 @@ class WrappedCall {
           this.#durations.push(ms)
         },
       })
+      const response = await this.#run.outstanding.abortable(chain)
       const record = { response, error: null, usage: this.#usage, trail, votes }
       told.set(record, { durations: this.#durations })
       return record
@@ -152,6 +153,8 @@ class WrappedCall {
   }
 
   async #attempt(change: RequestChange | undefined): Promise<InferenceResponse> {
+    const forbidden = this.#votes.find((vote) => vote.decision === 'forbidContinuation')
+    if (forbidden !== undefined) throw forbade(forbidden)
     const request = this.#changed(change)
     const again = ++this.#attempts > 1
     if (again || change !== undefined) await this.#judge(request)
@@ -174,7 +177,7 @@ class WrappedCall {
     await runGuards(firing, plan.guards)
     const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
     this.#votes.push(...firing.votes)
-    if (no !== undefined) throw new AgentError('MODEL_FAILED', `"${no.source}" forbade the call: ${no.message}`)
+    if (no !== undefined) throw forbade(no)
   }
 }
 
@@ -185,8 +188,12 @@ function askModel(
 ): Promise<ModelReply> {
   const onDelta = call.stream?.onDelta
   const asked = toModelRequest(run, request)
-  const work = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
+  const work = Promise.resolve(request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta }))
   return run.outstanding.abortable(work)
+}
+
+function forbade({ source, message }: ContinuationEvaluation): AgentError {
+  return new AgentError('MODEL_FAILED', `"${source}" forbade the call: ${message}`)
 }
 
 function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {
@@ -212,7 +219,7 @@ function describeTool(run: LiveRun, name: string): ToolDescription {
 
 function toCheckedReply(reply: ModelReply): InferenceResponse {
   const content = Array.isArray(reply?.content) ? toJson(reply.content) : undefined
-  if (!Array.isArray(content) || !content.every(isPart) || !isFinishReason(reply.finishReason)) {
+  if (!Array.isArray(content) || !content.every(isReplyPart) || !isFinishReason(reply.finishReason)) {
     throw new AgentError('MODEL_FAILED', 'The model answered with something that is not a reply.', {
       value: toJson(reply),
     })
@@ -220,11 +227,16 @@ function toCheckedReply(reply: ModelReply): InferenceResponse {
   return toResponse({ content, finishReason: reply.finishReason, usage: tokensOf(reply.usage ?? noTokens) })
 }
 
+/** Results come from tools: a model that writes one would answer its own call. */
+function isReplyPart(part: Json): part is Part {
+  return isPart(part) && part.type !== 'tool-result'
+}
+
 /** What an around hook returned, if it is a response: from `next`, or its own. */
 function toCheckedResponse(value: unknown): InferenceResponse | undefined {
   if (!isJsonObject(value) || !Array.isArray(value['content'])) return undefined
   const content = toJson(value['content'])
-  if (!Array.isArray(content) || !content.every(isPart)) return undefined
+  if (!Array.isArray(content) || !content.every(isReplyPart)) return undefined
   const finishReason = value['finishReason']
   return toResponse({
     content,

@@ -3,7 +3,7 @@ import type { ErrorRecord, OpenStep, Step } from '../data/execution.ts'
 import { stepType } from '../data/execution.ts'
 import { goOn } from '../data/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../data/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { type Message, type Part, type ToolCallPart, type ToolResultPart } from '../data/message.ts'
 import type { Answer, Approval, OpenCall, ToolCall, ToolExecution } from '../data/tool-call.ts'
@@ -21,6 +21,8 @@ export type OpenedCall = {
   approval?: Approval
   answer?: Answer
   result: ToolExecution | undefined
+  /** Whether it was let through and begun. */
+  ran?: boolean
   /** How long it ran, if somebody watches. */
   ranMs?: number
   /** What hooks did around it. */
@@ -107,7 +109,7 @@ export class OpenedStep {
   save(): OpenStep {
     const { text, finishReason, usage, messageCount, resultsAt } = this
     const calls = this.calls.map(
-      ({ index: _index, shown: _shown, ranMs: _ranMs, trail: _trail, result, ...call }): OpenCall =>
+      ({ index: _index, shown: _shown, ran: _ran, ranMs: _ranMs, trail: _trail, result, ...call }): OpenCall =>
         Object.freeze(result === undefined ? call : { ...call, result }),
     )
     return Object.freeze({
@@ -115,6 +117,7 @@ export class OpenedStep {
       finishReason,
       usage,
       messageCount,
+      asked: this.asked!,
       resultsAt,
       calls: Object.freeze(calls),
       errors: Object.freeze(this.errors.slice()),
@@ -123,7 +126,8 @@ export class OpenedStep {
 
   static restore(state: AgentState, saved: OpenStep): OpenedStep {
     const step = new OpenedStep(state.stepCount, saved.messageCount)
-    step.asked = state.messages.at(saved.resultsAt - 1)
+    const standing = state.messages.at(saved.resultsAt - 1)
+    step.asked = standing !== undefined && sameJson(standing, saved.asked) ? standing : saved.asked
     step.text = saved.text
     step.finishReason = saved.finishReason
     step.usage = saved.usage

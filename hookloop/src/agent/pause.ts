@@ -29,5 +29,7 @@ export async function pause(run: LiveRun, place: Place, pending: readonly Approv
 
 /** The questions that calls of a step wait for. */
 export function pendingApprovals(step: { readonly calls: readonly Waiting[] }): readonly Approval[] {
-  return step.calls.flatMap((call) => (call.result === undefined && call.approval !== undefined ? [call.approval] : []))
+  return Object.freeze(
+    step.calls.flatMap((call) => (call.result === undefined && call.approval !== undefined ? [call.approval] : [])),
+  )
 }

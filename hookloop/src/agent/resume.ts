@@ -96,7 +96,7 @@ async function checkAnswer(
   if (call?.approval === undefined) {
     throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}".`, { value: id })
   }
-  if (call.result !== undefined || call.answer !== undefined) {
+  if (call.result !== undefined) {
     throw new AgentError('ANSWER_USED', `"${id}" was answered before.`, { value: id })
   }
   const answer = checkedAnswer(given)
@@ -135,8 +135,10 @@ async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Pro
 
 function withAnswers(step: OpenStep, answers: Answers): OpenStep {
   const calls = step.calls.map((call) => {
-    const answer = call.result === undefined && call.approval !== undefined ? answers[call.approval.id] : undefined
-    return answer === undefined ? call : { ...call, answer }
+    if (call.result !== undefined) return call
+    const { answer: _forged, ...open } = call // a call that was answered has a result; an answer without one is not ours
+    const answer = call.approval === undefined ? undefined : answers[call.approval.id]
+    return answer === undefined ? open : { ...open, answer }
   })
   return { ...step, calls }
 }

@@ -10,7 +10,7 @@ import type { StackedHook } from '../hooks/stack.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Tool, ToolRun } from './tool.ts'
-import { failedExecution, toExecution, withheldExecution } from './tool-output.ts'
+import { failedExecution, stoppedExecution, toExecution, withheldExecution } from './tool-output.ts'
 
 /** How long a tool may take to clean up after it was told to stop. */
 const GRACE_MS = 1_000
@@ -24,6 +24,7 @@ type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readon
 export function executeCall(run: LiveRun, at: Place): Promise<ToolExecution> {
   const { call } = at
   const { effects } = run
+  call.ran = true
   const key = `${run.place}/${call.index}/tool`
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
@@ -76,6 +77,7 @@ class WrappedTool {
   readonly #how: { readonly key: string; readonly signal: AbortSignal; readonly durations: number[] }
   readonly #trail: LedgerEntry[] = []
   #attempts = 0
+  #running = 0
   #succeeded: ToolExecution | undefined
 
   constructor(run: LiveRun, at: Place, how: { key: string; signal: AbortSignal; durations: number[] }) {
@@ -90,7 +92,7 @@ class WrappedTool {
     const plan = run.parts.stack.plan('aroundToolUse', call.name)
     const toolCall = Object.freeze({ id: call.id, name: call.name, args: parsed })
     try {
-      const execution = await runAround<ToolExecution, never>({
+      const chain = runAround<ToolExecution, never>({
         hooks,
         callId: call.id,
         firing: () => new Firing(run, plan, run.state, { toolCall }, call.index),
@@ -102,8 +104,13 @@ class WrappedTool {
           this.#how.durations.push(ms)
         },
       })
+      const execution = await run.outstanding.abortable(chain).catch(async (thrown: unknown) => {
+        if (!this.#how.signal.aborted) throw thrown
+        return withGrace(chain, GRACE_MS + 250) // the tool inside has its own
+      })
       return { execution, trail: this.#trail }
     } catch (thrown) {
+      if (this.#running > 0) return { execution: this.#how.signal.aborted ? cutOff : left, trail: this.#trail }
       const message = messageOf(thrown)
       const done = this.#succeeded // what ran, ran: it may not look as if it had not
       return {
@@ -116,10 +123,13 @@ class WrappedTool {
   async #attempt(): Promise<ToolExecution> {
     const { call } = this.#at
     const { effects } = this.#run
+    if (this.#how.signal.aborted) return stoppedExecution(cancelledBy) // cancelled by a hook on the way here
     const key = `${this.#how.key}/${++this.#attempts}`
+    this.#running++
     const execution = await effects
       .scope(key)
       .perform({ key, kind: 'tool', input: () => describeCall(call) }, () => execute(this.#run, this.#at, this.#how))
+    this.#running--
     if (execution.status === 'ok') this.#succeeded = execution
     return execution
   }
@@ -130,44 +140,90 @@ type Attempt = { readonly key: string; readonly signal: AbortSignal }
 /** One attempt. The key is that of the call, so that whatever must happen once can tell that it is the same. */
 function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
   const { tool, parsed, call } = at
-  const limit = tool.timeoutMs === undefined ? undefined : AbortSignal.timeout(Math.min(tool.timeoutMs, MAX_TIMER_MS))
+  if (signal.aborted) return stoppedExecution(cancelledBy)
+  const limit = tool.timeoutMs === undefined || tool.timeoutMs === Infinity ? undefined : new TimeLimit(tool.timeoutMs)
   const toolRun: ToolRun = {
-    signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
+    signal: limit === undefined ? signal : AbortSignal.any([signal, limit.signal]),
     idempotencyKey: key,
     progress: (update) =>
-      run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: toJson(update) }),
+      run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update) }),
   }
   try {
     const returned = tool.execute(parsed as never, toolRun)
-    if (!isThenable(returned)) return toExecution(returned, tool.maxOutputChars)
-    return inTime(run, Promise.resolve(returned), { toolRun, limit }).then(
-      (value) => toExecution(value, tool.maxOutputChars),
-      (thrown: unknown) => failure(tool, { thrown, signal, limit }),
-    )
+    if (!isThenable(returned)) {
+      limit?.clear()
+      return toExecution(returned, tool.maxOutputChars)
+    }
+    return inTime(run, Promise.resolve(returned), { toolRun, limit })
+      .then(
+        (value) => toExecution(value, tool.maxOutputChars),
+        (thrown: unknown) => failure(tool, { thrown, signal, limit }),
+      )
+      .finally(() => limit?.clear())
   } catch (thrown) {
+    limit?.clear()
     return failure(tool, { thrown, signal, limit })
+  }
+}
+
+/** A timeout that keeps the process alive until it has fired or is not needed any more. */
+class TimeLimit {
+  readonly #abort = new AbortController()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(ms: number) {
+    this.#timer = setTimeout(
+      () => this.#abort.abort(new Error(`no answer within ${ms} ms`)),
+      Math.min(ms, MAX_TIMER_MS),
+    )
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** Progress is for those who watch; what cannot be shown to them must not break the tool. */
+function shown(update: unknown): Json {
+  try {
+    return toJson(update)
+  } catch (error) {
+    return messageOf(error)
   }
 }
 
 function failure(
   tool: Tool,
-  { thrown, signal, limit }: { thrown: unknown; signal: AbortSignal; limit: AbortSignal | undefined },
+  { thrown, signal, limit }: { thrown: unknown; signal: AbortSignal; limit: TimeLimit | undefined },
 ): ToolExecution {
-  if (limit?.aborted === true && !signal.aborted) {
+  if (limit?.signal.aborted === true && !signal.aborted) {
     return failedExecution(
       `The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`,
     )
   }
   if (!signal.aborted) return failedExecution(messageOf(thrown))
-  const output = 'The run was cancelled while the tool was running. It may have had an effect.'
-  return Object.freeze({ status: 'outcomeUnknown', output })
+  return cutOff
 }
+
+const cutOff: ToolExecution = Object.freeze({
+  status: 'outcomeUnknown',
+  output: 'The run was cancelled while the tool was running. It may have had an effect.',
+})
+const left: ToolExecution = Object.freeze({
+  status: 'outcomeUnknown',
+  output: 'A hook gave up waiting while the tool was running. It may have had an effect.',
+})
+const cancelledBy = { source: 'signal', message: 'The run was cancelled.' }
 
 /** Waits for the tool. After it was told to stop it has a moment to clean up; if it answers then, it is believed. */
 async function inTime(
   run: LiveRun,
   work: Promise<unknown>,
-  { toolRun: { signal }, limit }: { toolRun: ToolRun; limit: AbortSignal | undefined },
+  { toolRun: { signal }, limit }: { toolRun: ToolRun; limit: TimeLimit | undefined },
 ): Promise<unknown> {
   const stopped = limit === undefined ? run.outstanding.abortable(work) : Promise.race([work, aborted(signal)])
   try {
@@ -185,10 +241,10 @@ function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-async function withGrace(work: Promise<unknown>): Promise<unknown> {
+async function withGrace<T>(work: Promise<T>, ms = GRACE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('the tool did not stop when it was told to')), GRACE_MS)
+    timer = setTimeout(() => reject(new Error('the tool did not stop when it was told to')), ms)
   })
   try {
     return await Promise.race([work, over])

@@ -2,15 +2,19 @@ import { toJson, toSizedJson } from '../data/json.ts'
 import type { ToolExecution } from '../data/tool-call.ts'
 import { messageOf } from '../errors.ts'
 
+/** What the model reads when a tool returned nothing. */
+export const noOutput = '(no output)'
+
 /** What a tool returned, as something a model can read: JSON, of bounded size, never nothing. */
 export function toExecution(value: unknown, maxChars: number): ToolExecution {
-  if (value === undefined) return Object.freeze({ status: 'ok', output: '(no output)' })
+  if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
   if (typeof value === 'string') return capped(value, value, maxChars)
   if (typeof value === 'number' || typeof value === 'boolean')
     return Object.freeze({ status: 'ok', output: toJson(value) })
   try {
     const { json, size } = toSizedJson(value)
-    return size <= maxChars
+    // The size is rough, but never less than an eighth of the text: only what may be too long is written out to know.
+    return size * 8 <= maxChars
       ? Object.freeze({ status: 'ok', output: json })
       : capped(json, JSON.stringify(json), maxChars)
   } catch (error) {

@@ -4,7 +4,7 @@ import { decide, type Admission } from './admission.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall, type OpenedStep } from './opened-step.ts'
 import { executeCall, portFailed } from './tool-call.ts'
-import { stoppedExecution, withheldExecution } from './tool-output.ts'
+import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
 
 /**
  * Runs the calls of a step in order, each before → around → after. Neighbours whose tools may run together do: all
@@ -63,6 +63,7 @@ function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void
 async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
   const admissions: Admission[] = []
   for (const call of calls) admissions.push(await decide(run, call))
+  void run.over // a cancel is looked for here, once: when each of them starts is a matter of chance
   const results = await allLimited(calls, run.parts.maxConcurrentTools, (call, i) =>
     ran(run, resultOf(run, call, admissions[i]!)),
   )
@@ -93,11 +94,20 @@ function resultOf(
 /** afterToolUse, for every call: also for those that failed or were blocked. */
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
+  if (call.ran) noteEnd(run, call, result)
   const toolCall = toToolCall(call)
   const place = { index: call.index, toolName: call.name }
   const fired = run.fire('afterToolUse', { toolCall, toolExecution: result }, place)
   if (fired instanceof Promise) return fired.then((firing) => settle(run, { call, toolCall, result, firing }))
   settle(run, { call, toolCall, result, firing: fired })
+}
+
+/** How a call that ran ended, where that is worth knowing. */
+function noteEnd(run: LiveRun, call: OpenedCall, { status, output, truncated }: ToolExecution): void {
+  if (status === 'ok' && truncated !== true && output !== noOutput) return
+  const decision = status !== 'ok' ? status : truncated === true ? 'truncated' : 'no output'
+  const message = status === 'ok' ? {} : { message: typeof output === 'string' ? output : JSON.stringify(output) }
+  run.noteLoop('aroundToolUse', { call: call.id, decision, ...message })
 }
 
 function settle(

@@ -102,8 +102,18 @@ function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
   }
 }
 
+/** A schema is somebody's code: when it throws, the arguments do not fit, and that is all. */
 function parserOf(input: Schema | JsonObject): Tool['parse'] {
-  return isStandard(input) ? standardParser(input) : jsonSchemaParser(input)
+  const parse = isStandard(input) ? standardParser(input) : jsonSchemaParser(input)
+  const failed = (thrown: unknown): Parsed => ({ problem: `the schema failed: ${messageOf(thrown)}` })
+  return (args) => {
+    try {
+      const parsed = parse(args)
+      return parsed instanceof Promise ? parsed.catch(failed) : parsed
+    } catch (thrown) {
+      return failed(thrown)
+    }
+  }
 }
 
 function standardParser(schema: Schema): Tool['parse'] {

@@ -228,7 +228,7 @@ test('null and Infinity take a limit away, undefined keeps its default', () => {
 })
 
 test('null takes finish reasons away as it takes every limit away', () => {
-  const { hooks = [] } = guards({ finishReasons: null } as unknown as Limits)
+  const { hooks = [] } = guards({ finishReasons: null })
   assert.equal(
     hooks.some((each) => each.name === 'guards.finishReasons'),
     false,

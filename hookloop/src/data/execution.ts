@@ -3,6 +3,7 @@ import type { ContinuationEvaluation, ContinuationOutcome, StopReason } from './
 import type { FinishReason } from './inference.ts'
 import type { Json } from './json.ts'
 import type { List } from './list.ts'
+import type { Message } from './message.ts'
 import type { OpenCall, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 
@@ -46,6 +47,8 @@ export type OpenStep = {
   readonly finishReason: FinishReason
   readonly usage: TokenUsage
   readonly messageCount: number
+  /** The message with the calls. */
+  readonly asked: Message
   /** Where the results go: right behind the message that asked for them. */
   readonly resultsAt: number
   readonly calls: readonly OpenCall[]

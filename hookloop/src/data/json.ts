@@ -69,7 +69,7 @@ class Copy {
   copy(value: unknown, depth: number): Json | undefined {
     switch (typeof value) {
       case 'string':
-        this.#spend(value.length)
+        this.#spend(value.length + 3)
         return value
       case 'boolean':
         this.#spend(4)
@@ -111,7 +111,7 @@ class Copy {
       if (key === '__proto__') {
         delete result[key] // it would become the prototype of whatever copies it next
       } else if (typeof inner === 'string') {
-        this.#spend(inner.length)
+        this.#spend(inner.length + 3)
       } else {
         const copy = this.copy(inner, depth + 1)
         if (copy === undefined) delete result[key]
@@ -119,7 +119,8 @@ class Copy {
       }
     }
     for (const symbol of Object.getOwnPropertySymbols(result)) {
-      delete this.#lossy(result as Record<symbol, unknown>, 'a symbol cannot be kept')[symbol]
+      this.#lossy(undefined, 'a symbol is not JSON')
+      Reflect.deleteProperty(result, symbol)
     }
     return Object.freeze(result) as JsonObject
   }

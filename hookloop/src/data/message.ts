@@ -48,6 +48,16 @@ export function toMessage(value: unknown, what: string): Message {
   )
 }
 
+/** What a user says: a text, or a user message of texts and files. */
+export function toInput(value: unknown): Message {
+  const message = toMessage(value, 'input')
+  const fits = message.content.every((part) => part.type === 'text' || part.type === 'file')
+  if (message.role === 'user' && fits) return message
+  throw new AgentError('INPUT_INVALID', `An input is a text, or a message of role "user" with texts and files.`, {
+    value,
+  })
+}
+
 /** Messages from outside as a list: what is in the known list already is trusted, the rest is checked and frozen. */
 export function toMessages(messages: Iterable<Message>, known: List<Message>): List<Message> {
   if (messages instanceof List && known.extends(messages)) return messages

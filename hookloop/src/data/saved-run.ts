@@ -168,6 +168,7 @@ const openStep = shape({
   finishReason,
   usage: shape(tokens),
   messageCount: number,
+  asked: message,
   resultsAt: number,
   calls: listOf(openCall),
   errors,

@@ -69,7 +69,8 @@ export function approvalFor(
 /** Whether an approval still speaks of this call with these arguments at this place. */
 export function approvalFits(approval: Approval, call: OpenCall, key: string): boolean {
   const hash = hashJson({ name: call.name, args: call.args })
-  return approval.hash === hash && approval.id === approvalId(key, hash)
+  const shown = hashJson({ name: approval.toolCall.name, args: approval.toolCall.args })
+  return approval.hash === hash && shown === hash && approval.id === approvalId(key, hash)
 }
 
 function approvalId(key: string, hash: string): string {

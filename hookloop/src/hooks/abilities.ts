@@ -9,7 +9,7 @@ import {
 } from '../data/inference.ts'
 import { exactJson, toJson, type Json } from '../data/json.ts'
 import type { List } from '../data/list.ts'
-import { toMessage, toMessages, type Message, type Part } from '../data/message.ts'
+import { toInput, toMessages, type Message, type Part } from '../data/message.ts'
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { Context, type Verdict, type Vote } from './draft.ts'
@@ -90,7 +90,7 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   },
   input: {
     withInput(this: Context, input: string | Message): Context {
-      return withFact(this, 'input', toMessage(input, 'input'))
+      return withFact(this, 'input', toInput(input))
     },
   },
   request: {

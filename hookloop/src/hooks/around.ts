@@ -24,15 +24,13 @@ export function runAround<R, N>(onion: Onion<R, N>, index = 0, change?: N): Prom
   return hook === undefined ? onion.attempt(change) : runLayer(onion, { hook, index, change })
 }
 
-async function runLayer<R, N>(
-  onion: Onion<R, N>,
-  { hook, index, change }: { hook: StackedHook; index: number; change: N | undefined },
-): Promise<R> {
+type Layer<N> = { readonly hook: StackedHook; readonly index: number; readonly change: N | undefined }
+
+async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer<N>): Promise<R> {
   const started = performance.now()
   const firing = onion.firing(change)
-  const { host } = firing
   let calls = 0
-  let returned = false
+  let [returned, passedBy] = [false, false]
   const next = (inner?: N): Promise<R> => {
     if (returned) throw misused(hook, 'called next() after it had returned. Await what next() gives')
     calls++
@@ -40,38 +38,48 @@ async function runLayer<R, N>(
     result.catch(() => undefined) // a hook may race several attempts; the losers have nobody to tell
     return result
   }
-  let error: string | undefined
-  try {
-    const ctx = firing.context('transform')
-    if (hook.when !== undefined && !hook.when(ctx as never)) return await runAround(onion, index + 1, change)
-    const work = Promise.resolve(hook.handle(ctx as never, next as never))
-    const value = await (hook.timeoutMs === undefined
-      ? work
-      : host.effects.within(`${firing.keyFor(hook.name)}/timeout`, hook.timeoutMs, work))
-    const result = onion.check(value)
-    if (result !== undefined) return result
-    throw misused(hook, describeMisuse(value, calls))
-  } catch (thrown) {
-    error = messageOf(thrown)
-    if (hook.onFailure === 'continue' && calls === 0 && !(thrown instanceof AgentError && isFatal(thrown))) {
-      return await runAround(onion, index + 1, change)
-    }
-    throw thrown
-  } finally {
-    returned = true
+  const tell = (what: Partial<LedgerEntry>): void => {
+    returned = true // whatever it does from here on comes too late
     onion.note(
       {
-        step: host.step,
+        step: firing.host.step,
         trigger: firing.trigger,
         hook: hook.name,
         mode: 'transform',
         ...(onion.callId !== undefined && { call: onion.callId }),
-        ...(calls !== 1 && { decision: calls === 0 ? 'substituted' : `called ${calls} times` }),
-        ...(error !== undefined && { error }),
+        ...what,
       },
       performance.now() - started,
     )
   }
+  try {
+    const ctx = firing.context('transform')
+    if (hook.when !== undefined && !hook.when(ctx as never)) {
+      passedBy = true
+      return await runAround(onion, index + 1, change)
+    }
+    const work = Promise.resolve(hook.handle(ctx as never, next as never))
+    const value = await limited(firing, hook, work)
+    const result = onion.check(value)
+    if (result === undefined) throw misused(hook, describeMisuse(value, calls))
+    tell(calls === 1 ? {} : { decision: calls === 0 ? 'substituted' : `called ${calls} times` })
+    return result
+  } catch (thrown) {
+    if (passedBy) throw thrown
+    const skipped = hook.onFailure === 'continue' && calls === 0 && !isFatalError(thrown)
+    tell({ error: messageOf(thrown), ...(skipped && { decision: 'continue' }) })
+    if (!skipped) throw thrown
+  }
+  return runAround(onion, index + 1, change)
+}
+
+function limited(firing: Firing, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
+  if (hook.timeoutMs === undefined) return work
+  return firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, hook.timeoutMs, work)
+}
+
+function isFatalError(thrown: unknown): boolean {
+  return thrown instanceof AgentError && isFatal(thrown)
 }
 
 function describeMisuse(value: unknown, calls: number): string {

@@ -63,6 +63,7 @@ export class Context {
   constructor(origin: Origin, draft: Draft) {
     this.#origin = origin
     this.#draft = draft
+    Object.preventExtensions(this) // all guards of a firing share it
   }
 
   get trigger(): HookTrigger {
@@ -101,6 +102,7 @@ export class Context {
       throw new AgentError(
         'HOOK_FOREIGN_CONTEXT',
         `It returned a context of another firing (${returned.#origin.trigger}). Return the context it was given, or a copy made with its methods.`,
+        { value: returned.#origin.trigger },
       )
     }
     if (returned === undefined) {

@@ -80,6 +80,16 @@ export class Firing implements Origin {
     return this.#context
   }
 
+  /** Begins again from the first hook, as if none had decided anything. */
+  restart(state: AgentState, facts: FactBag): void {
+    this.votes = none
+    this.asks = none
+    this.blocked = undefined
+    this.allowed = undefined
+    this.recovery = undefined
+    this.update(state, facts)
+  }
+
   /** Goes on with other values, and without the decisions of the hook before. */
   update(state: AgentState, facts: FactBag): void {
     this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }

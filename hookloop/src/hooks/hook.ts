@@ -193,7 +193,24 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (options.effect && !options.named) {
     throw invalid(name, 'an effect needs a name, so that a recording finds it again after a change', true)
   }
-  if (name === '') throw invalid(name, '"name" is empty', name)
+  if (typeof name !== 'string' || name === '') throw invalid('without a name', '"name" must be a text', name)
+  if (options.when !== undefined && typeof options.when !== 'function') {
+    throw invalid(name, '"when" must be a function of the context', options.when)
+  }
+  if (options.tool !== undefined && !isSelector(options.tool)) {
+    throw invalid(name, '"tool" must be a name, a wildcard, a RegExp or a tool; for several, use "when"', options.tool)
+  }
+  if (options.stream !== undefined && !['hold', 'after'].includes(options.stream)) {
+    throw invalid(name, `"stream" is 'hold' or 'after'`, options.stream)
+  }
+  if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {
+    throw invalid(name, `"onFailure" is 'continue' or 'block'`, options.onFailure)
+  }
+}
+
+function isSelector(tool: unknown): boolean {
+  if (typeof tool === 'string' || tool instanceof RegExp) return true
+  return typeof tool === 'object' && tool !== null && 'name' in tool && 'input' in tool && typeof tool.name === 'string'
 }
 
 function invalid(name: string, why: string, value: unknown): AgentError {

@@ -37,6 +37,8 @@ function matchesWildcard(name: string, pattern: string): boolean {
 function toRegExpTest(pattern: RegExp): (name: string) => boolean {
   // Loaded on first use: most agents have no RegExp, and none should pay for the engine when it starts.
   const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
+  const foreign = foreignPart(pattern)
+  if (foreign !== undefined) throw refused(pattern, `${foreign} would not mean what it means in JavaScript`)
   let flags = 0
   if (pattern.ignoreCase) flags |= RE2JS.CASE_INSENSITIVE
   if (pattern.multiline) flags |= RE2JS.MULTILINE
@@ -45,10 +47,27 @@ function toRegExpTest(pattern: RegExp): (name: string) => boolean {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern.source), flags)
     return (name) => compiled.matcher(name).find()
   } catch (error) {
-    throw new AgentError(
-      'HOOK_INVALID_PATTERN',
-      `${String(pattern)} cannot be matched in linear time (${messageOf(error)}). Write it without lookaround and back references, or test the name in "when".`,
-      { value: String(pattern), cause: error },
-    )
+    throw refused(pattern, messageOf(error))
   }
+}
+
+/** What the engine without backtracking reads otherwise than JavaScript does, if the pattern has any of it. */
+function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string | undefined {
+  if (sticky) return 'the flag "y"'
+  if (unicodeSets) return 'the flag "v"'
+  const known = unicode ? /^[dDwWsSbBnrtfvxupP]$/ : /^[dDwWsSbBnrtfvxu]$/
+  for (const [escape, letter, brace] of source.matchAll(/\\(?:([A-Za-z])(\{?)|.)/g)) {
+    if (letter === undefined) continue
+    if (!known.test(letter)) return `"${escape}"`
+    if (letter === 'u' && brace !== '' && !unicode) return '"\\u{"'
+  }
+  return undefined
+}
+
+function refused(pattern: RegExp, why: string): AgentError {
+  return new AgentError(
+    'HOOK_INVALID_PATTERN',
+    `${String(pattern)} cannot be matched in linear time (${why}). Write it without lookaround and back references, or test the name in "when".`,
+    { value: String(pattern) },
+  )
 }

@@ -124,8 +124,8 @@ async function settle(
 }
 
 function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
-  const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : undefined)
-  return ms === undefined ? work : firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, ms, work)
+  const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
+  return firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, ms, work)
 }
 
 /** A hook with `effect: true`: what it did is recorded as JSON, and what the run goes on with is made from that. */

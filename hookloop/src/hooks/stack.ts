@@ -33,6 +33,7 @@ export class HookStack {
   readonly #plans: ReadonlyMap<HookTrigger, Plan>
   readonly #toolPlans: ReadonlyMap<string, ReadonlyMap<HookTrigger, Plan>>
   readonly #tools: readonly string[]
+  readonly #declared: readonly Hook[]
 
   constructor(hooks: readonly Hook[] = [], tools: readonly string[] = []) {
     if (hooks.length > MAX_HOOKS) {
@@ -40,6 +41,7 @@ export class HookStack {
     }
     this.hooks = withUniqueNames(hooks)
     this.#tools = tools
+    this.#declared = hooks
     const sorted = this.hooks.toSorted((a, b) => b.priority - a.priority) // stable: ties keep registration order
     // A "tool" option selects among the tools there are. A name the model invents selects nothing, and no pattern sees it.
     this.#plans = plansOf(sorted.filter((each) => each.tool === undefined))
@@ -47,7 +49,7 @@ export class HookStack {
   }
 
   with(...hooks: readonly Hook[]): HookStack {
-    return new HookStack([...this.hooks, ...hooks], this.#tools)
+    return new HookStack([...this.#declared, ...hooks], this.#tools)
   }
 
   /** What runs at a trigger, for a call of a certain tool where there is one. */

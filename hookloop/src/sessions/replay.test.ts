@@ -242,19 +242,15 @@ test('the answers of an approver replay: yes, no, and yes with other arguments',
   )
 })
 
-test('arguments from an approver are plain JSON before anybody sees them, live and replayed', async () => {
-  const typeOfDate = hook('afterToolUse', (ctx) =>
-    ctx.withState((state) => state.withMetadata('type', typeof ctx.toolCall.args['when'])),
-  )
+test('an answer with arguments that are not JSON is a no, live and replayed', async () => {
   const run = await recordAndReplay((world) => ({
     model: world.model(inTurn(calls('send', 1))),
     use: [
       world.tool('send', { ask: true }, () => 'sent'),
-      typeOfDate,
       approval(() => ({ allow: { n: 1, when: new Date(0) } as never })),
     ],
   }))
-  assert.equal(run.state.metadata['type'], 'string')
+  assert.equal(run.state.execution?.steps.at(0)?.toolExecutions[0]?.status, 'blocked')
 })
 
 test('a model error that a policy retried with growing pauses replays without waiting', async () => {

@@ -44,6 +44,15 @@ export async function fire<T extends HookTrigger, K extends T>(
       `${trigger as string} wraps a call; test it with a scripted model and agent.run.`,
     )
   }
+  if (!hook.triggers.includes(trigger)) {
+    throw new AgentError(
+      'HOOK_INVALID_OPTION',
+      `"${hook.name}" is on ${hook.triggers.join(', ')}, not on ${trigger}.`,
+      {
+        value: trigger,
+      },
+    )
+  }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
   const plan = new HookStack([hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+// The compiler is the judge: `*.types.ts` files hold what must compile and, under `@ts-expect-error`, what must not.
+
+test('everything compiles, and what must not compile does not', () => {
+  const { stdout, status } = spawnSync(join('node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.json'], {
+    encoding: 'utf8',
+  })
+  assert.equal(stdout, '')
+  assert.equal(status, 0)
+})
+
+test('there are compile-time tests of what may not be done', () => {
+  const files = globSync('hookloop/src/**/*.types.ts')
+  const misuses = files.flatMap((file) => readFileSync(file, 'utf8').match(/@ts-expect-error/g) ?? [])
+  assert.ok(misuses.length > 100)
+})
