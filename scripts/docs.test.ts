@@ -17,7 +17,7 @@ const folder = join('.cache', `docs-${process.pid}`)
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 test('the table of triggers in the docs is the table in the code', () => {
-  const rows = [...read('docs/lifecycle.md').matchAll(/^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$/gm)]
+  const rows = [...read('docs/lifecycle.md').matchAll(/^\| `(\w+)` *\| (.*?) *\| (.*?) *\| (.*?) *\|$/gm)]
   const written = rows.map(([, name, ...cells]) => [name, ...cells])
   const words = (list: readonly string[] | string): string => (typeof list === 'string' ? list : list.join(', ') || '–')
   const declared = Object.entries(hookloop.triggers).map(([name, { carries, hook, guard }]) => [
@@ -30,7 +30,7 @@ test('the table of triggers in the docs is the table in the code', () => {
 })
 
 test('every error code stands in the docs with its words', () => {
-  const written = [...read('docs/errors.md').matchAll(/^\| `(\w+)` \| (.*) \|$/gm)].map(([, code, text]) => [
+  const written = [...read('docs/errors.md').matchAll(/^\| `(\w+)` *\| (.*?) *\|$/gm)].map(([, code, text]) => [
     code,
     text,
   ])
