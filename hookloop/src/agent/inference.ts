@@ -1,10 +1,16 @@
 import { AgentState } from '../data/agent-state.ts'
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
-import { toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { AnswerStream } from './answer-stream.ts'
 import type { LiveRun } from './live-run.ts'
-import { durationsOf, failureOf, performModelCall, type ModelCallPlan, type ModelCallRecord } from './model-call.ts'
+import {
+  durationsOf,
+  failureOf,
+  performModelCall,
+  unansweredRecord,
+  type ModelCallPlan,
+  type ModelCallRecord,
+} from './model-call.ts'
 import type { OpenedStep } from './opened-step.ts'
 
 /** beforeInference, the model inside its around hooks, afterInference. Leaves the response in the open step. */
@@ -12,30 +18,45 @@ export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
   const fired = run.fire('beforeInference', { request: requestOf(run) })
   const before = fired instanceof Promise ? await fired : fired
   if (run.over !== undefined || before?.failure !== undefined) return
-  const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
-  const stream = run.streams ? new AnswerStream(run, step.index) : undefined
-  const call: ModelCallPlan = { request, stream }
-  let response: InferenceResponse | null = null
-  for (let attempt = 1; response === null; attempt++) {
-    let record: ModelCallRecord
-    if (attempt > 1 && !(await mayCallAgain(run, request))) return
-    try {
-      record = await performModelCall(run, call, attempt)
-    } catch (thrown) {
-      // The model cannot make it reject, only the port can: the run must not go on.
-      return run.fail(toAgentError(thrown, 'MODEL_FAILED'), 'aroundInference')
-    }
-    takeRecord(run, step, record)
-    response = record.response
-    if (response === null && (await giveUp(run, call, record))) return
+  const call = planCall(run, step, before)
+  let record: ModelCallRecord
+  try {
+    record = await performModelCall(run, call, 1)
+  } catch (thrown) {
+    record = unansweredRecord(thrown)
   }
-  const judged = run.fire('afterInference', { request, response })
+  takeRecord(run, step, record)
+  const response = record.response ?? (await tryAgain(run, step, { call, record }))
+  if (response === null) return
+  const judged = run.fire('afterInference', { request: call.request, response })
   const after = judged instanceof Promise ? await judged : judged
   const passed = after === undefined ? response : passedResponse(after, response)
-  stream?.finish(response, passed)
-  const message = step.respond(passed, run.state.messages.length)
-  run.state = AgentState.patch(run.state, { messages: run.state.messages.append(message) })
-  run.effects.emit?.({ type: 'responded', step: step.index, text: passed.text, usage: step.usage })
+  call.stream?.finish(response, passed)
+  takeResponse(run, step, passed)
+}
+
+function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): ModelCallPlan {
+  return {
+    request: before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest),
+    stream: run.streams ? new AnswerStream(run, step.index) : undefined,
+  }
+}
+
+/** A call failed. As long as `onError` says so, and guards let it, it is made again. */
+async function tryAgain(
+  run: LiveRun,
+  step: OpenedStep,
+  { call, record }: { readonly call: ModelCallPlan; readonly record: ModelCallRecord },
+): Promise<InferenceResponse | null> {
+  let last = record
+  for (let attempt = 2; last.response === null; attempt++) {
+    call.stream?.retract('the model call failed')
+    if (run.over !== undefined || (await run.recover(failureOf(last), 'aroundInference')) !== 'retry') return null
+    if (!(await mayCallAgain(run, call.request))) return null
+    last = await performModelCall(run, call, attempt).catch(unansweredRecord)
+    takeRecord(run, step, last)
+  }
+  return last.response
 }
 
 /** A further attempt is a call like the first: limits and policies are asked again. */
@@ -52,10 +73,11 @@ function takeRecord(run: LiveRun, step: OpenedStep, record: ModelCallRecord): vo
   step.spend(record.usage)
 }
 
-/** A failed call: `onError` decides whether it is tried again. */
-async function giveUp(run: LiveRun, { stream }: ModelCallPlan, record: ModelCallRecord): Promise<boolean> {
-  stream?.retract('the model call failed')
-  return run.over !== undefined || (await run.recover(failureOf(record), 'aroundInference')) !== 'retry'
+function takeResponse(run: LiveRun, step: OpenedStep, response: InferenceResponse): void {
+  const { messages } = run.state
+  const message = step.respond(response, messages.length)
+  run.state = AgentState.patch(run.state, { messages: messages.append(message) })
+  run.effects.emit?.({ type: 'responded', step: step.index, text: response.text, usage: step.usage })
 }
 
 function requestOf({ parts, state }: LiveRun): InferenceRequest {

@@ -22,7 +22,7 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
     await run.fire('beforeExecution')
     if (run.over !== undefined) outcome = run.count()
   } else if (from.phase === 'tools') {
-    outcome = await takeStep(run, OpenedStep.restore(run.state, from.step))
+    outcome = await finishStep(run, OpenedStep.restore(run.state, from.step))
     if (outcome === undefined) return
   }
   for (;;) {
@@ -35,39 +35,48 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   }
 }
 
-/**
- * beforeStep, the model, its calls, afterStep; or the rest of a step that was suspended among its calls. Gives the count
- * of votes, or nothing when the run was suspended.
- */
-async function takeStep(run: LiveRun, suspended?: OpenedStep): Promise<ContinuationOutcome | undefined> {
-  let step = suspended
-  if (step === undefined) {
-    const fired = run.fire('beforeStep')
-    if (fired instanceof Promise) await fired
-    if (run.over !== undefined || run.execution.votes.length > 0) {
-      const outcome = countStep(run)
-      if (!outcome.shouldContinue) return outcome
-    }
-    step = new OpenedStep(run.state.stepCount, run.state.messages.length)
-    run.open = step
-    run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
-    await infer(run, step)
-    if (step.calls.length > 0) await useTools(run, step)
-  } else {
-    run.open = step
-    await useAnswered(run, step)
-  }
+/** beforeStep, the model, its calls, afterStep. Gives the count of votes, or nothing when the run was suspended. */
+async function takeStep(run: LiveRun): Promise<ContinuationOutcome | undefined> {
+  const fired = run.fire('beforeStep')
+  if (fired instanceof Promise) await fired
+  const stopped = countBefore(run)
+  if (stopped !== undefined) return stopped
+  const step = openStep(run)
+  await infer(run, step)
   if (step.calls.length > 0) {
-    if (step.pending.length > 0) {
-      const approvals = pendingApprovals(step)
-      if (run.over === undefined && (await pause(run, { phase: 'tools', step: step.save() }, approvals)))
-        return undefined
-      await closeOpenCalls(run, step)
-    }
-    putResults(run, step)
+    const used = useTools(run, step)
+    if (used instanceof Promise) await used
   }
-  const closed = closeStep(run, step)
-  return closed instanceof Promise ? await closed : closed
+  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
+}
+
+/** The rest of a step that was suspended among its calls. */
+async function finishStep(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
+  run.open = step
+  await useAnswered(run, step)
+  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
+}
+
+/** What `beforeStep` decided, if it is that no step is taken. */
+function countBefore(run: LiveRun): ContinuationOutcome | undefined {
+  if (run.over === undefined && run.execution.votes.length === 0) return undefined
+  const outcome = countStep(run)
+  return outcome.shouldContinue ? undefined : outcome
+}
+
+function openStep(run: LiveRun): OpenedStep {
+  const step = new OpenedStep(run.state.stepCount, run.state.messages.length)
+  run.open = step
+  run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
+  return step
+}
+
+/** Calls wait for a person: the run does, unless it is over anyway. */
+async function suspend(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
+  const place = { phase: 'tools', step: step.save() } as const
+  if (run.over === undefined && (await pause(run, place, pendingApprovals(step)))) return undefined
+  await closeOpenCalls(run, step)
+  return closeStep(run, step)
 }
 
 /** Results stand right behind the message that asked for them, before anything hooks have added since. */
@@ -75,8 +84,9 @@ function putResults(run: LiveRun, step: OpenedStep): void {
   const { messages } = run.state
   const at = positionOf(step, messages)
   const place = at === -1 ? messages.append(step.asked!) : messages.take(at + 1)
-  const added = at === -1 ? [] : messages.slice(at + 1)
-  run.state = AgentState.patch(run.state, { messages: place.append(step.results()).concat(added) })
+  const answered = place.append(step.results())
+  const added = at === -1 || at === messages.length - 1 ? answered : answered.concat(messages.slice(at + 1))
+  run.state = AgentState.patch(run.state, { messages: added })
 }
 
 /** Where the calls of a step stand now, if a hook has not put another conversation in place meanwhile. */
@@ -92,6 +102,7 @@ function positionOf(step: OpenedStep, messages: List<Message>): number {
 }
 
 function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome> {
+  if (opened.calls.length > 0) putResults(run, opened)
   const { failures, continuations, steps, usage } = run.execution
   const step = opened.close()
   const succeeded = hasSuccess(step)
@@ -157,6 +168,7 @@ function limited(run: LiveRun, outcome: ContinuationOutcome): ContinuationOutcom
 }
 
 function tellModel(run: LiveRun, { evaluations }: ContinuationOutcome): void {
+  if (evaluations.length === 0) return
   for (const { decision, message } of evaluations) {
     if (decision !== 'requestContinuation' || message === '') continue
     run.state = run.state.withMessage(textMessage('user', message))

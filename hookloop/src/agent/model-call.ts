@@ -50,12 +50,21 @@ export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: num
   )
 }
 
-async function callBare(run: LiveRun, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
+/** What is left when the port itself failed, or the model did before there was anything to record. */
+export function unansweredRecord(thrown: unknown): ModelCallRecord {
+  return failedRecord(thrown, { usage: noTokens, trail: none, votes: none })
+}
+
+function callBare(run: LiveRun, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
+  return askModel(run, call, { request: call.request, signal }).then(answeredRecord, unansweredRecord)
+}
+
+function answeredRecord(reply: ModelReply): ModelCallRecord {
   try {
-    const response = toCheckedReply(await askModel(run, call, { request: call.request, signal }))
+    const response = toCheckedReply(reply)
     return { response, error: null, usage: response.usage, trail: none, votes: none }
   } catch (thrown) {
-    return failedRecord(thrown, { usage: noTokens, trail: none, votes: none })
+    return unansweredRecord(thrown)
   }
 }
 
@@ -188,8 +197,8 @@ function askModel(
 ): Promise<ModelReply> {
   const onDelta = call.stream?.onDelta
   const asked = toModelRequest(run, request)
-  const work = Promise.resolve(request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta }))
-  return run.outstanding.abortable(work)
+  const reply = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
+  return run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply))
 }
 
 function forbade({ source, message }: ContinuationEvaluation): AgentError {

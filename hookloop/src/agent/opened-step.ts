@@ -81,7 +81,7 @@ export class OpenedStep {
   }
 
   get pending(): readonly OpenedCall[] {
-    return this.calls.filter((call) => call.result === undefined)
+    return this.calls.every(hasEnded) ? none : this.calls.filter((call) => !hasEnded(call))
   }
 
   /** The results in the order of the calls, as one message. */
@@ -149,6 +149,10 @@ function callsIn(content: readonly Part[]): readonly OpenedCall[] {
   const only = content[0]
   if (content.length === 1 && only!.type === 'tool-call') return [openCall(only!, 0)] // as most steps are
   return content.filter((part) => part.type === 'tool-call').map(openCall)
+}
+
+function hasEnded({ result }: OpenedCall): boolean {
+  return result !== undefined
 }
 
 function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): OpenedCall {

@@ -10,17 +10,8 @@ import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
  * Runs the calls of a step in order, each before → around → after. Neighbours whose tools may run together do: all
  * before, then all tools at once, then all after. What waits for a person is left without a result.
  */
-export async function useTools(run: LiveRun, step: OpenedStep): Promise<void> {
-  for (let at = 0; at < step.calls.length;) {
-    const together = togetherFrom(run, step.calls, at)
-    if (together > 1) {
-      await useTogether(run, step.calls.slice(at, at + together))
-    } else {
-      const used = useAlone(run, step.calls[at]!)
-      if (used !== undefined) await used
-    }
-    at += together
-  }
+export function useTools(run: LiveRun, step: OpenedStep): void | Promise<void> {
+  return step.calls.length === 1 ? useAlone(run, step.calls[0]!) : useSeveral(run, step.calls)
 }
 
 /** The same for calls whose questions were answered: they are judged again, but not changed again. */
@@ -34,6 +25,15 @@ export async function useAnswered(run: LiveRun, step: OpenedStep): Promise<void>
 export async function closeOpenCalls(run: LiveRun, step: OpenedStep): Promise<void> {
   const result = stoppedExecution(run.forbidden)
   for (const call of step.pending) await conclude(run, call, result)
+}
+
+async function useSeveral(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
+  for (let at = 0; at < calls.length;) {
+    const together = togetherFrom(run, calls, at)
+    if (together > 1) await useTogether(run, calls.slice(at, at + together))
+    else await useAlone(run, calls[at]!)
+    at += together
+  }
 }
 
 /** How many calls from here on may run together; a tool that does not say so runs alone. */
