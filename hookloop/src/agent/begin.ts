@@ -8,38 +8,50 @@ import { noUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
+import type { Plan } from '../hooks/stack.ts'
 import { reasonOf, type LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
 import { toRun, type Run } from './run.ts'
 
 /** onUserInput, then the loop. Whatever happens, it resolves with a run. */
 export async function beginRun(run: LiveRun, input: Message): Promise<Run> {
-  return settled(run, async () => {
-    const refused = await takeInput(run, input)
-    if (refused !== undefined) return refused
-    run.effects.emit?.({
-      type: 'started',
-      executionId: run.execution.id,
-      agentId: run.state.agentId,
-      at: run.execution.startedAt,
-    })
-    await runLoop(run)
-    return run.execution.final
-  })
-}
-
-/** Turns whatever is left of a run into its result, once. A defect of our own is a failed run, not a crash. */
-export async function settled(run: LiveRun, work: () => Promise<FinalRecord | undefined>): Promise<Run> {
   let final: FinalRecord | undefined
   try {
-    final = await work()
+    const taken = takeInput(run, input)
+    final = taken instanceof Promise ? await taken : taken
+    if (final === undefined) {
+      announce(run)
+      await runLoop(run)
+      final = run.execution.final
+    }
   } catch (thrown) {
-    run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
-    const { message } = run.failure
-    final = recordOf(run, { status: 'failed', reason: reasonOf(run.failure), by: 'hookloop', message })
-    if (run.state.execution !== undefined) run.updateExecution({ status: 'failed', final })
+    final = brokenRecord(run, thrown)
   }
-  await run.outstanding.drain()
+  return concludeRun(run, final)
+}
+
+function announce({ effects, execution, state }: LiveRun): void {
+  effects.emit?.({ type: 'started', executionId: execution.id, agentId: state.agentId, at: execution.startedAt })
+}
+
+/** The record of a run that a defect of our own has broken: a failed run, not a crash. */
+export function brokenRecord(run: LiveRun, thrown: unknown): FinalRecord {
+  const known = run.state.execution?.status === 'running' ? undefined : run.state.execution?.final
+  if (known !== undefined) return known // it had ended already, and a run ends once
+  run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
+  const { message } = run.failure
+  const final = recordOf(run, { status: 'failed', reason: reasonOf(run.failure), by: 'hookloop', message })
+  if (run.state.execution !== undefined) run.updateExecution({ status: 'failed', final })
+  return final
+}
+
+/** Turns what is left of a run into its result, once observers have finished. */
+export function concludeRun(run: LiveRun, final: FinalRecord | undefined): Run | Promise<Run> {
+  const draining = run.outstanding.drain()
+  return draining === undefined ? toResult(run, final) : draining.then(() => toResult(run, final))
+}
+
+function toResult(run: LiveRun, final: FinalRecord | undefined): Run {
   run.outstanding.release()
   const result = toRun(run, final)
   if (result.status === 'suspended') {
@@ -75,21 +87,31 @@ export function stateFor(
 }
 
 /** Lets hooks rewrite or refuse the input, then opens the execution. Gives the final record of a refusal. */
-async function takeInput(run: LiveRun, input: Message): Promise<FinalRecord | undefined> {
-  const plan = run.parts.stack.plan('onUserInput')
-  const firing = new Firing(run, plan, run.state, { input })
+function takeInput(run: LiveRun, input: Message): FinalRecord | undefined | Promise<FinalRecord | undefined> {
   try {
     if (run.effects.cancelled()) return cancelledRecord(run)
+  } catch (thrown) {
+    return refused(run, toAgentError(thrown, 'HOOK_FAILED'))
+  }
+  const plan = run.parts.stack.plan('onUserInput')
+  if (!plan.empty) return judgeInput(run, plan, input)
+  openExecution(run, input)
+  return undefined
+}
+
+async function judgeInput(run: LiveRun, plan: Plan, input: Message): Promise<FinalRecord | undefined> {
+  const firing = new Firing(run, plan, run.state, { input })
+  try {
     await run.transformOrThrow(firing, plan)
     await run.judge(firing, plan)
     if (firing.failure !== undefined) throw firing.failure
-    if (firing.blocked !== undefined) {
-      const { by, message } = firing.blocked
-      return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
-    }
     if (run.effects.cancelled()) return cancelledRecord(run)
   } catch (thrown) {
     return refused(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))
+  }
+  if (firing.blocked !== undefined) {
+    const { by, message } = firing.blocked
+    return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
   }
   openExecution(run, firing.facts['input'] as Message)
   return undefined

@@ -61,22 +61,12 @@ export type Agent<O = string> = {
 /** Puts an agent together from its options and the capabilities it has unless it brings its own. */
 export function buildAgent(options: AgentOptions, defaults: readonly Capability[]): Agent {
   const parts = takeApart(options, defaults)
-  const start = async (
-    input: string | Message,
-    given: RunOptions = {},
-    live: { emit?: Emit; pauses?: LiveRun['pauses'] } = {},
-  ): Promise<Run> => {
-    const message = toInput(input)
-    const from = given.from && readyState(stateOf(given.from))
-    const effects = effectsFor(given, live.emit)
-    const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
-    const cancellable = given.signal !== undefined
-    const run = new LiveRun(parts, effects, state, {
-      pauses: live.pauses,
-      streams: live.emit !== undefined,
-      cancellable,
-    })
-    return beginRun(run, message)
+  const start = (input: string | Message, given?: RunOptions, live?: Watching): Promise<Run> => {
+    try {
+      return beginRun(prepare(parts, given, live), toInput(input))
+    } catch (refusal) {
+      return Promise.reject(refusal)
+    }
   }
   return Object.freeze({
     with: (...use) => buildAgent({ ...options, use: [...(options.use ?? []), ...use] }, defaults),
@@ -91,6 +81,17 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
     },
     describe: () => describeAgent(parts),
   } satisfies Agent)
+}
+
+type Watching = { readonly emit?: Emit; readonly pauses?: LiveRun['pauses'] }
+
+/** Everything that can be refused is refused here, before anything runs. */
+function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Watching = {}): LiveRun {
+  const from = given.from && readyState(stateOf(given.from))
+  const effects = effectsFor(given, emit)
+  const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
+  const cancellable = given.signal !== undefined
+  return new LiveRun(parts, effects, state, { pauses, streams: emit !== undefined, cancellable })
 }
 
 function effectsFor(

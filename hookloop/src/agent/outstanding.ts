@@ -35,20 +35,10 @@ export class Outstanding {
     void watched.then(() => this.#watched!.delete(watched))
   }
 
-  /** Lets observers finish, for a while. */
-  async drain(): Promise<void> {
+  /** Lets observers finish, for a while, if there are any. */
+  drain(): undefined | Promise<void> {
     const watched = this.#watched
-    if (watched === undefined || watched.size === 0) return
-    let timer: NodeJS.Timeout | undefined
-    const time = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, DRAIN_MS)
-    })
-    while (watched.size > 0) {
-      const before = watched.size
-      await Promise.race([Promise.all(watched), time])
-      if (watched.size >= before) break
-    }
-    clearTimeout(timer)
+    return watched === undefined || watched.size === 0 ? undefined : settle(watched)
   }
 
   /** Waits for work unless the run is cancelled first, with one listener for the whole run. */
@@ -80,4 +70,17 @@ export class Outstanding {
   readonly #abortAll = (): void => {
     for (const abort of this.#waiting ?? []) abort()
   }
+}
+
+async function settle(watched: ReadonlySet<Promise<void>>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const time = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, DRAIN_MS)
+  })
+  while (watched.size > 0) {
+    const before = watched.size
+    await Promise.race([Promise.all(watched), time])
+    if (watched.size >= before) break
+  }
+  clearTimeout(timer)
 }

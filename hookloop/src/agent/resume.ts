@@ -1,9 +1,9 @@
 import type { AgentState } from '../data/agent-state.ts'
-import type { Cursor, Execution, OpenStep } from '../data/execution.ts'
+import type { Cursor, Execution, FinalRecord, OpenStep } from '../data/execution.ts'
 import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { checkedAnswer } from './admission.ts'
-import { settled } from './begin.ts'
+import { brokenRecord, concludeRun } from './begin.ts'
 import type { LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
 import type { AgentParts } from './parts.ts'
@@ -44,23 +44,34 @@ export async function checkResume(
 
 /** Takes the answers, fires `onResume`, and goes on where the state stands. */
 export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
-  return settled(run, async () => {
-    const { execution, cursor } = suspended(run.state)
-    const before = run.state
-    run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
-    const { cursor: _left, ...rest } = execution
-    const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
-    run.replaceExecution({ ...rest, status: 'running', waitedMs })
-    const fired = await run.fire('onResume', { answers })
-    if (fired?.failure !== undefined) {
-      // Nothing was done with the answers, so nothing may be lost: the state stays as it was saved.
-      run.failure = undefined
-      run.state = before
-      return undefined
+  let final: FinalRecord | undefined
+  try {
+    const cursor = await reopen(run, answers)
+    if (cursor !== undefined) {
+      await runLoop(run, cursor)
+      final = run.execution.final
     }
-    await runLoop(run, cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor)
-    return run.execution.final
-  })
+  } catch (thrown) {
+    final = brokenRecord(run, thrown)
+  }
+  return concludeRun(run, final)
+}
+
+/** The place to go on from, with the answers in it; nothing when `onResume` failed, and the run stays as it was saved. */
+async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefined> {
+  const saved = run.state
+  const { execution, cursor } = suspended(saved)
+  run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
+  const { cursor: _left, ...rest } = execution
+  const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
+  run.replaceExecution({ ...rest, status: 'running', waitedMs })
+  const fired = await run.fire('onResume', { answers })
+  if (fired?.failure === undefined) {
+    return cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor
+  }
+  run.failure = undefined
+  run.state = saved // nothing was done with the answers, so nothing may be lost
+  return undefined
 }
 
 function suspended(state: AgentState): Suspended {

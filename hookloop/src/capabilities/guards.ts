@@ -4,6 +4,7 @@ import { workedMs } from '../data/execution.ts'
 import { isFinishReason, type FinishReason } from '../data/inference.ts'
 import { totalTokens } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
+import type { GuardContext } from '../hooks/context.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
 
 /** Limits on a run. Leave one out for its default, set it to `null` to have none. */
@@ -24,103 +25,99 @@ export type Limits = {
 
 export const defaultLimits = { maxSteps: 20, maxTokens: 32_768, maxTimeMs: 300_000 } as const
 
+type Limited = 'beforeStep' | 'beforeInference' | 'beforeToolUse'
+
+/** How one number is limited: where it is looked at, what it is, and what is said when it is too high. */
+type Limit = {
+  readonly on: readonly Limited[]
+  readonly reason: StopReason
+  readonly value: (ctx: GuardContext<Limited>) => number
+  readonly words: (value: number, max: number) => string
+  /** Whether the value counts what is about to happen, and so may be as high as the limit. */
+  readonly inclusive?: true
+}
+
+const limits = {
+  maxSteps: {
+    on: ['beforeStep'],
+    reason: 'stepsLimit',
+    value: (ctx) => ctx.state.stepCount,
+    words: (value, max) => `Step limit reached: ${value}/${max}.`,
+  },
+  maxTokens: {
+    on: ['beforeStep', 'beforeInference'],
+    reason: 'tokenLimit',
+    value: (ctx) => totalTokens(ctx.spent),
+    words: (value, max) => `Token limit reached: ${value}/${max}.`,
+  },
+  maxTimeMs: {
+    on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
+    reason: 'timeLimit',
+    value: (ctx) => (ctx.state.execution === undefined ? 0 : workedMs(ctx.state.execution, ctx.now)),
+    words: (value, max) => `Time limit reached: ${value}/${max} ms.`,
+  },
+  maxCost: {
+    on: ['beforeStep', 'beforeInference'],
+    reason: 'costLimit',
+    value: (ctx) => ctx.spent.costUsd,
+    words: (value, max) => `Cost limit reached: ${value}/${max} USD.`,
+  },
+  maxToolCalls: {
+    on: ['beforeToolUse'],
+    reason: 'toolCallLimit',
+    value: (ctx) => ctx.spent.toolCalls,
+    words: (value, max) => `Tool call limit reached: call ${value} of at most ${max}.`,
+    inclusive: true,
+  },
+} as const satisfies { readonly [name: string]: Limit }
+
 const PRIORITY = 200
-const names: readonly string[] = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls', 'finishReasons']
 
 /**
  * Limits as guards, each checked before the call that would break it. In every agent with these defaults; an agent that
  * brings its own `guards` has those instead.
  */
-export function guards(limits: Limits = {}): Capability {
-  const { maxSteps, maxTokens, maxTimeMs, maxCost, maxToolCalls, finishReasons } = withDefaults(limits)
+export function guards(options: Limits = {}): Capability {
+  const chosen = withDefaults(options)
   const hooks: Hook[] = []
-  if (isSet('maxSteps', maxSteps)) {
-    hooks.push(
-      guard(
-        'beforeStep',
-        (ctx) => {
-          const steps = ctx.state.stepCount
-          if (steps < maxSteps) return ctx
-          return ctx.stop(`Step limit reached: ${steps}/${maxSteps}.`, over('stepsLimit', steps, maxSteps))
-        },
-        { name: 'guards.maxSteps', priority: PRIORITY },
-      ),
-    )
+  for (const name of Object.keys(limits) as (keyof typeof limits)[]) {
+    const max = chosen[name]
+    if (isSet(name, max)) hooks.push(limitGuard(name, max))
   }
-  if (isSet('maxTokens', maxTokens)) {
-    hooks.push(
-      guard(
-        ['beforeStep', 'beforeInference'],
-        (ctx) => {
-          const tokens = totalTokens(ctx.spent)
-          if (tokens < maxTokens) return ctx
-          return ctx.stop(`Token limit reached: ${tokens}/${maxTokens}.`, over('tokenLimit', tokens, maxTokens))
-        },
-        { name: 'guards.maxTokens', priority: PRIORITY },
-      ),
-    )
-  }
-  if (isSet('maxTimeMs', maxTimeMs)) {
-    hooks.push(
-      guard(
-        ['beforeStep', 'beforeInference', 'beforeToolUse'],
-        (ctx) => {
-          const ms = ctx.state.execution === undefined ? 0 : workedMs(ctx.state.execution, ctx.now)
-          if (ms < maxTimeMs) return ctx
-          return ctx.stop(`Time limit reached: ${ms}/${maxTimeMs} ms.`, over('timeLimit', ms, maxTimeMs))
-        },
-        { name: 'guards.maxTimeMs', priority: PRIORITY },
-      ),
-    )
-  }
-  if (isSet('maxCost', maxCost)) {
-    hooks.push(
-      guard(
-        ['beforeStep', 'beforeInference'],
-        (ctx) => {
-          const cost = ctx.spent.costUsd
-          if (cost < maxCost) return ctx
-          return ctx.stop(`Cost limit reached: ${cost}/${maxCost} USD.`, over('costLimit', cost, maxCost))
-        },
-        { name: 'guards.maxCost', priority: PRIORITY },
-      ),
-    )
-  }
-  if (isSet('maxToolCalls', maxToolCalls)) {
-    hooks.push(
-      guard(
-        'beforeToolUse',
-        (ctx) => {
-          const calls = ctx.spent.toolCalls // this one included
-          if (calls <= maxToolCalls) return ctx
-          return ctx.stop(
-            `Tool call limit reached: call ${calls} of at most ${maxToolCalls}.`,
-            over('toolCallLimit', calls, maxToolCalls),
-          )
-        },
-        { name: 'guards.maxToolCalls', priority: PRIORITY },
-      ),
-    )
-  }
-  if (isReasons(finishReasons)) {
-    hooks.push(
-      guard(
-        'afterInference',
-        (ctx) => {
-          const { finishReason } = ctx.response
-          if (!finishReasons.includes(finishReason)) return ctx
-          return ctx.stop(`The model ended with "${finishReason}".`, { reason: 'finishReason', value: finishReason })
-        },
-        { name: 'guards.finishReasons', priority: -PRIORITY, stream: 'after' },
-      ),
-    )
-  }
-  return { name: 'guards', hooks, notes: [describe(limits)] }
+  if (isReasons(chosen.finishReasons)) hooks.push(finishReasonGuard(chosen.finishReasons))
+  return { name: 'guards', hooks, notes: [describe(options)] }
 }
 
+function limitGuard(name: keyof typeof limits, max: number): Hook {
+  const { on, reason, value, words, inclusive }: Limit = limits[name]
+  return guard(
+    on,
+    (ctx) => {
+      const now = value(ctx)
+      if (inclusive === true ? now <= max : now < max) return ctx
+      return ctx.stop(words(now, max), { reason, value: { value: now, limit: max } })
+    },
+    { name: `guards.${name}`, priority: PRIORITY },
+  )
+}
+
+function finishReasonGuard(reasons: readonly FinishReason[]): Hook {
+  return guard(
+    'afterInference',
+    (ctx) => {
+      const { finishReason } = ctx.response
+      if (!reasons.includes(finishReason)) return ctx
+      return ctx.stop(`The model ended with "${finishReason}".`, { reason: 'finishReason', value: finishReason })
+    },
+    { name: 'guards.finishReasons', priority: -PRIORITY, stream: 'after' },
+  )
+}
+
+const names: readonly string[] = [...Object.keys(limits), 'finishReasons']
+
 /** `undefined` is not `null`: an option that got lost on its way must not take a limit away. */
-function withDefaults(limits: Limits): Limits {
-  const unknown = Object.keys(limits).find((name) => !names.includes(name))
+function withDefaults(options: Limits): Limits {
+  const unknown = Object.keys(options).find((name) => !names.includes(name))
   if (unknown !== undefined) {
     throw new AgentError(
       'AGENT_INVALID_OPTION',
@@ -130,7 +127,7 @@ function withDefaults(limits: Limits): Limits {
       },
     )
   }
-  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+  const given = Object.entries(options).filter(([, limit]) => limit !== undefined)
   return { ...defaultLimits, ...(Object.fromEntries(given) as Limits) }
 }
 
@@ -150,17 +147,9 @@ function isReasons(reasons: Limits['finishReasons']): reasons is readonly Finish
   })
 }
 
-function over(
-  reason: StopReason,
-  value: number,
-  limit: number,
-): { reason: StopReason; value: { value: number; limit: number } } {
-  return { reason, value: { value, limit } }
-}
-
-function describe(limits: Limits): string {
-  const words = Object.entries(withDefaults(limits)).map(([name, limit]) => {
-    const isDefault = limits[name as keyof Limits] === undefined
+function describe(options: Limits): string {
+  const words = Object.entries(withDefaults(options)).map(([name, limit]) => {
+    const isDefault = options[name as keyof Limits] === undefined
     const text = Array.isArray(limit) ? limit.join(' ') || 'none' : String(limit ?? 'none')
     return `${name}: ${text}${isDefault ? ' (default)' : ''}`
   })
