@@ -42,19 +42,19 @@ for (const [how, recorded] of [
   test(`${how}: an effect that fails is stamped too, and its error comes through`, async () => {
     const { effects, clock } = stage(recorded)
     await clock.advance(50)
-    await assert.rejects(
-      effects.perform(effect('a'), () => Promise.reject(new Error('broken'))),
-      { message: 'broken' },
-    )
+    await assert.rejects(async () => effects.perform(effect('a'), () => Promise.reject(new Error('broken'))), {
+      message: 'broken',
+    })
     assert.equal(effects.now(), 1050)
   })
 
   test(`${how}: an effect that throws before it has begun to wait is stamped like any other failure`, async () => {
     const { effects, clock } = stage(recorded)
     await clock.advance(50)
-    const failing = effects.perform(effect('a'), () => {
-      throw new Error('broken')
-    })
+    const failing = async (): Promise<unknown> =>
+      effects.perform(effect('a'), () => {
+        throw new Error('broken')
+      })
     await assert.rejects(failing, { message: 'broken' })
     assert.equal(effects.now(), 1050)
   })

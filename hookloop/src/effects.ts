@@ -13,8 +13,11 @@ export type Effect = { readonly key: string; readonly kind: EffectKind; readonly
 
 /** The one port through which a run touches the world. Running, recording and replaying are implementations of it. */
 export interface Effects {
-  /** Runs one effect under its key, or answers from a record of it. What it resolves with is plain, frozen JSON. */
-  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T>
+  /**
+   * Runs one effect under its key, or answers from a record of it, with plain, frozen JSON. It may answer at once where
+   * the effect does, and throws or rejects as it does.
+   */
+  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T>
   /** Waits for work that was begun, at most so long; rejects with HOOK_TIMED_OUT. A timeout that fired is recorded. */
   within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
   sleep(key: string, ms: number): Promise<void>
@@ -90,15 +93,15 @@ class LiveEffects implements Effects {
     this.#now = now
   }
 
-  perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
+  perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    let result: T | Promise<T>
     try {
-      const result = run(this.signal)
-      if (result instanceof Promise) return result.then(this.#stampResult as (value: T) => T, this.#stampError)
-      return Promise.resolve(this.#stampResult(result) as T)
+      result = run(this.signal)
     } catch (error) {
-      this.#stamp(this.#clock.now())
-      return Promise.reject(error)
+      return this.#stampError(error)
     }
+    if (result instanceof Promise) return result.then(this.#stampResult as (value: T) => T, this.#stampError)
+    return this.#stampResult(result) as T
   }
 
   async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {

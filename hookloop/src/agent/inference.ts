@@ -23,7 +23,7 @@ export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
   try {
     record = await performModelCall(run, call, 1)
   } catch (thrown) {
-    record = unansweredRecord(thrown)
+    record = unansweredRecord(thrown) // the port itself failed
   }
   takeRecord(run, step, record)
   const response = record.response ?? (await tryAgain(run, step, { call, record }))
@@ -53,7 +53,11 @@ async function tryAgain(
     call.stream?.retract('the model call failed')
     if (run.over !== undefined || (await run.recover(failureOf(last), 'aroundInference')) !== 'retry') return null
     if (!(await mayCallAgain(run, call.request))) return null
-    last = await performModelCall(run, call, attempt).catch(unansweredRecord)
+    try {
+      last = await performModelCall(run, call, attempt)
+    } catch (thrown) {
+      last = unansweredRecord(thrown)
+    }
     takeRecord(run, step, last)
   }
   return last.response

@@ -26,8 +26,20 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
     if (outcome === undefined) return
   }
   for (;;) {
-    outcome ??= await takeStep(run)
-    if (outcome === undefined) return // suspended: it is not over
+    if (outcome === undefined) {
+      const fired = run.fire('beforeStep')
+      if (fired instanceof Promise) await fired
+      outcome = countBefore(run)
+    }
+    if (outcome === undefined) {
+      const step = openStep(run)
+      await infer(run, step)
+      const used = useTools(run, step)
+      if (used instanceof Promise) await used
+      const ended = endStep(run, step)
+      outcome = ended instanceof Promise ? await ended : ended
+      if (outcome === undefined) return // suspended: it is not over
+    }
     if (!outcome.shouldContinue) outcome = await askToStop(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
     if (run.pauses !== undefined && (await run.pauses(run.state)) && (await pause(run, { phase: 'beforeStep' }))) return
@@ -35,26 +47,11 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   }
 }
 
-/** beforeStep, the model, its calls, afterStep. Gives the count of votes, or nothing when the run was suspended. */
-async function takeStep(run: LiveRun): Promise<ContinuationOutcome | undefined> {
-  const fired = run.fire('beforeStep')
-  if (fired instanceof Promise) await fired
-  const stopped = countBefore(run)
-  if (stopped !== undefined) return stopped
-  const step = openStep(run)
-  await infer(run, step)
-  if (step.calls.length > 0) {
-    const used = useTools(run, step)
-    if (used instanceof Promise) await used
-  }
-  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
-}
-
 /** The rest of a step that was suspended among its calls. */
 async function finishStep(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
   run.open = step
   await useAnswered(run, step)
-  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
+  return endStep(run, step)
 }
 
 /** What `beforeStep` decided, if it is that no step is taken. */
@@ -69,6 +66,11 @@ function openStep(run: LiveRun): OpenedStep {
   run.open = step
   run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
   return step
+}
+
+/** Closes the step, or suspends the run among its calls. */
+function endStep(run: LiveRun, step: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome | undefined> {
+  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
 }
 
 /** Calls wait for a person: the run does, unless it is over anyway. */

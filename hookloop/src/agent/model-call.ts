@@ -41,7 +41,11 @@ type Performing = { readonly key: string; readonly signal: AbortSignal }
 const none: readonly never[] = Object.freeze([])
 
 /** The model inside its around hooks, as one recorded effect. How it failed is part of what is recorded. */
-export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: number): Promise<ModelCallRecord> {
+export function performModelCall(
+  run: LiveRun,
+  call: ModelCallPlan,
+  attempt: number,
+): ModelCallRecord | Promise<ModelCallRecord> {
   const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
   const effect: Effect = { key, kind: 'inference', input: () => describeRequest(call.request) }
   const { arounds } = run.parts.stack.plan('aroundInference')

@@ -21,7 +21,7 @@ type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: 
 type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
 
 /** Runs one admitted call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
-export function executeCall(run: LiveRun, at: Place): Promise<ToolExecution> {
+export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<ToolExecution> {
   const { call } = at
   const { effects } = run
   call.ran = true
@@ -33,7 +33,7 @@ export function executeCall(run: LiveRun, at: Place): Promise<ToolExecution> {
     arounds.length > 0
       ? executeWrapped(run, at, { effect, arounds })
       : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
-  return run.effects.emit === undefined ? work : timed(call, work)
+  return run.effects.emit === undefined || !(work instanceof Promise) ? work : timed(call, work)
 }
 
 /** Notes how long a call ran, for those who watch. */

@@ -11,6 +11,7 @@ import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
  * before, then all tools at once, then all after. What waits for a person is left without a result.
  */
 export function useTools(run: LiveRun, step: OpenedStep): void | Promise<void> {
+  if (step.calls.length === 0) return undefined
   return step.calls.length === 1 ? useAlone(run, step.calls[0]!) : useSeveral(run, step.calls)
 }
 
@@ -50,7 +51,12 @@ function useAlone(run: LiveRun, call: OpenedCall): void | Promise<void> {
 }
 
 function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void | Promise<void> {
-  const running = resultOf(run, call, admission)
+  let running: ReturnType<typeof resultOf>
+  try {
+    running = resultOf(run, call, admission)
+  } catch (thrown) {
+    running = portFailed(run, thrown)
+  }
   if (running instanceof Promise) {
     return running.then(
       (result) => conclude(run, call, result),
@@ -65,14 +71,14 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
   for (const call of calls) admissions.push(await decide(run, call))
   void run.over // a cancel is looked for here, once: when each of them starts is a matter of chance
   const results = await allLimited(calls, run.parts.maxConcurrentTools, (call, i) =>
-    ran(run, resultOf(run, call, admissions[i]!)),
+    ran(run, () => resultOf(run, call, admissions[i]!)),
   )
   for (const [i, call] of calls.entries()) if (results[i] !== undefined) await conclude(run, call, results[i])
 }
 
-async function ran(run: LiveRun, result: ReturnType<typeof resultOf>): Promise<ToolExecution | undefined> {
+async function ran(run: LiveRun, start: () => ReturnType<typeof resultOf>): Promise<ToolExecution | undefined> {
   try {
-    return await result
+    return await start()
   } catch (thrown) {
     return portFailed(run, thrown)
   }
