@@ -158,7 +158,7 @@ function runExample(file: string): Promise<Ended> {
 function start(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Running {
   // The surroundings of this test must not show through: a test runner around it, a wish for colours.
   const plain = { NODE_TEST_CONTEXT: undefined, FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_NO_WARNINGS: '1' }
-  const child = spawn(process.execPath, ['--conditions=source', join(here, file), ...args], {
+  const child = spawn(process.execPath, ['--conditions=hookloop-source', join(here, file), ...args], {
     env: { ...process.env, ...plain, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 
 process.chdir(fileURLToPath(new URL('.', import.meta.url)))
 const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
-const doors = Object.values(exports).flatMap((door) => (typeof door === 'object' ? [door.source] : []))
+const doors = Object.values(exports).flatMap((door) => (typeof door === 'object' ? [door['hookloop-source']] : []))
 
 rmSync('dist', { recursive: true, force: true })
 await build({

@@ -21,7 +21,7 @@ const floors: readonly (readonly string[])[] = [
 ]
 
 const rooms = floors.flat()
-const files = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|types)\.ts$|\/fixtures\//.test(file))
+const files = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|types|fixture)\.ts$/.test(file))
 const roomOf = (file: string): string =>
   normalize(file)
     .slice(SOURCE.length + 1)

@@ -100,7 +100,7 @@ test('the twenty lines in the README work as printed', () => {
   mkdirSync(folder, { recursive: true })
   const [, code = '', printed = ''] = /```ts run\n([^]*?)```\n\n```text\n([^]*?)```/.exec(read('README.md')) ?? []
   writeFileSync(join(folder, 'readme.ts'), code)
-  const output = execFileSync(process.execPath, ['--conditions=source', join(folder, 'readme.ts')], {
+  const output = execFileSync(process.execPath, ['--conditions=hookloop-source', join(folder, 'readme.ts')], {
     encoding: 'utf8',
   })
   assert.equal(output, printed)

@@ -19,7 +19,7 @@ if (files.length === 0) {
 
 let [passed, failed] = [0, 0]
 const isTest = ({ details }: { details: { type?: string } }): boolean => details.type !== 'suite'
-const events = run({ files, concurrency: availableParallelism(), execArgv: ['--conditions=source'] })
+const events = run({ files, concurrency: availableParallelism(), execArgv: ['--conditions=hookloop-source'] })
 events.on('test:pass', (event) => (passed += isTest(event) ? 1 : 0))
 events.on('test:fail', (event) => (failed += isTest(event) ? 1 : 0))
 events.compose(new spec()).pipe(process.stdout)

@@ -73,7 +73,11 @@ for (const [how, recorded] of [
   test(`${how}: work that does not answer in time is given up with the key and the limit`, async () => {
     const { effects, clock } = stage(recorded)
     const waiting = effects.within('limit', 100, new Promise(() => undefined))
-    const refused = assert.rejects(waiting, { code: 'HOOK_TIMED_OUT', value: 'limit', message: /100 ms/ })
+    const refused = assert.rejects(waiting, {
+      code: 'HOOK_TIMED_OUT',
+      value: { key: 'limit', ms: 100 },
+      message: /100 ms/,
+    })
     await clock.advance(100)
     await refused
     assert.equal(effects.now(), 1100)

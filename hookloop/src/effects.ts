@@ -159,5 +159,5 @@ class LiveEffects implements Effects {
 const CANCEL_GRACE_MS = 5_000
 
 export function timedOut(key: string, ms: number): AgentError {
-  return new AgentError('HOOK_TIMED_OUT', `No answer within ${ms} ms.`, { value: key })
+  return new AgentError('HOOK_TIMED_OUT', `No answer within ${ms} ms.`, { value: { key, ms } })
 }

@@ -1,7 +1,7 @@
 export { createAgent } from './create-agent.ts'
 export type { Agent, AgentOptions, RunOptions } from './agent/build-agent.ts'
 export type { AgentDescription } from './agent/describe.ts'
-export type { Capability, AskedAnswer, Use } from './agent/capability.ts'
+export type { ApprovalPolicy, AskedAnswer, Capability, Use } from './agent/capability.ts'
 export { explain } from './agent/explain.ts'
 export { explanation, type Explanation } from './agent/explanation.ts'
 export type { Live } from './agent/live.ts'
@@ -31,8 +31,8 @@ export type {
   ContinuationOutcome,
   StopReason,
 } from './data/continuation.ts'
-export type { AgentEvent } from './data/event.ts'
-export type { ErrorRecord, Execution, FinalRecord, Step } from './data/execution.ts'
+export type { AgentEvent, Emit } from './data/event.ts'
+export type { ErrorRecord, Execution, FinalRecord, Step, StepType } from './data/execution.ts'
 export type {
   FinishReason,
   InferenceDelta,
@@ -44,6 +44,7 @@ export type {
   ModelRequest,
   RequestChange,
   ResponseChange,
+  ToolDescription,
 } from './data/inference.ts'
 export type { Json, JsonObject } from './data/json.ts'
 export type { Change, LedgerEntry, TimedLedgerEntry } from './data/ledger.ts'
@@ -51,10 +52,10 @@ export type { List } from './data/list.ts'
 export type { Message, Part } from './data/message.ts'
 export type { SavedRun } from './data/saved-run.ts'
 export type { Schema } from './data/schema.ts'
-export type { Answer, Answers, Approval, ToolCall, ToolExecution } from './data/tool-call.ts'
+export type { Answer, Answers, Approval, ToolCall, ToolExecution, ToolStatus } from './data/tool-call.ts'
 export type { TokenUsage, Usage } from './data/usage.ts'
 
-export { liveEffects, type Clock, type Effect, type Effects, type EffectsFactory } from './effects.ts'
+export { liveEffects, type Clock, type Effect, type EffectKind, type Effects, type EffectsFactory } from './effects.ts'
 export { AgentError, errorCodes, type ErrorCode } from './errors.ts'
 export { recordEffects } from './sessions/record-effects.ts'
 export {

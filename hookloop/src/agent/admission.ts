@@ -21,7 +21,7 @@ const waiting: Admission = { status: 'waiting' }
 
 /** beforeToolUse: hooks change the arguments, the tool's schema parses them once, guards judge what the tool will get. */
 export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admission> {
-  const over = run.over
+  const over = run.stoppedBy()
   if (over !== undefined) {
     return done(stoppedExecution(over))
   }
@@ -30,6 +30,9 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
   if (typeof call.answer === 'object' && 'block' in call.answer) return refusal(call.answer.block)
   const tool = run.parts.tools.get(call.name)
   if (tool === undefined) return unusable(run, call, `There is no tool "${call.name}". Use one of: ${names(run)}.`)
+  if (call.answer === undefined && !run.open!.offered.includes(call.name)) {
+    return unusable(run, call, `The tool "${call.name}" was not offered in this step.`)
+  }
   if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
   const plan = run.parts.stack.plan('beforeToolUse', call.name)
   const firing = new Firing(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
@@ -79,7 +82,7 @@ function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admissio
   const { call, tool, firing } = candidate
   if (firing.blocked !== undefined) return done(blockedExecution(firing.blocked.by, firing.blocked.message))
   if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
-  const over = run.over
+  const over = run.stoppedBy()
   if (over !== undefined) return done(stoppedExecution(over))
   const asks = [...firing.asks, ...(firing.allowed === undefined ? defaultAsks(run, tool) : [])]
   if (asks.length === 0 || call.answer !== undefined) return { status: 'ready', tool, parsed }
@@ -109,7 +112,7 @@ async function ask(
   run.effects.emit?.({ type: 'asked', approval })
   if (answer === 'deny') {
     run.noteLoop('beforeToolUse', { call: call.id, decision: 'denied', message: approval.message })
-    const message = `Needs approval, and nobody can be asked here (${approval.message}). Add approval('suspend') or approval(handler).`
+    const message = `Not run: it needs approval (${approval.message}), and nobody can be asked.`
     return done(blockedExecution('approval', message))
   }
   if (answer === 'suspend') {

@@ -375,6 +375,6 @@ test('an agent that was refused something works as before', async () => {
   const { agent } = agentOf(work)
   assert.throws(() => agent.with(work))
   await assert.rejects(agent.run(17 as never))
-  await assert.rejects(agent.run('go', { from: { version: 99, state: {} } }))
+  await assert.rejects(agent.run('go', { from: { version: 99, status: 'completed', pending: [], state: {} } }))
   assert.equal((await agent.run('go')).status, 'completed')
 })

@@ -36,12 +36,12 @@ function announce({ effects, execution, state }: LiveRun): void {
 
 /** The record of a run that a defect of our own has broken: a failed run, not a crash. */
 export function brokenRecord(run: LiveRun, thrown: unknown): FinalRecord {
-  const known = run.state.execution?.status === 'running' ? undefined : run.state.execution?.final
+  const known = run.opened ? run.execution.final : undefined
   if (known !== undefined) return known // it had ended already, and a run ends once
   run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
   const { message } = run.failure
   const final = recordOf(run, { status: 'failed', reason: reasonOf(run.failure), by: 'hookloop', message })
-  if (run.state.execution !== undefined) run.updateExecution({ status: 'failed', final })
+  if (run.opened) run.updateExecution({ status: 'failed', final })
   return final
 }
 
@@ -132,6 +132,7 @@ function refused(run: LiveRun, error: AgentError): FinalRecord {
 
 function openExecution(run: LiveRun, input: Message): void {
   const { state } = run
+  run.opened = true
   run.state = AgentState.patch(state, {
     messages: withoutOpenCalls(state.messages).append(input),
     spentBefore: state.usage,

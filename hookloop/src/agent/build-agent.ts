@@ -18,21 +18,26 @@ import { checkResume, resumeRun, type ResumeOptions } from './resume.ts'
 import type { Run } from './run.ts'
 import { isTool, type Tool } from './tool.ts'
 
+/** What an agent is made of. */
 export type AgentOptions = {
   /** Shown in descriptions; nothing depends on it. */
   readonly name?: string
-  readonly model: LanguageModel | string
+  readonly model: LanguageModel
+  /** The system prompt a conversation begins with. */
   readonly instructions?: string
   /** Capabilities, hooks and tools, in order of registration. */
   readonly use?: readonly Use[]
   /** Settings for the model, such as `{ temperature: 0 }`. */
   readonly settings?: JsonObject
-  /** How many tools that may run together do so at most. */
+  /** How many tools that may run together do so at most. Default 8. */
   readonly maxConcurrentTools?: number
 }
 
+/** How one run is to go. */
 export type RunOptions = {
+  /** Facts for hooks to read, such as who asks. The model does not see them. */
   readonly metadata?: JsonObject
+  /** Cancels the run. */
   readonly signal?: AbortSignal
   /** A finished run, or its state, to go on talking from. */
   readonly from?: Run | SavedRun | AgentState
@@ -55,6 +60,12 @@ export type Agent<O = string> = {
     from: Run<O> | SavedRun,
     options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
   ) => Promise<Run<O>>
+  /** The same as events, as `stream` gives them. */
+  readonly resumeStream: (
+    from: Run<O> | SavedRun,
+    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
+  ) => Live<AgentEvent, O>
+  /** What the agent consists of, and what will apply. */
   readonly describe: () => AgentDescription
 }
 
@@ -73,12 +84,8 @@ export function buildAgent(options: AgentOptions, defaults: readonly Capability[
     run: (input, given) => start(input, given),
     stream: (input, given) => streamRun((emit) => start(input, given, { emit })),
     iterate: (input, given) => iterateRun((pauses) => start(input, given, { pauses })),
-    resume: async (from, given = {}) => {
-      const { state, ledger } = savedOf(from)
-      const effects = effectsFor(given, undefined)
-      const answers = await checkResume(parts, state, { ...given, now: effects.now() })
-      return resumeRun(new LiveRun(parts, effects, state, { ledger, cancellable: given.signal !== undefined }), answers)
-    },
+    resume: (from, given) => resume(parts, from, given),
+    resumeStream: (from, given) => streamRun((emit) => resume(parts, from, given, emit)),
     describe: () => describeAgent(parts),
   } satisfies Agent)
 }
@@ -94,6 +101,19 @@ function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Wa
   return new LiveRun(parts, effects, state, { pauses, streams: emit !== undefined, cancellable })
 }
 
+async function resume(
+  parts: AgentParts,
+  from: Run | SavedRun,
+  given: ResumeOptions & RunOptions = {},
+  emit?: Emit,
+): Promise<Run> {
+  const { state, ledger } = savedOf(from)
+  const effects = effectsFor(given, emit)
+  const answers = await checkResume(parts, state, { ...given, now: effects.now() })
+  const options = { ledger, cancellable: given.signal !== undefined, streams: emit !== undefined }
+  return resumeRun(new LiveRun(parts, effects, state, options), answers)
+}
+
 function effectsFor(
   { effects = liveEffects(), signal }: Pick<RunOptions, 'effects' | 'signal'>,
   emit: Emit | undefined,
@@ -102,10 +122,11 @@ function effectsFor(
 }
 
 function savedOf(from: Run | SavedRun): ReturnType<typeof fromSavedRun> {
-  if (from !== null && typeof from === 'object' && 'status' in from && from.state instanceof AgentState) {
-    return { state: from.state, ledger: from.ledger }
-  }
-  return fromSavedRun(from)
+  return isRun(from) ? { state: from.state, ledger: from.ledger } : fromSavedRun(from)
+}
+
+function isRun(from: Run | SavedRun | null | undefined): from is Run {
+  return from?.state instanceof AgentState
 }
 
 function stateOf(from: Run | SavedRun | AgentState): AgentState {
@@ -120,6 +141,7 @@ function takeApart(options: AgentOptions, defaults: readonly Capability[]): Agen
     throw invalid('"maxConcurrentTools" must be a whole number from 1 up', maxConcurrentTools)
   }
   const own = use.map(toCapability)
+  checkNames(own)
   const brought = new Set(own.map((each) => each.name))
   const all = [...defaults.filter((each) => !brought.has(each.name)), ...own]
   const tools = toolsOf(all)
@@ -173,6 +195,20 @@ function toCapability(use: Use): Capability {
     '"use" takes hooks, tools and capabilities, as made by hook(), guard(), observe(), tool() and the like',
     use,
   )
+}
+
+/** Of two capabilities of one name, one would have to go, and with it limits or rules that somebody relies on. */
+function checkNames(capabilities: readonly Capability[]): void {
+  const seen = new Set<string>([''])
+  for (const { name, approval } of capabilities) {
+    if (name !== '' && seen.has(name) && approval === undefined) {
+      throw invalid(
+        `it has "${name}" already. Put everything into one ${name}({ … }), where the agent is created`,
+        name,
+      )
+    }
+    seen.add(name)
+  }
 }
 
 function toolsOf(capabilities: readonly Capability[]): ReadonlyMap<string, Tool> {

@@ -61,12 +61,17 @@ test('an agent says what it consists of before it runs', () => {
     { name: 'watcher', mode: 'observe', triggers: ['beforeStep', 'afterStep'], priority: 0 },
     { name: 'lost', mode: 'transform', triggers: ['beforeToolUse'], priority: 0, tools: [] },
   ])
-  assert.equal(notes.at(-1), 'Mind the gap.')
+  assert.deepEqual(notes.slice(-2), [
+    'Mind the gap.',
+    'The hook "lost" can never fire: the agent has no tool that it selects.',
+  ])
 })
 
 test('nobody is asked unless the agent says how', () => {
   const model = scriptedModel([])
-  assert.equal(createAgent({ model }).describe().approval, 'deny')
+  const { approval: policy, notes } = createAgent({ model }).describe()
+  assert.equal(policy, 'deny')
+  assert.match(notes.join(' '), /Nobody can be asked.*approval\('suspend'\) or approval\(handler\)/)
   assert.equal(createAgent({ model, use: [approval(() => 'allow')] }).describe().approval, 'ask')
 })
 

@@ -42,6 +42,16 @@ export function describeAgent(parts: AgentParts): AgentDescription {
       ...(tool !== undefined && { tools: parts.toolNames.filter(selects) }),
     })),
     approval: typeof answer === 'function' ? 'ask' : answer,
-    notes: parts.notes,
+    notes: [...parts.notes, ...idleHooks(parts), ...(answer === 'deny' ? [nobody] : [])],
   }
+}
+
+const nobody =
+  "Nobody can be asked: every question is answered with no. Add approval('suspend') or approval(handler) to change that."
+
+/** A pattern that selects no tool is most likely a mistake in a name, and its hook guards nothing. */
+function idleHooks({ stack, toolNames }: AgentParts): readonly string[] {
+  return stack.hooks
+    .filter(({ tool, selects }) => tool !== undefined && !toolNames.some(selects))
+    .map(({ name }) => `The hook "${name}" can never fire: the agent has no tool that it selects.`)
 }

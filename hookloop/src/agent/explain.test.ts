@@ -84,7 +84,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     options: { signal: AbortSignal.abort() },
     status: 'cancelled',
     by: 'signal',
-    says: [/was cancelled/, /to go on .*not being cancelled/],
+    says: [/was cancelled/, /to go on .*from: run/],
   },
   inputBlocked: {
     script: ['done'],

@@ -86,8 +86,17 @@ function wordValue(value: Json): string {
   return limit === undefined ? JSON.stringify(value) : `${JSON.stringify(reached)} of ${JSON.stringify(limit)}`
 }
 
+/** One line for each item; lines that would follow each other unchanged are counted. */
 function section<T>(title: string, items: readonly T[], word: (item: T) => string): string[] {
-  return items.map((item, i) => `  ${(i === 0 ? title : '').padEnd(12)} ${word(item)}`)
+  const lines: { readonly text: string; times: number }[] = []
+  for (const text of items.map(word)) {
+    const last = lines.at(-1)
+    if (last?.text === text) last.times++
+    else lines.push({ text, times: 1 })
+  }
+  return lines.map(({ text, times }, i) => {
+    return `  ${(i === 0 ? title : '').padEnd(12)} ${text}${times > 1 ? ` (${times} times)` : ''}`
+  })
 }
 
 /** People count steps from one. */

@@ -57,17 +57,19 @@ export function explanation(run: Run<unknown>): Explanation {
   const steps = execution?.steps.slice() ?? []
   const calls = execution === undefined ? [] : callsOf(execution)
   const decided = decidedOf(run)
+  const blocks = new Map(ledger.filter(isBlock).map((entry) => [placeOf(entry.step, entry.call, entry.trigger), entry]))
+  const names = new Map(calls.map((call) => [placeOf(call.step, call.id), call.name]))
   return {
     status: run.status,
     decided,
     votes: run.status === 'suspended' ? [] : run.final.votes,
-    blocked: [...calls.flatMap((call) => blockedCall(call, ledger)), ...withheldAnswers(ledger)].toSorted(byStep),
+    blocked: [...calls.flatMap((call) => blockedCall(call, blocks)), ...withheldAnswers(ledger)].toSorted(byStep),
     failed: calls
       .filter(({ result }) => result.status === 'failed' || result.status === 'outcomeUnknown')
       .map(({ step, name, result }) => ({ step, tool: name, message: textOf(result.output) })),
     asked: ledger.filter(isAnswer).map(({ step, call, decision, message }) => ({
       step,
-      tool: calls.find((each) => each.step === step && each.id === call)?.name ?? nameOfOpen(execution, call),
+      tool: names.get(placeOf(step, call)) ?? nameOfOpen(execution, call),
       answer: decision!,
       message: message ?? '',
     })),
@@ -106,14 +108,15 @@ function callsOf({ steps, cursor }: Execution): readonly EndedCall[] {
   return [...closed, ...open]
 }
 
-function blockedCall({ step, id, name, result }: EndedCall, ledger: readonly TimedLedgerEntry[]): readonly Blocked[] {
+function blockedCall(
+  { step, id, name, result }: EndedCall,
+  blocks: ReadonlyMap<string, TimedLedgerEntry>,
+): readonly Blocked[] {
   const withheld = result.withheld === true
   if (result.status !== 'blocked' && !withheld) return []
   const trigger = withheld ? 'afterToolUse' : 'beforeToolUse'
   // In the words of the block itself: a hook may have rewritten what the model was told.
-  const entry = ledger.find(
-    (each) => each.call === id && each.step === step && each.trigger === trigger && isBlock(each),
-  )
+  const entry = blocks.get(placeOf(step, id, trigger))
   const by = entry?.hook ?? result.by ?? 'hookloop'
   return [{ step, tool: name, by, message: entry?.error ?? entry?.message ?? textOf(result.output), withheld }]
 }
@@ -189,7 +192,7 @@ function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): strin
     case 'finishReason':
       return forbade
         ? `"${by}" not voting to stop: a forbid cannot be overturned`
-        : 'a complete answer (more output tokens, another prompt), or a hook that asks for another step at onStop'
+        : 'a complete answer that is not withheld, or a hook that asks for another step at onStop'
     case 'approval': {
       const ids = run.status === 'suspended' ? run.pending.map(({ id }) => `'${id}': 'allow'`) : []
       return `agent.resume(run, { answers: { ${ids.join(', ')} } })`
@@ -197,13 +200,15 @@ function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): strin
     case 'paused':
       return 'agent.resume(run)'
     case 'userRequested':
-      return run.status === 'cancelled' ? 'not being cancelled' : `"${by}" not voting to stop`
+      return run.status === 'cancelled' ? 'agent.run(input, { from: run })' : `"${by}" not voting to stop`
     case 'inputBlocked':
       return `an input that "${by}" lets pass`
     case 'continuationLimit':
       return 'an ok tool call between continuations (8 in a row, 32 in all are allowed)'
     case 'retryLimit':
-      return by === 'retryLimit' ? 'a call that succeeds, or a higher retryLimit({ maxRetries })' : 'no error'
+      return by === 'retryLimit'
+        ? 'a call that succeeds, or a higher retryLimit({ maxRetries })'
+        : 'a call that succeeds'
     case 'errorForbade':
       if (run.status === 'failed') return 'no error, or an errorPolicy that retries or ignores it'
       return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
@@ -221,6 +226,10 @@ function isForbidden(run: Run<unknown>): boolean {
   const { reason, by, votes } = run.final
   const outcome = { shouldContinue: false, stopReason: reason, resolvedBy: by, evaluations: votes }
   return decidingVote(outcome)?.decision === 'forbidContinuation'
+}
+
+function placeOf(step: number, call: string | undefined, trigger = ''): string {
+  return `${step}/${call ?? ''}/${trigger}`
 }
 
 function byStep(a: { readonly step: number }, b: { readonly step: number }): number {

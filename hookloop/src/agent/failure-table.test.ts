@@ -24,7 +24,7 @@ import {
   policies,
   unanswered,
   type Case,
-} from './failure-table-cases.ts'
+} from './failure-table.fixture.ts'
 import type { Run } from './run.ts'
 import { tool } from './tool.ts'
 

@@ -1,28 +1,45 @@
 import type { Json } from '../data/json.ts'
 
 /**
- * Freezes what a schema made of the arguments, so that the tool gets what the guards have seen. Where something in it
- * cannot be frozen (a Date, a Map), `share` gives each reader a copy of its own instead.
+ * What a schema made of the arguments as a frozen copy, so that the tool gets what the guards have seen and nothing of
+ * the schema's own is frozen with it. A Date, Map, Set or buffer in it cannot be frozen: `share` gives each reader a copy
+ * that has its own. An instance of any other class is passed as it is; there is no general way to copy one.
  */
 export function freezeParsed(value: unknown, raw: Json): { readonly value: unknown; readonly share?: () => unknown } {
-  return value === raw || freezeDeep(value) ? { value } : { value, share: () => copyOf(value) }
+  if (value === raw) return { value } // JSON that was frozen when it came in
+  const copy = new FrozenCopy(false)
+  const frozen = copy.of(value)
+  return copy.isMutable ? { value: frozen, share: () => new FrozenCopy(true).of(frozen) } : { value: frozen }
 }
 
-/** Returns whether all of it is frozen now. */
-function freezeDeep(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'function'
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) return false
-  let frozen = true
-  for (const key in value) frozen = freezeDeep((value as Record<string, unknown>)[key]) && frozen
-  Object.freeze(value)
-  return frozen
-}
+class FrozenCopy {
+  isMutable = false
+  readonly #clones: boolean
+  readonly #path = new Set<object>()
 
-function copyOf(value: unknown): unknown {
-  try {
-    return structuredClone(value)
-  } catch {
-    return value // an instance of somebody's class: there is no general way to copy it
+  constructor(clones: boolean) {
+    this.#clones = clones
   }
+
+  of(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value
+    if (value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value)) {
+      this.isMutable = true
+      return this.#clones ? structuredClone(value) : value
+    }
+    if (!isPlain(value) || this.#path.has(value)) return value
+    this.#path.add(value)
+    const copy = Array.isArray(value) ? value.slice() : { ...value }
+    for (const key in copy) {
+      const inner = (copy as Record<string, unknown>)[key]
+      if (typeof inner === 'object' && inner !== null) (copy as Record<string, unknown>)[key] = this.of(inner)
+    }
+    this.#path.delete(value)
+    return Object.freeze(copy)
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
 }

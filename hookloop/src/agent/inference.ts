@@ -17,8 +17,9 @@ import type { OpenedStep } from './opened-step.ts'
 export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
   const fired = run.fire('beforeInference', { request: requestOf(run) })
   const before = fired instanceof Promise ? await fired : fired
-  if (run.over !== undefined || before?.failure !== undefined) return
+  if (run.stoppedBy() !== undefined || before?.failure !== undefined) return
   const call = planCall(run, step, before)
+  step.offered = call.request.tools
   let record: ModelCallRecord
   try {
     record = await performModelCall(run, call, 1)
@@ -51,7 +52,8 @@ async function tryAgain(
   let last = record
   for (let attempt = 2; last.response === null; attempt++) {
     call.stream?.retract('the model call failed')
-    if (run.over !== undefined || (await run.recover(failureOf(last), 'aroundInference')) !== 'retry') return null
+    if (run.stoppedBy() !== undefined || (await run.recover(failureOf(last), 'aroundInference')) !== 'retry')
+      return null
     if (!(await mayCallAgain(run, call.request))) return null
     try {
       last = await performModelCall(run, call, attempt)
@@ -67,7 +69,7 @@ async function tryAgain(
 async function mayCallAgain(run: LiveRun, request: InferenceRequest): Promise<boolean> {
   const plan = run.parts.stack.plan('beforeInference')
   await run.judge(new Firing(run, plan, run.state, { request }), plan)
-  return run.over === undefined
+  return run.stoppedBy() === undefined
 }
 
 /** What the call cost, and what hooks around it did and voted. */

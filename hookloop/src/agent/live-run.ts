@@ -1,8 +1,10 @@
 import { AgentState } from '../data/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../data/continuation.ts'
 import type { ErrorRecord, Execution } from '../data/execution.ts'
+import { withholdResponse, type InferenceResponse } from '../data/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
+import type { ToolExecution } from '../data/tool-call.ts'
 import { addUsage, noTokens, noUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { AgentError } from '../errors.ts'
@@ -17,6 +19,7 @@ import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
+import { withheldExecution } from './tool-output.ts'
 
 /** A hook that always says retry must not be able to hang a run. */
 const MAX_RETRIES = 32
@@ -39,6 +42,8 @@ export class LiveRun implements HookHost {
   /** The error that ended the run, if one did. The first is kept. */
   failure: AgentError | undefined
   cancelled = false
+  /** Whether this run has an execution; until then the state may still show an earlier one. */
+  opened = false
   /** Called between steps; true means that whoever drives the run wants it to pause there. */
   readonly pauses: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are wanted as they are written. */
@@ -74,7 +79,8 @@ export class LiveRun implements HookHost {
 
   get spent(): Usage {
     const { open } = this
-    if (open === undefined) return this.state.execution?.usage ?? this.state.usage
+    if (!this.opened) return noUsage
+    if (open === undefined) return this.execution.usage
     const billed = open.unbilled === noUsage ? this.execution.usage : addUsage(this.execution.usage, open.unbilled)
     return open.inFlight === noTokens ? billed : addUsage(billed, open.inFlight)
   }
@@ -88,11 +94,12 @@ export class LiveRun implements HookHost {
     return this.#ledger.entries
   }
   get step(): number {
-    return this.open?.index ?? this.state.stepCount
+    return this.open?.index ?? (this.opened ? this.state.stepCount : 0)
   }
   get place(): string {
     if (this.open !== undefined) return (this.open.place ??= `${this.execution.id}/${this.open.index}`)
-    return `${this.state.execution?.id ?? this.state.agentId}/${this.state.stepCount}`
+    if (!this.opened) return `${this.state.agentId}/${this.state.executionCount}/input`
+    return `${this.execution.id}/${this.state.stepCount}`
   }
 
   note({ plan, callIndex }: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void {
@@ -207,6 +214,7 @@ export class LiveRun implements HookHost {
           from = thrown.index + 1
         } else {
           if (this.execution.final === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), trigger)
+          else this.noteLoop(trigger, { error: messageOf(thrown) })
           break
         }
       }
@@ -218,7 +226,7 @@ export class LiveRun implements HookHost {
     if (firing.state !== this.state) this.#adopt(firing.state)
     if (firing.votes.length > 0) this.cast(firing.votes)
     if (plan.observers.length > 0) {
-      firing.update(this.state, firing.facts)
+      firing.update(this.state, usedFacts(firing))
       runObservers(firing, plan.observers)
     }
     return firing
@@ -246,7 +254,7 @@ export class LiveRun implements HookHost {
         this.fail(firing.failure, firing.trigger)
         return
       }
-      if (this.cancelled || (thrown.error.code === 'HOOK_TIMED_OUT' && this.over !== undefined)) {
+      if (this.cancelled || (thrown.error.code === 'HOOK_TIMED_OUT' && this.stoppedBy() !== undefined)) {
         firing.failure = thrown.error // nobody is asked what to do about a hook that was cut off
         return
       }
@@ -269,7 +277,7 @@ export class LiveRun implements HookHost {
   // ── votes and errors
 
   cast(votes: readonly ContinuationEvaluation[]): void {
-    if (this.state.execution === undefined) return
+    if (!this.opened) return
     this.updateExecution({ votes: Object.freeze([...this.execution.votes, ...votes]) })
   }
 
@@ -279,27 +287,32 @@ export class LiveRun implements HookHost {
     return votes.length === 0 ? undefined : votes.find((vote) => vote.decision === 'forbidContinuation')
   }
 
-  /** Whether nothing new may start: the run is forbidden to go on, or was cancelled just now. */
-  get over(): ContinuationEvaluation | undefined {
-    if (!this.cancelled && this.#wasCancelled()) {
-      this.cancelled = true
-      this.cast([
-        Object.freeze({
-          decision: 'forbidContinuation',
-          reason: 'userRequested',
-          message: 'The run was cancelled.',
-          source: 'signal',
-        }),
-      ])
-    }
+  /** Who says that nothing new may start, as of now: whoever forbade the run to go on, or the signal. */
+  stoppedBy(): ContinuationEvaluation | undefined {
+    this.noticeCancel()
     return this.forbidden
+  }
+
+  /** Looks whether the run was cancelled. Asked at fixed points only, so that a replay notices it at the same one. */
+  noticeCancel(): void {
+    if (this.cancelled || !this.#wasCancelled()) return
+    this.cancelled = true
+    this.cast([
+      Object.freeze({
+        decision: 'forbidContinuation',
+        reason: 'userRequested',
+        message: 'The run was cancelled.',
+        source: 'signal',
+      }),
+    ])
   }
 
   #wasCancelled(): boolean {
     try {
       return this.effects.cancelled()
     } catch (thrown) {
-      if (this.failure === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), 'onStop')
+      if (this.failure === undefined)
+        this.fail(toAgentError(thrown, 'HOOK_FAILED'), this.open === undefined ? 'beforeStep' : 'afterStep')
       return false
     }
   }
@@ -341,8 +354,8 @@ export class LiveRun implements HookHost {
     }
     if (recovery.decision === 'ignore') return 'ignore'
     if (failures > MAX_RETRIES) {
-      const message = `${recovery.by} asked for a retry after ${failures} failures in a row. The last: ${error.message}`
-      const value = { value: failures, limit: MAX_RETRIES }
+      const message = `${recovery.by} asked for another retry after ${MAX_RETRIES} in a row. The last error: ${error.message}`
+      const value = { value: failures - 1, limit: MAX_RETRIES }
       this.cast([
         Object.freeze({ decision: 'forbidContinuation', reason: 'retryLimit', message, source: 'hookloop', value }),
       ])
@@ -353,7 +366,7 @@ export class LiveRun implements HookHost {
     } catch (thrown) {
       this.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
     }
-    return this.over === undefined ? 'retry' : 'end'
+    return this.stoppedBy() === undefined ? 'retry' : 'end'
   }
 
   /** Ends the run as failed: no more steps, and the error is its result. */
@@ -374,6 +387,19 @@ export class LiveRun implements HookHost {
 
   timedLedger(): readonly TimedLedgerEntry[] {
     return this.#ledger.timed()
+  }
+}
+
+/** The facts as they will be used: what was withheld is withheld from observers as well. */
+function usedFacts({ facts, blocked, failure }: Firing): FactBag {
+  const by = blocked?.by ?? 'hookloop'
+  const why = blocked?.message ?? failure?.message
+  if (why === undefined) return facts
+  const { toolExecution, response } = facts as { toolExecution?: ToolExecution; response?: InferenceResponse }
+  return {
+    ...facts,
+    ...(toolExecution && { toolExecution: withheldExecution(toolExecution, by, why) }),
+    ...(response && { response: withholdResponse(response, `[withheld by "${by}": ${why}]`) }),
   }
 }
 

@@ -20,7 +20,7 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   let outcome: ContinuationOutcome | undefined
   if (from === undefined) {
     await run.fire('beforeExecution')
-    if (run.over !== undefined) outcome = run.count()
+    if (run.stoppedBy() !== undefined) outcome = run.count()
   } else if (from.phase === 'tools') {
     outcome = await finishStep(run, OpenedStep.restore(run.state, from.step))
     if (outcome === undefined) return
@@ -56,7 +56,7 @@ async function finishStep(run: LiveRun, step: OpenedStep): Promise<ContinuationO
 
 /** What `beforeStep` decided, if it is that no step is taken. */
 function countBefore(run: LiveRun): ContinuationOutcome | undefined {
-  if (run.over === undefined && run.execution.votes.length === 0) return undefined
+  if (run.stoppedBy() === undefined && run.execution.votes.length === 0) return undefined
   const outcome = countStep(run)
   return outcome.shouldContinue ? undefined : outcome
 }
@@ -76,7 +76,7 @@ function endStep(run: LiveRun, step: OpenedStep): ContinuationOutcome | Promise<
 /** Calls wait for a person: the run does, unless it is over anyway. */
 async function suspend(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
   const place = { phase: 'tools', step: step.save() } as const
-  if (run.over === undefined && (await pause(run, place, pendingApprovals(step)))) return undefined
+  if (run.stoppedBy() === undefined && (await pause(run, place, pendingApprovals(step)))) return undefined
   await closeOpenCalls(run, step)
   return closeStep(run, step)
 }
@@ -123,7 +123,7 @@ function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Prom
 type Closing = { readonly opened: OpenedStep; readonly step: Step; readonly steps: LiveRun['execution']['steps'] }
 
 function countClosed(run: LiveRun, closing: Closing): ContinuationOutcome {
-  void run.over // a cancel that came with the last effect is part of this count
+  run.noticeCancel() // a cancel that came with the last effect is part of this count
   const outcome = countStep(run)
   const closed = closedStep(run, closing, outcome)
   run.open = undefined
@@ -185,7 +185,7 @@ async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
   const firing = await run.fireQuietly('onStop', facts)
   const votes = run.count().evaluations
   if (votes.length === 0) return outcome
-  void run.over
+  run.noticeCancel()
   const late = run.count().evaluations
   const whole = countVotes([...outcome.evaluations, ...votes, ...late])
   if (isForbidden(outcome) && firing.votes.every((vote) => vote.decision === 'requestContinuation')) {

@@ -9,9 +9,9 @@ import {
   type RequestChange,
   type ToolDescription,
 } from '../data/inference.ts'
-import { hashJson, hashText, isJsonObject, toJson, type Json } from '../data/json.ts'
+import { hashJson, hashText, isJsonObject, sameJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import { isPart, type Message, type Part } from '../data/message.ts'
+import { isReplyPart, type Message } from '../data/message.ts'
 import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import type { Effect } from '../effects.ts'
@@ -128,6 +128,8 @@ class WrappedCall {
   readonly #votes: ContinuationEvaluation[] = []
   #usage: TokenUsage = noTokens
   #attempts = 0
+  #last: InferenceResponse | undefined
+  #ended = false
 
   constructor(run: LiveRun, call: ModelCallPlan, how: Performing) {
     this.#run = run
@@ -153,10 +155,14 @@ class WrappedCall {
         },
       })
       const response = await this.#run.outstanding.abortable(chain)
+      this.#ended = true
+      const shown = this.#last === undefined || sameJson(this.#last.content, response.content)
+      if (!shown) this.#call.stream?.retract('a hook replaced the answer')
       const record = { response, error: null, usage: this.#usage, trail, votes }
       told.set(record, { durations: this.#durations })
       return record
     } catch (thrown) {
+      this.#ended = true
       return failedRecord(thrown, { usage: this.#usage, trail, votes }, this.#durations)
     }
   }
@@ -178,6 +184,8 @@ class WrappedCall {
       .perform({ key, kind: 'inference', input: () => describeRequest(request) }, async (signal) =>
         toCheckedReply(await askModel(this.#run, this.#call, { request, signal })),
       )
+    if (this.#ended) return response // the loser of a race: nobody waits for it any more
+    this.#last = response
     this.#usage = addTokens(this.#usage, response.usage)
     this.#run.open!.inFlight = this.#usage // what the next attempt is judged on
     return response
@@ -238,11 +246,6 @@ function toCheckedReply(reply: ModelReply): InferenceResponse {
     })
   }
   return toResponse({ content, finishReason: reply.finishReason, usage: tokensOf(reply.usage ?? noTokens) })
-}
-
-/** Results come from tools: a model that writes one would answer its own call. */
-function isReplyPart(part: Json): part is Part {
-  return isPart(part) && part.type !== 'tool-result'
 }
 
 /** What an around hook returned, if it is a response: from `next`, or its own. */

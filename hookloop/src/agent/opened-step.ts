@@ -48,6 +48,8 @@ export class OpenedStep {
   unbilled = noUsage
   /** Where the results go: right behind the message that asked for them. */
   resultsAt = 0
+  /** The tools the model was offered: hooks may have taken some away. */
+  offered: readonly string[] = none
   /** The message with the calls, as it stands in the conversation. */
   asked: Message | undefined
   calls: readonly OpenedCall[] = []

@@ -1,6 +1,7 @@
 import type { Cursor } from '../data/execution.ts'
 import type { Approval, OpenCall } from '../data/tool-call.ts'
 import { noUsage } from '../data/usage.ts'
+import { isFatal } from '../hooks/run-hooks.ts'
 import type { LiveRun } from './live-run.ts'
 
 type Waiting = { readonly approval?: Approval; readonly result?: OpenCall['result'] | undefined }
@@ -16,12 +17,12 @@ export async function pause(run: LiveRun, place: Place, pending: readonly Approv
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
   if (run.open !== undefined) run.open.unbilled = noUsage
   const fired = await run.fire('onPause', { pending })
-  if (fired?.failure !== undefined) {
+  if (fired?.failure !== undefined && !run.cancelled && !isFatal(fired.failure)) {
     // The hook's failure is told, but a run that waits for a person is not lost for it.
     run.failure = undefined
     run.updateExecution({ votes })
   }
-  if (run.over === undefined) return true
+  if (run.stoppedBy() === undefined) return true
   const { cursor: _left, ...execution } = run.execution
   run.replaceExecution({ ...execution, status: 'running' })
   return false

@@ -93,10 +93,10 @@ test('a suspended run is plain JSON, and what is read from it is the same run', 
 
 test('a run goes on exactly where it stood in another process', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hookloop-resume-'))
-  const script = fileURLToPath(new URL('fixtures/resume-process.ts', import.meta.url))
+  const script = fileURLToPath(new URL('resume-process.fixture.ts', import.meta.url))
   type Printed = { status: string; pending: string[]; modelCalls: number }
   const start = async (...args: readonly string[]): Promise<Printed> => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=source', script, ...args])
+    const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=hookloop-source', script, ...args])
     return JSON.parse(stdout) as Printed
   }
   const effects = async (): Promise<{ text: string; key: string; pid: number }[]> =>

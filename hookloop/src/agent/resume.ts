@@ -1,7 +1,8 @@
 import type { AgentState } from '../data/agent-state.ts'
-import type { Cursor, Execution, FinalRecord, OpenStep } from '../data/execution.ts'
+import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../data/execution.ts'
 import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
+import { isFatal } from '../hooks/run-hooks.ts'
 import { checkedAnswer } from './admission.ts'
 import { brokenRecord, concludeRun } from './begin.ts'
 import type { LiveRun } from './live-run.ts'
@@ -64,14 +65,23 @@ async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefine
   run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
   const { cursor: _left, ...rest } = execution
   const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
-  run.replaceExecution({ ...rest, status: 'running', waitedMs })
+  run.opened = true
+  run.replaceExecution({ ...rest, status: 'running', waitedMs, hooks: withHooks(run, rest.hooks) })
   const fired = await run.fire('onResume', { answers })
-  if (fired?.failure === undefined) {
+  if (fired?.failure === undefined || run.cancelled || isFatal(fired.failure)) {
     return cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor
   }
   run.failure = undefined
   run.state = saved // nothing was done with the answers, so nothing may be lost
   return undefined
+}
+
+/** From here on the run is under the hooks of this agent, too: none of their guards may be missing next time. */
+function withHooks(run: LiveRun, before: readonly HookRecord[]): readonly HookRecord[] {
+  const known = new Set(before.map(({ name }) => name))
+  const present = run.parts.stack.records()
+  const kept = before.filter(({ name }) => present.some((each) => each.name === name))
+  return Object.freeze([...kept, ...present.filter(({ name }) => !known.has(name))])
 }
 
 function suspended(state: AgentState): Suspended {

@@ -10,7 +10,7 @@ import type { LiveRun } from './live-run.ts'
 import { pendingApprovals } from './pause.ts'
 
 type RunBase = {
-  /** The last thing the model said. */
+  /** What the model said in the last step. */
   readonly text: string
   readonly state: AgentState
   readonly ledger: readonly TimedLedgerEntry[]
@@ -33,7 +33,7 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
   let ledger: readonly TimedLedgerEntry[] | undefined
   // An input that was refused opened no execution: what the last one said is not what this run says.
   const own = final === undefined || state.execution?.final === final
-  const text = own ? (state.lastStep?.text ?? '') : ''
+  const text = own ? textOf(state) : ''
   const base: RunBase = {
     text,
     state,
@@ -42,6 +42,8 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
     },
     toJSON: () => ({
       version: SAVED_VERSION,
+      status: final?.status ?? 'suspended',
+      pending: final === undefined ? pendingOf(state) : [],
       state: state.toJSON(),
       ledger: base.ledger,
     }),
@@ -64,6 +66,11 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
 /** Adds how it ended without looking at the ledger, which is put together when it is read. */
 function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
   return Object.freeze(Object.assign(base, ending))
+}
+
+/** What the model said in the last step, also if that is not closed yet. */
+function textOf({ execution, lastStep }: AgentState): string {
+  return (execution?.cursor?.phase === 'tools' ? execution.cursor.step.text : lastStep?.text) ?? ''
 }
 
 /** The questions a suspended state waits for. */

@@ -23,7 +23,7 @@ import {
   type Fault,
   type Story,
   type World,
-} from './small-world-model.ts'
+} from './small-world.fixture.ts'
 import { tool, type ToolRun } from './tool.ts'
 
 // Every world of one to three calls, with every verdict and every answer; then each of them again, cancelled or struck

@@ -29,21 +29,22 @@ export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<To
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
   const effect: Effect = { key, kind: 'tool', input: () => describeCall(call) }
+  const started = run.effects.emit === undefined ? undefined : performance.now()
   const work =
     arounds.length > 0
       ? executeWrapped(run, at, { effect, arounds })
       : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
-  return run.effects.emit === undefined || !(work instanceof Promise) ? work : timed(call, work)
+  return started === undefined ? work : timed(call, work, started)
 }
 
 /** Notes how long a call ran, for those who watch. */
-async function timed(call: OpenedCall, work: Promise<ToolExecution>): Promise<ToolExecution> {
-  const started = performance.now()
-  try {
-    return await work
-  } finally {
+function timed(call: OpenedCall, work: ToolExecution | Promise<ToolExecution>, started: number): typeof work {
+  const note = (): void => {
     call.ranMs = performance.now() - started
   }
+  if (work instanceof Promise) return work.finally(note)
+  note()
+  return work
 }
 
 /** The tool cannot make a call reject, only the port can: nobody knows what was done, and the run must not go on. */

@@ -201,7 +201,7 @@ test('a timeout of a tool keeps its process alive until it has fired', async () 
     const wait = tool({ name: 'wait', description: 'Waits.', input: { type: 'object' }, execute, timeoutMs: 5 })
     const model = scriptedModel([{ toolCalls: [{ name: 'wait' }] }, 'Done.'])
     console.log((await createAgent({ model, use: [wait] }).run('Go.')).status)`
-  const child = spawn(process.execPath, ['--conditions=source', '--input-type=module', '-e', script])
+  const child = spawn(process.execPath, ['--conditions=hookloop-source', '--input-type=module', '-e', script])
   let printed = ''
   child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()))
   await once(child, 'close')

@@ -69,7 +69,7 @@ function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void
 async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
   const admissions: Admission[] = []
   for (const call of calls) admissions.push(await decide(run, call))
-  void run.over // a cancel is looked for here, once: when each of them starts is a matter of chance
+  run.noticeCancel() // a cancel is looked for here, once: when each of them starts is a matter of chance
   const results = await allLimited(calls, run.parts.maxConcurrentTools, (call, i) =>
     ran(run, () => resultOf(run, call, admissions[i]!)),
   )

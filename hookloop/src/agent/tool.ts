@@ -8,7 +8,7 @@ import { AgentError, messageOf } from '../errors.ts'
 export type ToolRun = {
   /** Aborts when the run is cancelled or the tool's time is over. */
   readonly signal: AbortSignal
-  /** The same on every attempt at this call, also after a crash: hand it on to whatever must happen only once. */
+  /** The same on every attempt at this call, also after a resume: hand it on to whatever must happen only once. */
   readonly idempotencyKey: string
   /** Tells whoever watches how far it is. */
   readonly progress: (update: unknown) => void
@@ -19,8 +19,6 @@ export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   readonly inputSchema: JsonObject
   /** May run beside other such tools: it only reads, or keeps apart from them. */
   readonly concurrent: boolean
-  /** Running it twice is like running it once. */
-  readonly idempotent: boolean
   /** A person is asked before each call, unless a guard allows it. */
   readonly ask: boolean
   readonly timeoutMs: number | undefined
@@ -41,7 +39,6 @@ export function tool<S extends Schema | JsonObject>(definition: {
   readonly input: S
   readonly execute: (args: OutputOf<S>, run: ToolRun) => unknown
   readonly concurrent?: boolean
-  readonly idempotent?: boolean
   readonly ask?: boolean
   readonly timeoutMs?: number
   readonly maxOutputChars?: number
@@ -67,7 +64,6 @@ export function tool<S extends Schema | JsonObject>(definition: {
     execute: execute,
     parse: parserOf(input),
     concurrent: definition.concurrent ?? false,
-    idempotent: definition.idempotent ?? false,
     ask: definition.ask ?? false,
     timeoutMs,
     maxOutputChars,

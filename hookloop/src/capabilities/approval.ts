@@ -16,7 +16,11 @@ export type ApprovalOptions = {
 
 /** Says how a person is reached when a hook asks. Without it nobody is, and every question is answered with no. */
 export function approval(how: ApprovalOptions['answer'] | ApprovalOptions): Capability {
-  const { answer, tools = [], expiresInMs } = typeof how === 'object' ? how : { answer: how }
+  const {
+    answer,
+    tools = [],
+    expiresInMs,
+  }: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
   if (answer !== 'deny' && answer !== 'suspend' && typeof answer !== 'function') {
     throw invalid(`'deny', 'suspend' or a function is expected`, answer)
   }

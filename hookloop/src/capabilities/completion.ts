@@ -13,6 +13,9 @@ export function completion(): Capability {
       if (step.type === 'error' || step.toolCalls.length > 0) return ctx
       if (step.finishReason === 'stop' && step.text !== '') return ctx.allowStop('The model asked for no more tools.')
       const { finishReason } = step
+      if (finishReason === 'withheld') {
+        return ctx.allowStop('The answer was withheld.', { reason: 'finishReason', value: finishReason })
+      }
       if (finishReason === 'stop')
         return ctx.allowStop('The model ended with an empty answer.', { reason: 'finishReason' })
       return ctx.allowStop(`The model ended with finish reason "${finishReason}".`, {

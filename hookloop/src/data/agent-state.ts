@@ -128,6 +128,10 @@ export class AgentState {
     return AgentState.patch(this, { metadata: metadataOf(rest) })
   }
 
+  [Symbol.for('nodejs.util.inspect.custom')](): JsonObject {
+    return this.toJSON()
+  }
+
   /** Always in the same order, so that equal states have equal texts. */
   toJSON(): JsonObject {
     const {

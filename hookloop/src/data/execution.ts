@@ -23,6 +23,7 @@ export type Step = {
   readonly finishReason: FinishReason
   readonly usage: TokenUsage
   readonly messageCount: number
+  /** The count of its votes. At `afterStep`, where they are still cast, that of no votes. */
   readonly outcome?: ContinuationOutcome
 }
 

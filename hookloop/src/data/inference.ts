@@ -72,7 +72,7 @@ export function toResponse(reply: ModelReply): InferenceResponse {
   return Object.freeze({
     content,
     text: textOf(content),
-    usage: Object.isFrozen(reply.usage) ? (reply.usage as TokenUsage) : Object.freeze({ ...noTokens, ...reply.usage }),
+    usage: Object.freeze({ ...noTokens, ...reply.usage }),
     finishReason: reply.finishReason,
   })
 }

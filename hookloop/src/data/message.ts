@@ -93,6 +93,11 @@ export function isPart(value: unknown): value is Part {
   }
 }
 
+/** Results come from tools: a model that writes one would answer its own call. */
+export function isReplyPart(value: unknown): value is Part {
+  return isPart(value) && value.type !== 'tool-result'
+}
+
 function isText(value: Json | undefined): boolean {
   return typeof value === 'string'
 }

@@ -257,7 +257,7 @@ test('a state of a newer version is refused by name, before anything else is loo
 test('a newer state is refused by run and resume before the model is called', async () => {
   const model = scriptedModel(['never'])
   const agent = createAgent({ model })
-  const newer = { version: 1, state: { ...finished, version: 2 } }
+  const newer = { version: 1, status: 'suspended', pending: [], state: { ...finished, version: 2 } }
   await assert.rejects(agent.run('x', { from: newer }), { code: 'STATE_VERSION' })
   await assert.rejects(agent.resume(newer), { code: 'STATE_VERSION' })
   assert.equal(model.requests.length, 0)

@@ -7,12 +7,16 @@ import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import { List } from './list.ts'
 import { isMessage, type Message } from './message.ts'
+import type { Approval } from './tool-call.ts'
 
 export const SAVED_VERSION = 1
 
 /** A run as plain JSON: what `JSON.stringify(run)` writes. */
 export type SavedRun = {
   readonly version: number
+  readonly status: string
+  /** The questions it waits for, for whoever is to answer them. */
+  readonly pending: readonly Approval[]
   readonly state: JsonObject
   readonly ledger?: readonly JsonObject[]
 }

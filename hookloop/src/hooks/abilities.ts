@@ -1,15 +1,16 @@
 import { AgentState } from '../data/agent-state.ts'
-import type { StopReason } from '../data/continuation.ts'
+import { stopReasons, type StopReason } from '../data/continuation.ts'
 import {
   changeResponse,
+  isFinishReason,
   type InferenceRequest,
   type InferenceResponse,
   type RequestChange,
   type ResponseChange,
 } from '../data/inference.ts'
-import { exactJson, toJson, type Json } from '../data/json.ts'
+import { exactJson, toJson, type Json, type JsonObject } from '../data/json.ts'
 import type { List } from '../data/list.ts'
-import { toInput, toMessages, type Message, type Part } from '../data/message.ts'
+import { isReplyPart, toInput, toMessages, type Message } from '../data/message.ts'
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { Context, type Verdict, type Vote } from './draft.ts'
@@ -39,10 +40,32 @@ function decide(context: Context, verdict: Verdict): Context {
   return Context.change(context, { verdict })
 }
 
+function checkedChange({ content, finishReason, text }: ResponseChange): ResponseChange {
+  const parts = content === undefined ? undefined : toJson(content)
+  if (parts !== undefined && !(Array.isArray(parts) && parts.every(isReplyPart))) {
+    throw invalid('The content of a response is a list of parts: text, reasoning, file or tool-call.', content)
+  }
+  if (finishReason !== undefined && !isFinishReason(finishReason)) {
+    throw invalid(`"${String(finishReason)}" is no finish reason.`, finishReason)
+  }
+  return {
+    ...(parts !== undefined && { content: parts }),
+    ...(finishReason !== undefined && { finishReason }),
+    ...(text !== undefined && { text: wordsOf(text) }),
+  }
+}
+
+function invalid(message: string, value: unknown): AgentError {
+  return new AgentError('HOOK_INVALID_OPTION', message, { value })
+}
+
 function voted(decision: Vote['decision'], reason: StopReason, message: string, details: Details = {}): Vote {
+  const given = details.reason ?? reason
+  if (!stopReasons.includes(given))
+    throw invalid(`There is no reason "${given}". Known: ${stopReasons.join(', ')}.`, given)
   return {
     decision,
-    reason: details.reason ?? reason,
+    reason: given,
     message: wordsOf(message),
     ...(details.value !== undefined && { value: toJson(details.value) }),
   }
@@ -100,8 +123,8 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   },
   response: {
     withResponse(this: Context, change: ResponseChange): Context {
-      const plain = change.content ? { ...change, content: toJson(change.content) as readonly Part[] } : change
-      return withFact(this, 'response', changeResponse(fact<InferenceResponse>(this, 'response'), plain))
+      const response = changeResponse(fact<InferenceResponse>(this, 'response'), checkedChange(change))
+      return withFact(this, 'response', response)
     },
   },
   args: {
@@ -154,12 +177,25 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   },
 }
 
-/** A request with some of it replaced. */
+/** A request with some of it replaced. What is undefined stays as it was. */
 export function changeRequest(request: InferenceRequest, change: RequestChange): InferenceRequest {
-  const { messages, ...rest } = change
+  const { messages, model, tools, settings, responseFormat, ...rest } = definedOf(change)
+  if (model !== undefined && typeof model.infer !== 'function')
+    throw invalid('A model has infer(request, call).', model)
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
+    throw invalid('The tools of a request are a list of names.', tools)
+  }
   return Object.freeze({
     ...request,
     ...rest,
-    messages: messages === undefined ? request.messages : toMessages(messages, request.messages),
+    ...(model !== undefined && { model }),
+    ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
+    ...(settings !== undefined && { settings: exactJson(settings, 'settings') as JsonObject }),
+    ...(responseFormat !== undefined && { responseFormat: exactJson(responseFormat, 'response format') as JsonObject }),
+    ...(messages !== undefined && { messages: toMessages(messages, request.messages) }),
   })
+}
+
+function definedOf<T extends object>(change: T): T {
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as T
 }

@@ -67,7 +67,7 @@ function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string |
 function refused(pattern: RegExp, why: string): AgentError {
   return new AgentError(
     'HOOK_INVALID_PATTERN',
-    `${String(pattern)} cannot be matched in linear time (${why}). Write it without lookaround and back references, or test the name in "when".`,
+    `${String(pattern)} cannot be used as a tool pattern: ${why}. Patterns are matched in linear time, without lookaround and back references; test the name in "when" instead.`,
     { value: String(pattern) },
   )
 }

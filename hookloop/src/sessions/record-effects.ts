@@ -104,7 +104,8 @@ class RecordingEffects implements Effects {
     try {
       return await this.#inner.within(key, ms, work)
     } catch (error) {
-      if (isTimeout(error, key)) this.#log.append({ type: 'timeout', key: unique, at: this.now() })
+      const ms = timeoutOf(error, key)
+      if (ms !== undefined) this.#log.append({ type: 'timeout', key: unique, at: this.now(), ms })
       throw error
     }
   }
@@ -144,8 +145,11 @@ export function repeatedKey(key: string, times: number): string {
   return times === 1 ? key : `${key}~${times}`
 }
 
-function isTimeout(error: unknown, key: string): boolean {
-  return error instanceof AgentError && error.code === 'HOOK_TIMED_OUT' && error.value === key
+/** How long was waited, if this is the timeout of that key and not one that came from inside. */
+function timeoutOf(error: unknown, key: string): number | undefined {
+  if (!(error instanceof AgentError) || error.code !== 'HOOK_TIMED_OUT') return undefined
+  const fired = error.value as { readonly key?: string; readonly ms?: number } | undefined
+  return fired?.key === key ? fired.ms : undefined
 }
 
 function errorText(thrown: unknown): ErrorText {

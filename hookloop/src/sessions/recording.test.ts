@@ -208,7 +208,7 @@ test('what was read can be written again without a difference', () => {
       at,
       error: fc.record({ code: fc.constant('HOOK_FAILED' as const), message: key }),
     }),
-    fc.record({ type: fc.constant('timeout' as const), key, at }),
+    fc.record({ type: fc.constant('timeout' as const), key, at, ms: fc.nat() }),
     fc.record({ type: fc.constant('cancel' as const), check: at }),
   )
   fc.assert(

@@ -11,7 +11,7 @@ export type RecordEntry =
   | { readonly type: 'begin'; readonly key: string; readonly kind: string; readonly input: Json }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly value: Json }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly error: ErrorText }
-  | { readonly type: 'timeout'; readonly key: string; readonly at: number }
+  | { readonly type: 'timeout'; readonly key: string; readonly at: number; readonly ms: number }
   | { readonly type: 'cancel'; readonly check: number }
 
 /** Where a run is written down. `append` must have stored the entry when it returns. */
@@ -98,7 +98,7 @@ function problemOf(entry: { readonly [key: string]: Json }): string | undefined 
     case 'end':
       return needs('key', 'string') ?? needs('at', 'number') ?? problemOfEnd(entry)
     case 'timeout':
-      return needs('key', 'string') ?? needs('at', 'number')
+      return needs('key', 'string') ?? needs('at', 'number') ?? needs('ms', 'number')
     case 'cancel':
       return needs('check', 'number')
     default:

@@ -24,7 +24,7 @@ class Record {
   readonly begins = new Map<string, Json>()
   readonly ends = new Map<string, { readonly outcome: Outcome; readonly line: number }>()
   readonly lastBegin: number
-  readonly timeouts = new Map<string, number>()
+  readonly timeouts = new Map<string, { readonly at: number; readonly ms: number }>()
 
   constructor(entries: readonly RecordEntry[]) {
     const [first, ...rest] = entries
@@ -40,7 +40,7 @@ class Record {
         lastBegin = i + 1
       }
       if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })
-      if (entry.type === 'timeout') this.timeouts.set(entry.key, entry.at)
+      if (entry.type === 'timeout') this.timeouts.set(entry.key, entry)
       if (entry.type === 'cancel') cancelledAt = entry.check
     }
     this.cancelledAt = cancelledAt
@@ -81,7 +81,7 @@ class Reading {
     return end.outcome
   }
 
-  timeout(key: string): number | undefined {
+  timeout(key: string): { readonly at: number; readonly ms: number } | undefined {
     return this.#record.timeouts.get(this.#next(key))
   }
 
@@ -119,12 +119,12 @@ class ReplayEffects implements Effects {
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
   }
 
-  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    const firedAt = this.#reading.timeout(key)
-    if (firedAt === undefined) return work
+  async within<T>(key: string, _ms: number, work: PromiseLike<T>): Promise<T> {
+    const fired = this.#reading.timeout(key)
+    if (fired === undefined) return work
     work.then(undefined, () => undefined)
-    this.#stamp(firedAt)
-    throw timedOut(key, ms)
+    this.#stamp(fired.at)
+    throw timedOut(key, fired.ms)
   }
 
   async sleep(key: string, ms: number): Promise<void> {

@@ -22,6 +22,8 @@ import { AgentError } from '../errors.ts'
 export type FactsToFire<T extends HookTrigger> = {
   readonly [K in keyof Facts[T]]?: Facts[T][K] extends List<infer M> ? readonly M[] : Partial<Facts[T][K]>
 } & {
+  /** A whole state, of a run that was made for the test; otherwise one is made up. */
+  readonly state?: AgentState
   readonly metadata?: JsonObject
   readonly messages?: readonly Message[]
   readonly spent?: Partial<Usage>
@@ -57,7 +59,8 @@ export async function fire<T extends HookTrigger, K extends T>(
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
   const plan = new HookStack([hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
   const seen = await parsedFacts(hook, factsFrom(trigger, given))
-  const firing = new Firing(new Stage(given), plan, stateFrom(given), seen)
+  const stage = new Stage(given)
+  const firing = new Firing(stage, plan, given.state ?? stateFrom(given), seen)
   const { tool } = hook
   if (isTool(tool)) firing.fits = async () => 'value' in (await tool.parse((seen['toolCall'] as { args: Json }).args))
   const before = firing.draft
@@ -68,6 +71,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   }
   await runGuards(firing, plan.guards)
   runObservers(firing, plan.observers)
+  await Promise.all(stage.watched) // in a run nobody waits for them; a test wants to know
   const verdict = verdictOf(firing)
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   const { by: _by, ...recovery } = firing.recovery ?? {}
@@ -90,6 +94,7 @@ class Stage implements HookHost {
   readonly spent: Usage
   readonly #now: number | undefined
   ledger = List.empty<LedgerEntry>()
+  readonly watched: PromiseLike<unknown>[] = []
 
   constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number }) {
     this.spent = { ...noUsage, ...given.spent }
@@ -106,7 +111,7 @@ class Stage implements HookHost {
     this.ledger = this.ledger.append({ step: 0, trigger, hook: name, mode, ...what })
   }
   watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {
-    work.then(undefined, () => undefined)
+    this.watched.push(work)
   }
 }
 

@@ -6,5 +6,5 @@ export {
   type ScriptedTurn,
 } from '../models/scripted.ts'
 export { fakeClock, type FakeClock } from './fake-clock.ts'
-export { fire } from './fire.ts'
+export { fire, type FactsToFire } from './fire.ts'
 export { recordEvents, type EventRecorder } from './record-events.ts'
