@@ -55,6 +55,7 @@ test('every option, event and stop reason stands in the docs', () => {
     ...members('capabilities/guards.ts', 'Limits'),
     ...members('capabilities/error-policy.ts', 'ErrorPolicy'),
     ...members('capabilities/approval.ts', 'ApprovalOptions'),
+    ...members('agent/build-agent.ts', 'AgentOptions'),
     ...members('agent/build-agent.ts', 'RunOptions'),
     ...members('agent/build-agent.ts', 'Agent'),
     ...members('agent/resume.ts', 'ResumeOptions'),
@@ -66,6 +67,13 @@ test('every option, event and stop reason stands in the docs', () => {
   assert.ok(names.length > 50)
   assert.deepEqual(
     names.filter((name) => !new RegExp(`\\b${name}\\b`).test(docs)),
+    [],
+  )
+})
+
+test('no page is empty', () => {
+  assert.deepEqual(
+    pages.filter((page) => read(page).length < 200),
     [],
   )
 })

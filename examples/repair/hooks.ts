@@ -19,8 +19,12 @@ export function repairHooks(tools: RepairTools): readonly Use[] {
     ),
     guard(
       'beforeToolUse',
-      (ctx) => (ctx.toolCall.args.command === 'node' ? ctx : ctx.block('Only node may be run here.')),
-      { name: 'only-node', tool: tools.run },
+      (ctx) => {
+        const { command, args } = ctx.toolCall.args
+        const isProgram = command === 'node' && args.length === 1 && args[0] === 'main.js'
+        return isProgram ? ctx : ctx.block('Only node main.js may be run here.')
+      },
+      { name: 'only-the-program', tool: tools.run },
     ),
     guard('beforeToolUse', (ctx) => ctx.ask(`Delete ${ctx.toolCall.args.path}?`), {
       name: 'ask-before-deleting',
