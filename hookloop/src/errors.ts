@@ -70,7 +70,8 @@ function isAgentError(thrown: unknown): thrown is AgentError {
 /** The words of anything that can be thrown, which in JavaScript is anything, also what cannot be read. */
 export function messageOf(thrown: unknown): string {
   try {
-    if (thrown instanceof Error) return thrown.message || thrown.name
+    if (thrown instanceof Error)
+      return typeof thrown.message === 'string' && thrown.message ? thrown.message : thrown.name
     if (typeof thrown === 'string' && thrown !== '') return thrown
     return `a thrown ${thrown === null ? 'null' : typeof thrown}: ${JSON.stringify(thrown) ?? String(thrown)}`
   } catch {

@@ -17,6 +17,9 @@ export type Admission =
   | { readonly status: 'done'; readonly result: ToolExecution }
   | { readonly status: 'waiting' }
 
+/** How long an asynchronous schema may take. */
+const PARSE_MS = 60_000
+
 const waiting: Admission = { status: 'waiting' }
 
 /** beforeToolUse: hooks change the arguments, the tool's schema parses them once, guards judge what the tool will get. */
@@ -58,7 +61,13 @@ function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admissio
     return conclude(run, candidate, undefined)
   }
   const parsed = tool.parse(call.args)
-  if (parsed instanceof Promise) return parsed.then((value) => judgeParsed(run, candidate, value))
+  if (parsed instanceof Promise) {
+    const key = `${run.place}/${call.index}/parse`
+    return run.effects.within(key, PARSE_MS, parsed).then(
+      (value) => judgeParsed(run, candidate, value),
+      (thrown: unknown) => judgeParsed(run, candidate, { problem: `the schema failed: ${messageOf(thrown)}` }),
+    )
+  }
   return judgeParsed(run, candidate, parsed)
 }
 

@@ -6,25 +6,34 @@ import type { LiveRun } from './live-run.ts'
  * of them decides.
  */
 export class AnswerStream {
-  readonly onDelta: ((delta: InferenceDelta) => void) | undefined
   readonly #run: LiveRun
   readonly #step: number
+  readonly #isHeld: boolean
+  #attempts = 0
   #shown = false
 
   constructor(run: LiveRun, step: number) {
     this.#run = run
     this.#step = step
     const { transforms, guards } = run.parts.stack.plan('afterInference')
-    if ([...transforms, ...guards].some((hook) => hook.stream !== 'after')) return
-    this.onDelta = (delta) => {
+    this.#isHeld = [...transforms, ...guards].some((hook) => hook.stream !== 'after')
+  }
+
+  /** Where an attempt writes to, if it may be seen. What an earlier one still writes then is not shown. */
+  open(): ((delta: InferenceDelta) => void) | undefined {
+    const attempt = ++this.#attempts
+    if (this.#isHeld) return undefined
+    return (delta) => {
+      if (attempt !== this.#attempts) return
       this.#shown = true
-      run.effects.emit?.(delta)
+      this.#run.effects.emit?.(delta)
     }
   }
 
   retract(why: string): void {
     if (this.#shown) this.#run.effects.emit?.({ type: 'retracted', step: this.#step, why })
     this.#shown = false
+    this.#attempts++ // what is still being written is not shown either
   }
 
   finish(written: InferenceResponse, passed: InferenceResponse): void {

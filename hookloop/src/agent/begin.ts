@@ -107,6 +107,7 @@ async function judgeInput(run: LiveRun, plan: Plan, input: Message): Promise<Fin
     if (firing.failure !== undefined) throw firing.failure
     if (run.effects.cancelled()) return cancelledRecord(run)
   } catch (thrown) {
+    if (thrown instanceof HookFailure && run.effects.cancelled()) return cancelledRecord(run)
     return refused(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))
   }
   if (firing.blocked !== undefined) {

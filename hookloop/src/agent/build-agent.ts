@@ -160,13 +160,25 @@ function takeApart(options: AgentOptions, defaults: readonly Capability[]): Agen
     toolNames,
     descriptions,
     descriptionList: Object.freeze([...descriptions.values()]),
-    approval: all.findLast((each) => each.approval !== undefined)?.approval ?? nobody,
+    approval: joinPolicies(all.flatMap((each) => each.approval ?? [])),
     maxConcurrentTools,
     notes: all.flatMap((each) => each.notes ?? []),
   })
 }
 
 const nobody: ApprovalPolicy = { answer: 'deny', asksAbout: () => false, expiresInMs: undefined }
+
+/** The last policy says how a person is reached; what any of them asks about is asked, and the shortest time holds. */
+function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
+  const last = policies.at(-1)
+  if (last === undefined) return nobody
+  const times = policies.flatMap(({ expiresInMs }) => expiresInMs ?? [])
+  return {
+    answer: last.answer,
+    asksAbout: (name) => policies.some((policy) => policy.asksAbout(name)),
+    expiresInMs: times.length === 0 ? undefined : Math.min(...times),
+  }
+}
 
 function checkModel(model: unknown): asserts model is LanguageModel {
   if (typeof model === 'string') {

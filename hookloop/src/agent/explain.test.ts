@@ -7,7 +7,7 @@ import { retryLimit } from '../capabilities/retry-limit.ts'
 import { createAgent } from '../create-agent.ts'
 import { stopReasons, type StopReason } from '../data/continuation.ts'
 import type { JsonObject } from '../data/json.ts'
-import { liveEffects } from '../effects.ts'
+import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import { scriptedModel, type Script } from '../models/scripted.ts'
 import { recordEffects } from '../sessions/record-effects.ts'
@@ -39,10 +39,11 @@ const many = (turn: Script[number]): Script => Array.from({ length: 40 }, () => 
 const clock = fakeClock()
 const slow = hook('afterToolUse', (ctx) => clock.advance(600).then(() => ctx), { name: 'slow' })
 const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks', tool: 'echo' })
-const full = recordEffects({
-  append: ({ type }) => (type === 'begin' ? assert.fail('disk full') : undefined),
-  entries: () => [],
-})
+const full: EffectsFactory = (run) =>
+  recordEffects({
+    append: ({ type }) => (type === 'begin' ? assert.fail('disk full') : undefined),
+    entries: () => [],
+  })(run)
 
 // ── why it ended: a row for every reason there is
 

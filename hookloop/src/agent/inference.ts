@@ -13,27 +13,48 @@ import {
 } from './model-call.ts'
 import type { OpenedStep } from './opened-step.ts'
 
+// Written as continuations and not as one async function: this is waited for in every step of every run, and a frame
+// that is kept for each of a thousand runs at once costs more than all the work in it.
+
 /** beforeInference, the model inside its around hooks, afterInference. Leaves the response in the open step. */
-export async function infer(run: LiveRun, step: OpenedStep): Promise<void> {
+export function infer(run: LiveRun, step: OpenedStep): void | Promise<void> {
   const fired = run.fire('beforeInference', { request: requestOf(run) })
-  const before = fired instanceof Promise ? await fired : fired
+  if (fired instanceof Promise) return fired.then((before) => callModel(run, step, before))
+  return callModel(run, step, fired)
+}
+
+function callModel(run: LiveRun, step: OpenedStep, before: Firing | undefined): void | Promise<void> {
   if (run.stoppedBy() !== undefined || before?.failure !== undefined) return
   const call = planCall(run, step, before)
   step.offered = call.request.tools
-  let record: ModelCallRecord
-  try {
-    record = await performModelCall(run, call, 1)
-  } catch (thrown) {
-    record = unansweredRecord(thrown) // the port itself failed
-  }
+  const asking = performModelCall(run, call, 1)
+  return asking.then(
+    (record) => takeAnswer(run, step, { call, record }),
+    (thrown: unknown) => takeAnswer(run, step, { call, record: unansweredRecord(thrown) }), // the port itself failed
+  )
+}
+
+type Asked = { readonly call: ModelCallPlan; readonly record: ModelCallRecord }
+
+function takeAnswer(run: LiveRun, step: OpenedStep, { call, record }: Asked): void | Promise<void> {
   takeRecord(run, step, record)
-  const response = record.response ?? (await tryAgain(run, step, { call, record }))
-  if (response === null) return
+  if (record.response !== null) return judgeResponse(run, step, { call, response: record.response })
+  return tryAgain(run, step, { call, record }).then((response) =>
+    response === null ? undefined : judgeResponse(run, step, { call, response }),
+  )
+}
+
+type Answered = { readonly call: ModelCallPlan; readonly response: InferenceResponse }
+
+function judgeResponse(run: LiveRun, step: OpenedStep, { call, response }: Answered): void | Promise<void> {
   const judged = run.fire('afterInference', { request: call.request, response })
-  const after = judged instanceof Promise ? await judged : judged
-  const passed = after === undefined ? response : passedResponse(after, response)
-  call.stream?.finish(response, passed)
-  takeResponse(run, step, passed)
+  const take = (after: Firing | undefined): void => {
+    const passed = after === undefined ? response : passedResponse(after, response)
+    call.stream?.finish(response, passed)
+    takeResponse(run, step, passed)
+  }
+  if (judged instanceof Promise) return judged.then(take)
+  take(judged)
 }
 
 function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): ModelCallPlan {
@@ -44,11 +65,7 @@ function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): M
 }
 
 /** A call failed. As long as `onError` says so, and guards let it, it is made again. */
-async function tryAgain(
-  run: LiveRun,
-  step: OpenedStep,
-  { call, record }: { readonly call: ModelCallPlan; readonly record: ModelCallRecord },
-): Promise<InferenceResponse | null> {
+async function tryAgain(run: LiveRun, step: OpenedStep, { call, record }: Asked): Promise<InferenceResponse | null> {
   let last = record
   for (let attempt = 2; last.response === null; attempt++) {
     call.stream?.retract('the model call failed')

@@ -41,7 +41,7 @@ export class LiveRun implements HookHost {
   open: OpenedStep | undefined
   /** The error that ended the run, if one did. The first is kept. */
   failure: AgentError | undefined
-  cancelled = false
+  #cancelled = false
   /** Whether this run has an execution; until then the state may still show an earlier one. */
   opened = false
   /** Called between steps; true means that whoever drives the run wants it to pause there. */
@@ -89,6 +89,10 @@ export class LiveRun implements HookHost {
   }
   get signal(): AbortSignal {
     return this.effects.signal
+  }
+  get cancelled(): boolean {
+    this.noticeCancel()
+    return this.#cancelled
   }
   get ledger(): List<LedgerEntry> {
     return this.#ledger.entries
@@ -254,7 +258,7 @@ export class LiveRun implements HookHost {
         this.fail(firing.failure, firing.trigger)
         return
       }
-      if (this.cancelled || (thrown.error.code === 'HOOK_TIMED_OUT' && this.stoppedBy() !== undefined)) {
+      if (this.cancelled) {
         firing.failure = thrown.error // nobody is asked what to do about a hook that was cut off
         return
       }
@@ -295,8 +299,8 @@ export class LiveRun implements HookHost {
 
   /** Looks whether the run was cancelled. Asked at fixed points only, so that a replay notices it at the same one. */
   noticeCancel(): void {
-    if (this.cancelled || !this.#wasCancelled()) return
-    this.cancelled = true
+    if (this.#cancelled || !this.#wasCancelled()) return
+    this.#cancelled = true
     this.cast([
       Object.freeze({
         decision: 'forbidContinuation',

@@ -89,7 +89,7 @@ class Channel<T> {
   #abandoned = false
 
   push(item: T): void {
-    if (this.#abandoned) return // nobody will ever read it
+    if (this.#abandoned || this.#ended) return // nobody will ever read it, or it comes too late
     this.#items.push(item)
     this.#readers.shift()?.()
   }

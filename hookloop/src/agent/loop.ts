@@ -33,7 +33,8 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
     }
     if (outcome === undefined) {
       const step = openStep(run)
-      await infer(run, step)
+      const answered = infer(run, step)
+      if (answered instanceof Promise) await answered
       const used = useTools(run, step)
       if (used instanceof Promise) await used
       const ended = endStep(run, step)

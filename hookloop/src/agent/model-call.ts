@@ -17,7 +17,6 @@ import { AgentError, toAgentError } from '../errors.ts'
 import type { Effect } from '../effects.ts'
 import { changeRequest } from '../hooks/abilities.ts'
 import { runAround } from '../hooks/around.ts'
-import type { HookHost } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
 import type { StackedHook } from '../hooks/stack.ts'
@@ -41,17 +40,18 @@ type Performing = { readonly key: string; readonly signal: AbortSignal }
 const none: readonly never[] = Object.freeze([])
 
 /** The model inside its around hooks, as one recorded effect. How it failed is part of what is recorded. */
-export function performModelCall(
-  run: LiveRun,
-  call: ModelCallPlan,
-  attempt: number,
-): ModelCallRecord | Promise<ModelCallRecord> {
+export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: number): Promise<ModelCallRecord> {
   const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
   const effect: Effect = { key, kind: 'inference', input: () => describeRequest(call.request) }
   const { arounds } = run.parts.stack.plan('aroundInference')
-  return run.effects.perform(effect, (signal) =>
-    arounds.length === 0 ? callBare(run, call, signal) : new WrappedCall(run, call, { key, signal }).run(arounds),
-  )
+  try {
+    const asking = run.effects.perform(effect, (signal) =>
+      arounds.length === 0 ? callBare(run, call, signal) : new WrappedCall(run, call, { key, signal }).run(arounds),
+    )
+    return asking instanceof Promise ? asking : Promise.resolve(asking)
+  } catch (thrown) {
+    return Promise.resolve(unansweredRecord(thrown))
+  }
 }
 
 /** What is left when the port itself failed, or the model did before there was anything to record. */
@@ -91,11 +91,7 @@ function failedRecord(
 ): ModelCallRecord {
   const error = toAgentError(thrown, 'MODEL_FAILED')
   const { code, message, value } = error
-  const record = {
-    response: null,
-    error: { code, message, ...(value !== undefined && { value: toJson(value) }) },
-    ...rest,
-  }
+  const record = { response: null, error: { code, message, ...plainValue(value) }, ...rest }
   told.set(record, { thrown: error, durations })
   return record
 }
@@ -122,7 +118,7 @@ class WrappedCall {
   readonly #run: LiveRun
   readonly #call: ModelCallPlan
   readonly #how: Performing
-  readonly #host: HookHost
+  readonly #host: TrailHost
   readonly #trail: LedgerEntry[] = []
   readonly #durations: number[] = []
   readonly #votes: ContinuationEvaluation[] = []
@@ -156,7 +152,7 @@ class WrappedCall {
       })
       const response = await this.#run.outstanding.abortable(chain)
       this.#ended = true
-      const shown = this.#last === undefined || sameJson(this.#last.content, response.content)
+      const shown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!shown) this.#call.stream?.retract('a hook replaced the answer')
       const record = { response, error: null, usage: this.#usage, trail, votes }
       told.set(record, { durations: this.#durations })
@@ -175,17 +171,20 @@ class WrappedCall {
     const forbidden = this.#votes.find((vote) => vote.decision === 'forbidContinuation')
     if (forbidden !== undefined) throw forbade(forbidden)
     const request = this.#changed(change)
-    const again = ++this.#attempts > 1
+    const attempt = ++this.#attempts
+    const again = attempt > 1
+    this.#host.place = `${this.#how.key}/${attempt}`
     if (again || change !== undefined) await this.#judge(request)
     if (again) this.#call.stream?.retract('another attempt begins')
-    const key = `${this.#how.key}/${this.#attempts}`
+    const key = `${this.#how.key}/${attempt}`
+    this.#last = undefined // what is shown from here on belongs to this attempt
     const response = await this.#run.effects
       .scope(key)
       .perform({ key, kind: 'inference', input: () => describeRequest(request) }, async (signal) =>
         toCheckedReply(await askModel(this.#run, this.#call, { request, signal })),
       )
     if (this.#ended) return response // the loser of a race: nobody waits for it any more
-    this.#last = response
+    if (attempt === this.#attempts) this.#last = response
     this.#usage = addTokens(this.#usage, response.usage)
     this.#run.open!.inFlight = this.#usage // what the next attempt is judged on
     return response
@@ -207,7 +206,7 @@ function askModel(
   call: ModelCallPlan,
   { request, signal }: { request: InferenceRequest; signal: AbortSignal },
 ): Promise<ModelReply> {
-  const onDelta = call.stream?.onDelta
+  const onDelta = call.stream?.open()
   const asked = toModelRequest(run, request)
   const reply = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
   return run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply))
@@ -272,4 +271,13 @@ function tokensOf({ inputTokens, outputTokens, costUsd }: Partial<TokenUsage>): 
 /** What a model reports is not to be trusted: a negative or endless number would undo a limit. */
 function amount(value: unknown): number {
   return typeof value === 'number' && value > 0 && value < Infinity ? value : 0
+}
+
+/** The value at fault, if it can be kept: an error must not be lost for what it carries. */
+function plainValue(value: unknown): { readonly value?: Json } {
+  try {
+    return value === undefined ? {} : { value: toJson(value) }
+  } catch {
+    return {}
+  }
 }

@@ -86,8 +86,10 @@ function withHooks(run: LiveRun, before: readonly HookRecord[]): readonly HookRe
 
 function suspended(state: AgentState): Suspended {
   const { execution } = state
-  if (execution?.status === 'suspended' && execution.cursor !== undefined)
+  if (execution?.status === 'suspended' && execution.cursor !== undefined) {
+    checkConversation(state, execution.cursor)
     return { execution, cursor: execution.cursor }
+  }
   const how = execution === undefined ? 'has not run' : `is ${execution.status}`
   throw new AgentError(
     'RESUME_NOT_SUSPENDED',
@@ -95,8 +97,19 @@ function suspended(state: AgentState): Suspended {
   )
 }
 
+/** Between two steps every call has its result; a state in which one has not was not saved by us. */
+function checkConversation({ messages }: AgentState, { phase }: Cursor): void {
+  const last = messages.at(-1)
+  const isOpen = last?.role === 'assistant' && last.content.some((part) => part.type === 'tool-call')
+  if (phase !== 'beforeStep' || !isOpen) return
+  throw new AgentError('STATE_INVALID', 'The saved state cannot be read: it stands between two steps, with calls open.')
+}
+
 function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
   if (accepted === true) return
+  if (!Array.isArray(accepted)) {
+    throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" is a list of names, or true.', { value: accepted })
+  }
   const present = new Set(parts.stack.hooks.filter((hook) => hook.mode === 'guard').map((hook) => hook.name))
   for (const { name, mode } of execution.hooks) {
     if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue

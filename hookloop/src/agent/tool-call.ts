@@ -142,9 +142,10 @@ type Attempt = { readonly key: string; readonly signal: AbortSignal }
 function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
   const { tool, parsed, call } = at
   if (signal.aborted) return stoppedExecution(cancelledBy)
-  const limit = tool.timeoutMs === undefined || tool.timeoutMs === Infinity ? undefined : new TimeLimit(tool.timeoutMs)
+  const limit =
+    tool.timeoutMs === undefined || tool.timeoutMs === Infinity ? undefined : new TimeLimit(tool.timeoutMs, signal)
   const toolRun: ToolRun = {
-    signal: limit === undefined ? signal : AbortSignal.any([signal, limit.signal]),
+    signal: limit?.signal ?? signal,
     idempotencyKey: key,
     progress: (update) =>
       run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update) }),
@@ -167,24 +168,36 @@ function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecuti
   }
 }
 
-/** A timeout that keeps the process alive until it has fired or is not needed any more. */
+/**
+ * The signal of a tool that has a time limit. Its timer keeps the process alive until it has fired or is not needed any
+ * more, and nothing is left on the run's signal, which may live as long as the process.
+ */
 class TimeLimit {
-  readonly #abort = new AbortController()
+  isOver = false
+  readonly #controller = new AbortController()
+  readonly #run: AbortSignal
   readonly #timer: NodeJS.Timeout
+  readonly #forward = (): void => this.#controller.abort(this.#run.reason)
 
-  constructor(ms: number) {
+  constructor(ms: number, run: AbortSignal) {
+    this.#run = run
+    run.addEventListener('abort', this.#forward, { once: true })
     this.#timer = setTimeout(
-      () => this.#abort.abort(new Error(`no answer within ${ms} ms`)),
+      () => {
+        this.isOver = true
+        this.#controller.abort(new Error(`no answer within ${ms} ms`))
+      },
       Math.min(ms, MAX_TIMER_MS),
     )
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal
+    return this.#controller.signal
   }
 
   clear(): void {
     clearTimeout(this.#timer)
+    this.#run.removeEventListener('abort', this.#forward)
   }
 }
 
@@ -201,7 +214,7 @@ function failure(
   tool: Tool,
   { thrown, signal, limit }: { thrown: unknown; signal: AbortSignal; limit: TimeLimit | undefined },
 ): ToolExecution {
-  if (limit?.signal.aborted === true && !signal.aborted) {
+  if (limit?.isOver === true && !signal.aborted) {
     return failedExecution(
       `The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`,
     )

@@ -40,7 +40,8 @@ async function useSeveral(run: LiveRun, calls: readonly OpenedCall[]): Promise<v
 /** How many calls from here on may run together; a tool that does not say so runs alone. */
 function togetherFrom(run: LiveRun, calls: readonly OpenedCall[], at: number): number {
   let end = at
-  while (end < calls.length && run.parts.tools.get(calls[end]!.name)?.concurrent === true) end++
+  const last = Math.min(calls.length, at + run.parts.maxConcurrentTools) // so that limits are looked at in between
+  while (end < last && run.parts.tools.get(calls[end]!.name)?.concurrent === true) end++
   return Math.max(1, end - at)
 }
 
@@ -70,9 +71,7 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
   const admissions: Admission[] = []
   for (const call of calls) admissions.push(await decide(run, call))
   run.noticeCancel() // a cancel is looked for here, once: when each of them starts is a matter of chance
-  const results = await allLimited(calls, run.parts.maxConcurrentTools, (call, i) =>
-    ran(run, () => resultOf(run, call, admissions[i]!)),
-  )
+  const results = await Promise.all(calls.map((call, i) => ran(run, () => resultOf(run, call, admissions[i]!))))
   for (const [i, call] of calls.entries()) if (results[i] !== undefined) await conclude(run, call, results[i])
 }
 
@@ -136,22 +135,4 @@ function settle(
     execution: call.result,
     ...(call.ranMs !== undefined && { durationMs: call.ranMs }),
   })
-}
-
-/** Like Promise.all over a function, with at most `limit` of them under way. */
-async function allLimited<T, R>(
-  items: readonly T[],
-  limit: number,
-  work: (item: T, index: number) => R | Promise<R>,
-): Promise<R[]> {
-  const results: R[] = []
-  let next = 0
-  const worker = async (): Promise<void> => {
-    while (next < items.length) {
-      const index = next++
-      results[index] = await work(items[index]!, index)
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker))
-  return results
 }

@@ -14,11 +14,14 @@ export class TrailHost implements HookHost {
   readonly #run: LiveRun
   readonly #trail: LedgerEntry[]
   readonly #durations: number[]
+  /** The key of the attempt that hooks are asked about. */
+  place: string
 
   constructor(run: LiveRun, trail: LedgerEntry[], durations: number[]) {
     this.#run = run
     this.#trail = trail
     this.#durations = durations
+    this.place = run.place
   }
 
   get spent(): Usage {
@@ -30,6 +33,9 @@ export class TrailHost implements HookHost {
   get signal(): AbortSignal {
     return this.#run.signal
   }
+  get cancelled(): boolean {
+    return this.#run.signal.aborted // inside a performed call, what is noticed is recorded with it
+  }
   get ledger(): List<LedgerEntry> {
     return this.#run.ledger
   }
@@ -38,9 +44,6 @@ export class TrailHost implements HookHost {
   }
   get step(): number {
     return this.#run.step
-  }
-  get place(): string {
-    return this.#run.place
   }
 
   note(

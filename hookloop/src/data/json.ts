@@ -3,7 +3,9 @@ import { AgentError } from '../errors.ts'
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = { readonly [key: string]: Json }
 
-const MAX_DEPTH = 500
+const MAX_DEPTH = 400
+/** What is kept around values that were let in adds some levels. */
+const MAX_KEPT_DEPTH = 500
 const MAX_CHARACTERS = 64 * 1024 * 1024
 
 /**
@@ -22,7 +24,16 @@ export function toSizedJson(value: unknown): { readonly json: Json; readonly siz
 
 /** A frozen copy of a value that is JSON already; throws JSON_INVALID where a copy would lose anything. */
 export function exactJson(value: unknown, what: string): Json {
-  const result = new Copy(true, what).copy(value, 0)
+  return required(new Copy(true, what), value, what)
+}
+
+/** The same for what was kept as a whole: it may be as large as a run is long. */
+export function keptJson(value: unknown, what: string): Json {
+  return required(new Copy(true, what, { depth: MAX_KEPT_DEPTH, characters: Infinity }), value, what)
+}
+
+function required(copy: Copy, value: unknown, what: string): Json {
+  const result = copy.copy(value, 0)
   if (result === undefined) throw notJson(what, `${typeof value} is not JSON`)
   return result
 }
@@ -60,10 +71,12 @@ class Copy {
   characters = 0
   readonly #exact: boolean
   readonly #what: string
+  readonly #limits: { readonly depth: number; readonly characters: number }
 
-  constructor(exact: boolean, what = 'value') {
+  constructor(exact: boolean, what = 'value', limits = { depth: MAX_DEPTH, characters: MAX_CHARACTERS }) {
     this.#exact = exact
     this.#what = what
+    this.#limits = limits
   }
 
   copy(value: unknown, depth: number): Json | undefined {
@@ -90,7 +103,9 @@ class Copy {
   }
 
   #copyObject(value: object, depth: number): Json | undefined {
-    if (depth > MAX_DEPTH) throw notJson(this.#what, `it is circular or nested more than ${MAX_DEPTH} levels deep`)
+    if (depth > this.#limits.depth) {
+      throw notJson(this.#what, `it is circular or nested more than ${this.#limits.depth} levels deep`)
+    }
     this.#spend(2)
     if (Array.isArray(value)) {
       const items = value.slice() as Json[] // of the right size at once; growing it would waste most of it
@@ -132,7 +147,7 @@ class Copy {
 
   #spend(characters: number): void {
     this.characters += characters
-    if (this.characters > MAX_CHARACTERS) throw notJson(this.#what, 'it is larger than 64 Mi characters')
+    if (this.characters > this.#limits.characters) throw notJson(this.#what, 'it is larger than 64 Mi characters')
   }
 }
 

@@ -63,8 +63,11 @@ export function toMessages(messages: Iterable<Message>, known: List<Message>): L
   if (messages instanceof List && known.extends(messages)) return messages
   const shared = messages instanceof List && messages.extends(known) ? known : List.empty<Message>()
   const rest = messages instanceof List ? messages.slice(shared.length) : [...messages]
-  const trusted = new Set(shared === known ? [] : known)
-  return shared.concat(rest.map((each) => (trusted.has(each) ? each : toMessage(each, 'message'))))
+  // A window on the end or the beginning is what most hooks make; whatever else they bring is checked again.
+  const shift = known.length - rest.length
+  const isKnown = (each: Message, i: number): boolean =>
+    each === known.at(i) || (shift > 0 && each === known.at(i + shift))
+  return shared.concat(rest.map((each, i) => (isKnown(each, i) ? each : toMessage(each, 'message'))))
 }
 
 export function isMessage(value: unknown): value is Message {

@@ -3,7 +3,7 @@ import { AgentState, metadataOf, STATE_VERSION, type StateFields } from './agent
 import { stopReasons } from './continuation.ts'
 import type { Execution, Step } from './execution.ts'
 import { isFinishReason } from './inference.ts'
-import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, keptJson, type Json, type JsonObject } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import { List } from './list.ts'
 import { isMessage, type Message } from './message.ts'
@@ -27,7 +27,7 @@ export function fromSavedRun(saved: unknown): { state: AgentState; ledger: reado
   check(json, 'saved run', object)
   checkVersion(json['version'], SAVED_VERSION, 'saved run')
   const ledger = json['ledger'] ?? []
-  check(ledger, 'ledger', listOf(shape({ hook: text, trigger: text, mode: text, step: number, durationMs: number })))
+  check(ledger, 'ledger', listOf(ledgerEntry))
   return { state: fromStateJson(json['state']), ledger: ledger as unknown as readonly TimedLedgerEntry[] }
 }
 
@@ -53,7 +53,7 @@ function toExecution(json: JsonObject): Execution {
 
 function plain(value: unknown): Json {
   try {
-    return exactJson(value, 'state')
+    return keptJson(value, 'state')
   } catch (error) {
     throw invalid('it', (error as Error).message)
   }
@@ -137,7 +137,7 @@ const toolExecution = shape({ status: oneOf('ok', 'failed', 'blocked', 'outcomeU
 const toolCall = shape({ id: text, name: text, args: anything })
 const errors = listOf(shape({ code: oneOf(...Object.keys(errorCodes)), message: text, during: text }))
 const finishReason: Test = (value, path) => (isFinishReason(value) ? undefined : `${path} is no finish reason`)
-const step = shape({
+const stepShape = shape({
   index: number,
   type: oneOf('toolExecution', 'finalResponse', 'error'),
   text,
@@ -149,6 +149,12 @@ const step = shape({
   messageCount: number,
   outcome: optional(outcome),
 })
+const step: Test = (value, path) => {
+  const problem = stepShape(value, path)
+  if (problem !== undefined) return problem
+  const { toolCalls, toolExecutions } = value as { toolCalls: Json[]; toolExecutions: Json[] }
+  return toolCalls.length === toolExecutions.length ? undefined : `${path} must have as many executions as calls`
+}
 const approval = shape({
   id: text,
   hash: text,
@@ -204,6 +210,19 @@ const execution = shape({
       at: number,
     }),
   ),
+})
+
+const ledgerEntry = shape({
+  hook: text,
+  trigger: text,
+  mode: text,
+  step: number,
+  durationMs: number,
+  call: optional(text),
+  decision: optional(text),
+  message: optional(text),
+  error: optional(text),
+  changes: optional(listOf(shape({ path: text }))),
 })
 
 const stateShape = shape({

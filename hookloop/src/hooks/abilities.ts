@@ -73,7 +73,12 @@ function voted(decision: Vote['decision'], reason: StopReason, message: string, 
 
 /** Without types anything may come as a message, and what is kept must be a text. */
 function wordsOf(message: unknown): string {
-  return typeof message === 'string' ? message : (JSON.stringify(message) ?? '')
+  if (typeof message === 'string') return message
+  try {
+    return JSON.stringify(message) ?? ''
+  } catch {
+    return `a ${typeof message} that cannot be shown`
+  }
 }
 
 const stop = {
@@ -90,7 +95,7 @@ const requestContinuation = {
 
 const block = {
   block(this: Context, message?: string): Context {
-    return decide(this, { decision: 'block', message })
+    return decide(this, { decision: 'block', message: message === undefined ? undefined : wordsOf(message) })
   },
 }
 
@@ -169,17 +174,18 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   permit: {
     ...block,
     ask(this: Context, message: string): Context {
-      return decide(this, { decision: 'ask', message })
+      return decide(this, { decision: 'ask', message: wordsOf(message) })
     },
     allow(this: Context, message?: string): Context {
-      return decide(this, { decision: 'allow', message })
+      return decide(this, { decision: 'allow', message: message === undefined ? undefined : wordsOf(message) })
     },
   },
 }
 
 /** A request with some of it replaced. What is undefined stays as it was. */
 export function changeRequest(request: InferenceRequest, change: RequestChange): InferenceRequest {
-  const { messages, model, tools, settings, responseFormat, ...rest } = definedOf(change)
+  const { messages, model, tools, system, settings, responseFormat, toolChoice } = definedOf(change)
+  if (system !== undefined && typeof system !== 'string') throw invalid('The system prompt is a text.', system)
   if (model !== undefined && typeof model.infer !== 'function')
     throw invalid('A model has infer(request, call).', model)
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
@@ -187,7 +193,8 @@ export function changeRequest(request: InferenceRequest, change: RequestChange):
   }
   return Object.freeze({
     ...request,
-    ...rest,
+    ...(system !== undefined && { system }),
+    ...(toolChoice !== undefined && { toolChoice: exactJson(toolChoice, 'tool choice') as typeof toolChoice }),
     ...(model !== undefined && { model }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
     ...(settings !== undefined && { settings: exactJson(settings, 'settings') as JsonObject }),

@@ -1,7 +1,7 @@
 import type { LedgerEntry } from '../data/ledger.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { Firing } from './firing.ts'
-import { isFatal } from './run-hooks.ts'
+import { applies, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 /** What wraps one call: the hooks outermost first, the call itself, and what counts as a result of it. */
@@ -54,7 +54,7 @@ async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer
   }
   try {
     const ctx = firing.context('transform')
-    if (hook.when !== undefined && !hook.when(ctx as never)) {
+    if (hook.when !== undefined && !applies(hook, ctx)) {
       passedBy = true
       return await runAround(onion, index + 1, change)
     }
@@ -75,7 +75,9 @@ async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer
 
 function limited(firing: Firing, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
   if (hook.timeoutMs === undefined) return work
-  return firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, hook.timeoutMs, work)
+  const key = `${firing.keyFor(hook.name)}/timeout`
+  // In a scope: when an outer hook has stopped waiting, the timeout of an inner one must not move the clock.
+  return firing.host.effects.scope(key).within(key, hook.timeoutMs, work)
 }
 
 function isFatalError(thrown: unknown): boolean {

@@ -16,8 +16,9 @@ const MAX_TEXT = 200
  */
 export function changesBetween(before: Draft, after: Draft): readonly Change[] {
   const changes = [...factChanges(before, after), ...stateChanges(before.state, after.state)]
-  if (changes.length <= MAX_CHANGES) return changes
-  return [...changes.slice(0, MAX_CHANGES), { path: `… and ${changes.length - MAX_CHANGES} more` }]
+  const shown = changes.slice(0, MAX_CHANGES).map((change) => Object.freeze(change))
+  if (changes.length > MAX_CHANGES) shown.push({ path: `… and ${changes.length - MAX_CHANGES} more` })
+  return Object.freeze(shown)
 }
 
 function* factChanges(before: Draft, after: Draft): Generator<Change> {

@@ -14,6 +14,8 @@ export interface HookHost {
   readonly spent: Usage
   readonly now: number
   readonly signal: AbortSignal
+  /** Whether the run was cancelled, as it notices now. */
+  readonly cancelled: boolean
   readonly ledger: List<LedgerEntry>
   readonly effects: Effects
   readonly step: number

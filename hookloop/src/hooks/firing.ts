@@ -80,9 +80,9 @@ export class Firing implements Origin {
     return this.#context
   }
 
-  /** Begins again from the first hook, as if none had decided anything. */
+  /** Begins again from the first hook, as if none had decided anything, but for a forbid, which cannot be taken back. */
   restart(state: AgentState, facts: FactBag): void {
-    this.votes = none
+    this.votes = this.votes.filter((vote) => vote.decision === 'forbidContinuation')
     this.asks = none
     this.blocked = undefined
     this.allowed = undefined

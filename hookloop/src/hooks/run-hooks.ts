@@ -52,7 +52,7 @@ export function runObservers(firing: Firing, hooks: readonly StackedHook[]): voi
     let error: unknown
     try {
       const ctx = firing.context('observe')
-      if (hook.when !== undefined && !hook.when(ctx as never)) continue
+      if (hook.when !== undefined && !applies(hook, ctx)) continue
       const result = hook.handle(ctx as never, undefined as never)
       if (isThenable(result)) firing.host.watch(hook.name, firing.trigger, result)
     } catch (thrown) {
@@ -63,11 +63,11 @@ export function runObservers(firing: Firing, hooks: readonly StackedHook[]): voi
 }
 
 /** Adds a vote or verdict that a hook cast by failing. */
-export function sayNo(firing: Firing, by: string, message: string): void {
+function sayNo(firing: Firing, by: string, message: string, reason: 'userRequested' | 'errorForbade'): void {
   if (specOf(firing.trigger).no === 'block') {
     firing.blocked ??= { by, message }
   } else {
-    const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: by } as const
+    const vote = { decision: 'forbidContinuation', reason, message, source: by } as const
     firing.votes = [...firing.votes, Object.freeze(vote)]
   }
 }
@@ -91,11 +91,19 @@ function runTyped(firing: Firing, hook: StackedHook, index: number): void | Prom
   return typeof fits === 'boolean' ? go(fits) : fits.then(go)
 }
 
+/** What `when` says. It must say it at once: a promise is always true, and a guard would guard too much or a hook too often. */
+export function applies(hook: StackedHook, ctx: Context): boolean {
+  const answer: unknown = hook.when!(ctx as never)
+  if (!isThenable(answer)) return Boolean(answer)
+  answer.then(undefined, () => undefined)
+  throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" gave a promise; it must answer at once.')
+}
+
 function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
   const started = firing.startOfHook()
   try {
     const ctx = firing.context(mode)
-    if (hook.when !== undefined && !hook.when(ctx as never)) return undefined
+    if (hook.when !== undefined && !applies(hook, ctx)) return undefined
     const result = hook.effect ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
     if (result === ctx) return note(firing, hook, started)
     if (isThenable(result)) return settle(firing, hook, { result, started, index })
@@ -162,7 +170,11 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
   const before = firing.draft
   if (draft === before) return note(firing, hook, started)
   const votes = draft.votes.map((vote): ContinuationEvaluation => Object.freeze({ ...vote, source: hook.name }))
-  firing.votes = [...firing.votes, ...votes]
+  const cast = (vote: ContinuationEvaluation): boolean =>
+    firing.votes.some(
+      (each) => each.source === vote.source && each.decision === vote.decision && each.message === vote.message,
+    )
+  firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const changes = hook.mode === 'transform' ? changesBetween(before, draft) : []
@@ -200,7 +212,7 @@ function fail(
   if (isFatal(cause)) throw cause
   const error = new AgentError(code, `${words(hook, firing)}: ${cause.message}`, { value, cause: cause.cause ?? cause })
   const closes = hook.mode === 'guard' || hook.onFailure === 'block'
-  if (closes) sayNo(firing, hook.name, error.message)
+  if (closes) sayNo(firing, hook.name, error.message, firing.host.cancelled ? 'userRequested' : 'errorForbade')
   const decision = closes ? specOf(firing.trigger).no : hook.onFailure
   note(firing, hook, started, { error: cause.message, ...(decision && { decision }) })
   if (!closes && hook.onFailure !== 'continue') throw new HookFailure(error, index)

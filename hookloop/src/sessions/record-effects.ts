@@ -16,6 +16,9 @@ export function recordEffects(recording: Recording, inner: EffectsFactory = live
   }
 }
 
+/** Recordings that a run of this process writes to: two may be given the same one before either has begun. */
+const claimed = new WeakSet<Recording>()
+
 /** What all scopes of one recorded run share. */
 class Log {
   readonly #recording: Recording
@@ -40,7 +43,12 @@ class Log {
   begin(): void {
     const start = this.#start
     this.#start = undefined
-    if (start !== undefined) this.#write(start)
+    if (start === undefined) return
+    if (claimed.has(this.#recording)) {
+      throw new AgentError('RECORDING_FAILED', 'The recording was begun by another run.')
+    }
+    claimed.add(this.#recording)
+    this.#write(start)
   }
 
   #write(entry: RecordEntry): void {
@@ -142,7 +150,8 @@ class RecordingEffects implements Effects {
 
 /** A key that comes again, as after a retry, is told from the first by its count. */
 export function repeatedKey(key: string, times: number): string {
-  return times === 1 ? key : `${key}~${times}`
+  const plain = key.replaceAll('~', '~~') // a hook may have the sign in its name
+  return times === 1 ? plain : `${plain}~${times}`
 }
 
 /** How long was waited, if this is the timeout of that key and not one that came from inside. */

@@ -1,4 +1,4 @@
-import { exactJson, isJsonObject, toJson, type Json } from '../data/json.ts'
+import { isJsonObject, keptJson, type Json } from '../data/json.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
 export const RECORDING_VERSION = 1
@@ -23,13 +23,15 @@ export interface Recording {
 /** A recording in memory, empty or of entries that were kept elsewhere. */
 export function memoryRecording(entries: readonly RecordEntry[] = []): Recording {
   const kept = [...entries]
-  return { append: (entry) => void kept.push(toJson(entry) as RecordEntry), entries: () => kept }
+  return { append: (entry) => void kept.push(keptJson(entry, 'entry') as RecordEntry), entries: () => kept }
 }
 
-/** A recording as JSON lines in a file, which it creates or goes on with. */
+/** A recording as JSON lines in a file, which it creates; one that holds a run can be read, not written to. */
 export function fileRecording(path: string): Recording & { close(): void } {
   const fs = process.getBuiltinModule('node:fs')
   let file: number | undefined = fs.openSync(path, 'a', 0o600)
+  const text = fs.readFileSync(path)
+  fs.ftruncateSync(file, text.lastIndexOf('\n') + 1) // a torn line would be glued to the next one
   return {
     append(entry) {
       if (file === undefined) throw new AgentError('RECORDING_FAILED', `The recording ${path} is closed.`)
@@ -70,7 +72,7 @@ export function parseRecording(text: string): readonly RecordEntry[] {
 function parseLine(line: string, number: number): RecordEntry {
   let value: Json
   try {
-    value = exactJson(JSON.parse(line), 'recording')
+    value = keptJson(JSON.parse(line), 'recording')
   } catch (error) {
     throw invalid(number, messageOf(error))
   }

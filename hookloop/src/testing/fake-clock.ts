@@ -27,8 +27,10 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
       if (over()) return
       if (options.auto === true) {
         await soon() // whoever waits for work and not for time gets on with it first
-        if (!over()) now += ms
-        return
+        if (over() || Number.isFinite(ms)) {
+          if (!over()) now += ms
+          return
+        }
       }
       await new Promise<void>((wake) => {
         sleepers.push({ until: now + ms, wake })

@@ -90,6 +90,7 @@ function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {
 class Stage implements HookHost {
   readonly effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   readonly step = 0
+  readonly cancelled = false
   readonly place = 'fire/0'
   readonly spent: Usage
   readonly #now: number | undefined
