@@ -39,13 +39,15 @@ say(`the same with ${HOOKS} more hooks that do nothing …`)
 const [plain, hooked] = await sideBySide(100, 1000, [() => agent.run('go'), () => hookedAgent.run('go')])
 
 say('growth from 100 to 10,000 steps …')
-const usPerStepBySteps: Record<number, number> = {}
-for (const steps of [100, 1000, 10_000]) {
-  const rounds = Math.max(10, 100_000 / steps)
+const lengths = [100, 1000, 10_000]
+const sides = lengths.map((steps) => {
   const grown = agentFor(steps)
-  const [us] = await sideBySide(rounds, steps, [() => grown.run('go')])
-  usPerStepBySteps[steps] = us!
-}
+  return async () => {
+    for (let run = 0; run < 10_000 / steps; run++) await grown.run('go') // as many steps in each round, whatever their length
+  }
+})
+const perStep = await sideBySide(30, 10_000, sides)
+const usPerStepBySteps = Object.fromEntries(lengths.map((steps, i) => [steps, perStep[i]!]))
 
 say('1,000 runs of 10 steps at once …')
 const concurrent = {
@@ -111,8 +113,7 @@ async function sideBySide(
 
 async function runsPerSecond(run: () => Promise<unknown>): Promise<number> {
   const rates: number[] = []
-  for (let round = 0; round < 20; round++) {
-    globalThis.gc?.()
+  for (let round = 0; round < 60; round++) {
     const started = performance.now()
     await Promise.all(Array.from({ length: 1000 }, run))
     rates.push(1_000_000 / (performance.now() - started))

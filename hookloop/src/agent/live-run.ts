@@ -1,10 +1,8 @@
 import { AgentState } from '../data/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../data/continuation.ts'
 import type { ErrorRecord, Execution } from '../data/execution.ts'
-import { withholdResponse, type InferenceResponse } from '../data/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
-import type { ToolExecution } from '../data/tool-call.ts'
 import { addUsage, noTokens, noUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { AgentError } from '../errors.ts'
@@ -19,7 +17,7 @@ import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
-import { withheldExecution } from './tool-output.ts'
+import { usedFacts } from './used-facts.ts'
 
 /** A hook that always says retry must not be able to hang a run. */
 const MAX_RETRIES = 32
@@ -391,19 +389,6 @@ export class LiveRun implements HookHost {
 
   timedLedger(): readonly TimedLedgerEntry[] {
     return this.#ledger.timed()
-  }
-}
-
-/** The facts as they will be used: what was withheld is withheld from observers as well. */
-function usedFacts({ facts, blocked, failure }: Firing): FactBag {
-  const by = blocked?.by ?? 'hookloop'
-  const why = blocked?.message ?? failure?.message
-  if (why === undefined) return facts
-  const { toolExecution, response } = facts as { toolExecution?: ToolExecution; response?: InferenceResponse }
-  return {
-    ...facts,
-    ...(toolExecution && { toolExecution: withheldExecution(toolExecution, by, why) }),
-    ...(response && { response: withholdResponse(response, `[withheld by "${by}": ${why}]`) }),
   }
 }
 

@@ -133,10 +133,8 @@ class Copy {
         else if (!Object.is(copy, inner)) result[key] = copy
       }
     }
-    for (const symbol of Object.getOwnPropertySymbols(result)) {
-      this.#lossy(undefined, 'a symbol is not JSON')
-      Reflect.deleteProperty(result, symbol)
-    }
+    if (this.#exact && Object.getOwnPropertySymbols(result).length > 0)
+      throw notJson(this.#what, 'a symbol is not JSON')
     return Object.freeze(result) as JsonObject
   }
 
