@@ -105,19 +105,27 @@ class LiveEffects implements Effects {
   }
 
   async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    const answered = new AbortController()
-    const timeout = this.#timeout(key, ms, answered.signal)
+    const [answered, ended] = [new AbortController(), new AbortController()]
+    const end = (): void => ended.abort()
+    this.signal.addEventListener('abort', end, { once: true })
+    if (this.signal.aborted) end()
+    const timeout = this.#timeout(key, ms, { answered: answered.signal, ended: ended.signal })
     try {
       return await Promise.race([work, timeout])
     } finally {
+      this.signal.removeEventListener('abort', end) // it may live as long as the process
       answered.abort()
-      timeout.catch(() => undefined)
+      ended.abort()
     }
   }
 
   /** Rejects when the time is over; after a cancel, when the grace is. */
-  async #timeout(key: string, ms: number, answered: AbortSignal): Promise<never> {
-    await this.#clock.sleep(ms, AbortSignal.any([answered, this.signal]))
+  async #timeout(
+    key: string,
+    ms: number,
+    { answered, ended }: { readonly answered: AbortSignal; readonly ended: AbortSignal },
+  ): Promise<never> {
+    await this.#clock.sleep(ms, ended)
     const cancelled = !answered.aborted && this.signal.aborted
     if (cancelled) await this.#clock.sleep(CANCEL_GRACE_MS, answered)
     if (answered.aborted) return undefined as never

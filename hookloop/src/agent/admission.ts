@@ -43,7 +43,8 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
   if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
   firing.fits = () => {
     const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
-    return parsed instanceof Promise ? parsed.then(isValid) : isValid(parsed)
+    if (!(parsed instanceof Promise)) return isValid(parsed)
+    return run.effects.within(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
   }
   const changed = run.transform(firing, plan)
   return changed === undefined

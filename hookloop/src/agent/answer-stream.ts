@@ -37,6 +37,7 @@ export class AnswerStream {
   }
 
   finish(written: InferenceResponse, passed: InferenceResponse): void {
+    this.#attempts++ // whatever is written from here on comes too late
     if (written !== passed) this.retract('a hook changed or withheld the answer')
     if (this.#shown) return
     for (const part of passed.content) {

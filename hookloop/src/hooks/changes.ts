@@ -17,7 +17,7 @@ const MAX_TEXT = 200
 export function changesBetween(before: Draft, after: Draft): readonly Change[] {
   const changes = [...factChanges(before, after), ...stateChanges(before.state, after.state)]
   const shown = changes.slice(0, MAX_CHANGES).map((change) => Object.freeze(change))
-  if (changes.length > MAX_CHANGES) shown.push({ path: `… and ${changes.length - MAX_CHANGES} more` })
+  if (changes.length > MAX_CHANGES) shown.push(Object.freeze({ path: `… and ${changes.length - MAX_CHANGES} more` }))
   return Object.freeze(shown)
 }
 

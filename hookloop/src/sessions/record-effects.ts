@@ -44,8 +44,9 @@ class Log {
     const start = this.#start
     this.#start = undefined
     if (start === undefined) return
-    if (claimed.has(this.#recording)) {
-      throw new AgentError('RECORDING_FAILED', 'The recording was begun by another run.')
+    if (claimed.has(this.#recording) || this.#recording.entries().length > 0) {
+      this.#failure = new AgentError('RECORDING_FAILED', 'The recording was begun by another run.')
+      throw this.#failure
     }
     claimed.add(this.#recording)
     this.#write(start)
@@ -109,8 +110,12 @@ class RecordingEffects implements Effects {
 
   async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
     const unique = this.#log.unique(key)
+    const aborted = this.signal.aborted
     try {
-      return await this.#inner.within(key, ms, work)
+      return await this.#inner.within(key, ms, work).finally(() => {
+        // A hook that was waiting may have ended because of it; in the replay, it ends at the same point.
+        if (!aborted && this.signal.aborted) this.#log.append({ type: 'abort', key: unique })
+      })
     } catch (error) {
       const ms = timeoutOf(error, key)
       if (ms !== undefined) this.#log.append({ type: 'timeout', key: unique, at: this.now(), ms })

@@ -144,7 +144,7 @@ const malformed: readonly (readonly [what: string, line: string, why: RegExp])[]
   ['that is not JSON', '{"type":"end",', /JSON/],
   ['that is empty', '', /JSON/],
   ['that is a list', '[]', /not an object/],
-  ['of a type nobody knows', '{"type":"lunch"}', /"lunch"; known are run, begin, end, timeout and cancel/],
+  ['of a type nobody knows', '{"type":"lunch"}', /"lunch"; known are run, begin, end, timeout, abort and cancel/],
   ['without a type', '{"key":"k"}', /"type" is missing/],
   ['that begins a second run', start.trim(), /one line of type "run"/],
   ['with a beginning without a key', '{"type":"begin","kind":"tool","input":1}', /"key" must be a string/],

@@ -12,6 +12,7 @@ export type RecordEntry =
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly value: Json }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly error: ErrorText }
   | { readonly type: 'timeout'; readonly key: string; readonly at: number; readonly ms: number }
+  | { readonly type: 'abort'; readonly key: string }
   | { readonly type: 'cancel'; readonly check: number }
 
 /** Where a run is written down. `append` must have stored the entry when it returns. */
@@ -101,10 +102,12 @@ function problemOf(entry: { readonly [key: string]: Json }): string | undefined 
       return needs('key', 'string') ?? needs('at', 'number') ?? problemOfEnd(entry)
     case 'timeout':
       return needs('key', 'string') ?? needs('at', 'number') ?? needs('ms', 'number')
+    case 'abort':
+      return needs('key', 'string')
     case 'cancel':
       return needs('check', 'number')
     default:
-      return `"type" is ${JSON.stringify(entry['type']) ?? 'missing'}; known are run, begin, end, timeout and cancel`
+      return `"type" is ${JSON.stringify(entry['type']) ?? 'missing'}; known are run, begin, end, timeout, abort and cancel`
   }
 }
 

@@ -12,7 +12,7 @@ import { parseRecording, formatRecording, type Recording, type RecordEntry } fro
 export function replayEffects(recording: Recording): EffectsFactory {
   // Through the parser, so that entries from anywhere are checked once and frozen.
   const record = new Record(parseRecording(formatRecording(recording)))
-  return ({ signal, emit }) => new ReplayEffects(new Reading(record), signal, emit, record.id, record.startedAt)
+  return ({ signal, emit }) => new ReplayEffects(new Reading(record, signal), emit, record.id, record.startedAt)
 }
 
 type Outcome = Extract<RecordEntry, { type: 'end' }>
@@ -22,6 +22,8 @@ class Record {
   readonly startedAt: number
   readonly cancelledAt: number
   readonly begins = new Map<string, Json>()
+  /** Waits during which the signal aborted. */
+  readonly aborts = new Set<string>()
   readonly ends = new Map<string, { readonly outcome: Outcome; readonly line: number }>()
   readonly lastBegin: number
   readonly timeouts = new Map<string, { readonly at: number; readonly ms: number }>()
@@ -40,6 +42,7 @@ class Record {
         lastBegin = i + 1
       }
       if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })
+      if (entry.type === 'abort') this.aborts.add(entry.key)
       if (entry.type === 'timeout') this.timeouts.set(entry.key, entry)
       if (entry.type === 'cancel') cancelledAt = entry.check
     }
@@ -56,8 +59,12 @@ class Reading {
   /** The line up to which the replay has come. */
   #last = 0
 
-  constructor(record: Record) {
+  /** Aborts where it did in the recorded run, or when whoever replays it says so. */
+  readonly controller = new AbortController()
+
+  constructor(record: Record, signal: AbortSignal) {
     this.#record = record
+    signal.addEventListener('abort', () => this.controller.abort(signal.reason), { once: true })
   }
 
   outcome(key: string, input: Json): Outcome {
@@ -82,11 +89,15 @@ class Reading {
   }
 
   timeout(key: string): { readonly at: number; readonly ms: number } | undefined {
-    return this.#record.timeouts.get(this.#next(key))
+    const unique = this.#next(key)
+    if (this.#record.aborts.has(unique)) this.controller.abort()
+    return this.#record.timeouts.get(unique)
   }
 
   cancelled(): boolean {
-    return ++this.#checks >= this.#record.cancelledAt
+    const cancelled = ++this.#checks >= this.#record.cancelledAt
+    if (cancelled) this.controller.abort()
+    return cancelled
   }
 
   #next(key: string): string {
@@ -104,9 +115,9 @@ class ReplayEffects implements Effects {
   #now: number
   #ids = 0
 
-  constructor(reading: Reading, signal: AbortSignal, emit: Emit | undefined, name: string, now: number) {
+  constructor(reading: Reading, emit: Emit | undefined, name: string, now: number) {
     this.#reading = reading
-    this.signal = signal
+    this.signal = reading.controller.signal
     this.emit = emit
     this.#name = name
     this.#now = now
@@ -132,7 +143,7 @@ class ReplayEffects implements Effects {
   }
 
   scope(name: string): Effects {
-    return new ReplayEffects(this.#reading, this.signal, this.emit, `${this.#name}/${name}`, this.#now)
+    return new ReplayEffects(this.#reading, this.emit, `${this.#name}/${name}`, this.#now)
   }
 
   join(scope: Effects): void {
