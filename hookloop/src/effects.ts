@@ -76,7 +76,7 @@ class LiveEffects implements Effects {
   #now: number
   #ids = 0
   // Made once: a run has as many effects as it has calls.
-  readonly #stampResult = (value: unknown): unknown => {
+  readonly #stampResult = <T>(value: T): T => {
     this.#stamp(this.#clock.now())
     return value
   }
@@ -100,8 +100,8 @@ class LiveEffects implements Effects {
     } catch (error) {
       return this.#stampError(error)
     }
-    if (result instanceof Promise) return result.then(this.#stampResult as (value: T) => T, this.#stampError)
-    return this.#stampResult(result) as T
+    if (result instanceof Promise) return result.then(this.#stampResult<T>, this.#stampError)
+    return this.#stampResult(result)
   }
 
   async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {

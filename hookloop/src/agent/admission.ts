@@ -154,7 +154,7 @@ async function ask(
 }
 
 /** A person's answer: a no is a no; a yes stands for the asks on that value, never against a block. */
-export function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission | Promise<Admission> {
+function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission | Promise<Admission> {
   const { call, tool, firing: asked } = candidate
   call.answer = answer
   if (typeof answer === 'object' && 'block' in answer) return refusal(answer.block)

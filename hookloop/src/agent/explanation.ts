@@ -1,5 +1,4 @@
 import type { ContinuationEvaluation, StopReason } from '../data/continuation.ts'
-import { decidingVote } from '../data/continuation.ts'
 import type { ErrorRecord, Execution, Step } from '../data/execution.ts'
 import type { Json } from '../data/json.ts'
 import type { Change, TimedLedgerEntry } from '../data/ledger.ts'
@@ -179,7 +178,7 @@ const limits: Partial<Record<StopReason, string>> = {
 }
 
 function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): string {
-  const forbade = isForbidden(run)
+  const forbade = run.status !== 'suspended' && run.final.votes.some((vote) => vote.decision === 'forbidContinuation')
   switch (reason) {
     case 'stepsLimit':
     case 'tokenLimit':
@@ -219,13 +218,6 @@ function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): strin
     default:
       return reason satisfies never
   }
-}
-
-function isForbidden(run: Run<unknown>): boolean {
-  if (run.status === 'suspended') return false
-  const { reason, by, votes } = run.final
-  const outcome = { shouldContinue: false, stopReason: reason, resolvedBy: by, evaluations: votes }
-  return decidingVote(outcome)?.decision === 'forbidContinuation'
 }
 
 function placeOf(step: number, call: string | undefined, trigger = ''): string {

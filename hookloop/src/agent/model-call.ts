@@ -97,7 +97,7 @@ function failedRecord(
 }
 
 /** A request, short: a fingerprint of the conversation that costs only what is new in it. */
-export function describeRequest(request: InferenceRequest): Json {
+function describeRequest(request: InferenceRequest): Json {
   const { model, messages, ...rest } = request
   return {
     model: `${model.provider}/${model.modelId}`,

@@ -48,11 +48,7 @@ export const goOn: ContinuationOutcome = Object.freeze({ shouldContinue: true, e
  */
 export function countVotes(evaluations: readonly ContinuationEvaluation[]): ContinuationOutcome {
   if (evaluations.length === 0) return goOn
-  const winner =
-    mostUrgent(evaluations, 'forbidContinuation') ??
-    evaluations.find((vote) => vote.decision === 'requestContinuation') ??
-    mostUrgent(evaluations, 'allowStop') ??
-    evaluations[0]!
+  const winner = winnerOf(evaluations)!
   const stops = winner.decision === 'forbidContinuation' || winner.decision === 'allowStop'
   return Object.freeze({
     shouldContinue: !stops,
@@ -63,24 +59,21 @@ export function countVotes(evaluations: readonly ContinuationEvaluation[]): Cont
 }
 
 /** The vote that decided an outcome. */
-export function decidingVote(outcome: ContinuationOutcome): ContinuationEvaluation | undefined {
-  const decisions: readonly ContinuationDecision[] = outcome.shouldContinue
-    ? ['requestContinuation', 'allowContinuation']
-    : ['forbidContinuation', 'allowStop']
-  for (const decision of decisions) {
-    const vote = outcome.evaluations.find(
-      (each) =>
-        each.decision === decision &&
-        each.source === outcome.resolvedBy &&
-        (outcome.shouldContinue || each.reason === outcome.stopReason),
-    )
-    if (vote !== undefined) return vote
-  }
-  return undefined
+export function decidingVote({ evaluations }: ContinuationOutcome): ContinuationEvaluation | undefined {
+  return winnerOf(evaluations)
 }
 
 export function isForbidden(outcome: ContinuationOutcome): boolean {
   return outcome.evaluations.some((vote) => vote.decision === 'forbidContinuation')
+}
+
+function winnerOf(evaluations: readonly ContinuationEvaluation[]): ContinuationEvaluation | undefined {
+  return (
+    mostUrgent(evaluations, 'forbidContinuation') ??
+    evaluations.find((vote) => vote.decision === 'requestContinuation') ??
+    mostUrgent(evaluations, 'allowStop') ??
+    evaluations[0]
+  )
 }
 
 function mostUrgent(

@@ -20,7 +20,7 @@ export type InferenceRequest = {
   readonly settings?: JsonObject
 }
 
-/** A change to a request: any field, messages as anything iterable. */
+/** A change to a request: whichever fields, and messages as anything iterable. */
 export type RequestChange = Partial<Omit<InferenceRequest, 'messages'>> & { readonly messages?: Iterable<Message> }
 
 export type InferenceResponse = {
