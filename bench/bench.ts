@@ -18,6 +18,13 @@ type Figures = {
   node: string
 }
 
+if (process.argv.includes('--help')) {
+  console.log(
+    'Usage: npm run bench [-- --json]\n\nMeasures Hookloop beside a hand-written loop; takes half a minute. See docs/performance.md.',
+  )
+  process.exit(0)
+}
+
 const HOOKS = 20
 const say = process.argv.includes('--json') ? () => undefined : (text: string) => process.stderr.write(`${text}\n`)
 
