@@ -10,14 +10,18 @@ export class List<T> implements Iterable<T> {
   readonly #full: number
   /** Shared as well: another version may have pushed beyond what this one sees. */
   readonly #tail: T[]
-  readonly length: number
+  readonly #length: number
 
   private constructor(length: number, chunks: T[][], full: number, tail: T[]) {
-    this.length = length
+    this.#length = length
     this.#chunks = chunks
     this.#full = full
     this.#tail = tail
-    Object.freeze(this)
+  }
+
+  /** A getter over a private field, so that nobody can cut a list short, and none has to be frozen. */
+  get length(): number {
+    return this.#length
   }
 
   static empty<T>(): List<T> {
