@@ -66,8 +66,14 @@ export class Timeline {
         return this.#row('yellow', '‖ waits', `for ${event.pending.length || 'no'} answers`)
       case 'finished':
         return this.#finished(event.record)
+      case 'inferenceFailed':
+        return this.#row('red', '! model', event.error.message)
+      case 'warning':
+        return this.#row('yellow', '! note', event.message)
       case 'started':
+      case 'inferenceStarted':
       case 'reasoning':
+      case 'toolCallDelta':
       case 'stepFinished': // its calls and votes have been shown
       case 'counted':
       case 'resumed':

@@ -1,4 +1,6 @@
 export { createAgent } from './create-agent.ts'
+export type { Price, Prices } from './models/prices.ts'
+export { languageModel } from './models/to-model.ts'
 export type { Agent, AgentOptions, RunOptions } from './agent/build-agent.ts'
 export type { AgentDescription } from './agent/describe.ts'
 export type { ApprovalPolicy, AskedAnswer, Capability, Use } from './agent/capability.ts'
@@ -15,12 +17,16 @@ export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './
 export type { HookOutcome } from './hooks/outcome.ts'
 export { triggers, type HookTrigger } from './hooks/triggers.ts'
 
+export { cacheResponses, type CacheOptions, type ResponseStore } from './capabilities/cache-responses.ts'
 export { approval, type ApprovalHandler, type ApprovalOptions } from './capabilities/approval.ts'
 export { completion } from './capabilities/completion.ts'
 export { contextConfig } from './capabilities/context-config.ts'
+export { fallback } from './capabilities/fallback.ts'
 export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/error-policy.ts'
 export { defaultLimits, guards, type Limits } from './capabilities/guards.ts'
+export type { OutputOptions } from './capabilities/output/output.ts'
 export { responseContent, type ContentVerdict } from './capabilities/response-content.ts'
+export { passingFailures, retry, type RetryOptions } from './capabilities/retry.ts'
 export { retryLimit } from './capabilities/retry-limit.ts'
 
 export type { AgentState } from './data/agent-state.ts'
@@ -34,6 +40,7 @@ export type {
 export type { AgentEvent, Emit } from './data/event.ts'
 export type { ErrorRecord, Execution, FinalRecord, Step, StepType } from './data/execution.ts'
 export type {
+  AiSdkModel,
   FinishReason,
   InferenceDelta,
   InferenceRequest,
@@ -42,6 +49,8 @@ export type {
   ModelCall,
   ModelReply,
   ModelRequest,
+  ModelSettings,
+  ModelSource,
   RequestChange,
   ResponseChange,
   ToolDescription,

@@ -8,7 +8,8 @@ import type { AskedAnswer } from './capability.ts'
 import { freezeParsed } from './freeze-parsed.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
-import type { Parsed, Tool } from './tool.ts'
+import type { Parsed } from './parse-schema.ts'
+import type { Tool } from './tool.ts'
 import { blockedExecution, failedExecution, stoppedExecution } from './tool-output.ts'
 
 /** What was decided about a call before it runs. */

@@ -1,48 +1,94 @@
-import type { InferenceDelta, InferenceResponse } from '../data/inference.ts'
+import type { InferenceDelta, InferenceRequest, InferenceResponse } from '../data/inference.ts'
+import type { Part } from '../data/message.ts'
+import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
+import { AnswerWindow } from './answer-window.ts'
 import type { LiveRun } from './live-run.ts'
 
 /**
- * Lets an answer be seen while it is written, or not before every hook on `afterInference` has passed it: the strictest
- * of them decides.
+ * Lets an answer be seen while it is written (`after`), piece by piece as hooks on `afterInference` pass it (`window`),
+ * or not before they have passed all of it (`hold`): the strictest of them decides. What is seen never changes what
+ * becomes of the answer, so a replay, which streams nothing, comes to the same state.
  */
 export class AnswerStream {
   readonly #run: LiveRun
   readonly #step: number
-  readonly #isHeld: boolean
+  readonly #request: InferenceRequest
+  readonly #policy: 'hold' | 'window' | 'after'
   #attempts = 0
+  /** Whether anything of this attempt was seen, and, where it is seen in pieces, how much. */
   #shown = false
+  #window: AnswerWindow | undefined
+  /** What hooks have spent that looked at the answer while it was written. */
+  spent = noTokens
 
-  constructor(run: LiveRun, step: number) {
+  constructor(run: LiveRun, step: number, request: InferenceRequest) {
     this.#run = run
     this.#step = step
+    this.#request = request
     const { transforms, guards } = run.parts.stack.plan('afterInference')
-    this.#isHeld = [...transforms, ...guards].some((hook) => hook.stream !== 'after')
+    const policies = [...transforms, ...guards].map((hook) => hook.stream ?? 'hold')
+    this.#policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
   }
 
-  /** Where an attempt writes to, if it may be seen. What an earlier one still writes then is not shown. */
-  open(): ((delta: InferenceDelta) => void) | undefined {
+  /** Where an attempt writes to. What an earlier one still writes then is not shown. */
+  open(): (delta: InferenceDelta) => void {
     const attempt = ++this.#attempts
-    if (this.#isHeld) return undefined
-    return (delta) => {
-      if (attempt !== this.#attempts) return
+    const isCurrent = (): boolean => attempt === this.#attempts
+    const show = (delta: InferenceDelta): void => {
+      if (!isCurrent()) return
       this.#shown = true
       this.#run.effects.emit?.(delta)
+    }
+    if (this.#policy === 'after') return show
+    if (this.#policy === 'hold') return () => undefined
+    const spend = (usage: TokenUsage): void => void (this.spent = addTokens(this.spent, usage))
+    const window = new AnswerWindow(this.#run, { request: this.#request, show, spend })
+    this.#window = window
+    return (delta) => {
+      if (isCurrent()) window.write(delta)
     }
   }
 
   retract(why: string): void {
     if (this.#shown) this.#run.effects.emit?.({ type: 'retracted', step: this.#step, why })
     this.#shown = false
+    this.#window = undefined
     this.#attempts++ // what is still being written is not shown either
   }
 
   finish(written: InferenceResponse, passed: InferenceResponse): void {
     this.#attempts++ // whatever is written from here on comes too late
-    if (written !== passed) this.retract('a hook changed or withheld the answer')
-    if (this.#shown) return
+    const kept = this.#policy === 'window' ? this.#window?.isBeginningOf(passed) === true : written === passed
+    if (!kept) this.retract('a hook changed or withheld the answer')
+    if (this.#policy === 'after' && this.#shown) return
+    let skip = kept ? (this.#window?.released ?? 0) : 0
     for (const part of passed.content) {
-      if (part.type !== 'text' && part.type !== 'reasoning') continue
-      if (part.text !== '') this.#run.effects.emit?.({ type: part.type, delta: part.text })
+      const delta = toDelta(part)
+      if (delta === undefined) continue
+      const seen = delta.type === 'toolCallDelta' ? 0 : Math.min(skip, delta.delta.length)
+      skip -= seen
+      if (seen < delta.delta.length) this.#run.effects.emit?.({ ...delta, delta: delta.delta.slice(seen) })
     }
+  }
+}
+
+/** A part as if it had been streamed in one piece. */
+function toDelta(part: Part): InferenceDelta | undefined {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: part.type, delta: part.text }
+    case 'tool-call':
+      return {
+        type: 'toolCallDelta',
+        callId: part.toolCallId,
+        toolName: part.toolName,
+        delta: JSON.stringify(part.input),
+      }
+    case 'file':
+    case 'tool-result':
+      return undefined
+    default:
+      return part satisfies never
   }
 }

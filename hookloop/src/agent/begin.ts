@@ -4,7 +4,7 @@ import type { FinalRecord, FinalStatus, Step } from '../data/execution.ts'
 import type { JsonObject } from '../data/json.ts'
 import { List } from '../data/list.ts'
 import type { Message, Part } from '../data/message.ts'
-import { noUsage } from '../data/usage.ts'
+import { addUsage, noUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
@@ -145,7 +145,7 @@ function openExecution(run: LiveRun, input: Message): void {
       waitedMs: 0,
       steps: List.empty<Step>(),
       votes: Object.freeze([]),
-      usage: noUsage,
+      usage: addUsage(noUsage, run.spentEarly),
       failures: 0,
       continuations: Object.freeze({ inRow: 0, total: 0 }),
       hooks: run.parts.stack.records(),

@@ -1,6 +1,6 @@
 import { AgentState } from '../data/agent-state.ts'
 import type { Emit, AgentEvent } from '../data/event.ts'
-import type { LanguageModel, ToolDescription } from '../data/inference.ts'
+import type { ModelSettings, ModelSource, ToModel, ToolDescription } from '../data/inference.ts'
 import { exactJson, type JsonObject } from '../data/json.ts'
 import { toInput, type Message } from '../data/message.ts'
 import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
@@ -13,7 +13,7 @@ import type { ApprovalPolicy, Capability, Use } from './capability.ts'
 import { describeAgent, type AgentDescription } from './describe.ts'
 import { iterateRun, streamRun, type Live } from './live.ts'
 import { LiveRun } from './live-run.ts'
-import type { AgentParts } from './parts.ts'
+import type { AgentParts, OutputPlan } from './parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './resume.ts'
 import type { Run } from './run.ts'
 import { isTool, type Tool } from './tool.ts'
@@ -22,13 +22,14 @@ import { isTool, type Tool } from './tool.ts'
 export type AgentOptions = {
   /** Shown in descriptions; nothing depends on it. */
   readonly name?: string
-  readonly model: LanguageModel
+  /** A model of the AI SDK, one of your own, or a name such as `anthropic/claude-sonnet-4-5`. */
+  readonly model: ModelSource
   /** The system prompt a conversation begins with. */
   readonly instructions?: string
   /** Capabilities, hooks and tools, in order of registration. */
   readonly use?: readonly Use[]
   /** Settings for the model, such as `{ temperature: 0 }`. */
-  readonly settings?: JsonObject
+  readonly settings?: ModelSettings
   /** How many tools that may run together do so at most. Default 8. */
   readonly maxConcurrentTools?: number
 }
@@ -40,7 +41,7 @@ export type RunOptions = {
   /** Cancels the run. */
   readonly signal?: AbortSignal
   /** A finished run, or its state, to go on talking from. */
-  readonly from?: Run | SavedRun | AgentState
+  readonly from?: Run<unknown> | SavedRun | AgentState
   /** How effects happen: live, recorded or replayed. */
   readonly effects?: EffectsFactory
 }
@@ -57,20 +58,28 @@ export type Agent<O = string> = {
   readonly iterate: (input: string | Message, options?: RunOptions) => Live<AgentState, O>
   /** Goes on with a suspended run, here or in another process. Rejects, before anything runs, if it may not. */
   readonly resume: (
-    from: Run<O> | SavedRun,
+    from: Run<unknown> | SavedRun,
     options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
   ) => Promise<Run<O>>
   /** The same as events, as `stream` gives them. */
   readonly resumeStream: (
-    from: Run<O> | SavedRun,
+    from: Run<unknown> | SavedRun,
     options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
   ) => Live<AgentEvent, O>
   /** What the agent consists of, and what will apply. */
   readonly describe: () => AgentDescription
 }
 
-/** Puts an agent together from its options and the capabilities it has unless it brings its own. */
-export function buildAgent(options: AgentOptions, defaults: readonly Capability[]): Agent {
+/** What an agent has unless it brings its own, and how models are made of what names them. */
+export type AgentDefaults = {
+  readonly capabilities: readonly Capability[]
+  readonly toModel: ToModel
+  /** How a typed answer is come to; without it, the answer is the text. */
+  readonly output?: OutputPlan
+}
+
+/** Puts an agent together from its options. */
+export function buildAgent(options: AgentOptions, defaults: AgentDefaults): Agent {
   const parts = takeApart(options, defaults)
   const start = (input: string | Message, given?: RunOptions, live?: Watching): Promise<Run> => {
     try {
@@ -103,7 +112,7 @@ function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Wa
 
 async function resume(
   parts: AgentParts,
-  from: Run | SavedRun,
+  from: Run<unknown> | SavedRun,
   given: ResumeOptions & RunOptions = {},
   emit?: Emit,
 ): Promise<Run> {
@@ -121,37 +130,40 @@ function effectsFor(
   return effects({ signal: signal ?? new AbortController().signal, emit })
 }
 
-function savedOf(from: Run | SavedRun): ReturnType<typeof fromSavedRun> {
+function savedOf(from: Run<unknown> | SavedRun): ReturnType<typeof fromSavedRun> {
   return isRun(from) ? { state: from.state, ledger: from.ledger } : fromSavedRun(from)
 }
 
-function isRun(from: Run | SavedRun | null | undefined): from is Run {
+function isRun(from: Run<unknown> | SavedRun | null | undefined): from is Run<unknown> {
   return from?.state instanceof AgentState
 }
 
-function stateOf(from: Run | SavedRun | AgentState): AgentState {
+function stateOf(from: Run<unknown> | SavedRun | AgentState): AgentState {
   return from instanceof AgentState ? from : savedOf(from).state
 }
 
-function takeApart(options: AgentOptions, defaults: readonly Capability[]): AgentParts {
-  const { model, instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
-  checkModel(model)
+function takeApart(options: AgentOptions, { capabilities, toModel, output }: AgentDefaults): AgentParts {
+  const { instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
+  const model = toModel(options.model)
   if (typeof instructions !== 'string') throw invalid('"instructions" must be a text', instructions)
   if (!Number.isInteger(maxConcurrentTools) || maxConcurrentTools < 1) {
     throw invalid('"maxConcurrentTools" must be a whole number from 1 up', maxConcurrentTools)
   }
-  const own = use.map(toCapability)
+  const brought = use.map(toCapability)
+  const hasTools = brought.some(({ tools = [] }) => tools.length > 0)
+  const own = output === undefined ? brought : [...brought, output.capability(model, hasTools)]
   checkNames(own)
-  const brought = new Set(own.map((each) => each.name))
-  const all = [...defaults.filter((each) => !brought.has(each.name)), ...own]
+  const names = new Set(own.map((each) => each.name))
+  const all = [...capabilities.filter((each) => !names.has(each.name)), ...own]
   const tools = toolsOf(all)
   const toolNames = Object.freeze([...tools.keys()])
   const descriptions = new Map([...tools.values()].map((each) => [each.name, describeTool(each)]))
   return Object.freeze({
     name: options.name ?? 'agent',
     model,
+    toModel,
     instructions,
-    settings: settings && (exactJson(settings, 'settings') as JsonObject),
+    settings: settings && (exactJson(settings, 'settings') as ModelSettings),
     stack: new HookStack(
       all.flatMap((each) => each.hooks ?? []),
       toolNames,
@@ -162,6 +174,7 @@ function takeApart(options: AgentOptions, defaults: readonly Capability[]): Agen
     descriptionList: Object.freeze([...descriptions.values()]),
     approval: joinPolicies(all.flatMap((each) => each.approval ?? [])),
     maxConcurrentTools,
+    reader: output?.reader,
     notes: all.flatMap((each) => each.notes ?? []),
   })
 }
@@ -178,18 +191,6 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
     asksAbout: (name) => policies.some((policy) => policy.asksAbout(name)),
     expiresInMs: times.length === 0 ? undefined : Math.min(...times),
   }
-}
-
-function checkModel(model: unknown): asserts model is LanguageModel {
-  if (typeof model === 'string') {
-    throw new AgentError(
-      'MODEL_INVALID',
-      `"${model}" is a name, and this version cannot load models by name. Pass a model object.`,
-      { value: model },
-    )
-  }
-  if (typeof (model as LanguageModel | undefined)?.infer === 'function') return
-  throw new AgentError('MODEL_INVALID', 'A model has provider, modelId and infer(request, call).', { value: model })
 }
 
 /** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */

@@ -9,7 +9,7 @@ const MAX_VALUE = 80
 export function explain(run: Run<unknown>): string {
   const data = explanation(run)
   const { spent } = data
-  const cost = spent.costUsd > 0 ? `, ${spent.costUsd} USD` : ''
+  const cost = spent.costUsd > 0 ? `, ${Number(spent.costUsd.toPrecision(4))} USD` : ''
   const tokens = spent.inputTokens + spent.outputTokens
   const lines = [
     headline(data),
@@ -27,6 +27,8 @@ export function explain(run: Run<unknown>): string {
       data.hookFailures,
       (each) => `${at(each.step)}, ${each.hook} at ${each.trigger}: ${each.error}`,
     ),
+    ...section('attempts', data.failedAttempts, ({ step, message }) => `${at(step)}: ${message}`),
+    ...section('warnings', data.warnings, ({ step, message }) => `${at(step)}: ${message}`),
     `  to go on     ${data.wayOn}`,
   ]
   return lines.join('\n')

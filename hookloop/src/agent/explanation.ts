@@ -26,6 +26,10 @@ export type Explanation = {
   readonly continued: readonly { readonly step: number; readonly by: string; readonly message: string }[]
   readonly errors: readonly (ErrorRecord & { readonly step: number })[]
   readonly hookFailures: readonly Failure[]
+  /** Model calls that failed and were followed by another attempt, or by none. */
+  readonly failedAttempts: readonly { readonly step: number; readonly message: string }[]
+  /** What providers had to say: settings that were ignored, arguments that were mended. */
+  readonly warnings: readonly { readonly step: number; readonly message: string }[]
   readonly spent: Usage
   /** What would have let it go on. */
   readonly wayOn: string
@@ -80,6 +84,8 @@ export function explanation(run: Run<unknown>): Explanation {
     hookFailures: ledger.flatMap(({ step, hook, trigger, error }) =>
       error === undefined ? [] : [{ step, hook, trigger, error }],
     ),
+    failedAttempts: loopNotes(ledger, 'failed'),
+    warnings: loopNotes(ledger, 'warning'),
     spent: execution?.usage ?? noUsage,
     wayOn: wayOn(run, decided),
   }
@@ -138,6 +144,12 @@ function isBlock({ decision }: TimedLedgerEntry): boolean {
 
 function isAnswer(entry: TimedLedgerEntry): boolean {
   return entry.mode === 'loop' && /^(denied|approved|postponed)/.test(entry.decision ?? '')
+}
+
+function loopNotes(ledger: readonly TimedLedgerEntry[], decision: string) {
+  return ledger
+    .filter((each) => each.mode === 'loop' && each.trigger === 'aroundInference' && each.decision === decision)
+    .map(({ step, message = '' }) => ({ step, message }))
 }
 
 function nameOfOpen(execution: Execution | undefined, id: string | undefined): string {
@@ -209,6 +221,7 @@ function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): strin
         ? 'a call that succeeds, or a higher retryLimit({ maxRetries })'
         : 'a call that succeeds'
     case 'errorForbade':
+      if (by === 'output') return 'an answer that fits the output schema, or more outputOptions.tries'
       if (run.status === 'failed') return 'no error, or an errorPolicy that retries or ignores it'
       return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
     case 'persistenceFailed':

@@ -10,6 +10,7 @@ import { scriptedModel, type Script } from '../models/scripted.ts'
 import type { Agent } from './build-agent.ts'
 import type { Use } from './capability.ts'
 import { tool } from './tool.ts'
+import { noUsage } from '../data/usage.ts'
 
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
 
@@ -163,7 +164,7 @@ test('calls that a hook adds to a response are made, and calls it removes are no
 test('a withheld response is paid for, and its calls never run', async () => {
   const withhold = guard('afterInference', (ctx) => ctx.block('secret'), { name: 'withhold' })
   const run = await agentOf([{ text: 'The key is 1234.', toolCalls: [{ name: 'work' }] }], withhold).agent.run('go')
-  assert.deepEqual(run.state.usage, { inputTokens: 10, outputTokens: 5, costUsd: 0, steps: 1, toolCalls: 0 })
+  assert.deepEqual(run.state.usage, { ...noUsage, inputTokens: 10, outputTokens: 5, steps: 1 })
   assert.doesNotMatch(JSON.stringify(run), /1234/)
 })
 

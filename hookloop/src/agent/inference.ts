@@ -47,6 +47,7 @@ function takeAnswer(run: LiveRun, step: OpenedStep, { call, record }: Asked): vo
 type Answered = { readonly call: ModelCallPlan; readonly response: InferenceResponse }
 
 function judgeResponse(run: LiveRun, step: OpenedStep, { call, response }: Answered): void | Promise<void> {
+  for (const message of response.warnings ?? []) warn(run, message)
   const judged = run.fire('afterInference', { request: call.request, response })
   const take = (after: Firing | undefined): void => {
     const passed = after === undefined ? response : passedResponse(after, response)
@@ -57,11 +58,15 @@ function judgeResponse(run: LiveRun, step: OpenedStep, { call, response }: Answe
   take(judged)
 }
 
+/** What the provider had to say is for people, and changes nothing. */
+function warn(run: LiveRun, message: string): void {
+  run.noteLoop('aroundInference', { decision: 'warning', message })
+  run.effects.emit?.({ type: 'warning', step: run.step, message })
+}
+
 function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): ModelCallPlan {
-  return {
-    request: before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest),
-    stream: run.streams ? new AnswerStream(run, step.index) : undefined,
-  }
+  const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
+  return { request, stream: run.streams ? new AnswerStream(run, step.index, request) : undefined }
 }
 
 /** A call failed. As long as `onError` says so, and guards let it, it is made again. */

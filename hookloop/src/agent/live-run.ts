@@ -1,9 +1,10 @@
 import { AgentState } from '../data/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../data/continuation.ts'
 import type { ErrorRecord, Execution } from '../data/execution.ts'
+import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
-import { addUsage, noTokens, noUsage, type Usage } from '../data/usage.ts'
+import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { AgentError } from '../errors.ts'
 import { messageOf, toAgentError } from '../errors.ts'
@@ -17,10 +18,8 @@ import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
+import { recover } from './recovery.ts'
 import { usedFacts } from './used-facts.ts'
-
-/** A hook that always says retry must not be able to hang a run. */
-const MAX_RETRIES = 32
 
 /** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
 const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
@@ -39,6 +38,8 @@ export class LiveRun implements HookHost {
   open: OpenedStep | undefined
   /** The error that ended the run, if one did. The first is kept. */
   failure: AgentError | undefined
+  /** The typed answer, once it is read. */
+  output: { readonly value: unknown } | undefined
   #cancelled = false
   /** Whether this run has an execution; until then the state may still show an earlier one. */
   opened = false
@@ -46,6 +47,8 @@ export class LiveRun implements HookHost {
   readonly pauses: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are wanted as they are written. */
   readonly streams: boolean
+  /** What was spent before there was an execution to bill it to. */
+  spentEarly = noTokens
   readonly #ledger: Ledger
 
   constructor(
@@ -84,6 +87,9 @@ export class LiveRun implements HookHost {
   }
   get now(): number {
     return this.effects.now()
+  }
+  get toModel(): ToModel {
+    return this.parts.toModel
   }
   get signal(): AbortSignal {
     return this.effects.signal
@@ -127,6 +133,13 @@ export class LiveRun implements HookHost {
       0,
       what,
     )
+  }
+
+  /** Counts what a hook or a tool has spent on models of its own. */
+  spend(usage: TokenUsage): void {
+    if (!this.opened) this.spentEarly = addTokens(this.spentEarly, usage)
+    else if (this.open !== undefined) this.open.unbilled = addUsage(this.open.unbilled, usage)
+    else this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
@@ -189,7 +202,7 @@ export class LiveRun implements HookHost {
         const waiting = runGuards(firing, plan.guards)
         if (waiting !== undefined) {
           return waiting.then(
-            () => this.#conclude(firing, plan),
+            () => this.conclude(firing, plan),
             (fatal: unknown) => this.#concludeFatal(firing, plan, fatal),
           )
         }
@@ -197,7 +210,7 @@ export class LiveRun implements HookHost {
         return this.#concludeFatal(firing, plan, fatal)
       }
     }
-    return this.#conclude(firing, plan)
+    return this.conclude(firing, plan)
   }
 
   /**
@@ -224,7 +237,8 @@ export class LiveRun implements HookHost {
     return this.judge(firing, plan)
   }
 
-  #conclude(firing: Firing, plan: Plan): Firing {
+  /** Takes over what hooks made of the state and how they voted, and lets observers look. */
+  conclude(firing: Firing, plan: Plan): Firing {
     if (firing.state !== this.state) this.#adopt(firing.state)
     if (firing.votes.length > 0) this.cast(firing.votes)
     if (plan.observers.length > 0) {
@@ -244,7 +258,7 @@ export class LiveRun implements HookHost {
   #concludeFatal(firing: Firing, plan: Plan, fatal: unknown): Firing {
     firing.failure = toAgentError(fatal, 'HOOK_FAILED')
     this.fail(firing.failure, firing.trigger)
-    return this.#conclude(firing, plan)
+    return this.conclude(firing, plan)
   }
 
   /** A hook failed: `onError` decides whether to try the trigger again, to go on without the hook, or to end. */
@@ -328,47 +342,8 @@ export class LiveRun implements HookHost {
   }
 
   /** Asks the `onError` hooks what to do. Without an answer the run fails. */
-  async recover(error: AgentError, during: HookTrigger): Promise<'retry' | 'ignore' | 'end'> {
-    if (isFatal(error)) {
-      this.fail(error, during)
-      return 'end'
-    }
-    const failures = this.execution.failures + 1
-    this.updateExecution({ failures })
-    const record = this.remember(error, during)
-    const plan = this.parts.stack.plan('onError')
-    const firing = new Firing(this, plan, this.state, { error: record, during, consecutiveFailures: failures })
-    try {
-      await runTransforms(firing, plan.transforms)
-    } catch (second) {
-      // The first error is the one to tell, and an error hook that fails is not asked about its own failure.
-      const why = second instanceof HookFailure ? second.error.message : messageOf(second)
-      this.noteLoop('onError', { error: why, message: 'an onError hook failed, so the run does' })
-      this.fail(error, during)
-      return 'end'
-    }
-    this.#conclude(firing, plan)
-    if (firing.forbidden) return 'end'
-    const { recovery } = firing
-    if (recovery === undefined) {
-      this.fail(error, during)
-      return 'end'
-    }
-    if (recovery.decision === 'ignore') return 'ignore'
-    if (failures > MAX_RETRIES) {
-      const message = `${recovery.by} asked for another retry after ${MAX_RETRIES} in a row. The last error: ${error.message}`
-      const value = { value: failures - 1, limit: MAX_RETRIES }
-      this.cast([
-        Object.freeze({ decision: 'forbidContinuation', reason: 'retryLimit', message, source: 'hookloop', value }),
-      ])
-      return 'end'
-    }
-    try {
-      if (recovery.afterMs > 0) await this.effects.sleep(`${this.place}/${during}/backoff`, recovery.afterMs)
-    } catch (thrown) {
-      this.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
-    }
-    return this.stoppedBy() === undefined ? 'retry' : 'end'
+  recover(error: AgentError, during: HookTrigger): Promise<'retry' | 'ignore' | 'end'> {
+    return recover(this, error, during)
   }
 
   /** Ends the run as failed: no more steps, and the error is its result. */

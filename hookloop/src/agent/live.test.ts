@@ -57,10 +57,10 @@ async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
 test('a stream tells the whole run, in order', async () => {
   const { types } = await recordEvents(agentOf([{ ...callWork, text: 'Let me see.' }, 'Done.']).stream('go'))
   const told = types.filter((type) => type !== 'hook')
-  const step = ['stepStarted', 'text', 'responded', 'counted', 'stepFinished']
+  const step = ['stepStarted', 'inferenceStarted', 'text', 'responded', 'counted', 'stepFinished']
   const tools = ['toolStarted', 'toolProgress', 'toolFinished']
-  const words = ['text', 'text', 'text']
-  assert.deepEqual(told, ['started', ...step.toSpliced(3, 0, ...tools).toSpliced(1, 1, ...words), ...step, 'finished'])
+  const words = ['text', 'text', 'text', 'toolCallDelta']
+  assert.deepEqual(told, ['started', ...step.toSpliced(4, 0, ...tools).toSpliced(2, 1, ...words), ...step, 'finished'])
 })
 
 test('events carry what they are about', async () => {

@@ -7,6 +7,7 @@ import { addUsage, noUsage } from '../data/usage.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
 import { OpenedStep } from './opened-step.ts'
+import type { AnswerReader } from './parts.ts'
 import { pause, pendingApprovals } from './pause.ts'
 import { closeOpenCalls, useAnswered, useTools } from './tool-use.ts'
 
@@ -200,10 +201,35 @@ async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
 }
 
 /** The status is fixed here, once; what `afterExecution` does changes nothing about it. */
-async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void> {
+async function finish(run: LiveRun, counted: ContinuationOutcome): Promise<void> {
+  const { reader } = run.parts
+  const outcome = reader === undefined || !isAnswered(run, counted) ? counted : await readOutput(run, reader, counted)
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
   await run.fireQuietly('afterExecution', { outcome })
+}
+
+/** Whether the model has had its say, be it cut short by its length. */
+function isAnswered({ state }: LiveRun, { stopReason }: ContinuationOutcome): boolean {
+  return stopReason === 'completed' || (stopReason === 'finishReason' && state.lastStep?.finishReason === 'length')
+}
+
+/** The typed answer. A run without one has failed, whoever let it end. */
+async function readOutput(
+  run: LiveRun,
+  reader: AnswerReader,
+  outcome: ContinuationOutcome,
+): Promise<ContinuationOutcome> {
+  const read = await reader(run.execution.steps)
+  if ('value' in read) {
+    run.output = read
+    return outcome
+  }
+  run.remember(read.error, 'onStop')
+  run.failure ??= read.error
+  const { message } = read.error
+  const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
+  return countVotes([...outcome.evaluations, Object.freeze(vote)])
 }
 
 function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {

@@ -4,16 +4,17 @@ import {
   toResponse,
   type InferenceRequest,
   type InferenceResponse,
+  type LanguageModel,
   type ModelReply,
   type ModelRequest,
   type RequestChange,
   type ToolDescription,
 } from '../data/inference.ts'
-import { hashJson, hashText, isJsonObject, sameJson, toJson, type Json } from '../data/json.ts'
+import { isJsonObject, sameJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import { isReplyPart, type Message } from '../data/message.ts'
-import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
-import { AgentError, toAgentError } from '../errors.ts'
+import { isReplyPart } from '../data/message.ts'
+import { addTokens, noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
+import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import type { Effect } from '../effects.ts'
 import { changeRequest } from '../hooks/abilities.ts'
 import { runAround } from '../hooks/around.ts'
@@ -21,6 +22,8 @@ import { Firing } from '../hooks/firing.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
 import type { StackedHook } from '../hooks/stack.ts'
 import type { AnswerStream } from './answer-stream.ts'
+import { estimateUsage } from './estimate-usage.ts'
+import { fingerprintRequest } from './fingerprint-request.ts'
 import type { LiveRun } from './live-run.ts'
 import { TrailHost } from './trail-host.ts'
 
@@ -42,7 +45,7 @@ const none: readonly never[] = Object.freeze([])
 /** The model inside its around hooks, as one recorded effect. How it failed is part of what is recorded. */
 export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: number): Promise<ModelCallRecord> {
   const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
-  const effect: Effect = { key, kind: 'inference', input: () => describeRequest(call.request) }
+  const effect: Effect = { key, kind: 'inference', input: () => fingerprintRequest(call.request) }
   const { arounds } = run.parts.stack.plan('aroundInference')
   try {
     const asking = run.effects.perform(effect, (signal) =>
@@ -60,16 +63,15 @@ export function unansweredRecord(thrown: unknown): ModelCallRecord {
 }
 
 function callBare(run: LiveRun, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
-  return askModel(run, call, { request: call.request, signal }).then(answeredRecord, unansweredRecord)
+  return askModel(run, call, { request: call.request, signal }).then(
+    (response) => ({ response, error: null, usage: billed(call, response.usage), trail: none, votes: none }),
+    unansweredRecord,
+  )
 }
 
-function answeredRecord(reply: ModelReply): ModelCallRecord {
-  try {
-    const response = toCheckedReply(reply)
-    return { response, error: null, usage: response.usage, trail: none, votes: none }
-  } catch (thrown) {
-    return unansweredRecord(thrown)
-  }
+/** What a call cost, with what hooks spent that looked at the answer while it was written. */
+function billed({ stream }: ModelCallPlan, usage: TokenUsage): TokenUsage {
+  return stream === undefined || stream.spent === noTokens ? usage : addTokens(usage, stream.spent)
 }
 
 /** What is told to people and never recorded: the error as it was thrown, and how long hooks took. */
@@ -96,23 +98,6 @@ function failedRecord(
   return record
 }
 
-/** A request, short: a fingerprint of the conversation that costs only what is new in it. */
-function describeRequest(request: InferenceRequest): Json {
-  const { model, messages, ...rest } = request
-  return {
-    model: `${model.provider}/${model.modelId}`,
-    messages: messages.length,
-    conversation: messages.fold(fingerprints, '', fingerprint),
-    rest: hashJson(toJson(rest)),
-  }
-}
-
-const fingerprints = new WeakMap<readonly Message[], { readonly value: string }>()
-
-function fingerprint(sum: string, message: Message): string {
-  return hashText(sum, JSON.stringify(message))
-}
-
 /** A call with hooks around it, and beneath them any number of attempts. */
 class WrappedCall {
   readonly #run: LiveRun
@@ -124,6 +109,8 @@ class WrappedCall {
   readonly #votes: ContinuationEvaluation[] = []
   #usage: TokenUsage = noTokens
   #attempts = 0
+  /** Attempts under way, by their number. */
+  readonly #running = new Map<number, InferenceRequest>()
   #last: InferenceResponse | undefined
   #ended = false
 
@@ -154,17 +141,17 @@ class WrappedCall {
       this.#ended = true
       const shown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!shown) this.#call.stream?.retract('a hook replaced the answer')
-      const record = { response, error: null, usage: this.#usage, trail, votes }
+      const record = { response, error: null, usage: this.#cost(), trail, votes }
       told.set(record, { durations: this.#durations })
       return record
     } catch (thrown) {
       this.#ended = true
-      return failedRecord(thrown, { usage: this.#usage, trail, votes }, this.#durations)
+      return failedRecord(thrown, { usage: this.#cost(), trail, votes }, this.#durations)
     }
   }
 
   #changed(change: RequestChange | undefined): InferenceRequest {
-    return change === undefined ? this.#call.request : changeRequest(this.#call.request, change)
+    return change === undefined ? this.#call.request : changeRequest(this.#call.request, change, this.#run.toModel)
   }
 
   async #attempt(change: RequestChange | undefined): Promise<InferenceResponse> {
@@ -173,21 +160,46 @@ class WrappedCall {
     const request = this.#changed(change)
     const attempt = ++this.#attempts
     const again = attempt > 1
-    this.#host.place = `${this.#how.key}/${attempt}`
+    const key = `${this.#how.key}/${attempt}`
+    this.#host.place = key
+    if (this.#running.size > 0) this.#run.open!.inFlight = this.#cost() // several at once: each knows of the others
     if (again || change !== undefined) await this.#judge(request)
     if (again) this.#call.stream?.retract('another attempt begins')
-    const key = `${this.#how.key}/${attempt}`
     this.#last = undefined // what is shown from here on belongs to this attempt
-    const response = await this.#run.effects
-      .scope(key)
-      .perform({ key, kind: 'inference', input: () => describeRequest(request) }, async (signal) =>
-        toCheckedReply(await askModel(this.#run, this.#call, { request, signal })),
-      )
-    if (this.#ended) return response // the loser of a race: nobody waits for it any more
-    if (attempt === this.#attempts) this.#last = response
-    this.#usage = addTokens(this.#usage, response.usage)
-    this.#run.open!.inFlight = this.#usage // what the next attempt is judged on
-    return response
+    this.#running.set(attempt, request)
+    try {
+      const response = await this.#run.effects
+        .scope(key)
+        .perform({ key, kind: 'inference', input: () => fingerprintRequest(request) }, (signal) =>
+          askModel(this.#run, this.#call, { request, signal }),
+        )
+      if (this.#ended) return response // the loser of a race: nobody waits for it any more
+      if (attempt === this.#attempts) this.#last = response
+      this.#usage = addTokens(this.#usage, response.usage)
+      return response
+    } catch (thrown) {
+      if (!this.#ended && !this.#how.signal.aborted) this.#noteFailure(attempt, request, thrown)
+      throw thrown
+    } finally {
+      if (!this.#ended) {
+        this.#running.delete(attempt)
+        this.#run.open!.inFlight = this.#cost() // what the next attempt is judged on
+      }
+    }
+  }
+
+  /** What attempts have cost, with a guess at those that are under way: an upper one, so that no limit is overrun. */
+  #cost(): TokenUsage {
+    let usage = addTokens(billed(this.#call, this.#usage), this.#host.spentByHooks)
+    for (const request of this.#running.values()) usage = addTokens(usage, estimateUsage(request))
+    return usage
+  }
+
+  #noteFailure(attempt: number, { model }: InferenceRequest, thrown: unknown): void {
+    const message = `attempt ${attempt}, ${nameOf(model)}: ${messageOf(thrown)}`
+    const entry = { trigger: 'aroundInference', hook: 'hookloop', mode: 'loop', decision: 'failed', message } as const
+    this.#trail.push({ step: this.#run.step, ...entry })
+    this.#durations.push(0)
   }
 
   /** A request that was changed on its way, or is sent again, is judged again: guards see every call the model gets. */
@@ -201,15 +213,29 @@ class WrappedCall {
   }
 }
 
-function askModel(
+/** Asks the model once, and tells whoever watches that it is asked and that it failed. */
+async function askModel(
   run: LiveRun,
   call: ModelCallPlan,
   { request, signal }: { request: InferenceRequest; signal: AbortSignal },
-): Promise<ModelReply> {
+): Promise<InferenceResponse> {
   const onDelta = call.stream?.open()
   const asked = toModelRequest(run, request)
-  const reply = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
-  return run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply))
+  const { emit } = run.effects
+  const place = emit && { step: run.step, attempt: ++run.open!.attempts, model: nameOf(request.model) }
+  emit?.({ type: 'inferenceStarted', ...place! })
+  try {
+    const reply = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
+    return toCheckedReply(await run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply)))
+  } catch (thrown) {
+    const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
+    if (!signal.aborted) emit?.({ type: 'inferenceFailed', ...place!, error: { code, message } })
+    throw thrown
+  }
+}
+
+function nameOf({ provider, modelId }: LanguageModel): string {
+  return `${provider}/${modelId}`
 }
 
 function forbade({ source, message }: ContinuationEvaluation): AgentError {
@@ -244,7 +270,14 @@ function toCheckedReply(reply: ModelReply): InferenceResponse {
       value: toJson(reply),
     })
   }
-  return toResponse({ content, finishReason: reply.finishReason, usage: tokensOf(reply.usage ?? noTokens) })
+  const { finishReason, modelId, warnings } = reply
+  return toResponse({
+    content,
+    finishReason,
+    usage: toTokens(reply.usage ?? noTokens),
+    ...(typeof modelId === 'string' && { modelId }),
+    ...(Array.isArray(warnings) && { warnings: Object.freeze(warnings.map(String)) }),
+  })
 }
 
 /** What an around hook returned, if it is a response: from `next`, or its own. */
@@ -256,21 +289,9 @@ function toCheckedResponse(value: unknown): InferenceResponse | undefined {
   return toResponse({
     content,
     finishReason: isFinishReason(finishReason) ? finishReason : 'stop',
-    usage: tokensOf((value['usage'] ?? noTokens) as Partial<TokenUsage>),
+    usage: toTokens((value['usage'] ?? noTokens) as Partial<TokenUsage>),
+    ...(typeof value['modelId'] === 'string' && { modelId: value['modelId'] }),
   })
-}
-
-function tokensOf({ inputTokens, outputTokens, costUsd }: Partial<TokenUsage>): TokenUsage {
-  return Object.freeze({
-    inputTokens: amount(inputTokens),
-    outputTokens: amount(outputTokens),
-    costUsd: amount(costUsd),
-  })
-}
-
-/** What a model reports is not to be trusted: a negative or endless number would undo a limit. */
-function amount(value: unknown): number {
-  return typeof value === 'number' && value > 0 && value < Infinity ? value : 0
 }
 
 /** The value at fault, if it can be kept: an error must not be lost for what it carries. */

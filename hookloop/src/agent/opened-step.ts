@@ -54,6 +54,8 @@ export class OpenedStep {
   asked: Message | undefined
   calls: readonly OpenedCall[] = []
   readonly errors: ErrorRecord[] = []
+  /** How often a model was asked, if somebody watches. */
+  attempts = 0
 
   constructor(index: number, messageCount: number) {
     this.index = index

@@ -1,15 +1,27 @@
-import type { LanguageModel, ToolDescription } from '../data/inference.ts'
-import type { JsonObject } from '../data/json.ts'
+import type { LanguageModel, ModelSettings, ToModel, ToolDescription } from '../data/inference.ts'
+import type { Step } from '../data/execution.ts'
+import type { List } from '../data/list.ts'
+import type { AgentError } from '../errors.ts'
 import type { HookStack } from '../hooks/stack.ts'
-import type { ApprovalPolicy } from './capability.ts'
+import type { ApprovalPolicy, Capability } from './capability.ts'
 import type { Tool } from './tool.ts'
+
+/** Reads a typed answer from the steps of a run, or says why there is none. */
+export type AnswerReader = (steps: List<Step>) => Promise<{ readonly value: unknown } | { readonly error: AgentError }>
+
+/** How an agent comes to a typed answer: what holds the model to it, and how it is read. */
+export type OutputPlan = {
+  readonly capability: (model: LanguageModel, hasTools: boolean) => Capability
+  readonly reader: AnswerReader
+}
 
 /** An agent taken apart: what a run needs of it. Immutable, shared by all its runs. */
 export type AgentParts = {
   readonly name: string
   readonly model: LanguageModel
+  readonly toModel: ToModel
   readonly instructions: string
-  readonly settings: JsonObject | undefined
+  readonly settings: ModelSettings | undefined
   readonly stack: HookStack
   /** A Map, because a model may well call a tool "constructor". */
   readonly tools: ReadonlyMap<string, Tool>
@@ -18,5 +30,7 @@ export type AgentParts = {
   readonly descriptionList: readonly ToolDescription[]
   readonly approval: ApprovalPolicy
   readonly maxConcurrentTools: number
+  /** Missing when the answer is the text. */
+  readonly reader: AnswerReader | undefined
   readonly notes: readonly string[]
 }

@@ -50,8 +50,11 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
   }
   if (final === undefined) return endedAs(base, { status: 'suspended', pending: pendingOf(state) })
   switch (final.status) {
-    case 'completed':
-      return endedAs(base, { status: 'completed', output: text, final })
+    case 'completed': {
+      // What an agent with a schema gives is of the type that its `Agent<O>` says; here nobody knows it.
+      const output = run.output === undefined ? text : (run.output.value as string)
+      return endedAs(base, { status: 'completed', output, final })
+    }
     case 'stopped':
       return endedAs(base, { status: 'stopped', reason: final.reason, by: final.by, final })
     case 'failed':

@@ -1,6 +1,7 @@
 import { isJsonObject, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { ToolExecution, ToolStatus } from '../data/tool-call.ts'
+import { addTokens, noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
 import { MAX_TIMER_MS, type Effect } from '../effects.ts'
 import { messageOf, toAgentError } from '../errors.ts'
 import { runAround } from '../hooks/around.ts'
@@ -80,6 +81,7 @@ class WrappedTool {
   #attempts = 0
   #running = 0
   #succeeded: ToolExecution | undefined
+  #spent = noTokens
 
   constructor(run: LiveRun, at: Place, how: { key: string; signal: AbortSignal; durations: number[] }) {
     this.#run = run
@@ -87,7 +89,13 @@ class WrappedTool {
     this.#how = how
   }
 
+  /** What was spent is that of all attempts, whatever the hooks made of them. */
   async run(hooks: readonly StackedHook[]): Promise<WrappedRecord> {
+    const { execution, trail } = await this.#wrap(hooks)
+    return { execution: withUsage(execution, this.#spent), trail }
+  }
+
+  async #wrap(hooks: readonly StackedHook[]): Promise<WrappedRecord> {
     const { call, parsed } = this.#at
     const run = this.#run
     const plan = run.parts.stack.plan('aroundToolUse', call.name)
@@ -131,6 +139,7 @@ class WrappedTool {
       .scope(key)
       .perform({ key, kind: 'tool', input: () => describeCall(call) }, () => execute(this.#run, this.#at, this.#how))
     this.#running--
+    if (execution.usage !== undefined) this.#spent = addTokens(this.#spent, execution.usage)
     if (execution.status === 'ok') this.#succeeded = execution
     return execution
   }
@@ -138,8 +147,22 @@ class WrappedTool {
 
 type Attempt = { readonly key: string; readonly signal: AbortSignal }
 
+/** One attempt, with what the tool spent on the way. */
+function execute(run: LiveRun, at: Place, attempt: Attempt): ToolExecution | Promise<ToolExecution> {
+  let spent = noTokens
+  const result = start(run, at, { ...attempt, spend: (usage) => (spent = addTokens(spent, toTokens(usage))) })
+  if (result instanceof Promise) return result.then((execution) => withUsage(execution, spent))
+  return withUsage(result, spent)
+}
+
+function withUsage(execution: ToolExecution, usage: TokenUsage): ToolExecution {
+  return usage === noTokens ? execution : Object.freeze({ ...execution, usage })
+}
+
+type Started = Attempt & { readonly spend: ToolRun['spend'] }
+
 /** One attempt. The key is that of the call, so that whatever must happen once can tell that it is the same. */
-function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
+function start(run: LiveRun, at: Place, { key, signal, spend }: Started): ToolExecution | Promise<ToolExecution> {
   const { tool, parsed, call } = at
   if (signal.aborted) return stoppedExecution(cancelledBy)
   const limit =
@@ -147,6 +170,7 @@ function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecuti
   const toolRun: ToolRun = {
     signal: limit?.signal ?? signal,
     idempotencyKey: key,
+    spend,
     progress: (update) =>
       run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update) }),
   }

@@ -245,7 +245,7 @@ test('progress is told as events, between the start and the end of its call', as
   )
   assert.deepEqual(
     recorded.types.filter((type) => type.startsWith('tool')),
-    ['toolStarted', 'toolProgress', 'toolProgress', 'toolFinished'],
+    ['toolCallDelta', 'toolStarted', 'toolProgress', 'toolProgress', 'toolFinished'],
   )
 })
 

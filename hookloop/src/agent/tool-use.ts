@@ -100,6 +100,7 @@ function resultOf(
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
+  if (result.usage !== undefined) run.spend(result.usage)
   const toolCall = toToolCall(call)
   const place = { index: call.index, toolName: call.name }
   const fired = run.fire('afterToolUse', { toolCall, toolExecution: result }, place)

@@ -1,6 +1,7 @@
+import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
-import type { Usage } from '../data/usage.ts'
+import { addTokens, noTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
@@ -14,11 +15,15 @@ export class TrailHost implements HookHost {
   readonly #run: LiveRun
   readonly #trail: LedgerEntry[]
   readonly #durations: number[]
+  readonly effects: Effects
+  /** What the hooks have spent. It is billed with the call. */
+  spentByHooks = noTokens
   /** The key of the attempt that hooks are asked about. */
   place: string
 
-  constructor(run: LiveRun, trail: LedgerEntry[], durations: number[]) {
+  constructor(run: LiveRun, trail: LedgerEntry[], durations: number[], effects = run.effects) {
     this.#run = run
+    this.effects = effects
     this.#trail = trail
     this.#durations = durations
     this.place = run.place
@@ -39,8 +44,8 @@ export class TrailHost implements HookHost {
   get ledger(): List<LedgerEntry> {
     return this.#run.ledger
   }
-  get effects(): Effects {
-    return this.#run.effects
+  get toModel(): ToModel {
+    return this.#run.toModel
   }
   get step(): number {
     return this.#run.step
@@ -54,6 +59,10 @@ export class TrailHost implements HookHost {
   ): void {
     this.#trail.push({ step: this.step, trigger, hook: name, mode, ...what })
     this.#durations.push(durationMs)
+  }
+
+  spend(usage: TokenUsage): void {
+    this.spentByHooks = addTokens(this.spentByHooks, usage)
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {

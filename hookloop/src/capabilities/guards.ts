@@ -1,7 +1,7 @@
 import type { Capability } from '../agent/capability.ts'
 import type { StopReason } from '../data/continuation.ts'
 import { workedMs } from '../data/execution.ts'
-import { isFinishReason, type FinishReason } from '../data/inference.ts'
+import { isFinishReason, type FinishReason, type LanguageModel } from '../data/inference.ts'
 import { totalTokens } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { GuardContext } from '../hooks/context.ts'
@@ -33,6 +33,8 @@ type Limit = {
   readonly reason: StopReason
   readonly value: (ctx: GuardContext<Limited>) => number
   readonly words: (value: number, max: number) => string
+  /** Says why the value cannot be known, if it cannot: a limit that never applies is worse than none. */
+  readonly blind?: (ctx: GuardContext<Limited>) => string | undefined
   /** Whether the value counts what is about to happen, and so may be as high as the limit. */
   readonly inclusive?: true
 }
@@ -61,6 +63,8 @@ const limits = {
     reason: 'costLimit',
     value: (ctx) => ctx.spent.costUsd,
     words: (value, max) => `Cost limit reached: ${value}/${max} USD.`,
+    blind: (ctx) =>
+      'request' in ctx && ctx.request.model.cost === 'unknown' ? unpriced(ctx.request.model) : undefined,
   },
   maxToolCalls: {
     on: ['beforeToolUse'],
@@ -89,16 +93,23 @@ export function guards(options: Limits = {}): Capability {
 }
 
 function limitGuard(name: keyof typeof limits, max: number): Hook {
-  const { on, reason, value, words, inclusive }: Limit = limits[name]
+  const { on, reason, value, words, blind, inclusive }: Limit = limits[name]
   return guard(
     on,
     (ctx) => {
+      const unknown = blind?.(ctx)
+      if (unknown !== undefined) return ctx.stop(unknown, { reason })
       const now = value(ctx)
       if (inclusive === true ? now <= max : now < max) return ctx
       return ctx.stop(words(now, max), { reason, value: { value: now, limit: max } })
     },
     { name: `guards.${name}`, priority: PRIORITY },
   )
+}
+
+function unpriced({ provider, modelId }: LanguageModel): string {
+  const price = `prices: { '${provider}/${modelId}': { input, output } }`
+  return `"maxCost" cannot be kept: no price is known for ${provider}/${modelId}. Give createAgent({ ${price} }), or take the limit away.`
 }
 
 function finishReasonGuard(reasons: readonly FinishReason[]): Hook {

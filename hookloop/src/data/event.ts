@@ -1,5 +1,7 @@
+import type { ErrorCode } from '../errors.ts'
 import type { ContinuationOutcome } from './continuation.ts'
 import type { ErrorRecord, FinalRecord, Step } from './execution.ts'
+import type { InferenceDelta } from './inference.ts'
 import type { Json } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from './tool-call.ts'
@@ -9,10 +11,19 @@ import type { TokenUsage } from './usage.ts'
 export type AgentEvent =
   | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
   | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
-  | { readonly type: 'text'; readonly delta: string }
-  | { readonly type: 'reasoning'; readonly delta: string }
+  /** A model is asked. More than once in a step when a hook tries again, or another model. */
+  | { readonly type: 'inferenceStarted'; readonly step: number; readonly attempt: number; readonly model: string }
+  | InferenceDelta
   /** What was streamed of the current response is void: it was withheld, changed, or another attempt begins. */
   | { readonly type: 'retracted'; readonly step: number; readonly why: string }
+  | {
+      readonly type: 'inferenceFailed'
+      readonly step: number
+      readonly attempt: number
+      readonly model: string
+      readonly error: { readonly code: ErrorCode; readonly message: string }
+    }
+  | { readonly type: 'warning'; readonly step: number; readonly message: string }
   | { readonly type: 'responded'; readonly step: number; readonly text: string; readonly usage: TokenUsage }
   | { readonly type: 'toolStarted'; readonly step: number; readonly call: ToolCall }
   | { readonly type: 'toolProgress'; readonly step: number; readonly callId: string; readonly update: Json }

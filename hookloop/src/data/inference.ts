@@ -17,26 +17,57 @@ export type InferenceRequest = {
   readonly tools: readonly string[]
   readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly tool: string }
   readonly responseFormat?: JsonObject
-  readonly settings?: JsonObject
+  readonly settings?: ModelSettings
 }
 
-/** A change to a request: whichever fields, and messages as anything iterable. */
-export type RequestChange = Partial<Omit<InferenceRequest, 'messages'>> & { readonly messages?: Iterable<Message> }
+/** Settings for the model. What a provider does not know it ignores, with a warning. */
+export type ModelSettings = {
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly maxOutputTokens?: number
+  readonly stopSequences?: readonly string[]
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly seed?: number
+  /** How hard to think. */
+  readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+  /** Marks what stays the same, for providers that cache only what is marked. Others cache by themselves. */
+  readonly cachePrompt?: boolean
+  /** How long one call may take in all. Default 600,000 ms. */
+  readonly timeoutMs?: number
+  /** How long a stream may be silent, before its first piece as well. No default. */
+  readonly idleTimeoutMs?: number
+  /** What only one provider understands: `{ openai: { … } }`. */
+  readonly providerOptions?: JsonObject
+} & JsonObject
+
+/** A change to a request: whichever fields, messages as anything iterable, and a model in any form it comes in. */
+export type RequestChange = Partial<Omit<InferenceRequest, 'messages' | 'model'>> & {
+  readonly messages?: Iterable<Message>
+  readonly model?: ModelSource
+}
 
 export type InferenceResponse = {
   readonly content: readonly Part[]
   readonly text: string
   readonly usage: TokenUsage
   readonly finishReason: FinishReason
+  /** The model that answered, as its provider calls it; it may be a dated version of the one that was asked. */
+  readonly modelId?: string
+  /** What the provider, or the way to it, had to say: a setting that was ignored, arguments that were mended. */
+  readonly warnings?: readonly string[]
 }
 
 /** A change to a response. What it cost stays: it was paid for. */
-export type ResponseChange = Partial<Omit<InferenceResponse, 'usage'>>
+export type ResponseChange = Partial<Pick<InferenceResponse, 'content' | 'text' | 'finishReason'>>
 
 /** What the model sends while it writes. */
 export type InferenceDelta =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'reasoning'; readonly delta: string }
+  /** A piece of the arguments of a call, as JSON text. The call is made when it is whole. */
+  | { readonly type: 'toolCallDelta'; readonly callId: string; readonly toolName: string; readonly delta: string }
 
 /**
  * The port to a model: one method, streamed when `onDelta` is there. It must reject when it fails and when the signal
@@ -45,8 +76,30 @@ export type InferenceDelta =
 export type LanguageModel = {
   readonly provider: string
   readonly modelId: string
+  /** How it can be held to a schema; `native-alone` means: only when it is offered no tools. Default `tool`. */
+  readonly structuredOutput?: 'native' | 'native-alone' | 'tool' | 'text'
+  /**
+   * What such usage costs, in US dollars. `unknown` when nobody knows, so that a limit on cost can say so instead of
+   * never applying; missing when the model reports its cost itself.
+   */
+  readonly cost?: 'unknown' | ((usage: TokenUsage) => number)
   infer(request: ModelRequest, call: ModelCall): Promise<ModelReply>
 }
+
+/** As much of a language model of the AI SDK as tells it apart; the adapter knows the rest. */
+export type AiSdkModel = {
+  readonly specificationVersion: 'v2' | 'v3' | 'v4'
+  readonly provider: string
+  readonly modelId: string
+  doGenerate(options: never): PromiseLike<unknown>
+  doStream(options: never): PromiseLike<unknown>
+}
+
+/** A model in any form it may be given in: ours, one of the AI SDK, or a name such as `anthropic/claude-sonnet-4-5`. */
+export type ModelSource = LanguageModel | AiSdkModel | string
+
+/** Makes a model of a source, or throws MODEL_INVALID, MODEL_UNKNOWN or MODEL_NOT_INSTALLED. */
+export type ToModel = (source: ModelSource) => LanguageModel
 
 export type ModelRequest = Omit<InferenceRequest, 'model' | 'tools'> & { readonly tools: readonly ToolDescription[] }
 export type ModelCall = { readonly signal: AbortSignal; readonly onDelta?: (delta: InferenceDelta) => void }
@@ -54,6 +107,8 @@ export type ModelReply = {
   readonly content: readonly Part[]
   readonly finishReason: FinishReason
   readonly usage?: Partial<TokenUsage>
+  readonly modelId?: string
+  readonly warnings?: readonly string[]
 }
 
 const finishReasons: readonly string[] = [
@@ -68,12 +123,14 @@ const finishReasons: readonly string[] = [
 
 /** A response whose text is the text of its content, which comes frozen. */
 export function toResponse(reply: ModelReply): InferenceResponse {
-  const { content } = reply
+  const { content, finishReason, modelId, warnings } = reply
   return Object.freeze({
     content,
     text: textOf(content),
     usage: Object.freeze({ ...noTokens, ...reply.usage }),
-    finishReason: reply.finishReason,
+    finishReason,
+    ...(modelId !== undefined && { modelId }),
+    ...(warnings !== undefined && warnings.length > 0 && { warnings }),
   })
 }
 
@@ -84,20 +141,12 @@ export function changeResponse(response: InferenceResponse, change: ResponseChan
     (change.text === undefined || change.text === response.text
       ? response.content
       : Object.freeze([textPart(change.text), ...response.content.filter((part) => part.type !== 'text')]))
-  return toResponse({
-    content,
-    finishReason: change.finishReason ?? response.finishReason,
-    usage: response.usage,
-  })
+  return toResponse({ ...response, content, finishReason: change.finishReason ?? response.finishReason })
 }
 
 /** What is left of a response that may not be seen: a note, no calls, and the usage that was paid for. */
 export function withholdResponse(response: InferenceResponse, why: string): InferenceResponse {
-  return toResponse({
-    content: Object.freeze([textPart(why)]),
-    finishReason: 'withheld',
-    usage: response.usage,
-  })
+  return toResponse({ ...response, content: Object.freeze([textPart(why)]), finishReason: 'withheld' })
 }
 
 function textPart(text: string): Part {

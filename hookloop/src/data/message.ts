@@ -1,17 +1,29 @@
 import { AgentError } from '../errors.ts'
-import { exactJson, isJsonObject, type Json } from './json.ts'
+import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 import { List } from './list.ts'
 
-export type TextPart = { readonly type: 'text'; readonly text: string }
-export type ReasoningPart = { readonly type: 'reasoning'; readonly text: string }
-export type FilePart = { readonly type: 'file'; readonly mediaType: string; readonly data: string }
-export type ToolCallPart = {
+/**
+ * What a provider is told about a part, or wants back with it, by provider: a cache marker, the signature of a thought.
+ * Other providers ignore it.
+ */
+type ForProviders = { readonly providerOptions?: JsonObject }
+
+export type TextPart = ForProviders & { readonly type: 'text'; readonly text: string }
+export type ReasoningPart = ForProviders & { readonly type: 'reasoning'; readonly text: string }
+/** An image, a document, a sound. `data` is base64, or the address where it is (`https:`, `data:`). */
+export type FilePart = ForProviders & {
+  readonly type: 'file'
+  readonly mediaType: string
+  readonly data: string
+  readonly filename?: string
+}
+export type ToolCallPart = ForProviders & {
   readonly type: 'tool-call'
   readonly toolCallId: string
   readonly toolName: string
   readonly input: Json
 }
-export type ToolResultPart = {
+export type ToolResultPart = ForProviders & {
   readonly type: 'tool-result'
   readonly toolCallId: string
   readonly toolName: string
@@ -81,6 +93,7 @@ export function isMessage(value: unknown): value is Message {
 
 export function isPart(value: unknown): value is Part {
   if (!isJsonObject(value)) return false
+  if (value['providerOptions'] !== undefined && !isJsonObject(value['providerOptions'])) return false
   switch (value['type']) {
     case 'text':
     case 'reasoning':

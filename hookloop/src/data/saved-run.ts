@@ -111,7 +111,14 @@ function shape(tests: { readonly [key: string]: Test }): Test {
   }
 }
 
-const tokens = { inputTokens: number, outputTokens: number, costUsd: number }
+const tokens = {
+  inputTokens: number,
+  outputTokens: number,
+  cachedInputTokens: number,
+  cacheWriteTokens: number,
+  reasoningTokens: number,
+  costUsd: number,
+}
 const usage = shape({ ...tokens, steps: number, toolCalls: number })
 const votes = listOf(
   shape({

@@ -1,4 +1,5 @@
 import { hashJson, type Json, type JsonObject } from './json.ts'
+import type { TokenUsage } from './usage.ts'
 
 /** A call the model asked for. `args` is the JSON it sent, or what the tool's schema made of it. */
 export type ToolCall<A = JsonObject> = {
@@ -19,6 +20,8 @@ export type ToolExecution = {
   readonly by?: string
   readonly withheld?: true
   readonly truncated?: true
+  /** What the tool itself spent on models. */
+  readonly usage?: TokenUsage
 }
 
 export type Ask = { readonly by: string; readonly message: string }

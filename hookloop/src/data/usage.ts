@@ -1,23 +1,36 @@
-/** What was spent: tokens and money of model calls, steps taken and tool calls asked for. */
-export type Usage = {
+/** What one model call reports. Input includes what was read from or written to a cache, output includes reasoning. */
+export type TokenUsage = {
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Of the input: read from the provider's prompt cache, and written to it. */
+  readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
+  /** Of the output: spent on thinking. */
+  readonly reasoningTokens: number
   readonly costUsd: number
-  readonly steps: number
-  readonly toolCalls: number
 }
 
-/** What one model call reports. */
-export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'costUsd'>
+/** What was spent: tokens and money of model calls, steps taken and tool calls asked for. */
+export type Usage = TokenUsage & { readonly steps: number; readonly toolCalls: number }
 
-export const noUsage: Usage = Object.freeze({ inputTokens: 0, outputTokens: 0, costUsd: 0, steps: 0, toolCalls: 0 })
+export const noTokens: TokenUsage = Object.freeze({
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  costUsd: 0,
+})
 
-export const noTokens: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens: 0, costUsd: 0 })
+export const noUsage: Usage = Object.freeze({ ...noTokens, steps: 0, toolCalls: 0 })
 
 export function addUsage(a: Usage, b: Partial<Usage>): Usage {
   return Object.freeze({
     inputTokens: a.inputTokens + (b.inputTokens ?? 0),
     outputTokens: a.outputTokens + (b.outputTokens ?? 0),
+    cachedInputTokens: a.cachedInputTokens + (b.cachedInputTokens ?? 0),
+    cacheWriteTokens: a.cacheWriteTokens + (b.cacheWriteTokens ?? 0),
+    reasoningTokens: a.reasoningTokens + (b.reasoningTokens ?? 0),
     costUsd: a.costUsd + (b.costUsd ?? 0),
     steps: a.steps + (b.steps ?? 0),
     toolCalls: a.toolCalls + (b.toolCalls ?? 0),
@@ -28,10 +41,29 @@ export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   return Object.freeze({
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
     costUsd: a.costUsd + b.costUsd,
   })
 }
 
 export function totalTokens(usage: TokenUsage): number {
   return usage.inputTokens + usage.outputTokens
+}
+
+/** What was reported, as amounts that can be added up: a negative or endless number would undo a limit. */
+export function toTokens(reported: { readonly [K in keyof TokenUsage]?: unknown }): TokenUsage {
+  return Object.freeze({
+    inputTokens: amount(reported.inputTokens),
+    outputTokens: amount(reported.outputTokens),
+    cachedInputTokens: amount(reported.cachedInputTokens),
+    cacheWriteTokens: amount(reported.cacheWriteTokens),
+    reasoningTokens: amount(reported.reasoningTokens),
+    costUsd: amount(reported.costUsd),
+  })
+}
+
+function amount(value: unknown): number {
+  return typeof value === 'number' && value > 0 && value < Infinity ? value : 0
 }

@@ -5,8 +5,10 @@ import {
   isFinishReason,
   type InferenceRequest,
   type InferenceResponse,
+  type ModelSettings,
   type RequestChange,
   type ResponseChange,
+  type ToModel,
 } from '../data/inference.ts'
 import { exactJson, toJson, type Json, type JsonObject } from '../data/json.ts'
 import type { List } from '../data/list.ts'
@@ -123,7 +125,8 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   },
   request: {
     withRequest(this: Context, change: RequestChange): Context {
-      return withFact(this, 'request', changeRequest(fact<InferenceRequest>(this, 'request'), change))
+      const { toModel } = Context.hostOf(this)
+      return withFact(this, 'request', changeRequest(fact<InferenceRequest>(this, 'request'), change, toModel))
     },
   },
   response: {
@@ -183,11 +186,9 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
 }
 
 /** A request with some of it replaced. What is undefined stays as it was. */
-export function changeRequest(request: InferenceRequest, change: RequestChange): InferenceRequest {
+export function changeRequest(request: InferenceRequest, change: RequestChange, toModel: ToModel): InferenceRequest {
   const { messages, model, tools, system, settings, responseFormat, toolChoice } = definedOf(change)
   if (system !== undefined && typeof system !== 'string') throw invalid('The system prompt is a text.', system)
-  if (model !== undefined && typeof model.infer !== 'function')
-    throw invalid('A model has infer(request, call).', model)
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw invalid('The tools of a request are a list of names.', tools)
   }
@@ -195,9 +196,9 @@ export function changeRequest(request: InferenceRequest, change: RequestChange):
     ...request,
     ...(system !== undefined && { system }),
     ...(toolChoice !== undefined && { toolChoice: exactJson(toolChoice, 'tool choice') as typeof toolChoice }),
-    ...(model !== undefined && { model }),
+    ...(model !== undefined && { model: toModel(model) }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
-    ...(settings !== undefined && { settings: exactJson(settings, 'settings') as JsonObject }),
+    ...(settings !== undefined && { settings: exactJson(settings, 'settings') as ModelSettings }),
     ...(responseFormat !== undefined && { responseFormat: exactJson(responseFormat, 'response format') as JsonObject }),
     ...(messages !== undefined && { messages: toMessages(messages, request.messages) }),
   })

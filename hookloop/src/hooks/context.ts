@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
-import type { Usage } from '../data/usage.ts'
+import type { TokenUsage, Usage } from '../data/usage.ts'
 import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigger, PlainTrigger } from './triggers.ts'
 
 // The types of contexts. A context is immutable: every method returns a changed copy, and only what is returned counts.
@@ -23,6 +23,10 @@ export interface Always<T> {
   readonly ledger: List<LedgerEntry>
 }
 
+export interface Spends {
+  /** Counts what the hook itself has spent, on a model it asked for its opinion: limits then see it. */
+  spend(usage: Partial<TokenUsage>): this
+}
 export interface ChangesState {
   /** Changes conversation or metadata. The execution is the loop's own. */
   withState(change: (state: AgentState) => AgentState): this
@@ -105,10 +109,10 @@ export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T
 
 /** What a hook sees and may change at a trigger. */
 export type HookContext<T extends PlainTrigger, A = JsonObject> = T extends T
-  ? ObserveContext<T, A> & AllOf<A, HookAbility<T>>
+  ? ObserveContext<T, A> & Spends & AllOf<A, HookAbility<T>>
   : never
 
 /** What a guard sees and may decide at a trigger. */
 export type GuardContext<T extends GuardTrigger, A = JsonObject> = T extends T
-  ? ObserveContext<T, A> & AllOf<A, GuardAbility<T>>
+  ? ObserveContext<T, A> & Spends & AllOf<A, GuardAbility<T>>
   : never

@@ -11,8 +11,9 @@ import type { GuardTrigger, HookTrigger, PlainTrigger } from './triggers.ts'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Holds<T extends true> = T
-type Methods<C> = { [K in keyof C]: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C]
-type FactsOf<C> = Exclude<keyof C, Methods<C> | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'>
+/** What a context can do beyond `spend`, which every hook and guard has. */
+type Methods<C> = Exclude<{ [K in keyof C]: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C], 'spend'>
+type FactsOf<C> = Exclude<keyof C, Methods<C> | 'spend' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'>
 
 type Vote = 'stop' | 'requestContinuation' | 'allowStop' | 'allowContinuation'
 
@@ -80,6 +81,8 @@ export type Table = [
   Holds<Same<AGuardMay, { [T in GuardTrigger]: Methods<GuardContext<T>> }>>,
   Holds<Same<{ [T in HookTrigger]: never }, { [T in HookTrigger]: Methods<ObserveContext<T>> }>>,
   Holds<Same<Carried, { [T in HookTrigger]: FactsOf<ObserveContext<T>> }>>,
+  Holds<'spend' extends keyof HookContext<PlainTrigger> & keyof GuardContext<GuardTrigger> ? true : false>,
+  Holds<'spend' extends keyof ObserveContext<HookTrigger> ? false : true>,
 ]
 
 export function hooksMayNot(): void {

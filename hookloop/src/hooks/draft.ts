@@ -1,8 +1,9 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { ContinuationEvaluation } from '../data/continuation.ts'
+import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
-import type { Usage } from '../data/usage.ts'
+import { addTokens, noTokens, toTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import type { HookTrigger } from './triggers.ts'
@@ -21,10 +22,14 @@ export interface HookHost {
   readonly step: number
   /** Where in the run this is: the beginning of the key of every effect a hook performs. */
   readonly place: string
+  /** Makes a model of whatever a hook names one by. */
+  readonly toModel: ToModel
   /** Adds a firing to the ledger; `what` is missing when the hook had no opinion. */
   note(at: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void
   /** Takes care of an observer that goes on after the loop does. */
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
+  /** Counts what a hook has spent. */
+  spend(usage: TokenUsage): void
 }
 
 /** Where a hook fired. */
@@ -49,6 +54,8 @@ export type Draft = {
   readonly votes: readonly Vote[]
   readonly verdict: Verdict | undefined
   readonly recovery: Recovery | undefined
+  /** What the hook itself has spent on models. */
+  readonly spent?: TokenUsage | undefined
 }
 
 /** What the contexts of one firing have in common; contexts with another origin are foreign. */
@@ -85,6 +92,14 @@ export class Context {
   }
   get ledger(): List<LedgerEntry> {
     return this.#origin.host.ledger
+  }
+
+  spend(usage: Partial<TokenUsage>): Context {
+    return Context.change(this, { spent: addTokens(this.#draft.spent ?? noTokens, toTokens(usage)) })
+  }
+
+  static hostOf(context: Context): HookHost {
+    return context.#origin.host
   }
 
   static draftOf(context: Context): Draft {

@@ -34,8 +34,13 @@ export type Hook<T = HookTrigger> = {
   readonly handle: (ctx: never, next: never) => unknown
 }
 
-/** When a streamed answer may be seen: `hold`, once this hook has passed it; `after`, as it comes, before the hook. */
-export type StreamPolicy = 'hold' | 'after'
+/**
+ * When a streamed answer may be seen: `hold`, once this hook has passed all of it; `window`, in pieces, each once the
+ * hook has passed the answer up to somewhat beyond it; `after`, as it comes, before the hook.
+ */
+export type StreamPolicy = (typeof streamPolicies)[number]
+
+const streamPolicies = ['hold', 'window', 'after'] as const
 
 export type Handler<C, R> = ((ctx: C) => R | Promise<R>) | { handle(ctx: C): R | Promise<R> }
 export type Around<C, R, N> = (ctx: C, next: (...change: N[]) => Promise<R>) => Promise<R>
@@ -200,8 +205,11 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (options.tool !== undefined && !isSelector(options.tool)) {
     throw invalid(name, '"tool" must be a name, a wildcard, a RegExp or a tool; for several, use "when"', options.tool)
   }
-  if (options.stream !== undefined && !['hold', 'after'].includes(options.stream)) {
-    throw invalid(name, `"stream" is 'hold' or 'after'`, options.stream)
+  if (options.stream !== undefined && !streamPolicies.includes(options.stream)) {
+    throw invalid(name, `"stream" is 'hold', 'window' or 'after'`, options.stream)
+  }
+  if (options.stream === 'window' && options.effect) {
+    throw invalid(name, 'with "window" it sees an answer many times, and an effect happens once', options.stream)
   }
   if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {
     throw invalid(name, `"onFailure" is 'continue' or 'block'`, options.onFailure)

@@ -4,6 +4,7 @@ import { toJson, type Json, type JsonObject } from '../data/json.ts'
 import { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
+import type { TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import { changeRequest } from './abilities.ts'
 import type { Draft, FactBag, Vote } from './draft.ts'
@@ -34,15 +35,18 @@ export type HookOutcome = {
   readonly output?: Json
   readonly messages?: readonly Message[]
   readonly state?: StateChange
+  /** What the hook itself has spent on models. */
+  readonly spent?: TokenUsage
 }
 
 export function toOutcome(before: Draft, after: Draft): HookOutcome {
-  const { verdict, votes, recovery } = after
+  const { verdict, votes, recovery, spent } = after
   return {
     ...(verdict !== undefined && { decision: verdict.decision }),
     ...(verdict?.message !== undefined && { message: verdict.message }),
     ...(votes.length > 0 && { votes }),
     ...(recovery !== undefined && { recovery }),
+    ...(spent !== undefined && { spent }),
     ...factOutcome(before.facts, after.facts),
     ...(before.state !== after.state && { state: stateChange(before.state, after.state) }),
   }
@@ -55,6 +59,7 @@ export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
     votes: outcome.votes ?? [],
     verdict: outcome.decision && { decision: outcome.decision, message: outcome.message },
     recovery: outcome.recovery,
+    spent: outcome.spent,
   }
 }
 
@@ -98,11 +103,16 @@ function changeFacts(facts: FactBag, outcome: HookOutcome): FactBag {
     ...(input && { input }),
     ...(response && { response }),
     ...(messages && { messages: List.from(messages) }),
-    ...(request && { request: changeRequest(facts['request'] as InferenceRequest, request) }),
+    ...(request && { request: changeRequest(facts['request'] as InferenceRequest, request, noModel) }),
     ...(args !== undefined && { toolCall: Object.freeze({ ...call, args }) }),
     ...(output !== undefined && (execution ? { toolExecution: Object.freeze({ ...execution, output }) } : { output })),
   }
   return Object.keys(changes).length === 0 ? facts : { ...facts, ...changes }
+}
+
+/** A recorded change names no model: a hook with an effect cannot choose one. */
+function noModel(): never {
+  throw new AgentError('HOOK_INVALID_OPTION', 'A recorded change of a request cannot name a model.')
 }
 
 /** What was done to a state, such that it can be done again to another. */

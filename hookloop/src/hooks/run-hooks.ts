@@ -140,7 +140,7 @@ function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>):
 async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Performed> {
   const before = firing.draft
   const done = firing.performed?.get(hook.name)
-  if (done !== undefined) return { draft: applyOutcome(before, done) }
+  if (done !== undefined) return { draft: { ...applyOutcome(before, done), spent: undefined } } // it was counted then
   const key = firing.keyFor(hook.name)
   // In a scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
   const scope = firing.host.effects.scope(key)
@@ -175,6 +175,7 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
       (each) => each.source === vote.source && each.decision === vote.decision && each.message === vote.message,
     )
   firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
+  if (draft.spent !== undefined) firing.host.spend(draft.spent)
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const changes = hook.mode === 'transform' ? changesBetween(before, draft) : []

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../data/inference.ts'
 import type { Json } from '../data/json.ts'
-import type { Part } from '../data/message.ts'
+import type { Part, ToolCallPart } from '../data/message.ts'
 import type { TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 
@@ -72,6 +72,9 @@ async function speak(
 ): Promise<ModelReply> {
   if (typeof turn === 'string') return speak({ text: turn }, { at, call, usage })
   const { text = turn.chunks?.join('') ?? '', reasoning, toolCalls = [], delayMs = 0, error } = turn
+  const calls = toolCalls.map(({ name, args = {}, id }, i): ToolCallPart => {
+    return { type: 'tool-call', toolCallId: id ?? `call-${at + 1}-${i + 1}`, toolName: name, input: args }
+  })
   if (call.onDelta !== undefined) {
     if (reasoning !== undefined) call.onDelta({ type: 'reasoning', delta: reasoning })
     const pieces = turn.chunks ?? text.match(/\S+\s*|\s+/g) ?? []
@@ -80,6 +83,9 @@ async function speak(
       call.onDelta({ type: 'text', delta })
     }
     if (pieces.length === 0) await wait(delayMs, call.signal)
+    for (const { toolCallId, toolName, input } of calls) {
+      call.onDelta({ type: 'toolCallDelta', callId: toolCallId, toolName, delta: JSON.stringify(input) })
+    }
   } else {
     await wait(delayMs, call.signal)
   }
@@ -87,9 +93,7 @@ async function speak(
   const content: Part[] = []
   if (reasoning !== undefined) content.push({ type: 'reasoning', text: reasoning })
   if (text !== '') content.push({ type: 'text', text })
-  for (const [i, { name, args = {}, id = `call-${at + 1}-${i + 1}` }] of toolCalls.entries()) {
-    content.push({ type: 'tool-call', toolCallId: id, toolName: name, input: args })
-  }
+  content.push(...calls)
   const finishReason = turn.finishReason ?? (toolCalls.length > 0 ? 'tool-calls' : 'stop')
   return { content, finishReason, usage: { ...usage, ...turn.usage } }
 }

@@ -7,7 +7,7 @@ import { exactJson, isJsonObject, type Json, type JsonObject } from '../data/jso
 import type { LedgerEntry } from '../data/ledger.ts'
 import { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
-import { noTokens, noUsage, type Usage } from '../data/usage.ts'
+import { addTokens, noTokens, noUsage, type TokenUsage, type Usage } from '../data/usage.ts'
 import { liveEffects } from '../effects.ts'
 import type { FactBag, HookHost, NotedHook, NotedPlace, Recovery } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
@@ -17,6 +17,7 @@ import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/ru
 import { HookStack } from '../hooks/stack.ts'
 import { isAround, isTrigger, specOf, unknownTrigger, type Facts, type HookTrigger } from '../hooks/triggers.ts'
 import { AgentError } from '../errors.ts'
+import { modelMaker } from '../models/to-model.ts'
 
 /** What a hook is to see, as far as it matters; the rest is filled in. */
 export type FactsToFire<T extends HookTrigger> = {
@@ -76,7 +77,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   const { by: _by, ...recovery } = firing.recovery ?? {}
   const chosen = firing.recovery === undefined ? undefined : (recovery as Recovery)
-  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen })
+  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen, spent: stage.spentByHook })
 }
 
 function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {
@@ -92,9 +93,11 @@ class Stage implements HookHost {
   readonly step = 0
   readonly cancelled = false
   readonly place = 'fire/0'
+  readonly toModel = modelMaker()
   readonly spent: Usage
   readonly #now: number | undefined
   ledger = List.empty<LedgerEntry>()
+  spentByHook: TokenUsage | undefined
   readonly watched: PromiseLike<unknown>[] = []
 
   constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number }) {
@@ -113,6 +116,9 @@ class Stage implements HookHost {
   }
   watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {
     this.watched.push(work)
+  }
+  spend(usage: TokenUsage): void {
+    this.spentByHook = addTokens(this.spentByHook ?? noTokens, usage)
   }
 }
 

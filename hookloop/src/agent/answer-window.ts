@@ -1,0 +1,125 @@
+import { toResponse, type InferenceDelta, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
+import type { Part } from '../data/message.ts'
+import type { TokenUsage } from '../data/usage.ts'
+import { Firing } from '../hooks/firing.ts'
+import { runGuards, runTransforms } from '../hooks/run-hooks.ts'
+import type { LiveRun } from './live-run.ts'
+import { TrailHost } from './trail-host.ts'
+
+/** How much must have been judged beyond a piece before it is shown: what is looked for may begin in one and end in the next. */
+const OVERLAP = 200
+const STEP = 100
+
+type Shown = {
+  readonly request: InferenceRequest
+  readonly show: (delta: InferenceDelta) => void
+  readonly spend: (usage: TokenUsage) => void
+}
+
+/**
+ * An answer shown in pieces that the hooks with `stream: 'window'` have passed. They are given the answer so far, again
+ * and again; once one of them has said no, nothing more is shown before the whole answer is judged.
+ */
+export class AnswerWindow {
+  readonly #run: LiveRun
+  readonly #how: Shown
+  readonly #parts: { type: 'text' | 'reasoning'; text: string }[] = []
+  #written = 0
+  #emitted = ''
+  #isJudging = false
+  #isClosed = false
+
+  constructor(run: LiveRun, how: Shown) {
+    this.#run = run
+    this.#how = how
+  }
+
+  /** How many characters were shown. */
+  get released(): number {
+    return this.#emitted.length
+  }
+
+  write(delta: InferenceDelta): void {
+    if (delta.type === 'toolCallDelta') return // a call is shown when it is made
+    const last = this.#parts.at(-1)
+    if (last?.type === delta.type) last.text += delta.delta
+    else this.#parts.push({ type: delta.type, text: delta.delta })
+    this.#written += delta.delta.length
+    if (this.#isDue()) void this.#judge()
+  }
+
+  /** Whether a response begins with what was shown. */
+  isBeginningOf({ content }: InferenceResponse): boolean {
+    return spoken(content)
+      .map((part) => part.text)
+      .join('')
+      .startsWith(this.#emitted)
+  }
+
+  /** The longer the answer, the longer the pieces: looking at it must not cost the square of its length. */
+  #isDue(): boolean {
+    const step = Math.max(STEP, this.#written >> 4)
+    return !this.#isJudging && !this.#isClosed && this.#written - this.released - OVERLAP >= step
+  }
+
+  async #judge(): Promise<void> {
+    this.#isJudging = true
+    const passed = await this.#pass()
+    this.#isJudging = false
+    if (passed === undefined || !this.isBeginningOf(passed)) {
+      this.#isClosed = true
+      return
+    }
+    this.#release(passed)
+    if (this.#isDue()) void this.#judge()
+  }
+
+  /** The answer so far as hooks leave it, unless one says no or fails. */
+  async #pass(): Promise<InferenceResponse | undefined> {
+    const plan = this.#run.parts.stack.plan('afterInference')
+    const response = toResponse({
+      content: this.#parts.map((part) => Object.freeze({ ...part })),
+      finishReason: 'other',
+    })
+    const facts = { request: this.#how.request, response }
+    const host = new WindowHost(this.#run)
+    const firing = new Firing(host, plan, this.#run.state, facts)
+    try {
+      await runTransforms(firing, plan.transforms.filter(isWindow))
+      await runGuards(firing, plan.guards.filter(isWindow))
+    } catch {
+      return undefined // the hook will fail on the whole answer, too, and be told then
+    } finally {
+      this.#how.spend(host.spentByHooks)
+    }
+    return firing.blocked === undefined ? (firing.facts['response'] as InferenceResponse) : undefined
+  }
+
+  #release({ content }: InferenceResponse): void {
+    let at = 0
+    const parts = spoken(content)
+    const limit = parts.reduce((sum, part) => sum + part.text.length, 0) - OVERLAP
+    for (const { type, text } of parts) {
+      const delta = text.slice(Math.max(0, this.released - at), Math.max(0, limit - at))
+      at += text.length
+      if (delta === '') continue
+      this.#emitted += delta
+      this.#how.show({ type, delta })
+    }
+  }
+}
+
+function isWindow({ stream }: { readonly stream: string | undefined }): boolean {
+  return stream === 'window'
+}
+
+function spoken(content: readonly Part[]) {
+  return content.filter((part) => part.type === 'text' || part.type === 'reasoning')
+}
+
+/** A look at an unfinished answer leaves nothing behind: neither in the ledger nor on the clock of the run. */
+class WindowHost extends TrailHost {
+  constructor(run: LiveRun) {
+    super(run, [], [], run.effects.scope('window'))
+  }
+}

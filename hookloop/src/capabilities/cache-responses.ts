@@ -1,0 +1,84 @@
+import type { Capability } from '../agent/capability.ts'
+import { fingerprintRequest } from '../agent/fingerprint-request.ts'
+import { toResponse, type InferenceResponse } from '../data/inference.ts'
+import { hashJson, isJsonObject, toJson, type Json } from '../data/json.ts'
+import { AgentError } from '../errors.ts'
+import { hook } from '../hooks/hook.ts'
+
+/** Where answers are kept. One that fails is treated as if it were empty. */
+export type ResponseStore = {
+  get(key: string): Json | undefined | Promise<Json | undefined>
+  set(key: string, value: Json): void | Promise<void>
+}
+
+export type CacheOptions = {
+  /** Default: the memory of this process, for the latest 1,000 answers. */
+  readonly store?: ResponseStore
+  /** How long an answer is good for. Default: as long as the store keeps it. */
+  readonly ttlMs?: number
+}
+
+/**
+ * Gives the answer that was given to the same request before, at no cost. The same means: model, instructions,
+ * conversation, tools by name and settings. Only complete answers are kept.
+ */
+export function cacheResponses(options: CacheOptions = {}): Capability {
+  const { store = memoryStore(), ttlMs = Infinity } = options
+  if (!(ttlMs > 0)) {
+    throw new AgentError('AGENT_INVALID_OPTION', 'cacheResponses: "ttlMs" must be positive.', { value: ttlMs })
+  }
+  const remembered = hook(
+    'aroundInference',
+    async (ctx, next) => {
+      const key = hashJson(fingerprintRequest(ctx.request))
+      const known = await quietly(() => store.get(key))
+      if (isAnswer(known) && Date.now() < known.until) return toResponse({ ...known.answer })
+      const response = await next()
+      if (response.finishReason === 'stop' || response.finishReason === 'tool-calls') {
+        await quietly(() => store.set(key, entryFor(response, ttlMs)))
+      }
+      return response
+    },
+    { name: 'cacheResponses', priority: 120 }, // outside of `fallback` and `retry`
+  )
+  return { name: 'cacheResponses', hooks: [remembered], notes: ['Answers to equal requests are given from a cache.'] }
+}
+
+type Entry = { readonly until: number; readonly answer: Pick<InferenceResponse, 'content' | 'finishReason'> }
+
+function entryFor({ content, finishReason, modelId }: InferenceResponse, ttlMs: number): Json {
+  const until = Math.min(Date.now() + ttlMs, Number.MAX_SAFE_INTEGER)
+  return toJson({ until, answer: { content, finishReason, ...(modelId !== undefined && { modelId }) } })
+}
+
+function isAnswer(value: unknown): value is Entry {
+  return isJsonObject(value) && typeof value['until'] === 'number' && isJsonObject(value['answer'])
+}
+
+async function quietly<T>(work: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch {
+    return undefined // a cache is never worth a failed run
+  }
+}
+
+const MAX_ENTRIES = 1_000
+
+/** The latest answers, by when they were last used. */
+function memoryStore(): ResponseStore {
+  const entries = new Map<string, Json>()
+  const put = (key: string, value: Json): void => {
+    entries.delete(key)
+    entries.set(key, value)
+    if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!)
+  }
+  return {
+    get: (key) => {
+      const value = entries.get(key)
+      if (value !== undefined) put(key, value)
+      return value
+    },
+    set: put,
+  }
+}

@@ -1,0 +1,89 @@
+import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { AiSdkModel, ModelRequest, ModelSettings } from '../../data/inference.ts'
+import { isJsonObject, type JsonObject } from '../../data/json.ts'
+import { AgentError } from '../../errors.ts'
+import { toPrompt } from './prompt.ts'
+import type { ToolNames } from './tool-names.ts'
+
+type CallOptions = LanguageModelV4CallOptions
+
+/** What a model is called with, and what had to be left out of it. */
+export function toCallOptions(
+  model: AiSdkModel,
+  request: ModelRequest,
+  names: ToolNames,
+): { readonly options: CallOptions; readonly warnings: readonly string[] } {
+  const { settings = {}, tools, toolChoice, responseFormat } = request
+  const warnings: string[] = []
+  const options: CallOptions = {
+    prompt: toPrompt(request, names, { version: model.specificationVersion, cache: settings.cachePrompt === true }),
+    ...sampling(model, settings, warnings),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, inputSchema }) => ({
+        type: 'function' as const,
+        name: names.sent(name),
+        description,
+        inputSchema: inputSchema as JSONSchema7,
+      })),
+      toolChoice: toolChoiceOf(toolChoice, names),
+    }),
+    ...(responseFormat !== undefined && { responseFormat: responseFormatOf(responseFormat) }),
+    providerOptions: providerOptionsOf(model, settings),
+  }
+  return { options, warnings }
+}
+
+/** What is handed on as it is. */
+const handedOn = [
+  'temperature',
+  'topP',
+  'topK',
+  'maxOutputTokens',
+  'stopSequences',
+  'presencePenalty',
+  'frequencyPenalty',
+  'seed',
+] as const
+
+/** What is for the way to the model, not for the model. */
+const ours: readonly string[] = ['cachePrompt', 'timeoutMs', 'idleTimeoutMs', 'providerOptions']
+
+function sampling(model: AiSdkModel, settings: ModelSettings, warnings: string[]): Partial<CallOptions> {
+  const options: { [name: string]: unknown } = {}
+  for (const [name, value] of Object.entries(settings)) {
+    if (ours.includes(name)) continue
+    if (handedOn.includes(name as 'seed')) options[name] = value
+    else if (name === 'reasoning' && model.specificationVersion === 'v4') options[name] = value
+    else warnings.push(`The setting "${name}" is not one that ${model.provider} can be given; it was left out.`)
+  }
+  return options
+}
+
+function toolChoiceOf(choice: ModelRequest['toolChoice'], names: ToolNames): NonNullable<CallOptions['toolChoice']> {
+  if (choice === undefined) return { type: 'auto' }
+  return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: names.sent(choice.tool) }
+}
+
+/** `{ type: 'json', schema }`, `{ type: 'text' }`, or a JSON Schema on its own. */
+function responseFormatOf(format: JsonObject): NonNullable<CallOptions['responseFormat']> {
+  if (format['type'] === 'text' && Object.keys(format).length === 1) return { type: 'text' }
+  if (format['type'] !== 'json') return { type: 'json', schema: format as JSONSchema7 }
+  return format as NonNullable<CallOptions['responseFormat']>
+}
+
+/**
+ * What only one provider understands. OpenAI is told not to keep the conversation: what the model sees is what the
+ * state says, also after a hook has changed it.
+ */
+function providerOptionsOf(
+  { provider }: AiSdkModel,
+  { providerOptions = {} }: ModelSettings,
+): CallOptions['providerOptions'] & {} {
+  for (const [name, options] of Object.entries(providerOptions)) {
+    if (isJsonObject(options)) continue
+    throw new AgentError('MODEL_REJECTED', `providerOptions are by provider: { "${name}": { … } }.`, { value: options })
+  }
+  const given = providerOptions as { readonly [provider: string]: JsonObject }
+  if (provider !== 'openai.responses') return given
+  return { ...given, openai: { store: false, ...given['openai'] } }
+}

@@ -1,0 +1,152 @@
+import type { AiSdkModel } from '../../data/inference.ts'
+import { isJsonObject } from '../../data/json.ts'
+import { AgentError, messageOf, type ErrorCode } from '../../errors.ts'
+import { retryAfterOf } from './retry-after.ts'
+import { withoutSecrets } from './secrets.ts'
+
+const MAX_WORDS = 500
+
+/**
+ * What went wrong with a call, classified once, here: its code says what kind it is, its value what may help. The words
+ * are the provider's, without keys; the request and the headers are not kept.
+ */
+export async function toModelFailure(
+  thrown: unknown,
+  { name, model }: { readonly name: string; readonly model: AiSdkModel | undefined },
+): Promise<AgentError> {
+  const code = classify(thrown)
+  const status = statusOf(thrown)
+  const retryAfterMs = retryAfterOf(thrown)
+  const words = await withoutSecrets(wordsOf(thrown).slice(0, MAX_WORDS), model)
+  const cause = new Error(words) // not what was thrown: that holds the request, and may hold the key
+  cause.name = nameOf(thrown)
+  return new AgentError(
+    code,
+    `${name}${status === undefined ? '' : ` answered ${status}`}: ${words}${hintFor(code, name)}`,
+    {
+      value: {
+        model: name,
+        ...(status !== undefined && { status }),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+      },
+      cause,
+    },
+  )
+}
+
+function classify(thrown: unknown): ErrorCode {
+  if (thrown instanceof AgentError) return thrown.code
+  const byName = codesByName[nameOf(thrown)]
+  if (byName !== undefined) return byName
+  const text = textOf(thrown)
+  const byWords = codesByWords.find(([, pattern]) => pattern.test(text))?.[0]
+  const status = statusOf(thrown)
+  if (status !== undefined && status >= 400) return codeOfStatus(status, byWords)
+  if (byWords !== undefined) return byWords
+  if (hasCause(thrown, /JSON|TypeValidation|InvalidResponse/)) return 'MODEL_REPLY_INVALID'
+  return status === undefined ? 'MODEL_FAILED' : 'MODEL_REPLY_INVALID'
+}
+
+function codeOfStatus(status: number, byWords: ErrorCode | undefined): ErrorCode {
+  if (status === 401 || status === 403) return byWords === 'MODEL_CONTENT_FILTERED' ? byWords : 'MODEL_UNAUTHORIZED'
+  if (status === 402) return 'MODEL_UNAUTHORIZED'
+  if (status === 408) return 'MODEL_TIMED_OUT'
+  if (status === 413) return 'MODEL_CONTEXT_OVERFLOW'
+  if (status === 429) return byWords === 'MODEL_UNAUTHORIZED' ? byWords : 'MODEL_RATE_LIMITED'
+  if (status >= 500) return byWords === 'MODEL_CONTEXT_OVERFLOW' ? byWords : 'MODEL_OVERLOADED'
+  return byWords === 'MODEL_CONTEXT_OVERFLOW' || byWords === 'MODEL_CONTENT_FILTERED' ? byWords : 'MODEL_REJECTED'
+}
+
+/** Errors of the AI SDK that say by their name what they are. */
+const codesByName: { readonly [name: string]: ErrorCode | undefined } = {
+  AI_LoadAPIKeyError: 'MODEL_UNAUTHORIZED',
+  AI_UnsupportedFunctionalityError: 'MODEL_REJECTED',
+  AI_InvalidPromptError: 'MODEL_REJECTED',
+  AI_InvalidArgumentError: 'MODEL_REJECTED',
+  AI_NoSuchModelError: 'MODEL_REJECTED',
+  AI_LoadSettingError: 'MODEL_REJECTED',
+  AI_JSONParseError: 'MODEL_REPLY_INVALID',
+  AI_TypeValidationError: 'MODEL_REPLY_INVALID',
+  AI_InvalidResponseDataError: 'MODEL_REPLY_INVALID',
+  AI_EmptyResponseBodyError: 'MODEL_REPLY_INVALID',
+  AI_NoContentGeneratedError: 'MODEL_REPLY_INVALID',
+  TimeoutError: 'MODEL_TIMED_OUT',
+}
+
+/** Where a status says too little or is missing, as in the middle of a stream, the words decide. First match wins. */
+const codesByWords: readonly (readonly [ErrorCode, RegExp])[] = [
+  [
+    'MODEL_CONTEXT_OVERFLOW',
+    /context.{0,3}(length|window)|too (long|many tokens)|maximum.{0,20}tokens|token count.{0,30}exceed|prompt is too long|reduce the length/i,
+  ],
+  [
+    'MODEL_CONTENT_FILTERED',
+    /content.?(filter|policy)|safety (system|setting)|responsibleai|prohibited.?content|blocked by.{0,30}(safety|policy)/i,
+  ],
+  [
+    'MODEL_UNAUTHORIZED',
+    /insufficient.?(quota|credit|balance|funds)|billing|invalid.?api.?key|api.?key.{0,20}(missing|invalid|not valid)|unauthori[sz]ed|authentication/i,
+  ],
+  ['MODEL_RATE_LIMITED', /rate.?limit|too many requests|resource.?exhausted/i],
+  [
+    'MODEL_OVERLOADED',
+    /overloaded|server.?error|internal error|service.?unavailable|temporarily unavailable|api_error/i,
+  ],
+  ['MODEL_TIMED_OUT', /timed.?out|timeout|deadline.?exceeded/i],
+  [
+    'MODEL_UNREACHABLE',
+    /cannot connect|fetch failed|terminated|socket|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|network|other side closed/i,
+  ],
+]
+
+/** The words and everything around them that may say what kind of failure it is. */
+function textOf(thrown: unknown): string {
+  const { responseBody, code, type } = fieldsOf(thrown)
+  return [wordsOf(thrown), responseBody, code, type, nameOf(thrown), ...causesOf(thrown).map(wordsOf)]
+    .filter((part) => typeof part === 'string')
+    .join(' ')
+    .slice(0, 10_000)
+}
+
+function wordsOf(thrown: unknown): string {
+  const { message, error } = fieldsOf(thrown)
+  if (typeof message === 'string' && message !== '') return message
+  if (error !== undefined) return wordsOf(error)
+  return messageOf(thrown)
+}
+
+function statusOf(thrown: unknown): number | undefined {
+  const { statusCode } = fieldsOf(thrown)
+  return typeof statusCode === 'number' ? statusCode : undefined
+}
+
+function nameOf(thrown: unknown): string {
+  const { name } = fieldsOf(thrown)
+  return typeof name === 'string' ? name : 'Error'
+}
+
+function hasCause(thrown: unknown, pattern: RegExp): boolean {
+  return causesOf(thrown).some((cause) => pattern.test(nameOf(cause)))
+}
+
+function causesOf(thrown: unknown): readonly unknown[] {
+  const causes: unknown[] = []
+  for (let { cause } = fieldsOf(thrown); cause !== undefined && causes.length < 5; cause = fieldsOf(cause).cause) {
+    causes.push(cause)
+  }
+  return causes
+}
+
+type Fields = {
+  readonly [K in 'message' | 'error' | 'name' | 'statusCode' | 'responseBody' | 'code' | 'type' | 'cause']?: unknown
+}
+
+function fieldsOf(thrown: unknown): Fields {
+  return thrown instanceof Error || isJsonObject(thrown) ? (thrown as Fields) : {}
+}
+
+function hintFor(code: ErrorCode, name: string): string {
+  if (code !== 'MODEL_UNAUTHORIZED') return ''
+  const provider = name.split('/')[0]!
+  return ` (Is the key of ${provider} set, and has its account credit? \`hookloop models\` lists what is there.)`
+}

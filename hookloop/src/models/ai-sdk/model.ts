@@ -1,0 +1,93 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../../data/inference.ts'
+import type { TokenUsage } from '../../data/usage.ts'
+import { costOf, priceOf, type Price, type Prices } from '../prices.ts'
+import { toCallOptions } from './call-options.ts'
+import { Deadline } from './deadline.ts'
+import { toModelFailure } from './failure.ts'
+import { toReply, type Answer } from './reply.ts'
+import { readStream } from './stream.ts'
+import { structuredOutputOf } from './structured-output.ts'
+import { ToolNames } from './tool-names.ts'
+
+/** A language model of the AI SDK behind our port. */
+export function fromAiSdk(model: AiSdkModel, prices: Prices | undefined): LanguageModel {
+  const provider = familyOf(model)
+  const price = priceOf(provider, model.modelId, prices)
+  return toPort({
+    provider,
+    modelId: model.modelId,
+    price,
+    structuredOutput: structuredOutputOf(model),
+    load: () => model,
+  })
+}
+
+type Ported = {
+  readonly provider: string
+  readonly modelId: string
+  readonly price: Price | undefined
+  readonly structuredOutput: LanguageModel['structuredOutput']
+  /** Gives the model when it is first asked. */
+  readonly load: () => AiSdkModel | Promise<AiSdkModel>
+}
+
+/**
+ * Our port over a model that may still have to be loaded: `doStream` when somebody listens, `doGenerate` otherwise, and
+ * the same reply either way. It never retries, and every failure leaves it classified.
+ */
+export function toPort({ provider, modelId, price, structuredOutput, load }: Ported): LanguageModel {
+  return Object.freeze({
+    provider,
+    modelId,
+    ...(structuredOutput !== undefined && { structuredOutput }),
+    cost: price === undefined ? ('unknown' as const) : (usage: TokenUsage) => costOf(usage, price),
+    async infer(request: ModelRequest, call: ModelCall): Promise<ModelReply> {
+      const deadline = new Deadline(call.signal, request.settings)
+      let model: AiSdkModel | undefined
+      try {
+        model = await load()
+        const reply = await ask(model, request, { deadline, onDelta: call.onDelta })
+        return price === undefined
+          ? reply
+          : { ...reply, usage: { ...reply.usage, costUsd: costOf(reply.usage, price) } }
+      } catch (thrown) {
+        call.signal.throwIfAborted() // whoever cancelled knows why
+        throw await toModelFailure(deadline.over ?? thrown, { name: `${provider}/${modelId}`, model })
+      } finally {
+        deadline.clear()
+      }
+    },
+  })
+}
+
+/** 'openai.responses' and 'openai.chat' are both OpenAI. */
+export function familyOf({ provider }: AiSdkModel): string {
+  return provider.split('.')[0]!
+}
+
+export function isAiSdkModel(value: unknown): value is AiSdkModel {
+  const model = value as Partial<AiSdkModel> | null | undefined
+  return (
+    typeof model === 'object' &&
+    model !== null &&
+    ['v2', 'v3', 'v4'].includes(model.specificationVersion as string) &&
+    typeof model.doGenerate === 'function' &&
+    typeof model.doStream === 'function'
+  )
+}
+
+type Asking = { readonly deadline: Deadline; readonly onDelta: ModelCall['onDelta'] }
+
+async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta }: Asking): Promise<ModelReply> {
+  const names = new ToolNames(request.tools)
+  const { options, warnings } = toCallOptions(model, request, names)
+  // The versions differ in what goes in and comes out, not in how they are called.
+  const v4 = model as unknown as LanguageModelV4
+  const call = { ...options, abortSignal: deadline.signal }
+  const answer: Answer =
+    onDelta === undefined
+      ? await deadline.within(v4.doGenerate(call))
+      : await readStream((await deadline.within(v4.doStream(call))).stream, { deadline, onDelta, names })
+  return toReply(answer, names, warnings)
+}

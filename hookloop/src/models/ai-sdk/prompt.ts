@@ -1,0 +1,173 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import type { ModelRequest } from '../../data/inference.ts'
+import { isJsonObject, type JsonObject } from '../../data/json.ts'
+import {
+  textOf,
+  type FilePart,
+  type Message,
+  type Part,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '../../data/message.ts'
+import type { ToolNames } from './tool-names.ts'
+
+type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
+
+/**
+ * A conversation as every provider takes it: each call is followed at once by its result, no result is without its
+ * call, nothing is empty, instructions come first, and the model does not have the last word.
+ */
+export function toPrompt({ system, messages }: ModelRequest, names: ToolNames, how: How): LanguageModelV4Prompt {
+  const all = messages.slice()
+  const firstTurn = all.findIndex((message) => message.role !== 'system')
+  const instructions = all.slice(0, firstTurn === -1 ? all.length : firstTurn).map(({ content }) => textOf(content))
+  const prompt: LanguageModelV4Prompt = [system, ...instructions]
+    .filter((text) => text !== '')
+    .map((content) => ({ role: 'system', content }))
+  const turns = firstTurn === -1 ? [] : all.slice(firstTurn)
+  for (const [i, message] of turns.entries())
+    prompt.push(...toMessages(message, { following: turns, at: i, names, how }))
+  if (prompt.at(-1)?.role === 'assistant') prompt.push({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] })
+  return how.cache ? withCacheMarkers(prompt) : prompt
+}
+
+type Place = {
+  readonly following: readonly Message[]
+  readonly at: number
+  readonly names: ToolNames
+  readonly how: How
+}
+
+function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
+  switch (message.role) {
+    case 'tool':
+      return [] // told with the calls they belong to
+    case 'system':
+    case 'user': {
+      // Instructions in the middle of a conversation are not taken by every provider; as a user's words they are.
+      const content = message.content.flatMap((part) => userPart(part, place.how))
+      return content.length === 0 ? [] : [{ role: 'user', content }]
+    }
+    case 'assistant': {
+      const content = message.content.flatMap((part) => assistantPart(part, place))
+      if (content.length === 0) return []
+      const calls = message.content.filter((part) => part.type === 'tool-call')
+      const said: LanguageModelV4Message = { role: 'assistant', content }
+      return calls.length === 0 ? [said] : [said, { role: 'tool', content: resultsOf(calls, place) }]
+    }
+    default:
+      return message.role satisfies never
+  }
+}
+
+type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
+
+function userPart(part: Part, how: How): UserContent {
+  if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text, ...optionsOf(part) }]
+  return part.type === 'file' ? [filePart(part, how)] : []
+}
+
+function assistantPart(part: Part, { names, how }: Place): AssistantContent {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text, ...optionsOf(part) }]
+    case 'reasoning':
+      return [{ type: 'reasoning', text: part.text, ...optionsOf(part) }]
+    case 'file':
+      return [filePart(part, how)]
+    case 'tool-call': {
+      const { toolCallId, toolName, input } = part
+      // What could not be read as arguments is shown to the model as it wrote it, in the form providers insist on.
+      const shown = isJsonObject(input) ? input : { unreadable: input }
+      return [
+        {
+          type: 'tool-call',
+          toolCallId: sentId(toolCallId),
+          toolName: names.sent(toolName),
+          input: shown,
+          ...optionsOf(part),
+        },
+      ]
+    }
+    case 'tool-result':
+      return []
+    default:
+      return part satisfies never
+  }
+}
+
+const UNKNOWN_RESULT = 'The result of this call is not known. It may have had an effect.'
+
+/** A result for every call, in the order of the calls, wherever it stands before the model speaks again. */
+function resultsOf(calls: readonly ToolCallPart[], { following, at, names }: Place): ToolContent {
+  const found = new Map<string, ToolResultPart>()
+  for (let i = at + 1; i < following.length && following[i]!.role !== 'assistant'; i++) {
+    for (const part of following[i]!.content) {
+      if (part.type === 'tool-result' && !found.has(part.toolCallId)) found.set(part.toolCallId, part)
+    }
+  }
+  return calls.map(({ toolCallId, toolName }) => {
+    const result = found.get(toolCallId)
+    return {
+      type: 'tool-result' as const,
+      toolCallId: sentId(toolCallId),
+      toolName: names.sent(toolName),
+      output: outputOf(result),
+      ...(result !== undefined && optionsOf(result)),
+    }
+  })
+}
+
+function outputOf(
+  result: ToolResultPart | undefined,
+): ToolContent[number] extends infer P ? (P extends { output: infer O } ? O : never) : never {
+  if (result === undefined) return { type: 'error-text', value: UNKNOWN_RESULT }
+  const { output, isError } = result
+  if (typeof output === 'string') return { type: isError === true ? 'error-text' : 'text', value: output }
+  return { type: isError === true ? 'error-json' : 'json', value: output as never }
+}
+
+/** Some providers take letters, digits, _ and - in an id, and a conversation may come from another provider. */
+function sentId(id: string): string {
+  return id.replace(/[^A-Za-z0-9_-]/g, '_') || '_'
+}
+
+const INLINE = /^data:[^,]*;base64,/i
+
+function filePart(part: FilePart, { version }: How): UserContent[number] & { type: 'file' } {
+  const { mediaType, filename, data } = part
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(data) && URL.canParse(data) ? new URL(data) : undefined
+  const bytes = data.replace(INLINE, '')
+  const v4 = url === undefined ? { type: 'data' as const, data: bytes } : { type: 'url' as const, url }
+  return {
+    type: 'file',
+    mediaType,
+    ...(filename !== undefined && { filename }),
+    data: version === 'v4' ? v4 : ((url ?? bytes) as never), // earlier versions take the bytes or the address itself
+    ...optionsOf(part),
+  }
+}
+
+type ProviderOptions = { readonly [provider: string]: { readonly [key: string]: never } }
+
+function optionsOf({ providerOptions }: { readonly providerOptions?: JsonObject }): {
+  providerOptions?: ProviderOptions
+} {
+  return providerOptions === undefined ? {} : { providerOptions: providerOptions as ProviderOptions }
+}
+
+const cacheMarker = {
+  anthropic: { cacheControl: { type: 'ephemeral' } },
+  bedrock: { cachePoint: { type: 'default' } },
+}
+
+/** Marks the end of what stays the same: the instructions, and the conversation so far. */
+function withCacheMarkers(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const lastSystem = prompt.findLastIndex((message) => message.role === 'system')
+  const marked = new Set([lastSystem, prompt.length - 1])
+  return prompt.map((message, i) =>
+    marked.has(i) ? { ...message, providerOptions: { ...message.providerOptions, ...cacheMarker } } : message,
+  )
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { priceList } from './price-list.ts'
+
+const models = Object.keys(priceList)
+const rates = Object.entries(priceList).flatMap(([model, { above, ...usual }]) =>
+  above === undefined
+    ? [{ model, ...usual }]
+    : [
+        { model, ...usual },
+        { model: `${model}, long input`, ...above },
+      ],
+)
+
+test('every price is a number of dollars, and none is negative', () => {
+  const prices = rates.flatMap(({ model, ...amounts }) => Object.values(amounts).map((amount) => ({ model, amount })))
+  assert.deepEqual(
+    prices.filter(({ amount }) => !Number.isFinite(amount) || amount < 0),
+    [],
+  )
+})
+
+test('input that comes from a cache is not dearer than input that does not', () => {
+  assert.deepEqual(
+    rates.filter(({ input, cachedInput = input }) => cachedInput > input),
+    [],
+  )
+})
+
+test('a call with a long input is not cheaper than a short one, and has a price for the same kinds of tokens', () => {
+  const odd = Object.entries(priceList).filter(([, { above, ...usual }]) => {
+    if (above === undefined) return false
+    const { inputTokens, ...long } = above
+    const cheaper = long.input < usual.input || long.output < usual.output
+    return inputTokens < 1 || cheaper || Object.keys(long).join() !== Object.keys(usual).join()
+  })
+  assert.deepEqual(odd, [])
+})
+
+test('the price of a long input is the multiple the provider asks, without the noise of binary fractions', () => {
+  assert.deepEqual(priceList['openai/gpt-5.6-luna'], {
+    input: 0.2,
+    output: 1.2,
+    cachedInput: 0.02,
+    cacheWrite: 0.25,
+    above: { inputTokens: 272_000, input: 0.4, output: 1.8, cachedInput: 0.04, cacheWrite: 0.5 },
+  })
+})
+
+test('a model is listed by its provider and its name, in lower case', () => {
+  const listed = /^(?:anthropic|cohere|deepseek|google|groq|mistral|openai|xai)(?:\/[a-z0-9]+(?:[.-][a-z0-9]+)*)+$/
+  assert.deepEqual(
+    models.filter((model) => !listed.test(model)),
+    [],
+  )
+})
+
+test('a model is listed without the date of a version', () => {
+  const dated = /-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{3,4})(?:-|$)/
+  assert.deepEqual(
+    models.filter((model) => dated.test(model)),
+    [],
+  )
+})
