@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { CHUNKS, readBare, readEvents, streamingAgent } from './stream.ts'
 import { agentFor, bareLoop, noopHooks } from './work.ts'
 
 // Taken side by side in one process: rounds alternate between the sides, so that a noisy machine disturbs both alike,
@@ -15,6 +16,8 @@ type Figures = {
   bytesPerStep: number
   concurrentRunsPerSec: number
   bareConcurrentRunsPerSec: number
+  usPerStreamedChunk: number
+  bareUsPerStreamedChunk: number
   importMs: number
   /** The same by the median of the rounds instead of their fastest tenth. */
   median: {
@@ -24,6 +27,7 @@ type Figures = {
     nsPerHook: number
     concurrentRunsPerSec: number
     bareConcurrentRunsPerSec: number
+    usPerStreamedChunkOverBare: number
   }
   node: string
 }
@@ -75,6 +79,10 @@ const concurrent = {
   bare: await secondsPerRun(() => bareLoop(10)),
 }
 
+say(`an answer streamed in ${CHUNKS} pieces …`)
+const streaming = streamingAgent()
+const [streamed, bareStream] = await sideBySide(60, CHUNKS, [() => readEvents(streaming), readBare])
+
 say('bytes of state, and the time to import …')
 const [short, long] = [await agentFor(100).run('go'), await agentFor(1100).run('go')]
 const bytes = (JSON.stringify(long.state).length - JSON.stringify(short.state).length) / 1000
@@ -89,6 +97,8 @@ const figures: Figures = {
   bytesPerStep: round(bytes),
   concurrentRunsPerSec: Math.round(1 / concurrent.own.fast),
   bareConcurrentRunsPerSec: Math.round(1 / concurrent.bare.fast),
+  usPerStreamedChunk: round(streamed!.fast),
+  bareUsPerStreamedChunk: round(bareStream!.fast),
   importMs: round(importTime()),
   median: {
     usPerStep: round(own!.median),
@@ -97,6 +107,7 @@ const figures: Figures = {
     nsPerHook: round(((hooked!.median - plain!.median) * 1000) / HOOKS),
     concurrentRunsPerSec: Math.round(1 / concurrent.own.median),
     bareConcurrentRunsPerSec: Math.round(1 / concurrent.bare.median),
+    usPerStreamedChunkOverBare: round(streamed!.median - bareStream!.median),
   },
   node: process.version,
 }
@@ -123,6 +134,9 @@ if (process.argv.includes('--json')) {
   )
   line('  the same with the hand-written loop', `${figures.bareConcurrentRunsPerSec}`, '')
   line('  by the median', `${median.concurrentRunsPerSec}`, `hand-written loop: ${median.bareConcurrentRunsPerSec}`)
+  const perChunk = round(figures.usPerStreamedChunk - figures.bareUsPerStreamedChunk)
+  line('µs added per streamed chunk', `${perChunk}`, `reading the stream alone: ${figures.bareUsPerStreamedChunk}`)
+  line('  by the median', `${median.usPerStreamedChunkOverBare}`, '')
   line('ms to import hookloop', `${figures.importMs}`, 'goal: under 40')
 }
 

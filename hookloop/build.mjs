@@ -11,7 +11,7 @@ const doors = Object.values(exports).flatMap((door) => (typeof door === 'object'
 
 rmSync('dist', { recursive: true, force: true })
 await build({
-  entryPoints: doors,
+  entryPoints: [...doors, './src/cli/index.ts'],
   outdir: 'dist',
   outbase: 'src',
   bundle: true,

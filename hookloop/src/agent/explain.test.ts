@@ -378,7 +378,7 @@ test('every firing is in the ledger: hook, trigger, decision, change, time taken
 
 test('hooks see the ledger up to themselves, without durations', async () => {
   const seen: object[] = []
-  const look = observe('onStop', (ctx) => void seen.push(...ctx.ledger), { name: 'look' })
+  const look = hook('onStop', (ctx) => (seen.push(...ctx.ledger), ctx), { name: 'look' })
   const run = await agentWith(['done'], look).run('go')
   const before = run.ledger.slice(
     0,

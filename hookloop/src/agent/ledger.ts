@@ -26,6 +26,7 @@ export class Ledger {
   readonly #hooks: readonly Noted[]
   readonly #callId: (step: number, index: number) => string | undefined
   #read: List<LedgerEntry>
+  #readTimed: List<TimedLedgerEntry>
 
   constructor(options: {
     readonly hooks: readonly Noted[]
@@ -35,6 +36,7 @@ export class Ledger {
     this.#hooks = options.hooks
     this.#callId = options.callId
     this.#earlier = options.earlier ?? []
+    this.#readTimed = List.from(this.#earlier)
     this.#read = List.from(this.#earlier.map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
   }
 
@@ -66,6 +68,14 @@ export class Ledger {
       this.#read = this.#read.append(this.#entry(i))
     }
     return this.#read
+  }
+
+  /** The same with the time each took. For observers alone: it differs from run to run, and nothing may depend on it. */
+  get timedEntries(): List<TimedLedgerEntry> {
+    for (let i = this.#readTimed.length - this.#earlier.length; i < this.#length; i++) {
+      this.#readTimed = this.#readTimed.append(this.#timedEntry(i))
+    }
+    return this.#readTimed
   }
 
   /** All entries with the time they took. */

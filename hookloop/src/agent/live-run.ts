@@ -101,6 +101,9 @@ export class LiveRun implements HookHost {
   get ledger(): List<LedgerEntry> {
     return this.#ledger.entries
   }
+  get watchedLedger(): List<LedgerEntry> {
+    return this.#ledger.timedEntries
+  }
   get step(): number {
     return this.open?.index ?? (this.opened ? this.state.stepCount : 0)
   }

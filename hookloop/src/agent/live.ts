@@ -82,7 +82,9 @@ export function iterateRun(start: (pauses: (state: AgentState) => Promise<boolea
 
 /** A queue between a writer that never waits and a reader that does, also several times at once. */
 class Channel<T> {
-  readonly #items: T[] = []
+  #items: T[] = []
+  /** How many of the items have been read: taking them out one by one would cost the square of their number. */
+  #read = 0
   readonly #readers: (() => void)[] = []
   #ended = false
   #error: { readonly value: unknown } | undefined
@@ -106,16 +108,26 @@ class Channel<T> {
 
   abandon(): void {
     this.#abandoned = true
-    this.#items.length = 0
+    this.#items = []
+    this.#read = 0
     this.end()
   }
 
   async next(): Promise<IteratorResult<T>> {
-    while (this.#items.length === 0 && !this.#ended) {
+    while (this.#read === this.#items.length && !this.#ended) {
       await new Promise<void>((resolve) => this.#readers.push(resolve))
     }
-    if (this.#items.length > 0) return { done: false, value: this.#items.shift()! }
+    if (this.#read < this.#items.length) return { done: false, value: this.#take() }
     if (this.#error !== undefined) throw this.#error.value
     return { done: true, value: undefined }
+  }
+
+  #take(): T {
+    const item = this.#items[this.#read++]!
+    if (this.#read === this.#items.length || this.#read > 1_000) {
+      this.#items = this.#items.slice(this.#read)
+      this.#read = 0
+    }
+    return item
   }
 }

@@ -30,7 +30,9 @@ export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<To
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
   const effect: Effect = { key, kind: 'tool', input: () => describeCall(call) }
-  const started = run.effects.emit === undefined ? undefined : performance.now()
+  const isWatched =
+    run.effects.emit !== undefined || run.parts.stack.plan('afterToolUse', call.name).observers.length > 0
+  const started = isWatched ? performance.now() : undefined
   const work =
     arounds.length > 0
       ? executeWrapped(run, at, { effect, arounds })

@@ -103,7 +103,7 @@ function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void |
   if (result.usage !== undefined) run.spend(result.usage)
   const toolCall = toToolCall(call)
   const place = { index: call.index, toolName: call.name }
-  const fired = run.fire('afterToolUse', { toolCall, toolExecution: result }, place)
+  const fired = run.fire('afterToolUse', { toolCall, toolExecution: result, durationMs: call.ranMs }, place)
   if (fired instanceof Promise) return fired.then((firing) => settle(run, { call, toolCall, result, firing }))
   settle(run, { call, toolCall, result, firing: fired })
 }

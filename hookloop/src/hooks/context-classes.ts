@@ -7,7 +7,7 @@ export const contextClasses = Object.fromEntries(
   triggerNames.map((trigger) => {
     const { hook, guard } = specOf(trigger)
     const transform = contextClass(trigger, hook === 'around' ? [] : hook)
-    return [trigger, { transform, guard: contextClass(trigger, guard), observe: contextClass(trigger, []) }]
+    return [trigger, { transform, guard: contextClass(trigger, guard), observe: withTimes(contextClass(trigger, [])) }]
   }),
 ) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof Context } }
 
@@ -27,4 +27,20 @@ function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof Con
     }
   }
   return TriggerContext
+}
+
+/** Observers see how long hooks and tools took: they can change nothing, so nothing can depend on it. */
+function withTimes(Watched: typeof Context): typeof Context {
+  Object.defineProperty(Watched.prototype, 'durationMs', {
+    get(this: Context): unknown {
+      return Context.draftOf(this).facts['durationMs']
+    },
+  })
+  Object.defineProperty(Watched.prototype, 'ledger', {
+    get(this: Context): unknown {
+      const { watchedLedger, ledger } = Context.hostOf(this)
+      return watchedLedger ?? ledger
+    },
+  })
+  return Watched
 }

@@ -2,7 +2,7 @@ import type { AgentState } from '../data/agent-state.ts'
 import type { StopReason } from '../data/continuation.ts'
 import type { RequestChange, ResponseChange } from '../data/inference.ts'
 import type { Json, JsonObject } from '../data/json.ts'
-import type { LedgerEntry } from '../data/ledger.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
 import type { TokenUsage, Usage } from '../data/usage.ts'
@@ -102,17 +102,29 @@ type AllOf<A, K extends Ability> = { [P in K]: (x: Abilities<A>[P]) => void }[K]
   ? I
   : never
 
+/** What everybody sees at a trigger. */
+export type SeenContext<T extends HookTrigger, A = JsonObject> = T extends T ? Always<T> & Readonly<Facts<A>[T]> : never
+
+/** How long things took. It differs from run to run, so only those see it who can change nothing. */
+type Times<T> = {
+  /** Every firing before this one, with the time it took. */
+  readonly ledger: List<TimedLedgerEntry>
+} & (T extends 'afterToolUse'
+  ? {
+      /** How long the tool ran; missing when it did not. */
+      readonly durationMs?: number
+    }
+  : unknown)
+
 /** What an observer sees: everything, and nothing it could change. */
-export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T
-  ? Always<T> & Readonly<Facts<A>[T]>
-  : never
+export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T ? SeenContext<T, A> & Times<T> : never
 
 /** What a hook sees and may change at a trigger. */
 export type HookContext<T extends PlainTrigger, A = JsonObject> = T extends T
-  ? ObserveContext<T, A> & Spends & AllOf<A, HookAbility<T>>
+  ? SeenContext<T, A> & Spends & AllOf<A, HookAbility<T>>
   : never
 
 /** What a guard sees and may decide at a trigger. */
 export type GuardContext<T extends GuardTrigger, A = JsonObject> = T extends T
-  ? ObserveContext<T, A> & Spends & AllOf<A, GuardAbility<T>>
+  ? SeenContext<T, A> & Spends & AllOf<A, GuardAbility<T>>
   : never

@@ -13,7 +13,10 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 type Holds<T extends true> = T
 /** What a context can do beyond `spend`, which every hook and guard has. */
 type Methods<C> = Exclude<{ [K in keyof C]: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C], 'spend'>
-type FactsOf<C> = Exclude<keyof C, Methods<C> | 'spend' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'>
+type FactsOf<C> = Exclude<
+  keyof C,
+  Methods<C> | 'spend' | 'durationMs' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'
+>
 
 type Vote = 'stop' | 'requestContinuation' | 'allowStop' | 'allowContinuation'
 

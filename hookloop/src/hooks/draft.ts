@@ -18,6 +18,8 @@ export interface HookHost {
   /** Whether the run was cancelled, as it notices now. */
   readonly cancelled: boolean
   readonly ledger: List<LedgerEntry>
+  /** The ledger as observers see it, with the time each firing took. */
+  readonly watchedLedger?: List<LedgerEntry>
   readonly effects: Effects
   readonly step: number
   /** Where in the run this is: the beginning of the key of every effect a hook performs. */

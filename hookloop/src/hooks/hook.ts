@@ -3,7 +3,7 @@ import type { JsonObject } from '../data/json.ts'
 import type { ToolRef } from '../data/schema.ts'
 import type { ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
-import type { GuardContext, HookContext, ObserveContext } from './context.ts'
+import type { GuardContext, HookContext, ObserveContext, SeenContext } from './context.ts'
 import type { Mode } from './draft.ts'
 import type { NamePattern } from './patterns.ts'
 import {
@@ -49,16 +49,16 @@ export type Around<C, R, N> = (ctx: C, next: (...change: N[]) => Promise<R>) => 
 export type HookHandler<T extends HookTrigger, I, O> = [T] extends [PlainTrigger]
   ? Handler<HookContext<T, I>, HookContext<T, I>>
   : [T] extends ['aroundInference']
-    ? Around<ObserveContext<T>, InferenceResponse, RequestChange>
+    ? Around<SeenContext<T>, InferenceResponse, RequestChange>
     : [T] extends ['aroundToolUse']
-      ? Around<ObserveContext<T, O>, ToolExecution, never>
+      ? Around<SeenContext<T, O>, ToolExecution, never>
       : never
 
 export type HookOptions<T extends HookTrigger, A, K> = {
   /** Higher first, among the hooks of one mode. Ties keep their order of registration. */
   readonly priority?: number
   readonly timeoutMs?: number
-  readonly when?: (ctx: ObserveContext<T, A>) => boolean
+  readonly when?: (ctx: SeenContext<T, A>) => boolean
 } & ({ readonly name?: string; readonly effect?: false } | { readonly name: string; readonly effect: true }) &
   ([T] extends [`${string}ToolUse`]
     ? { readonly tool?: NamePattern | K }

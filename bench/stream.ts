@@ -1,0 +1,49 @@
+import { createAgent, guards, type Agent, type AiSdkModel } from 'hookloop'
+
+// One answer in many pieces, from a model of the AI SDK that has them ready: what is measured is the way of a piece to
+// whoever reads, not the network.
+
+export const CHUNKS = 5_000
+
+const parts: readonly object[] = [
+  { type: 'stream-start', warnings: [] },
+  { type: 'text-start', id: '1' },
+  ...Array.from({ length: CHUNKS }, (_, i) => ({ type: 'text-delta', id: '1', delta: `word ${i} ` })),
+  { type: 'text-end', id: '1' },
+  {
+    type: 'finish',
+    finishReason: { unified: 'stop', raw: 'stop' },
+    usage: { inputTokens: { total: 1 }, outputTokens: { total: 1 } },
+  },
+]
+
+const model: AiSdkModel = {
+  specificationVersion: 'v4',
+  provider: 'bench',
+  modelId: 'streaming',
+  doGenerate: () => Promise.reject(new Error('only streams')),
+  doStream: async () => ({ stream: ReadableStream.from(parts) }),
+}
+
+export function streamingAgent(): Agent {
+  return createAgent({ model, use: [guards({ maxTokens: null, maxTimeMs: null })] })
+}
+
+/** Reads the run as events, as an application would. */
+export async function readEvents(agent: Agent): Promise<number> {
+  let length = 0
+  for await (const event of agent.stream('go')) if (event.type === 'text') length += event.delta.length
+  return length
+}
+
+/** What somebody would write by hand: read the stream, put the text together. */
+export async function readBare(): Promise<number> {
+  const { stream } = (await model.doStream(undefined as never)) as { stream: ReadableStream<{ delta?: string }> }
+  const reader = stream.getReader()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text.length
+    text += value.delta ?? ''
+  }
+}

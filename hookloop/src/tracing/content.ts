@@ -1,0 +1,52 @@
+import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
+import type { Json } from '../data/json.ts'
+import type { FilePart, Message, Part } from '../data/message.ts'
+import { attributes } from './conventions.ts'
+
+// What was said, in the JSON the conventions prescribe. Only asked for when somebody has turned content on.
+
+type Texts = { readonly [attribute: string]: string }
+
+export function systemContent(system: string): Texts {
+  return system === '' ? {} : { [attributes.system]: JSON.stringify([{ type: 'text', content: system }]) }
+}
+
+export function inputContent(messages: Iterable<Message>): Texts {
+  const written = [...messages].map(({ role, content }) => ({ role, parts: content.map(toPart) }))
+  return { [attributes.inputMessages]: JSON.stringify(written) }
+}
+
+export function requestContent({ system, messages }: InferenceRequest): Texts {
+  return { ...systemContent(system), ...inputContent(messages) }
+}
+
+export function outputContent({ content, finishReason }: Pick<InferenceResponse, 'content' | 'finishReason'>): Texts {
+  const message = { role: 'assistant', parts: content.map(toPart), finish_reason: finishReason }
+  return { [attributes.outputMessages]: JSON.stringify([message]) }
+}
+
+export function textOfJson(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function toPart(part: Part): object {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: part.type, content: part.text }
+    case 'tool-call':
+      return { type: 'tool_call', id: part.toolCallId, name: part.toolName, arguments: part.input }
+    case 'tool-result':
+      return { type: 'tool_call_response', id: part.toolCallId, response: part.output }
+    case 'file':
+      return toFile(part)
+    default:
+      return part satisfies never
+  }
+}
+
+/** A file that is somewhere is named; one that came along is only measured, or every span of a run would hold it again. */
+function toFile({ mediaType, data }: FilePart): object {
+  const kind = { modality: mediaType.split('/')[0], mime_type: mediaType }
+  return /^https?:/.test(data) ? { type: 'uri', ...kind, uri: data } : { type: 'blob', ...kind, size: data.length }
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { attributes, metricNames, providerName } from './conventions.ts'
+
+for (const [own, conventional] of Object.entries({
+  'openai.responses': 'openai',
+  'anthropic.messages': 'anthropic',
+  'google.generative-ai': 'gcp.gemini',
+  'google.vertex.chat': 'gcp.vertex_ai',
+  'vertex.anthropic.messages': 'gcp.vertex_ai',
+  'azure-openai.chat': 'azure.ai.openai',
+  'amazon-bedrock': 'aws.bedrock',
+  'mistral.chat': 'mistral_ai',
+  'xai.chat': 'x_ai',
+  'deepseek.chat': 'deepseek',
+  'ollama.chat': 'ollama',
+  scripted: 'scripted',
+})) {
+  test(`the provider "${own}" is called "${conventional}"`, () => {
+    assert.equal(providerName(own), conventional)
+  })
+}
+
+test('every attribute and metric stands in the docs', () => {
+  const page = readFileSync(new URL('../../../docs/tracing.md', import.meta.url), 'utf8')
+  const names = [...Object.values(attributes), ...Object.values(metricNames)]
+  assert.deepEqual(
+    names.filter((name) => !page.includes(`\`${name}\``)),
+    [],
+  )
+})

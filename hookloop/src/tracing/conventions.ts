@@ -1,0 +1,90 @@
+// Every name that goes into a span or a metric. Those of the GenAI semantic conventions are the ones of v1.41.0, the
+// last version that was published; they are marked as in development, so they stand here and nowhere else.
+
+/** What a span or a measurement says, by the names of the conventions where they have one. */
+export const attributes = {
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
+  agentName: 'gen_ai.agent.name',
+  agentId: 'gen_ai.agent.id',
+  conversation: 'gen_ai.conversation.id',
+  outputType: 'gen_ai.output.type',
+  requestModel: 'gen_ai.request.model',
+  temperature: 'gen_ai.request.temperature',
+  topP: 'gen_ai.request.top_p',
+  topK: 'gen_ai.request.top_k',
+  maxTokens: 'gen_ai.request.max_tokens',
+  stopSequences: 'gen_ai.request.stop_sequences',
+  presencePenalty: 'gen_ai.request.presence_penalty',
+  frequencyPenalty: 'gen_ai.request.frequency_penalty',
+  seed: 'gen_ai.request.seed',
+  responseModel: 'gen_ai.response.model',
+  finishReasons: 'gen_ai.response.finish_reasons',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheWriteTokens: 'gen_ai.usage.cache_creation.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
+  tokenType: 'gen_ai.token.type',
+  toolName: 'gen_ai.tool.name',
+  toolType: 'gen_ai.tool.type',
+  toolCall: 'gen_ai.tool.call.id',
+  errorType: 'error.type',
+
+  system: 'gen_ai.system_instructions',
+  inputMessages: 'gen_ai.input.messages',
+  outputMessages: 'gen_ai.output.messages',
+  toolArguments: 'gen_ai.tool.call.arguments',
+  toolResult: 'gen_ai.tool.call.result',
+
+  cost: 'hookloop.cost_usd',
+  execution: 'hookloop.execution.id',
+  status: 'hookloop.execution.status',
+  steps: 'hookloop.execution.steps',
+  toolCalls: 'hookloop.execution.tool_calls',
+  pending: 'hookloop.execution.pending',
+  stopReason: 'hookloop.stop.reason',
+  stopBy: 'hookloop.stop.by',
+  stopMessage: 'hookloop.stop.message',
+  step: 'hookloop.step.index',
+  stepType: 'hookloop.step.type',
+  answeredBy: 'hookloop.inference.by',
+  toolStatus: 'hookloop.tool.status',
+  toolBy: 'hookloop.tool.by',
+  toolWithheld: 'hookloop.tool.withheld',
+  toolTruncated: 'hookloop.tool.truncated',
+  hook: 'hookloop.hook.name',
+  hookMode: 'hookloop.hook.mode',
+  hookTrigger: 'hookloop.hook.trigger',
+  hookDecision: 'hookloop.hook.decision',
+  hookChanges: 'hookloop.hook.changes',
+  hookMessage: 'hookloop.hook.message',
+} as const
+
+export const operations = { agent: 'invoke_agent', chat: 'chat', tool: 'execute_tool' } as const
+
+export const metricNames = {
+  tokens: 'gen_ai.client.token.usage',
+  duration: 'gen_ai.client.operation.duration',
+  tool: 'hookloop.tool.duration',
+  execution: 'hookloop.execution.duration',
+} as const
+
+/** An error nobody has a code for. */
+export const OTHER_ERROR = '_OTHER'
+
+/** How the conventions call the provider of a model. One they do not know goes by the first part of its own name. */
+export function providerName(provider: string): string {
+  return known.find(([own]) => own.test(provider))?.[1] ?? provider.split('.')[0]!
+}
+
+const known: readonly (readonly [RegExp, string])[] = [
+  [/^(google[.-])?vertex\b/, 'gcp.vertex_ai'],
+  [/^google\b/, 'gcp.gemini'],
+  [/^azure\b/, 'azure.ai.openai'],
+  [/^(amazon-)?bedrock\b/, 'aws.bedrock'],
+  [/^mistral\b/, 'mistral_ai'],
+  [/^xai\b/, 'x_ai'],
+  [/^moonshotai\b/, 'moonshot_ai'],
+  [/^watsonx\b/, 'ibm.watsonx.ai'],
+]

@@ -1,0 +1,311 @@
+import {
+  context as contexts,
+  trace as traces,
+  type Attributes,
+  type Context,
+  type Span,
+  type SpanContext,
+  type Tracer,
+} from '@opentelemetry/api'
+import type { ErrorRecord, ExecutionStatus } from '../data/execution.ts'
+import type { List } from '../data/list.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
+import type { Message } from '../data/message.ts'
+import type { Usage } from '../data/usage.ts'
+import type { ObserveContext } from '../hooks/context.ts'
+import type { HookTrigger, PlainTrigger } from '../hooks/triggers.ts'
+import { inputContent, outputContent, systemContent } from './content.ts'
+import { attributes, operations, OTHER_ERROR } from './conventions.ts'
+import { modelFacts, spentBetween, usageFacts } from './facts.ts'
+import { addHookSpan, isShown, type HooksShown } from './hook-spans.ts'
+import { layOut, type Noted, type Reading } from './hook-times.ts'
+import { InferenceTrace, type Answered } from './inference-trace.ts'
+import type { Instruments } from './instruments.ts'
+import { Spans } from './spans.ts'
+import { ToolTrace } from './tool-trace.ts'
+
+/** The name of our own hook, whose firings are nobody's business. */
+export const TRACING = 'tracing'
+
+export type TraceOptions = {
+  readonly tracer: Tracer
+  readonly instruments: Instruments
+  readonly content: boolean
+  readonly hooks: HooksShown
+  readonly agentName: string | undefined
+}
+
+type Seen<T extends PlainTrigger = PlainTrigger> = ObserveContext<T>
+type OpenSpan = { readonly span: Span; readonly context: Context }
+
+/** Hooks at these triggers belong to a step; those at the others to the execution. */
+const ofStep: ReadonlySet<string> = new Set<HookTrigger>([
+  'beforeInference',
+  'aroundInference',
+  'afterInference',
+  'beforeToolUse',
+  'aroundToolUse',
+  'afterToolUse',
+  'afterStep',
+])
+
+/**
+ * The spans of one execution, from its begin or its resumption to its end or its suspension. Only its own span is open
+ * while things happen. The others are made when what they tell of has happened, with the times at which it began and
+ * ended, so that a step or a request that was forbidden leaves nothing behind.
+ */
+export class ExecutionTrace {
+  readonly #spans: Spans
+  readonly #instruments: Instruments
+  readonly #shown: HooksShown
+  readonly #own: Attributes
+  readonly #execution: OpenSpan
+  readonly #inference: InferenceTrace
+  readonly #tools: ToolTrace
+  /** What is added to `performance.now()`: one clock for the whole execution, which no correction of the time turns back. */
+  readonly #origin = Date.now() - performance.now()
+  readonly #startedAt: number
+  readonly #spentBefore: Usage
+  /** How much of the ledger has been looked at. */
+  #seen: number
+  #step: OpenSpan | undefined
+  #stepIndex: number
+  /** When the step began, or would have: the next one, if none is open. */
+  #stepFrom: number | undefined
+  #lastError: string | undefined
+  #isModelTold = false
+
+  constructor({ tracer, instruments, content, hooks, agentName }: TraceOptions, ctx: Seen, earlier?: SpanContext) {
+    const { state, ledger, trigger, spent } = ctx
+    const begins = trigger === 'beforeExecution' || trigger === 'onUserInput'
+    this.#spans = new Spans(tracer, content)
+    this.#instruments = instruments
+    this.#shown = hooks
+    this.#inference = new InferenceTrace(this.#spans, instruments)
+    this.#tools = new ToolTrace(this.#spans, instruments)
+    this.#own = agentName === undefined ? {} : { [attributes.agentName]: agentName }
+    this.#spentBefore = spent
+    this.#stepIndex = state.stepCount
+    this.#seen = begins ? 0 : startOf(trigger, ledger)
+    const { from, now } = layOut(ledger.slice(this.#seen).filter(isForeign), this.#now())
+    this.#startedAt = from
+    this.#stepFrom = begins ? undefined : now
+    const parent = contexts.active()
+    const span = this.#spans.start([operations.agent, agentName], {
+      at: from,
+      parent,
+      facts: {
+        [attributes.operation]: operations.agent,
+        ...this.#own,
+        [attributes.agentId]: state.agentId,
+        [attributes.conversation]: state.agentId,
+        ...(trigger !== 'onUserInput' && { [attributes.execution]: state.execution!.id }),
+      },
+      ...(earlier !== undefined && { links: [{ context: earlier }] }),
+    })
+    this.#execution = { span, context: traces.setSpan(parent, span) }
+    if (begins) this.#spans.tell(span, () => ({ ...systemContent(state.systemPrompt), ...inputContent(inputOf(ctx)) }))
+  }
+
+  get spanContext(): SpanContext {
+    return this.#execution.span.spanContext()
+  }
+
+  /** A trigger at which nothing is told but its hooks. */
+  hooksOnly(ctx: Seen): void {
+    this.#tellHooks(this.#read(ctx))
+  }
+
+  /** The span of the step is opened by the first thing that happens in it: up to now it can still be forbidden. */
+  beforeStep(ctx: Seen<'beforeStep'>): void {
+    const reading = this.#read(ctx)
+    this.#stepFrom = reading.now
+    this.#stepIndex = ctx.state.stepCount
+    this.#lastError = undefined // whatever it was, the run goes on
+    this.#tellHooks(reading)
+  }
+
+  beforeInference(ctx: Seen<'beforeInference'>): void {
+    const reading = this.#read(ctx)
+    this.#tools.offer(ctx.request.tools)
+    this.#inference.begin(ctx, reading.now)
+    this.#tellHooks(reading)
+  }
+
+  afterInference(ctx: Seen<'afterInference'>): void {
+    const reading = this.#read(ctx)
+    this.#endInference(ctx, reading, { response: ctx.response })
+    this.#tellHooks(reading)
+  }
+
+  beforeToolUse(ctx: Seen<'beforeToolUse'>): void {
+    const reading = this.#read(ctx)
+    this.#tools.begin(ctx, reading.now)
+    this.#tellHooks(reading)
+  }
+
+  afterToolUse(ctx: Seen<'afterToolUse'>): void {
+    const reading = this.#read(ctx)
+    this.#tools.end(ctx, reading, this.#inStep())
+    this.#tellHooks(reading)
+  }
+
+  onError(ctx: Seen<'onError'>): void {
+    const reading = this.#read(ctx)
+    this.#lastError = ctx.error.code
+    if (ctx.during === 'aroundInference') this.#endInference(ctx, reading, { error: ctx.error })
+    this.#tellHooks(reading)
+  }
+
+  afterStep(ctx: Seen<'afterStep'>): void {
+    const { index, type, errors } = ctx.step
+    const reading = this.#read(ctx)
+    const error = errors.at(-1)
+    this.#stepIndex = index
+    this.#stepFrom ??= reading.from
+    this.#endInference(ctx, reading, { error: errors.findLast(isOfModel) ?? cutOff })
+    this.#inStep()
+    this.#tellHooks(reading)
+    const { span } = this.#step!
+    span.setAttribute(attributes.stepType, type)
+    if (type === 'error' && error !== undefined) this.#spans.fail(span, error)
+    this.#lastError = error?.code ?? this.#lastError
+    this.#endStep(reading.now)
+  }
+
+  /** A run that waits is over as far as spans go: nobody knows for how long, or where it goes on. */
+  onPause(ctx: Seen<'onPause'>): void {
+    const reading = this.#read(ctx)
+    this.#tellHooks(reading)
+    this.#endStep(reading.now)
+    this.#execution.span.setAttribute(attributes.pending, ctx.pending.length)
+    this.#end(ctx, reading.now, { status: 'suspended' })
+  }
+
+  afterExecution(ctx: Seen<'afterExecution'>): void {
+    const { status, reason, by, message } = ctx.state.execution!.final!
+    const reading = this.#read(ctx)
+    this.#tellHooks(reading)
+    this.#endStep(reading.now)
+    const { span } = this.#execution
+    span.setAttributes({ [attributes.stopReason]: reason, [attributes.stopBy]: by })
+    this.#spans.tell(span, () => ({ [attributes.stopMessage]: message, ...lastWords(ctx) }))
+    const code = status === 'failed' ? (this.#lastError ?? OTHER_ERROR) : undefined
+    if (code !== undefined) this.#spans.fail(span, { code, message })
+    this.#end(ctx, reading.now, { status, ...(code !== undefined && { code }) })
+  }
+
+  /** An input that was refused: there was no execution, and this is all there is to tell of it. */
+  inputRefused(ctx: Seen<'onUserInput'>, by: string): void {
+    const reading = this.#read(ctx)
+    this.#tellHooks(reading)
+    this.#execution.span.setAttributes({ [attributes.stopReason]: 'inputBlocked', [attributes.stopBy]: by })
+    this.#end(ctx, reading.now, { status: 'stopped' })
+  }
+
+  #now(): number {
+    return this.#origin + performance.now()
+  }
+
+  #read({ ledger }: Seen): Reading {
+    const now = this.#now()
+    const entries = ledger.slice(this.#seen).filter(isForeign)
+    this.#seen = ledger.length
+    return layOut(entries, now)
+  }
+
+  #endInference({ state }: Seen, reading: Reading, answered: Answered): void {
+    const { request } = this.#inference
+    if (request === undefined) return
+    if (!this.#isModelTold) this.#execution.span.setAttributes(modelFacts(request))
+    this.#isModelTold = true
+    const facts = { ...this.#own, [attributes.conversation]: state.agentId }
+    this.#inference.end(answered, reading, { parent: this.#inStep(), facts })
+  }
+
+  #inStep(): Context {
+    this.#step ??= this.#openStep()
+    return this.#step.context
+  }
+
+  #openStep(): OpenSpan {
+    const parent = this.#execution.context
+    const facts = { [attributes.step]: this.#stepIndex }
+    const span = this.#spans.start(['step', `${this.#stepIndex + 1}`], {
+      at: this.#stepFrom ?? this.#now(),
+      parent,
+      facts,
+    })
+    return { span, context: traces.setSpan(parent, span) }
+  }
+
+  #endStep(now: number): void {
+    this.#step?.span.end(now)
+    this.#step = undefined
+    this.#stepFrom = undefined
+  }
+
+  #tellHooks({ hooks }: Reading): void {
+    if (!this.#execution.span.isRecording()) return
+    for (const hook of hooks) {
+      if (isShown(hook.entry, this.#shown)) addHookSpan(this.#spans, hook, this.#placeOf(hook.entry))
+    }
+  }
+
+  #placeOf({ trigger, step }: Noted): Context {
+    const isInStep = trigger === 'onError' ? this.#step !== undefined : ofStep.has(trigger) && this.#isAt(step)
+    return isInStep ? this.#inStep() : this.#execution.context
+  }
+
+  #isAt(step: number): boolean {
+    return this.#stepFrom !== undefined && step === this.#stepIndex
+  }
+
+  #end(
+    { spent }: Seen,
+    now: number,
+    { status, code }: { readonly status: ExecutionStatus; readonly code?: string },
+  ): void {
+    const { span } = this.#execution
+    const own = spentBetween(this.#spentBefore, spent)
+    span.setAttributes({
+      [attributes.status]: status,
+      [attributes.steps]: own.steps,
+      [attributes.toolCalls]: own.toolCalls,
+      ...usageFacts(own),
+    })
+    span.end(now)
+    this.#instruments.took('execution', now - this.#startedAt, {
+      ...this.#own,
+      [attributes.status]: status,
+      ...(code !== undefined && { [attributes.errorType]: code }),
+    })
+  }
+}
+
+const cutOff = { code: 'RUN_CANCELLED', message: 'The call was cut off.' }
+
+function isOfModel({ during }: ErrorRecord): boolean {
+  return during === 'aroundInference'
+}
+
+function isForeign({ hook }: Noted): boolean {
+  return hook !== TRACING
+}
+
+/** Where the firing at hand begins in the ledger. What a run did before it was suspended stands in front of it. */
+function startOf(trigger: string, ledger: List<LedgerEntry>): number {
+  let start = ledger.length
+  while (start > 0 && ledger.at(start - 1)!.trigger === trigger) start--
+  return start
+}
+
+function inputOf(ctx: Seen): readonly Message[] {
+  const input = ctx.trigger === 'onUserInput' ? ctx.input : ctx.state.messages.at(-1)
+  return input === undefined ? [] : [input]
+}
+
+function lastWords({ state: { execution, lastStep } }: Seen): Attributes {
+  if (execution?.status !== 'completed' || lastStep === undefined) return {}
+  return outputContent({ content: [{ type: 'text', text: lastStep.text }], finishReason: lastStep.finishReason })
+}

@@ -1,0 +1,43 @@
+import type { Attributes, Context } from '@opentelemetry/api'
+import { attributes } from './conventions.ts'
+import type { HookTime, Noted } from './hook-times.ts'
+import type { Spans } from './spans.ts'
+
+/** Which firings of hooks get a span: those that made a difference, every one, or none. */
+export type HooksShown = 'decisions' | 'all' | 'none'
+
+/** A hook that took so long is shown even if it had no opinion. */
+const SLOW_MS = 100
+
+export function isShown(entry: Noted, shown: HooksShown): boolean {
+  if (shown === 'none' || isToldElsewhere(entry)) return false
+  return shown === 'all' || hasOpinion(entry) || (entry.durationMs ?? 0) >= SLOW_MS
+}
+
+export function addHookSpan(spans: Spans, { entry, start, end }: HookTime, parent: Context): void {
+  const span = spans.start(['hook', entry.hook], { at: start, parent, facts: hookFacts(entry) })
+  const { message, error } = entry
+  if (message !== undefined) spans.tell(span, () => ({ [attributes.hookMessage]: message }))
+  if (error !== undefined) spans.fail(span, { code: 'HOOK_FAILED', message: error })
+  span.end(end)
+}
+
+/** How a tool ended is said by its own span. */
+function isToldElsewhere({ mode, trigger }: Noted): boolean {
+  return mode === 'loop' && trigger === 'aroundToolUse'
+}
+
+function hasOpinion({ decision, changes, error }: Noted): boolean {
+  return (decision !== undefined && decision !== 'skipped') || changes !== undefined || error !== undefined
+}
+
+function hookFacts({ hook, mode, trigger, decision, changes, call }: Noted): Attributes {
+  return {
+    [attributes.hook]: hook,
+    [attributes.hookMode]: mode,
+    [attributes.hookTrigger]: trigger,
+    ...(decision !== undefined && { [attributes.hookDecision]: decision }),
+    ...(changes !== undefined && { [attributes.hookChanges]: changes.length }),
+    ...(call !== undefined && { [attributes.toolCall]: call }),
+  }
+}

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { context, trace, type Tracer } from '@opentelemetry/api'
+import type { Use } from '../agent/capability.ts'
+import { tool } from '../agent/tool.ts'
+import { approval } from '../capabilities/approval.ts'
+import { createAgent } from '../create-agent.ts'
+import type { SavedRun } from '../data/saved-run.ts'
+import { hook, observe } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { recordEffects } from '../sessions/record-effects.ts'
+import { memoryRecording } from '../sessions/recording.ts'
+import { replayEffects } from '../sessions/replay-effects.ts'
+import { AsyncContexts, inMemory, timesOf, treeOf } from './in-memory.fixture.ts'
+
+const input = { type: 'object' } as const
+const pay = tool({ name: 'pay', description: 'Pays.', input, ask: true, execute: () => 'paid' })
+
+function payer(use: readonly Use[]) {
+  const model = scriptedModel(({ messages }) =>
+    messages.some(({ role }) => role === 'tool') ? 'Done.' : { toolCalls: [{ name: 'pay', id: 'p' }] },
+  )
+  return createAgent({ model, use: [pay, ...use] })
+}
+
+async function suspendedRun(use: readonly Use[]) {
+  const agent = payer([approval('suspend'), ...use])
+  const run = await agent.run('Pay.')
+  assert.ok(run.status === 'suspended')
+  return { agent, run, id: run.pending[0]!.id }
+}
+
+test('a run that is suspended ends its spans, and going on opens new ones that point to the old', async () => {
+  const otel = inMemory()
+  const begin = hook('beforeExecution', (ctx) => ctx.withState((state) => state.withMetadata('a', 1)), {
+    name: 'begin',
+  })
+  const { agent, run, id } = await suspendedRun([begin, otel.tracing])
+  const before = otel.spans()
+  await agent.resume(run, { answers: { [id]: 'allow' } })
+  const after = otel.spans().slice(before.length)
+  const [first, second] = [before.at(-1)!, after.at(-1)!]
+  assert.deepEqual(treeOf(before), ['invoke_agent', '  hook begin', '  step 1', '    chat script'])
+  assert.deepEqual(treeOf(after), [
+    'invoke_agent',
+    '  step 1',
+    '    hook hookloop',
+    '    execute_tool pay',
+    '  step 2',
+    '    chat script',
+    '    hook completion',
+  ])
+  assert.deepEqual(
+    [first.attributes['hookloop.execution.status'], first.attributes['hookloop.execution.pending']],
+    ['suspended', 1],
+  )
+  assert.deepEqual(
+    second.links.map((link) => link.context),
+    [first.spanContext()],
+  )
+  assert.deepEqual(
+    [first, second].map(({ attributes }) => attributes['gen_ai.usage.input_tokens']),
+    [10, 10],
+  )
+})
+
+test('a run that goes on in another process has no link, and a call that is refused there still has its name', async () => {
+  const { run, id } = await suspendedRun([inMemory().tracing])
+  const elsewhere = inMemory()
+  const saved = JSON.parse(JSON.stringify(run)) as SavedRun
+  await payer([approval('suspend'), elsewhere.tracing]).resume(saved, { answers: { [id]: { block: 'No.' } } })
+  assert.deepEqual(elsewhere.span('invoke_agent').links, [])
+  assert.equal(elsewhere.span('execute_tool pay').attributes['hookloop.tool.by'], 'approval')
+})
+
+test('a run that is cancelled while it is being suspended is told to its end', async () => {
+  const otel = inMemory()
+  const cancel = new AbortController()
+  const stop = observe('onPause', () => cancel.abort(), { name: 'stop' })
+  const run = await payer([approval('suspend'), stop, otel.tracing]).run('Pay.', { signal: cancel.signal })
+  const [first, second] = otel.spans().filter(({ name }) => name === 'invoke_agent')
+  assert.equal(run.status, 'cancelled')
+  assert.equal(second!.attributes['hookloop.execution.status'], 'cancelled')
+  assert.deepEqual(
+    second!.links.map((link) => link.context),
+    [first!.spanContext()],
+  )
+})
+
+test('the time a person was asked is not the time the tool ran', async () => {
+  const otel = inMemory()
+  await payer([approval(() => delay(40, 'allow' as const)), otel.tracing]).run('Pay.')
+  const { start, end } = timesOf(otel.span('execute_tool pay'))
+  assert.ok(end - start < 30, `${end - start} ms`)
+})
+
+test('a model call that was cut off by a cancel is a failed span', async () => {
+  const otel = inMemory()
+  const model = scriptedModel([{ text: 'Late.', delayMs: 1000 }])
+  const run = await createAgent({ model, use: [otel.tracing] }).run('Go.', { signal: AbortSignal.timeout(20) })
+  assert.equal(run.status, 'cancelled')
+  assert.deepEqual(treeOf(otel.spans()), ['invoke_agent', '  step 1', '    chat script !'])
+  assert.equal(otel.span('chat script').attributes['error.type'], 'RUN_CANCELLED')
+})
+
+test('the execution is a child of whatever span is active where it was started', async () => {
+  context.setGlobalContextManager(new AsyncContexts())
+  const otel = inMemory()
+  const agent = createAgent({ model: scriptedModel(() => 'Done.'), use: [otel.tracing] })
+  const parent = otel.tracer.startSpan('request')
+  try {
+    await context.with(trace.setSpan(context.active(), parent), () => agent.run('Go.'))
+    await agent.run('Go.')
+  } finally {
+    context.disable()
+  }
+  const [inside, outside] = otel.spans().filter(({ name }) => name === 'invoke_agent')
+  assert.deepEqual(inside!.parentSpanContext?.spanId, parent.spanContext().spanId)
+  assert.equal(outside!.parentSpanContext, undefined)
+})
+
+test('a thousand runs of one agent at once do not mix', async () => {
+  const otel = inMemory()
+  const wait = tool({ name: 'wait', description: '', input, execute: ({ ms }) => delay(Number(ms), ms as number) })
+  const model = scriptedModel(({ messages }) => {
+    const [said] = messages.at(0)!.content
+    const ms = said!.type === 'text' ? Number(said!.text) : 0
+    return messages.length > 1 ? 'Done.' : { toolCalls: [{ name: 'wait', id: 'same', args: { ms } }] }
+  })
+  const agent = createAgent({ model, use: [wait, otel.tracing] })
+  const runs = await Promise.all(Array.from({ length: 1000 }, (_, i) => agent.run(String(i % 7))))
+  const spans = otel.spans()
+  const byTrace = Map.groupBy(spans, (span) => span.spanContext().traceId)
+  const trees = new Set([...byTrace.values()].map((own) => treeOf(own).join('\n')))
+  const ids = [...byTrace.values()].map((own) => own.at(-1)!.attributes['hookloop.execution.id'])
+  assert.deepEqual([byTrace.size, trees.size, spans.length], [1000, 1, 7000])
+  assert.deepEqual(new Set(ids), new Set(runs.map((run) => run.state.execution!.id)))
+})
+
+test('spans lie inside their parents, one after the other', async () => {
+  const otel = inMemory()
+  const wait = tool({ name: 'wait', description: '', input, execute: () => delay(10, 'waited') })
+  const slow = hook('afterInference', async (ctx) => (await delay(10), ctx), { name: 'slow' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'wait' }, { name: 'wait' }], delayMs: 10 }, 'Done.'])
+  await createAgent({ model, use: [wait, slow, otel.tracing] }).run('Go.')
+  const spans = otel.spans()
+  for (const span of spans) {
+    const parent = spans.find((each) => each.spanContext().spanId === span.parentSpanContext?.spanId)
+    const [own, outer] = [timesOf(span), timesOf(parent ?? span)]
+    assert.ok(outer.start <= own.start && own.start <= own.end && own.end <= outer.end, span.name)
+  }
+  const [first, second] = spans.filter(({ name }) => name === 'execute_tool wait').map(timesOf)
+  assert.ok(timesOf(spans[0]!).end <= first!.start && first!.end <= second!.start)
+})
+
+test('a tracer or meter that throws is a line in the ledger, and nothing else', async () => {
+  const down = (): never => {
+    throw new Error('the collector is down')
+  }
+  const tracer = { startSpan: down, startActiveSpan: down } as unknown as Tracer
+  const meter = { createHistogram: down } as never
+  for (const broken of [{ tracer }, { meter }]) {
+    const otel = inMemory(broken)
+    const { agent, run, id } = await suspendedRun([otel.tracing])
+    const resumed = await agent.resume(run, { answers: { [id]: 'allow' } })
+    assert.deepEqual([resumed.status, resumed.text], ['completed', 'Done.'])
+    assert.ok(resumed.ledger.some(({ hook: name, error }) => name === 'tracing' && error === 'the collector is down'))
+  }
+})
+
+test('a run that was recorded with tracing replays without it, and the other way round', async () => {
+  const model = () => scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Done.'])
+  const agentWith = (use: readonly Use[]) =>
+    createAgent({ model: model(), use: [pay, approval(() => 'allow'), ...use] })
+  for (const [first, second] of [
+    [[inMemory().tracing], []],
+    [[], [inMemory().tracing]],
+  ] as const) {
+    const recording = memoryRecording()
+    const live = await agentWith(first).run('Pay.', { effects: recordEffects(recording) })
+    const replayed = await agentWith(second).run('Pay.', { effects: replayEffects(recording) })
+    assert.deepEqual([replayed.status, replayed.text], ['completed', live.text])
+    assert.deepEqual(replayed.state.messages.slice(), live.state.messages.slice())
+  }
+})
+
+test('two replays of one recording at once do not mix, although they have the same ids', async () => {
+  const otel = inMemory()
+  const agent = createAgent({ model: scriptedModel(() => 'Done.'), use: [otel.tracing] })
+  const recording = memoryRecording()
+  await agent.run('Go.', { effects: recordEffects(recording) })
+  const before = otel.spans().length
+  await Promise.all([1, 2].map(() => agent.run('Go.', { effects: replayEffects(recording) })))
+  const tree = ['invoke_agent', '  step 1', '    chat script', '    hook completion']
+  assert.deepEqual(treeOf(otel.spans().slice(before)), [...tree, ...tree])
+})

@@ -1,0 +1,88 @@
+import type { Attributes, Context } from '@opentelemetry/api'
+import type { ObserveContext } from '../hooks/context.ts'
+import { textOfJson } from './content.ts'
+import { attributes, operations } from './conventions.ts'
+import { toolFacts } from './facts.ts'
+import { substituteOf, type Reading } from './hook-times.ts'
+import type { Instruments } from './instruments.ts'
+import type { Spans } from './spans.ts'
+
+type Ended = ObserveContext<'afterToolUse'>
+
+/** The tool calls of an execution. Each is told when it is over. */
+export class ToolTrace {
+  readonly #spans: Spans
+  readonly #instruments: Instruments
+  /** Calls that came as far as `beforeToolUse`. */
+  readonly #begun = new Set<string>()
+  #offered: readonly string[] = []
+  /** Neighbours that run together: when the last of them was let through, and when all had ended. */
+  #running: { from: number; until: number | undefined; readonly waitedMs: number } | undefined
+
+  constructor(spans: Spans, instruments: Instruments) {
+    this.#spans = spans
+    this.#instruments = instruments
+  }
+
+  /** The tools a model may call in this step. */
+  offer(names: readonly string[]): void {
+    this.#offered = names
+  }
+
+  begin({ toolCall, state }: ObserveContext<'beforeToolUse'>, at: number): void {
+    this.#begun.add(toolCall.id)
+    this.#running = { from: at, until: undefined, waitedMs: state.execution!.waitedMs }
+  }
+
+  end(ctx: Ended, reading: Reading, parent: Context): void {
+    const { toolCall, toolExecution } = ctx
+    const { status, output } = toolExecution
+    const name = this.#knownName(ctx)
+    const ran = this.#begun.delete(toolCall.id) && status !== 'blocked'
+    const { from, until } = this.#times(ctx, reading)
+    const by = substituteOf(reading)
+    const facts: Attributes = {
+      [attributes.operation]: operations.tool,
+      [attributes.toolType]: 'function',
+      [attributes.toolCall]: toolCall.id,
+      ...(name !== undefined && { [attributes.toolName]: name }),
+      ...(by !== undefined && { [attributes.toolBy]: by }),
+      ...toolFacts(toolExecution),
+    }
+    const span = this.#spans.start([operations.tool, name], { at: ran ? from : until, parent, facts })
+    this.#spans.tell(span, () => ({
+      [attributes.toolArguments]: JSON.stringify(toolCall.args),
+      [attributes.toolResult]: textOfJson(output),
+    }))
+    if (status !== 'ok') this.#spans.fail(span, { code: status, message: textOfJson(output) })
+    span.end(until)
+    if (!ran || by !== undefined) return
+    this.#instruments.took('tool', until - from, {
+      ...(name !== undefined && { [attributes.toolName]: name }),
+      [attributes.toolStatus]: status,
+      ...(status !== 'ok' && { [attributes.errorType]: status }),
+    })
+  }
+
+  /**
+   * From when to when the call ran. Calls that run together are let through one after the other, then all run, and then
+   * each is told: so they began when the last was let through and had ended when the first was told. The time somebody
+   * was asked is not theirs.
+   */
+  #times({ state, durationMs }: Ended, { callEnded }: Reading): { readonly from: number; readonly until: number } {
+    const { waitedMs } = state.execution!
+    const running = (this.#running ??= { from: callEnded, until: callEnded, waitedMs })
+    running.until ??= callEnded
+    const from = Math.min(running.from + waitedMs - running.waitedMs, running.until)
+    return { from, until: Math.min(from + (durationMs ?? Infinity), running.until) }
+  }
+
+  /** The name of a tool there is. One that a model made up is the model's words, and there is no end of them. */
+  #knownName({ toolCall: { id, name }, ledger }: Ended): string | undefined {
+    if (this.#begun.has(id) || this.#offered.includes(name)) return name
+    const wasJudged = ledger.some(
+      ({ trigger, call, mode }) => trigger === 'beforeToolUse' && call === id && mode !== 'loop',
+    )
+    return wasJudged ? name : undefined // it was, if the call waited for a person in another process
+  }
+}

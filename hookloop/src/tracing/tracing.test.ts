@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { SpanKind } from '@opentelemetry/api'
+import type { AgentOptions } from '../agent/build-agent.ts'
+import type { Use } from '../agent/capability.ts'
+import { tool } from '../agent/tool.ts'
+import { errorPolicy } from '../capabilities/error-policy.ts'
+import { createAgent } from '../create-agent.ts'
+import type { LanguageModel } from '../data/inference.ts'
+import { guard, hook, observe } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { inMemory, timesOf, treeOf } from './in-memory.fixture.ts'
+import { tracing, type TracingOptions } from './tracing.ts'
+
+const input = { type: 'object' } as const
+const read = tool({ name: 'read', description: 'Reads.', input, execute: () => 'text' })
+const erase = tool({ name: 'erase', description: 'Erases.', input, execute: () => 'gone' })
+const noErase = guard('beforeToolUse', (ctx) => ctx.block('Nothing is erased.'), { name: 'no-erase', tool: 'erase' })
+
+async function trace(
+  agent: Omit<AgentOptions, 'use'>,
+  { use = [], ...options }: TracingOptions & { readonly use?: readonly Use[] } = {},
+) {
+  const otel = inMemory(options)
+  const run = await createAgent({ ...agent, use: [...use, otel.tracing] }).run('Go.')
+  return { ...otel, run, tree: treeOf(otel.spans()) }
+}
+
+test('a run is a tree: the execution, its steps, and in them model calls, tools and the hooks that decided', async () => {
+  const model = scriptedModel([{ toolCalls: [{ name: 'read' }, { name: 'erase' }] }, 'Done.'], { modelId: 'm-1' })
+  const { tree } = await trace({ model }, { use: [read, erase, noErase], agentName: 'tidy' })
+  assert.deepEqual(tree, [
+    'invoke_agent tidy',
+    '  step 1',
+    '    chat m-1',
+    '    execute_tool read',
+    '    hook no-erase',
+    '    execute_tool erase !',
+    '  step 2',
+    '    chat m-1',
+    '    hook completion',
+  ])
+})
+
+test('a model call says what was asked of whom, how it ended and what it took', async () => {
+  const model: LanguageModel = {
+    provider: 'anthropic.messages',
+    modelId: 'claude',
+    async infer() {
+      const usage = {
+        inputTokens: 100,
+        outputTokens: 20,
+        cachedInputTokens: 60,
+        cacheWriteTokens: 30,
+        reasoningTokens: 7,
+      }
+      const content = [{ type: 'text', text: 'Hi.' }] as const
+      return { content, finishReason: 'length', usage: { ...usage, costUsd: 0.25 }, modelId: 'claude-20990101' }
+    },
+  }
+  const settings = { temperature: 0.5, topP: 0.9, topK: 4, maxOutputTokens: 99, seed: 1, stopSequences: ['END'] }
+  const { span } = await trace({ model, settings })
+  const { attributes, kind, instrumentationScope: _scope } = span('chat claude')
+  const { 'gen_ai.conversation.id': conversation, ...rest } = attributes
+  assert.equal(kind, SpanKind.CLIENT)
+  assert.equal(conversation, span('invoke_agent').attributes['gen_ai.conversation.id'])
+  assert.deepEqual(rest, {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.request.model': 'claude',
+    'gen_ai.request.temperature': 0.5,
+    'gen_ai.request.top_p': 0.9,
+    'gen_ai.request.top_k': 4,
+    'gen_ai.request.max_tokens': 99,
+    'gen_ai.request.seed': 1,
+    'gen_ai.request.stop_sequences': ['END'],
+    'gen_ai.response.model': 'claude-20990101',
+    'gen_ai.response.finish_reasons': ['length'],
+    'gen_ai.usage.input_tokens': 100,
+    'gen_ai.usage.output_tokens': 20,
+    'gen_ai.usage.cache_read.input_tokens': 60,
+    'gen_ai.usage.cache_creation.input_tokens': 30,
+    'gen_ai.usage.reasoning.output_tokens': 7,
+    'hookloop.cost_usd': 0.25,
+  })
+})
+
+test('the execution says who it was, how it ended, and what it spent in all', async () => {
+  const model = scriptedModel([{ toolCalls: [{ name: 'read' }] }, 'Done.'], { usage: { costUsd: 0.1 } })
+  const { span, run } = await trace({ model }, { use: [read], agentName: 'reader' })
+  const { attributes, kind } = span('invoke_agent reader')
+  assert.equal(kind, SpanKind.INTERNAL)
+  assert.deepEqual(attributes, {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'reader',
+    'gen_ai.agent.id': run.state.agentId,
+    'gen_ai.conversation.id': run.state.agentId,
+    'gen_ai.provider.name': 'scripted',
+    'gen_ai.request.model': 'script',
+    'gen_ai.usage.input_tokens': 20,
+    'gen_ai.usage.output_tokens': 10,
+    'hookloop.cost_usd': 0.2,
+    'hookloop.execution.id': run.state.execution!.id,
+    'hookloop.execution.status': 'completed',
+    'hookloop.execution.steps': 2,
+    'hookloop.execution.tool_calls': 1,
+    'hookloop.stop.reason': 'completed',
+    'hookloop.stop.by': 'completion',
+  })
+})
+
+test('a model call that failed is a failed span with our code, and the next attempt has its own', async () => {
+  const model = scriptedModel([{ error: 'overloaded' }, 'Done.'])
+  const { tree, spans } = await trace({ model }, { use: [errorPolicy({ backoffMs: 0 })] })
+  assert.deepEqual(tree, [
+    'invoke_agent',
+    '  step 1',
+    '    chat script !',
+    '    hook errorPolicy.onError',
+    '    chat script',
+    '    hook completion',
+  ])
+  assert.equal(spans()[0]!.attributes['error.type'], 'MODEL_FAILED')
+})
+
+test('a run that failed says with which error, on its step and on the whole', async () => {
+  const { tree, span, run } = await trace({ model: scriptedModel([{ error: 'down' }]) })
+  assert.equal(run.status, 'failed')
+  assert.deepEqual(tree, ['invoke_agent !', '  step 1 !', '    chat script !'])
+  assert.equal(span('invoke_agent').attributes['error.type'], 'MODEL_FAILED')
+  assert.equal(span('invoke_agent').attributes['hookloop.stop.by'], 'error at aroundInference')
+})
+
+test('a call that was blocked, failed, withheld or cut off says so, and by whom', async () => {
+  const cancel = new AbortController()
+  const broken = tool({ name: 'broken', description: '', input, execute: () => Promise.reject(new Error('no')) })
+  const secret = tool({ name: 'secret', description: '', input, execute: () => 'secret' })
+  const endless = tool({
+    name: 'endless',
+    description: '',
+    input,
+    execute: () => new Promise((_, reject) => setTimeout(() => (cancel.abort(), reject(new Error('aborted'))), 5)),
+  })
+  const withhold = guard('afterToolUse', (ctx) => ctx.block('private'), { name: 'private', tool: 'secret' })
+  const otel = inMemory()
+  const calls = ['erase', 'broken', 'secret', 'endless'].map((name) => ({ name }))
+  const use = [erase, broken, secret, endless, noErase, withhold, otel.tracing]
+  await createAgent({ model: scriptedModel([{ toolCalls: calls }]), use }).run('Go.', { signal: cancel.signal })
+  const told = otel.spans().flatMap(({ name, attributes, status }) => {
+    const { 'hookloop.tool.status': ended, 'hookloop.tool.by': by, 'hookloop.tool.withheld': withheld } = attributes
+    return ended === undefined ? [] : [[name, ended, by, withheld, status.code, attributes['error.type']]]
+  })
+  assert.deepEqual(told, [
+    ['execute_tool erase', 'blocked', 'no-erase', undefined, 2, 'blocked'],
+    ['execute_tool broken', 'failed', undefined, undefined, 2, 'failed'],
+    ['execute_tool secret', 'ok', 'private', true, 0, undefined],
+    ['execute_tool endless', 'outcomeUnknown', undefined, undefined, 2, 'outcomeUnknown'],
+  ])
+})
+
+test('the name of a tool that a model made up is in no span', async () => {
+  const { tree, spans } = await trace({ model: scriptedModel([{ toolCalls: [{ name: 'made_up' }] }, 'Done.']) })
+  assert.equal(tree[3], '    execute_tool !')
+  assert.equal(JSON.stringify(spans().map(({ name, attributes }) => [name, attributes])).includes('made_up'), false)
+})
+
+test('calls that run together have spans side by side, each with its own id and result', async () => {
+  const wait = tool({
+    name: 'wait',
+    description: '',
+    input,
+    concurrent: true,
+    execute: async ({ ms }) => {
+      await delay(Number(ms))
+      if (ms === 1) throw new Error('too short')
+    },
+  })
+  const calls = [30, 1].map((ms) => ({ name: 'wait', id: `call-${ms}`, args: { ms } }))
+  const { spans } = await trace({ model: scriptedModel([{ toolCalls: calls }, 'Done.']) }, { use: [wait] })
+  const told = spans().filter(({ name }) => name === 'execute_tool wait')
+  const [slow, fast] = told.map(timesOf)
+  assert.deepEqual(
+    told.map(({ attributes }) => [attributes['gen_ai.tool.call.id'], attributes['hookloop.tool.status']]),
+    [
+      ['call-30', 'ok'],
+      ['call-1', 'failed'],
+    ],
+  )
+  assert.equal(slow!.start, fast!.start)
+  assert.ok(fast!.end < slow!.end)
+  assert.ok(slow!.end - slow!.start >= 29)
+})
+
+test('a step or a request that was forbidden leaves no span of what did not happen', async () => {
+  const model = scriptedModel(['Done.'])
+  const atStep = guard('beforeStep', (ctx) => ctx.stop('no'), { name: 'no-step' })
+  const atRequest = guard('beforeInference', (ctx) => ctx.stop('no'), { name: 'no-request' })
+  assert.deepEqual((await trace({ model }, { use: [atStep] })).tree, ['invoke_agent', '  hook no-step'])
+  assert.deepEqual((await trace({ model }, { use: [atRequest] })).tree, [
+    'invoke_agent',
+    '  step 1',
+    '    hook no-request',
+  ])
+})
+
+test('an input that was refused is a span, although there was no execution', async () => {
+  const noInput = guard('onUserInput', (ctx) => ctx.block('Not here.'), { name: 'no-input' })
+  const { tree, span } = await trace({ model: scriptedModel([]) }, { use: [noInput] })
+  const {
+    'hookloop.stop.reason': reason,
+    'hookloop.stop.by': by,
+    'hookloop.execution.id': id,
+  } = span('invoke_agent').attributes
+  assert.deepEqual(tree, ['invoke_agent', '  hook no-input'])
+  assert.deepEqual([reason, by, id], ['inputBlocked', 'no-input', undefined])
+})
+
+test('an answer that a hook gave in place of the model says by whom, and took no model any time', async () => {
+  const content = [{ type: 'text', text: 'From memory.' }] as const
+  const usage = { inputTokens: 9, outputTokens: 9 }
+  const memory = hook('aroundInference', async () => ({ content, finishReason: 'stop', usage }) as never, {
+    name: 'memory',
+  })
+  const { span, measured } = await trace({ model: scriptedModel([]) }, { use: [memory] })
+  const { attributes } = span('chat script')
+  assert.deepEqual(
+    [attributes['hookloop.inference.by'], attributes['gen_ai.usage.input_tokens']],
+    ['memory', undefined],
+  )
+  assert.deepEqual(await measured('gen_ai.client.operation.duration'), [])
+})
+
+test('hooks are shown that decide, change or fail; all of them or none if so told', async () => {
+  const use = [
+    hook('beforeStep', (ctx) => ctx, { name: 'silent' }),
+    hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('seen', true)), { name: 'changing' }),
+    hook('beforeStep', () => Promise.reject(new Error('no')), { name: 'failing', onFailure: 'continue' }),
+    observe('beforeStep', () => Promise.resolve(), { name: 'watching' }),
+  ]
+  const shownWith = async (options: TracingOptions): Promise<readonly string[]> => {
+    const { spans } = await trace({ model: scriptedModel(['Done.']) }, { use, ...options })
+    const found = spans().filter(({ attributes }) => attributes['hookloop.hook.trigger'] === 'beforeStep')
+    return found.map(({ attributes }) => attributes['hookloop.hook.name'] as string)
+  }
+  assert.deepEqual(await shownWith({}), ['changing', 'failing'])
+  assert.deepEqual(await shownWith({ hooks: 'none' }), [])
+  assert.deepEqual(
+    (await shownWith({ hooks: 'all' })).filter((name) => !name.startsWith('guards.')),
+    ['silent', 'changing', 'failing', 'watching'],
+  )
+})
+
+test('an observer that comes later still is told when it is seen, and opens no step that never was', async () => {
+  const late = observe('afterStep', () => assert.fail('blind'), { name: 'late', priority: -2000 })
+  const { tree } = await trace({ model: scriptedModel(['Done.']) }, { use: [late] })
+  assert.deepEqual(tree, ['invoke_agent', '  step 1', '    chat script', '    hook completion', '  hook late !'])
+})
+
+test('a span of a hook says where it was, what it was and what it did', async () => {
+  const change = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: 'b' }), { name: 'change', tool: 'read' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'read', id: 'call', args: { path: 'a' } }] }, 'Done.'])
+  const { span } = await trace({ model }, { use: [read, change] })
+  assert.deepEqual(span('hook change').attributes, {
+    'hookloop.hook.name': 'change',
+    'hookloop.hook.mode': 'transform',
+    'hookloop.hook.trigger': 'beforeToolUse',
+    'hookloop.hook.changes': 1,
+    'gen_ai.tool.call.id': 'call',
+  })
+})
+
+test('options that would be misread are refused', () => {
+  assert.throws(() => tracing({ content: 'false' as never }), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => tracing({ hooks: true as never }), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => tracing({ agentName: 1 as never }), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => tracing({ spans: [] } as never), { code: 'AGENT_INVALID_OPTION', message: /no option "spans"/ })
+})
+
+test('what an agent traces stands in its description', () => {
+  const { notes } = createAgent({ model: scriptedModel([]), use: [tracing({ content: true })] }).describe()
+  assert.ok(notes.includes('Tracing: content on, hooks: decisions.'))
+})
+
+test('OpenTelemetry is loaded by this door and by no other', () => {
+  const loadedBy = (door: string): string => {
+    const program = `
+      import { registerHooks } from 'node:module'
+      registerHooks({ load: (url, context, next) => (url.includes('opentelemetry') && console.log(url), next(url, context)) })
+      await import(${JSON.stringify(new URL(door, import.meta.url).href)})`
+    const args = ['--conditions=hookloop-source', '--input-type=module', '-e', program]
+    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    assert.equal(status, 0)
+    return stdout
+  }
+  assert.equal(loadedBy('../index.ts') + loadedBy('../testing/index.ts'), '')
+  assert.match(loadedBy('./index.ts'), /opentelemetry\/api/)
+})
