@@ -12,7 +12,10 @@ import type { GuardTrigger, HookTrigger, PlainTrigger } from './triggers.ts'
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Holds<T extends true> = T
 /** What a context can do beyond `spend`, which every hook and guard has. */
-type Methods<C> = Exclude<{ [K in keyof C]: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C], 'spend'>
+type Methods<C> = Exclude<
+  { [K in keyof C]-?: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C],
+  'spend'
+>
 type FactsOf<C> = Exclude<
   keyof C,
   Methods<C> | 'spend' | 'durationMs' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'

@@ -21,15 +21,19 @@ export function modelByName(name: string, prices: Prices | undefined): LanguageM
     modelId,
     price: priceOf(provider.name, modelId, prices),
     structuredOutput: structuredOutputOf({ provider: provider.name }),
-    load: () => (loading ??= load(name, provider, modelId)),
+    load: () =>
+      (loading ??= load(provider, modelId).catch((thrown: unknown) => {
+        loading = undefined // what was missing may be there the next time
+        throw thrown
+      })),
   })
 }
 
-async function load(name: string, provider: Provider, modelId: string): Promise<AiSdkModel> {
+async function load(provider: Provider, modelId: string): Promise<AiSdkModel> {
   const factory = await factoryOf(provider)
   const baseURL = provider.address?.(process.env)
   if (provider.addressVariable !== undefined && baseURL === undefined) {
-    throw new AgentError('MODEL_REJECTED', `"${name}": set ${provider.addressVariable} to where the server is.`)
+    throw new AgentError('MODEL_REJECTED', `Set ${provider.addressVariable} to where the server is.`)
   }
   const variable = keyVariable(provider)
   const apiKey = provider.handedOver?.includes(variable ?? '') ? process.env[variable!] : undefined

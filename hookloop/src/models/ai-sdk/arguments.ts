@@ -15,18 +15,18 @@ export type ReadArguments = {
 export function readArguments(text: unknown): ReadArguments {
   if (typeof text !== 'string') return { input: (text ?? {}) as Json }
   if (text.trim() === '') return { input: {} }
-  const read = parse(text)
+  const read = parseJson(text)
   if (read === undefined) return mend(text)
   if (typeof read !== 'string') return { input: read }
-  const inner = parse(read)
+  const inner = parseJson(read)
   return isJsonObject(inner) ? { input: inner, mended: 'they were JSON inside a JSON text' } : { input: read }
 }
 
 function mend(text: string): ReadArguments {
   const bare = text.trim().replace(/^```(?:json)?\s*\n?([\s\S]*?)\n?```$/, '$1')
-  const fenced = bare === text.trim() ? undefined : parse(bare)
+  const fenced = bare === text.trim() ? undefined : parseJson(bare)
   if (isJsonObject(fenced)) return { input: fenced, mended: 'they were in a code fence' }
-  const tidy = parse(tidied(bare))
+  const tidy = parseJson(tidied(bare))
   return isJsonObject(tidy) ? { input: tidy, mended: 'they were not quite JSON' } : { input: text }
 }
 
@@ -40,7 +40,8 @@ function escaped(quoted: string): string {
   return quoted.replace(/[\u0000-\u001f]/g, (character) => JSON.stringify(character).slice(1, -1))
 }
 
-function parse(text: string): Json | undefined {
+/** What JSON says, or nothing when it is none. */
+export function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json
   } catch {

@@ -3,6 +3,7 @@ import type { AiSdkModel, ModelRequest, ModelSettings } from '../../data/inferen
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { AgentError } from '../../errors.ts'
 import { toPrompt } from './prompt.ts'
+import { isStrictSchema } from './strict-schema.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type CallOptions = LanguageModelV4CallOptions
@@ -28,7 +29,7 @@ export function toCallOptions(
       toolChoice: toolChoiceOf(toolChoice, names),
     }),
     ...(responseFormat !== undefined && { responseFormat: responseFormatOf(responseFormat) }),
-    providerOptions: providerOptionsOf(model, settings),
+    providerOptions: providerOptionsOf(model, settings, responseFormat),
   }
   return { options, warnings }
 }
@@ -73,17 +74,28 @@ function responseFormatOf(format: JsonObject): NonNullable<CallOptions['response
 
 /**
  * What only one provider understands. OpenAI is told not to keep the conversation: what the model sees is what the
- * state says, also after a hook has changed it.
+ * state says, also after a hook has changed it. And it is told when a schema is not one it takes by the letter.
  */
 function providerOptionsOf(
   { provider }: AiSdkModel,
   { providerOptions = {} }: ModelSettings,
-): CallOptions['providerOptions'] & {} {
+  responseFormat: JsonObject | undefined,
+): ProviderOptions {
   for (const [name, options] of Object.entries(providerOptions)) {
     if (isJsonObject(options)) continue
     throw new AgentError('MODEL_REJECTED', `providerOptions are by provider: { "${name}": { … } }.`, { value: options })
   }
-  const given = providerOptions as { readonly [provider: string]: JsonObject }
-  if (provider !== 'openai.responses') return given
-  return { ...given, openai: { store: false, ...given['openai'] } }
+  const given = providerOptions as ProviderOptions
+  const family = provider.split('.')[0]!
+  const loose = responseFormat !== undefined && !isStrictSchema(responseFormat)
+  const ours = {
+    ...(provider === 'openai.responses' && { store: false }),
+    ...(loose && takesSchemas.has(family) && { strictJsonSchema: false }),
+  }
+  return Object.keys(ours).length === 0 ? given : { ...given, [family]: { ...ours, ...given[family] } }
 }
+
+type ProviderOptions = { [provider: string]: JsonObject }
+
+/** Families whose adapters hold a model to a schema by the letter unless they are told not to. */
+const takesSchemas: ReadonlySet<string> = new Set(['openai', 'azure', 'ollama', 'openai-compatible'])

@@ -24,14 +24,13 @@ export class Deadline {
     run.addEventListener('abort', this.#forward, { once: true })
     if (run.aborted) this.#forward()
     this.#total = this.#after(timeoutMs, `The model did not finish within ${timeoutMs} ms.`)
-    this.touch()
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** Something was heard: the wait for the next piece begins anew. */
+  /** A stream is asked for, or something of it was heard: the wait for the next piece begins anew. */
   touch(): void {
     if (this.#idleMs === undefined) return
     clearTimeout(this.#idle)

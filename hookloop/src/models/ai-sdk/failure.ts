@@ -1,50 +1,64 @@
 import type { AiSdkModel } from '../../data/inference.ts'
-import { isJsonObject } from '../../data/json.ts'
+import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { AgentError, messageOf, type ErrorCode } from '../../errors.ts'
+import { parseJson } from './arguments.ts'
 import { retryAfterOf } from './retry-after.ts'
 import { withoutSecrets } from './secrets.ts'
 
 const MAX_WORDS = 500
 
+type Asked = { readonly provider: string; readonly modelId: string; readonly model: AiSdkModel | undefined }
+
 /**
  * What went wrong with a call, classified once, here: its code says what kind it is, its value what may help. The words
  * are the provider's, without keys; the request and the headers are not kept.
  */
-export async function toModelFailure(
-  thrown: unknown,
-  { name, model }: { readonly name: string; readonly model: AiSdkModel | undefined },
-): Promise<AgentError> {
-  const code = classify(thrown)
-  const status = statusOf(thrown)
+export async function toModelFailure(thrown: unknown, { provider, modelId, model }: Asked): Promise<AgentError> {
+  const told = toldInAnswer(thrown) ?? thrown
+  const code = classify(told)
+  const status = statusOf(told)
   const retryAfterMs = retryAfterOf(thrown)
-  const words = await withoutSecrets(wordsOf(thrown).slice(0, MAX_WORDS), model)
+  const words = (await withoutSecrets(wordsOf(told), model)).slice(0, MAX_WORDS)
   const cause = new Error(words) // not what was thrown: that holds the request, and may hold the key
   cause.name = nameOf(thrown)
-  return new AgentError(
-    code,
-    `${name}${status === undefined ? '' : ` answered ${status}`}: ${words}${hintFor(code, name)}`,
-    {
-      value: {
-        model: name,
-        ...(status !== undefined && { status }),
-        ...(retryAfterMs !== undefined && { retryAfterMs }),
-      },
-      cause,
+  const answered = status === undefined ? '' : ` answered ${status}`
+  return new AgentError(code, `${provider}/${modelId}${answered}: ${words}${hintFor(code, provider)}`, {
+    value: {
+      provider,
+      model: modelId,
+      ...(status !== undefined && { status }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
     },
-  )
+    cause,
+  })
+}
+
+/** An error that came as an answer, with a status that says all is well or that the adapter made up. */
+function toldInAnswer(thrown: unknown): JsonObject | undefined {
+  const { responseBody } = fieldsOf(thrown)
+  const isFine = (statusOf(thrown) ?? 0) < 400
+  const body = typeof responseBody === 'string' && isFine ? parseJson(responseBody) : responseBody
+  const error = isJsonObject(body) ? body['error'] : undefined
+  return typeof error === 'string' ? { message: error } : isJsonObject(error) ? error : undefined
 }
 
 function classify(thrown: unknown): ErrorCode {
   if (thrown instanceof AgentError) return thrown.code
-  const byName = codesByName[nameOf(thrown)]
+  if (/ended without a finish reason/i.test(wordsOf(thrown))) return 'MODEL_UNREACHABLE'
+  const byName = codesByName.get(nameOf(thrown))
   if (byName !== undefined) return byName
+  const status = statusOf(thrown)
+  // What an unreadable answer says is no reason: it may be about anything.
+  if (
+    (status ?? 0) < 400 &&
+    causesOf(thrown).some((cause) => codesByName.get(nameOf(cause)) === 'MODEL_REPLY_INVALID')
+  ) {
+    return 'MODEL_REPLY_INVALID'
+  }
   const text = textOf(thrown)
   const byWords = codesByWords.find(([, pattern]) => pattern.test(text))?.[0]
-  const status = statusOf(thrown)
   if (status !== undefined && status >= 400) return codeOfStatus(status, byWords)
-  if (byWords !== undefined) return byWords
-  if (hasCause(thrown, /JSON|TypeValidation|InvalidResponse/)) return 'MODEL_REPLY_INVALID'
-  return status === undefined ? 'MODEL_FAILED' : 'MODEL_REPLY_INVALID'
+  return byWords ?? (status === undefined ? 'MODEL_FAILED' : 'MODEL_REPLY_INVALID')
 }
 
 function codeOfStatus(status: number, byWords: ErrorCode | undefined): ErrorCode {
@@ -58,30 +72,30 @@ function codeOfStatus(status: number, byWords: ErrorCode | undefined): ErrorCode
 }
 
 /** Errors of the AI SDK that say by their name what they are. */
-const codesByName: { readonly [name: string]: ErrorCode | undefined } = {
-  AI_LoadAPIKeyError: 'MODEL_UNAUTHORIZED',
-  AI_UnsupportedFunctionalityError: 'MODEL_REJECTED',
-  AI_InvalidPromptError: 'MODEL_REJECTED',
-  AI_InvalidArgumentError: 'MODEL_REJECTED',
-  AI_NoSuchModelError: 'MODEL_REJECTED',
-  AI_LoadSettingError: 'MODEL_REJECTED',
-  AI_JSONParseError: 'MODEL_REPLY_INVALID',
-  AI_TypeValidationError: 'MODEL_REPLY_INVALID',
-  AI_InvalidResponseDataError: 'MODEL_REPLY_INVALID',
-  AI_EmptyResponseBodyError: 'MODEL_REPLY_INVALID',
-  AI_NoContentGeneratedError: 'MODEL_REPLY_INVALID',
-  TimeoutError: 'MODEL_TIMED_OUT',
-}
+const codesByName: ReadonlyMap<string, ErrorCode> = new Map([
+  ['AI_LoadAPIKeyError', 'MODEL_UNAUTHORIZED'],
+  ['AI_UnsupportedFunctionalityError', 'MODEL_REJECTED'],
+  ['AI_InvalidPromptError', 'MODEL_REJECTED'],
+  ['AI_InvalidArgumentError', 'MODEL_REJECTED'],
+  ['AI_NoSuchModelError', 'MODEL_REJECTED'],
+  ['AI_LoadSettingError', 'MODEL_REJECTED'],
+  ['AI_JSONParseError', 'MODEL_REPLY_INVALID'],
+  ['AI_TypeValidationError', 'MODEL_REPLY_INVALID'],
+  ['AI_InvalidResponseDataError', 'MODEL_REPLY_INVALID'],
+  ['AI_EmptyResponseBodyError', 'MODEL_REPLY_INVALID'],
+  ['AI_NoContentGeneratedError', 'MODEL_REPLY_INVALID'],
+  ['TimeoutError', 'MODEL_TIMED_OUT'],
+])
 
 /** Where a status says too little or is missing, as in the middle of a stream, the words decide. First match wins. */
 const codesByWords: readonly (readonly [ErrorCode, RegExp])[] = [
   [
     'MODEL_CONTEXT_OVERFLOW',
-    /context.{0,3}(length|window)|too (long|many tokens)|maximum.{0,20}tokens|token count.{0,30}exceed|prompt is too long|reduce the length/i,
+    /context.{0,3}(length|window|limit|size)|too (long|many tokens)|maximum (prompt|.{0,20}tokens)|token count.{0,30}exceed|prompt is too long|reduce the length/i,
   ],
   [
     'MODEL_CONTENT_FILTERED',
-    /content.?(filter|policy)|safety (system|setting)|responsibleai|prohibited.?content|blocked by.{0,30}(safety|policy)/i,
+    /(content|usage).?(filter|polic)|safety (system|setting)|responsibleai|prohibited.?content|blocked by.{0,30}(safety|policy)/i,
   ],
   [
     'MODEL_UNAUTHORIZED',
@@ -92,6 +106,7 @@ const codesByWords: readonly (readonly [ErrorCode, RegExp])[] = [
     'MODEL_OVERLOADED',
     /overloaded|server.?error|internal error|service.?unavailable|temporarily unavailable|api_error/i,
   ],
+  ['MODEL_REPLY_INVALID', /expected a normalized .{0,20}stream error/i],
   ['MODEL_TIMED_OUT', /timed.?out|timeout|deadline.?exceeded/i],
   [
     'MODEL_UNREACHABLE',
@@ -116,17 +131,14 @@ function wordsOf(thrown: unknown): string {
 }
 
 function statusOf(thrown: unknown): number | undefined {
-  const { statusCode } = fieldsOf(thrown)
-  return typeof statusCode === 'number' ? statusCode : undefined
+  const { statusCode, code } = fieldsOf(thrown)
+  const given = statusCode ?? code // an error in the middle of a stream may have it as its code
+  return typeof given === 'number' && given >= 100 && given < 600 ? given : undefined
 }
 
 function nameOf(thrown: unknown): string {
   const { name } = fieldsOf(thrown)
   return typeof name === 'string' ? name : 'Error'
-}
-
-function hasCause(thrown: unknown, pattern: RegExp): boolean {
-  return causesOf(thrown).some((cause) => pattern.test(nameOf(cause)))
 }
 
 function causesOf(thrown: unknown): readonly unknown[] {
@@ -145,8 +157,7 @@ function fieldsOf(thrown: unknown): Fields {
   return thrown instanceof Error || isJsonObject(thrown) ? (thrown as Fields) : {}
 }
 
-function hintFor(code: ErrorCode, name: string): string {
+function hintFor(code: ErrorCode, provider: string): string {
   if (code !== 'MODEL_UNAUTHORIZED') return ''
-  const provider = name.split('/')[0]!
   return ` (Is the key of ${provider} set, and has its account credit? \`hookloop models\` lists what is there.)`
 }

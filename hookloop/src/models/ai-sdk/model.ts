@@ -53,7 +53,7 @@ export function toPort({ provider, modelId, price, structuredOutput, load }: Por
           : { ...reply, usage: { ...reply.usage, costUsd: costOf(reply.usage, price) } }
       } catch (thrown) {
         call.signal.throwIfAborted() // whoever cancelled knows why
-        throw await toModelFailure(deadline.over ?? thrown, { name: `${provider}/${modelId}`, model })
+        throw await toModelFailure(deadline.over ?? thrown, { provider, modelId, model })
       } finally {
         deadline.clear()
       }
@@ -85,9 +85,9 @@ async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta
   // The versions differ in what goes in and comes out, not in how they are called.
   const v4 = model as unknown as LanguageModelV4
   const call = { ...options, abortSignal: deadline.signal }
-  const answer: Answer =
-    onDelta === undefined
-      ? await deadline.within(v4.doGenerate(call))
-      : await readStream((await deadline.within(v4.doStream(call))).stream, { deadline, onDelta, names })
+  if (onDelta === undefined) return toReply((await deadline.within(v4.doGenerate(call))) as Answer, names, warnings)
+  deadline.touch() // only a stream can be silent: an answer in one piece takes the time it takes
+  const { stream } = await deadline.within(v4.doStream(call))
+  const answer = await readStream(stream, { deadline, onDelta, names })
   return toReply(answer, names, warnings)
 }

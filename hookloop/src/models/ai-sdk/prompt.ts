@@ -15,20 +15,23 @@ type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
 
 /**
  * A conversation as every provider takes it: each call is followed at once by its result, no result is without its
- * call, nothing is empty, instructions come first, and the model does not have the last word.
+ * call, nothing is empty, instructions come first and as one, and the model has neither the first nor the last word.
  */
 export function toPrompt({ system, messages }: ModelRequest, names: ToolNames, how: How): LanguageModelV4Prompt {
   const all = messages.slice()
   const firstTurn = all.findIndex((message) => message.role !== 'system')
-  const instructions = all.slice(0, firstTurn === -1 ? all.length : firstTurn).map(({ content }) => textOf(content))
-  const prompt: LanguageModelV4Prompt = [system, ...instructions]
-    .filter((text) => text !== '')
-    .map((content) => ({ role: 'system', content }))
   const turns = firstTurn === -1 ? [] : all.slice(firstTurn)
-  for (const [i, message] of turns.entries())
-    prompt.push(...toMessages(message, { following: turns, at: i, names, how }))
-  if (prompt.at(-1)?.role === 'assistant') prompt.push({ role: 'user', content: [{ type: 'text', text: 'Go on.' }] })
+  const prompt = turns.flatMap((message, at) => toMessages(message, { following: turns, at, names, how }))
+  if (prompt[0]?.role === 'assistant') prompt.unshift(userText('(What was said before is left out.)'))
+  if (prompt.length === 0 || prompt.at(-1)?.role === 'assistant') prompt.push(userText('Go on.'))
+  const first = all.slice(0, all.length - turns.length).map(({ content }) => textOf(content))
+  const instructions = [system, ...first].filter((text) => text !== '').join('\n\n')
+  if (instructions !== '') prompt.unshift({ role: 'system', content: instructions })
   return how.cache ? withCacheMarkers(prompt) : prompt
+}
+
+function userText(text: string): LanguageModelV4Message {
+  return { role: 'user', content: [{ type: 'text', text }] }
 }
 
 type Place = {
@@ -50,7 +53,8 @@ function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
     }
     case 'assistant': {
       const content = message.content.flatMap((part) => assistantPart(part, place))
-      if (content.length === 0) return []
+      // Nor is a thought taken that nothing followed.
+      if (content.every((part) => part.type === 'reasoning')) return []
       const calls = message.content.filter((part) => part.type === 'tool-call')
       const said: LanguageModelV4Message = { role: 'assistant', content }
       return calls.length === 0 ? [said] : [said, { role: 'tool', content: resultsOf(calls, place) }]
@@ -134,12 +138,10 @@ function sentId(id: string): string {
   return id.replace(/[^A-Za-z0-9_-]/g, '_') || '_'
 }
 
-const INLINE = /^data:[^,]*;base64,/i
-
 function filePart(part: FilePart, { version }: How): UserContent[number] & { type: 'file' } {
   const { mediaType, filename, data } = part
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(data) && URL.canParse(data) ? new URL(data) : undefined
-  const bytes = data.replace(INLINE, '')
+  const bytes = url === undefined ? base64Of(data) : ''
   const v4 = url === undefined ? { type: 'data' as const, data: bytes } : { type: 'url' as const, url }
   return {
     type: 'file',
@@ -148,6 +150,13 @@ function filePart(part: FilePart, { version }: How): UserContent[number] & { typ
     data: version === 'v4' ? v4 : ((url ?? bytes) as never), // earlier versions take the bytes or the address itself
     ...optionsOf(part),
   }
+}
+
+/** The bytes of a `data:` address, which has them as base64 or as text; anything else is base64 already. */
+function base64Of(data: string): string {
+  if (!/^data:/i.test(data)) return data
+  const [head, body] = [data.slice(0, data.indexOf(',')), data.slice(data.indexOf(',') + 1)]
+  return /;base64$/i.test(head) ? body : Buffer.from(decodeURIComponent(body)).toString('base64')
 }
 
 type ProviderOptions = { readonly [provider: string]: { readonly [key: string]: never } }

@@ -3,7 +3,7 @@ import type { AiSdkModel } from '../../data/inference.ts'
 const REPLACEMENT = '[key]'
 
 /** Names of environment variables that hold what nobody may read. */
-const SECRET_NAME = /(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i
+const SECRET_NAME = /(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)/i
 const SECRET_HEADER = /auth|key|token|secret|cookie/i
 
 /** What keys look like, for those that come from neither the environment nor a header. */
@@ -16,10 +16,10 @@ const LOOKS_SECRET = [
 
 /** A provider may repeat the key it was sent. Nothing that leaves this folder may. */
 export async function withoutSecrets(text: string, model: AiSdkModel | undefined): Promise<string> {
+  const secrets = [...secretsInEnvironment(), ...(await secretsInHeaders(model))]
   let clean = text
-  for (const secret of [...secretsInEnvironment(), ...(await secretsInHeaders(model))]) {
-    clean = clean.replaceAll(secret, REPLACEMENT)
-  }
+  // The longest first: one key may be the beginning of another.
+  for (const secret of secrets.toSorted((a, b) => b.length - a.length)) clean = clean.replaceAll(secret, REPLACEMENT)
   for (const pattern of LOOKS_SECRET) clean = clean.replace(pattern, REPLACEMENT)
   return clean
 }

@@ -21,29 +21,38 @@ export async function readStream(
 ): Promise<Answer> {
   const reader = stream.getReader()
   const pieces = new Pieces(onDelta, names)
+  // Closes the connection and ends a read under way, also of a stream that does not heed the signal.
+  const close = (): void => void reader.cancel(deadline.signal.reason).catch(() => undefined)
+  deadline.signal.addEventListener('abort', close, { once: true })
   try {
     for (;;) {
-      const { done, value } = await deadline.within(reader.read())
-      if (done) break
+      const { done, value } = await reader.read()
+      deadline.signal.throwIfAborted()
+      if (done) return pieces.whole()
       deadline.touch()
       pieces.take(value)
     }
-    return pieces.whole()
   } catch (thrown) {
-    reader.cancel(thrown).catch(() => undefined) // closes the connection, whatever went wrong
+    close()
     throw thrown
+  } finally {
+    deadline.signal.removeEventListener('abort', close)
   }
 }
 
 type OpenText = { type: 'text' | 'reasoning'; text: string; providerMetadata?: unknown }
 
+/** A place in the answer. A call takes its place when it begins, and is there when it is whole. */
+type Slot = { part?: AnswerPart | OpenText }
+
 /** What was streamed so far, in the order in which its parts began. */
 class Pieces {
   readonly #onDelta: (delta: InferenceDelta) => void
   readonly #names: ToolNames
-  readonly #content: (AnswerPart | OpenText)[] = []
+  readonly #slots: Slot[] = []
+  /** By type and id: a text and a thought may go by the same one. */
   readonly #texts = new Map<string, OpenText>()
-  readonly #calls = new Map<string, string>()
+  readonly #calls = new Map<string, { readonly toolName: string; readonly slot: Slot }>()
   readonly #warnings: unknown[] = []
   #modelId: string | undefined
   #finish: Pick<Answer, 'finishReason' | 'usage'> | undefined
@@ -56,27 +65,26 @@ class Pieces {
   take(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case 'text-start':
+        this.#open('text', part)
+        return
       case 'reasoning-start':
-        this.#open(part.type === 'text-start' ? 'text' : 'reasoning', part.id, part.providerMetadata)
+        this.#open('reasoning', part)
         return
       case 'text-delta':
+        return this.#write('text', part)
       case 'reasoning-delta':
-        return this.#write(part.type === 'text-delta' ? 'text' : 'reasoning', part)
+        return this.#write('reasoning', part)
       case 'text-end':
+        return this.#close('text', part)
       case 'reasoning-end':
-        return this.#remember(part.id, part.providerMetadata)
+        return this.#close('reasoning', part)
       case 'tool-input-start':
-        if (part.providerExecuted !== true) this.#calls.set(part.id, this.#names.own(part.toolName))
+        if (part.providerExecuted !== true) this.#openCall(part.id, part.toolName)
         return
       case 'tool-input-delta':
         return this.#writeCall(part.id, part.delta)
       case 'tool-call':
-        if (!this.#calls.has(part.toolCallId) && part.providerExecuted !== true) {
-          this.#calls.set(part.toolCallId, this.#names.own(part.toolName)) // not every provider streams arguments
-          this.#writeCall(part.toolCallId, part.input)
-        }
-        this.#content.push(part)
-        return
+        return this.#takeCall(part)
       case 'stream-start':
         this.#warnings.push(...part.warnings)
         return
@@ -93,7 +101,7 @@ class Pieces {
       case 'raw':
         return
       default:
-        this.#content.push(part)
+        this.#slots.push({ part })
     }
   }
 
@@ -102,42 +110,56 @@ class Pieces {
     if (finish === undefined || isUnfinished(finish.finishReason)) {
       throw new AgentError('MODEL_UNREACHABLE', 'The stream ended before the model had finished.')
     }
+    const content = this.#slots.flatMap(({ part }) => (part === undefined ? [] : [part as AnswerPart]))
     const response = this.#modelId === undefined ? {} : { response: { modelId: this.#modelId } }
-    return { ...finish, content: this.#content as AnswerPart[], warnings: this.#warnings, ...response }
+    return { ...finish, content, warnings: this.#warnings, ...response }
   }
 
-  #open(type: OpenText['type'], id: string, providerMetadata: unknown): OpenText {
+  #open(type: OpenText['type'], { id, providerMetadata }: { id: string; providerMetadata?: unknown }): OpenText {
     const text: OpenText = { type, text: '', ...(providerMetadata !== undefined && { providerMetadata }) }
-    this.#texts.set(id, text)
-    this.#content.push(text)
+    this.#texts.set(`${type} ${id}`, text)
+    this.#slots.push({ part: text })
     return text
   }
 
-  #write(
-    type: OpenText['type'],
-    { id, delta, providerMetadata }: { id: string; delta: string; providerMetadata?: unknown },
-  ): void {
-    const text = this.#texts.get(id) ?? this.#open(type, id, undefined)
-    text.text += delta
-    if (providerMetadata !== undefined) text.providerMetadata = providerMetadata
-    if (delta !== '') this.#onDelta({ type, delta })
-  }
-
-  #writeCall(callId: string, delta: string): void {
-    const toolName = this.#calls.get(callId)
-    if (toolName !== undefined && delta !== '') this.#onDelta({ type: 'toolCallDelta', callId, toolName, delta })
+  #write(type: OpenText['type'], part: { id: string; delta: string; providerMetadata?: unknown }): void {
+    const text = this.#texts.get(`${type} ${part.id}`) ?? this.#open(type, { id: part.id })
+    text.text += part.delta
+    if (part.providerMetadata !== undefined) text.providerMetadata = part.providerMetadata
+    if (part.delta !== '') this.#onDelta({ type, delta: part.delta })
   }
 
   /** A part is over. Its signature, if it has one, comes with its end. */
-  #remember(id: string, providerMetadata: unknown): void {
-    const text = this.#texts.get(id)
+  #close(type: OpenText['type'], { id, providerMetadata }: { id: string; providerMetadata?: unknown }): void {
+    const text = this.#texts.get(`${type} ${id}`)
     if (text !== undefined && providerMetadata !== undefined) text.providerMetadata = providerMetadata
-    this.#texts.delete(id) // ids may be used again
+    this.#texts.delete(`${type} ${id}`) // ids may be used again
+  }
+
+  #openCall(id: string, sentName: string): Slot {
+    const slot: Slot = {}
+    this.#calls.set(id, { toolName: this.#names.own(sentName), slot })
+    this.#slots.push(slot)
+    return slot
+  }
+
+  #writeCall(callId: string, delta: string): void {
+    const toolName = this.#calls.get(callId)?.toolName
+    if (toolName !== undefined && delta !== '') this.#onDelta({ type: 'toolCallDelta', callId, toolName, delta })
+  }
+
+  #takeCall(part: Extract<AnswerPart, { type: 'tool-call' }>): void {
+    if (part.providerExecuted === true) return void this.#slots.push({ part })
+    const begun = this.#calls.get(part.toolCallId)?.slot
+    const slot = begun ?? this.#openCall(part.toolCallId, part.toolName)
+    if (begun === undefined) this.#writeCall(part.toolCallId, part.input) // not every provider streams arguments
+    if (slot.part === undefined) slot.part = part
+    else this.#slots.push({ part }) // another call by the same id
   }
 }
 
 /** Adapters end every stream with a reason; one that the provider did not give means that it did not get to the end. */
 function isUnfinished(reason: Answer['finishReason']): boolean {
   if (typeof reason === 'string') return reason === 'unknown'
-  return reason.unified === 'other' && reason.raw === undefined
+  return reason.unified === 'interrupted' || (reason.unified === 'other' && reason.raw === undefined)
 }

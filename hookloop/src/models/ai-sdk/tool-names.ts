@@ -2,7 +2,7 @@ import type { ToolDescription } from '../../data/inference.ts'
 
 const MAX_LENGTH = 64
 
-/** Providers take letters, digits, _ and - as the name of a tool, 64 at most. This is the way there and back. */
+/** Providers take letters, digits, _ and - as the name of a tool, 64 at most, no digit first. The way there and back. */
 export class ToolNames {
   readonly #there = new Map<string, string>()
   readonly #back = new Map<string, string>()
@@ -15,7 +15,10 @@ export class ToolNames {
   sent(name: string): string {
     const known = this.#there.get(name)
     if (known !== undefined) return known
-    const safe = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_LENGTH) || '_'
+    const safe = name
+      .replace(/[^A-Za-z0-9_-]/g, '_')
+      .replace(/^(?![A-Za-z_])/, '_')
+      .slice(0, MAX_LENGTH)
     let unique = safe
     for (let n = 2; this.#back.has(unique); n++) unique = `${safe.slice(0, MAX_LENGTH - 4)}_${n}`
     this.#there.set(name, unique)
