@@ -25,6 +25,13 @@ const telling = {
   '13-parallel-tools.ts': /together, 8 at most .* 6 at once, results in order: 1 2 3 4 5 6/,
   '14-cancel.ts': /call 1: outcomeUnknown .*\ncall 2: blocked/,
   '15-metadata-and-matchers.ts': /"guest".*\n.*\n +blocked +Only admins drop tables\. \(admins-only\)/,
+  '16-real-models.ts':
+    /google\.generative-ai .*\n +Yes: light rain, 14 degrees\.\n +800 tokens in, 60 out, 0\.000\d+ USD/,
+  '17-when-models-fail.ts':
+    /Blue, by day\. \(15 tokens\)\n(.*\n)+.*Blue, by day\. \(0 tokens\)\n(.*\n)+calls: 5 to main, 1 to backup/,
+  '18-typed-output.ts': /^Paper & Sons: 1250 cents\n\nOUTPUT_INVALID .* after 2 tries\./m,
+  '19-streaming.ts': /in the end: "The sky is blue\."\n(.*\n)+And the key\?\n( +\+ \d+ characters\n)+ +drop all of it/,
+  '20-tracing.ts': /execute_tool delete .*status: "blocked"/,
 }
 
 const here = import.meta.dirname

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
+import { providers } from '../hookloop/src/models/providers.ts'
 import * as hookloop from 'hookloop'
 import * as testing from 'hookloop/testing'
 
@@ -61,6 +62,16 @@ test('every option, event and stop reason stands in the docs', () => {
     ...members('agent/resume.ts', 'ResumeOptions'),
     ...members('hooks/hook.ts', 'HookOptions'),
     ...members('agent/tool.ts', 'ToolRun'),
+    ...members('capabilities/retry.ts', 'RetryOptions'),
+    ...members('capabilities/cache-responses.ts', 'CacheOptions'),
+    ...members('capabilities/output/output.ts', 'OutputOptions'),
+    ...members('create-agent.ts', 'Options'),
+    ...members('create-agent.ts', 'TypedOptions'),
+    ...members('data/inference.ts', 'ModelSettings'),
+    ...members('data/inference.ts', 'LanguageModel'),
+    ...members('data/usage.ts', 'TokenUsage'),
+    ...members('tracing/tracing.ts', 'TracingOptions'),
+    ...providers.flatMap(({ name, package: from, keys }) => [name, from.slice(1), ...keys]),
     ...[...read('hookloop/src/data/event.ts').matchAll(/readonly type: '(\w+)'/g)].map(([, name]) => name!),
     ...hookloop.stopReasons,
   ]

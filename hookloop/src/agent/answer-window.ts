@@ -25,6 +25,8 @@ export class AnswerWindow {
   readonly #how: Shown
   readonly #parts: { type: 'text' | 'reasoning'; text: string }[] = []
   #written = 0
+  /** How much had been written at the last look. */
+  #looked = 0
   #emitted = ''
   #isJudging = false
   #isClosed = false
@@ -59,11 +61,12 @@ export class AnswerWindow {
   /** The longer the answer, the longer the pieces: looking at it must not cost the square of its length. */
   #isDue(): boolean {
     const step = Math.max(STEP, this.#written >> 4)
-    return !this.#isJudging && !this.#isClosed && this.#written - this.released - OVERLAP >= step
+    return !this.#isJudging && !this.#isClosed && this.#written - Math.max(this.#looked, OVERLAP) >= step
   }
 
   async #judge(): Promise<void> {
     this.#isJudging = true
+    this.#looked = this.#written
     const passed = await this.#pass()
     this.#isJudging = false
     if (passed === undefined || !this.isBeginningOf(passed)) {

@@ -153,6 +153,7 @@ function takeApart(options: AgentOptions, { capabilities, toModel, output }: Age
   const hasTools = brought.some(({ tools = [] }) => tools.length > 0)
   const own = output === undefined ? brought : [...brought, output.capability(model, hasTools)]
   checkNames(own)
+  for (const source of own.flatMap((each) => each.models ?? [])) toModel(source)
   const names = new Set(own.map((each) => each.name))
   const all = [...capabilities.filter((each) => !names.has(each.name)), ...own]
   const tools = toolsOf(all)
@@ -194,7 +195,7 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
 }
 
 /** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */
-const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'notes']
+const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'models', 'notes']
 
 /** Hooks and tools on their own are capabilities of one. */
 function toCapability(use: Use): Capability {

@@ -1,3 +1,4 @@
+import type { ModelSource } from '../data/inference.ts'
 import type { Answer, Approval } from '../data/tool-call.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { Tool } from './tool.ts'
@@ -26,6 +27,8 @@ export type Capability = {
   readonly hooks?: readonly Hook[]
   readonly tools?: readonly Tool[]
   readonly approval?: ApprovalPolicy
+  /** Models that its hooks may ask for: that they can be made is checked when the agent is put together. */
+  readonly models?: readonly ModelSource[]
   /** What a reader of `agent.describe()` should know about it. */
   readonly notes?: readonly string[]
 }

@@ -189,7 +189,7 @@ const limits: Partial<Record<StopReason, string>> = {
   toolCallLimit: 'maxToolCalls',
 }
 
-function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): string {
+function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided']): string {
   const forbade = run.status !== 'suspended' && run.final.votes.some((vote) => vote.decision === 'forbidContinuation')
   switch (reason) {
     case 'stepsLimit':
@@ -197,7 +197,10 @@ function wayOn(run: Run<unknown>, { reason, by }: Explanation['decided']): strin
     case 'timeLimit':
     case 'costLimit':
     case 'toolCallLimit':
-      return by === `guards.${limits[reason]}` ? `a higher guards({ ${limits[reason]} })` : `"${by}" not voting to stop`
+      if (by !== `guards.${limits[reason]}`) return `"${by}" not voting to stop`
+      return value === undefined
+        ? 'a price for the model: createAgent({ prices })'
+        : `a higher guards({ ${limits[reason]} })`
     case 'completed':
       return 'a hook that votes requestContinuation at afterStep or onStop'
     case 'finishReason':

@@ -291,6 +291,7 @@ function toCheckedResponse(value: unknown): InferenceResponse | undefined {
     finishReason: isFinishReason(finishReason) ? finishReason : 'stop',
     usage: toTokens((value['usage'] ?? noTokens) as Partial<TokenUsage>),
     ...(typeof value['modelId'] === 'string' && { modelId: value['modelId'] }),
+    ...(Array.isArray(value['warnings']) && { warnings: Object.freeze(value['warnings'].map(String)) }),
   })
 }
 

@@ -45,7 +45,12 @@ export function fallback(
     },
     { name: 'fallback', priority: 110 }, // outside of `retry`
   )
-  return { name: 'fallback', hooks: [elsewhere], notes: [`Falls back to ${models.map(nameOf).join(', then ')}.`] }
+  return {
+    name: 'fallback',
+    hooks: [elsewhere],
+    models,
+    notes: [`Falls back to ${models.map(nameOf).join(', then ')}.`],
+  }
 }
 
 function nameOf(model: ModelSource): string {

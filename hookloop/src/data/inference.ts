@@ -136,12 +136,17 @@ export function toResponse(reply: ModelReply): InferenceResponse {
 
 /** A response with some of it replaced. A new text takes the place of all text parts; calls and the rest stay. */
 export function changeResponse(response: InferenceResponse, change: ResponseChange): InferenceResponse {
-  const content =
-    change.content ??
-    (change.text === undefined || change.text === response.text
-      ? response.content
-      : Object.freeze([textPart(change.text), ...response.content.filter((part) => part.type !== 'text')]))
+  const isNew = change.text !== undefined && change.text !== response.text
+  const content = change.content ?? (isNew ? withText(response.content, change.text!) : response.content)
   return toResponse({ ...response, content, finishReason: change.finishReason ?? response.finishReason })
+}
+
+/** Where the first text was: some providers insist that a model's thoughts come before its words. */
+function withText(content: readonly Part[], text: string): readonly Part[] {
+  const first = content.findIndex((part) => part.type === 'text')
+  const at = first === -1 ? content.findLastIndex((part) => part.type === 'reasoning') + 1 : first
+  const others = (part: Part): boolean => part.type !== 'text'
+  return Object.freeze([...content.slice(0, at).filter(others), textPart(text), ...content.slice(at).filter(others)])
 }
 
 /** What is left of a response that may not be seen: a note, no calls, and the usage that was paid for. */

@@ -94,6 +94,8 @@ export function keyVariable({ keys }: Provider, env: Environment = process.env):
 
 function ollamaAddress(env: Environment): string {
   const given = env['OLLAMA_BASE_URL'] ?? env['OLLAMA_HOST'] ?? 'localhost:11434'
-  const url = (/^https?:\/\//.test(given) ? given : `http://${given}`).replace(/\/+$/, '')
+  const hasScheme = /^https?:\/\//.test(given)
+  const hasPort = /:\d+(\/|$)/.test(given)
+  const url = (hasScheme ? given : `http://${given}${hasPort ? '' : ':11434'}`).replace(/\/+$/, '')
   return url.endsWith('/v1') ? url : `${url}/v1`
 }
