@@ -101,7 +101,8 @@ export class AnswerWindow {
   #release({ content }: InferenceResponse): void {
     let at = 0
     const parts = spoken(content)
-    const limit = parts.reduce((sum, part) => sum + part.text.length, 0) - OVERLAP
+    const length = parts.reduce((sum, part) => sum + part.text.length, 0)
+    const limit = Math.min(length, this.#looked) - OVERLAP // a hook may have added something at the end
     for (const { type, text } of parts) {
       const delta = text.slice(Math.max(0, this.released - at), Math.max(0, limit - at))
       at += text.length
@@ -124,5 +125,6 @@ function spoken(content: readonly Part[]) {
 class WindowHost extends TrailHost {
   constructor(run: LiveRun) {
     super(run, [], [], run.effects.scope('window'))
+    this.place = `${run.place}/window` // keys of its own: what the whole answer is judged under is recorded
   }
 }

@@ -79,11 +79,15 @@ export class LiveRun implements HookHost {
   // ── what hooks see of the run
 
   get spent(): Usage {
+    const inFlight = this.open?.inFlight ?? noTokens
+    return inFlight === noTokens ? this.spentBefore : addUsage(this.spentBefore, inFlight)
+  }
+  /** What was spent without the model call under way. */
+  get spentBefore(): Usage {
     const { open } = this
     if (!this.opened) return noUsage
-    if (open === undefined) return this.execution.usage
-    const billed = open.unbilled === noUsage ? this.execution.usage : addUsage(this.execution.usage, open.unbilled)
-    return open.inFlight === noTokens ? billed : addUsage(billed, open.inFlight)
+    if (open === undefined || open.unbilled === noUsage) return this.execution.usage
+    return addUsage(this.execution.usage, open.unbilled)
   }
   get now(): number {
     return this.effects.now()
@@ -143,6 +147,13 @@ export class LiveRun implements HookHost {
     if (!this.opened) this.spentEarly = addTokens(this.spentEarly, usage)
     else if (this.open !== undefined) this.open.unbilled = addUsage(this.open.unbilled, usage)
     else this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
+  }
+
+  /** Bills the execution for what was spent since the open step was billed last. */
+  billOpen(): void {
+    if (this.open === undefined || this.open.unbilled === noUsage) return
+    this.updateExecution({ usage: addUsage(this.execution.usage, this.open.unbilled) })
+    this.open.unbilled = noUsage
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {

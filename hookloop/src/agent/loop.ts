@@ -128,6 +128,7 @@ function countClosed(run: LiveRun, closing: Closing): ContinuationOutcome {
   run.noticeCancel() // a cancel that came with the last effect is part of this count
   const outcome = countStep(run)
   const closed = closedStep(run, closing, outcome)
+  run.billOpen() // what hooks spent while it was closed
   run.open = undefined
   run.effects.emit?.({ type: 'stepFinished', step: closed })
   return outcome
@@ -211,7 +212,8 @@ async function finish(run: LiveRun, counted: ContinuationOutcome): Promise<void>
 
 /** Whether the model has had its say, be it cut short by its length. */
 function isAnswered({ state }: LiveRun, { stopReason }: ContinuationOutcome): boolean {
-  return stopReason === 'completed' || (stopReason === 'finishReason' && state.lastStep?.finishReason === 'length')
+  if (stopReason === 'completed' || stopReason === 'continuationLimit') return true
+  return stopReason === 'finishReason' && ['length', 'stop'].includes(state.lastStep?.finishReason ?? '')
 }
 
 /** The typed answer. A run without one has failed, whoever let it end. */

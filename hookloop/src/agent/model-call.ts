@@ -13,7 +13,7 @@ import {
 import { isJsonObject, sameJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { isReplyPart } from '../data/message.ts'
-import { addTokens, noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
+import { addTokens, addUsage, noTokens, toTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import type { Effect } from '../effects.ts'
 import { changeRequest } from '../hooks/abilities.ts'
@@ -47,6 +47,7 @@ export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: num
   const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
   const effect: Effect = { key, kind: 'inference', input: () => fingerprintRequest(call.request) }
   const { arounds } = run.parts.stack.plan('aroundInference')
+  if (call.stream !== undefined) call.stream.spent = noTokens // the call before was billed for it
   try {
     const asking = run.effects.perform(effect, (signal) =>
       arounds.length === 0 ? callBare(run, call, signal) : new WrappedCall(run, call, { key, signal }).run(arounds),
@@ -63,9 +64,9 @@ export function unansweredRecord(thrown: unknown): ModelCallRecord {
 }
 
 function callBare(run: LiveRun, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
-  return askModel(run, call, { request: call.request, signal }).then(
+  return askModel(run, call, { request: call.request, signal, number: ++run.open!.attempts }).then(
     (response) => ({ response, error: null, usage: billed(call, response.usage), trail: none, votes: none }),
-    unansweredRecord,
+    (thrown: unknown) => failedRecord(thrown, { usage: billed(call, noTokens), trail: none, votes: none }),
   )
 }
 
@@ -103,11 +104,11 @@ class WrappedCall {
   readonly #run: LiveRun
   readonly #call: ModelCallPlan
   readonly #how: Performing
-  readonly #host: TrailHost
   readonly #trail: LedgerEntry[] = []
   readonly #durations: number[] = []
   readonly #votes: ContinuationEvaluation[] = []
   #usage: TokenUsage = noTokens
+  #spentByHooks: TokenUsage = noTokens
   #attempts = 0
   /** Attempts under way, by their number. */
   readonly #running = new Map<number, InferenceRequest>()
@@ -116,7 +117,6 @@ class WrappedCall {
 
   constructor(run: LiveRun, call: ModelCallPlan, how: Performing) {
     this.#run = run
-    this.#host = new TrailHost(run, this.#trail, this.#durations)
     this.#call = call
     this.#how = how
   }
@@ -146,6 +146,7 @@ class WrappedCall {
       return record
     } catch (thrown) {
       this.#ended = true
+      if (this.#how.signal.aborted) this.#running.clear() // what was cut off is not guessed at
       return failedRecord(thrown, { usage: this.#cost(), trail, votes }, this.#durations)
     }
   }
@@ -161,24 +162,25 @@ class WrappedCall {
     const attempt = ++this.#attempts
     const again = attempt > 1
     const key = `${this.#how.key}/${attempt}`
-    this.#host.place = key
-    if (this.#running.size > 0) this.#run.open!.inFlight = this.#cost() // several at once: each knows of the others
-    if (again || change !== undefined) await this.#judge(request)
-    if (again) this.#call.stream?.retract('another attempt begins')
-    this.#last = undefined // what is shown from here on belongs to this attempt
-    this.#running.set(attempt, request)
+    this.#running.set(attempt, request) // several at once: each knows of the others, also of those being judged
+    let number = 0
     try {
+      if (again || change !== undefined) await this.#judge(request, { attempt, place: key })
+      if (this.#ended) throw new AgentError('MODEL_FAILED', 'Another attempt has answered.')
+      if (again) this.#call.stream?.retract('another attempt begins')
+      this.#last = undefined // what is shown from here on belongs to this attempt
+      number = ++this.#run.open!.attempts
       const response = await this.#run.effects
         .scope(key)
         .perform({ key, kind: 'inference', input: () => fingerprintRequest(request) }, (signal) =>
-          askModel(this.#run, this.#call, { request, signal }),
+          askModel(this.#run, this.#call, { request, signal, number }),
         )
       if (this.#ended) return response // the loser of a race: nobody waits for it any more
       if (attempt === this.#attempts) this.#last = response
       this.#usage = addTokens(this.#usage, response.usage)
       return response
     } catch (thrown) {
-      if (!this.#ended && !this.#how.signal.aborted) this.#noteFailure(attempt, request, thrown)
+      if (number > 0 && !this.#ended && !this.#how.signal.aborted) this.#noteFailure(number, request, thrown)
       throw thrown
     } finally {
       if (!this.#ended) {
@@ -189,9 +191,11 @@ class WrappedCall {
   }
 
   /** What attempts have cost, with a guess at those that are under way: an upper one, so that no limit is overrun. */
-  #cost(): TokenUsage {
-    let usage = addTokens(billed(this.#call, this.#usage), this.#host.spentByHooks)
-    for (const request of this.#running.values()) usage = addTokens(usage, estimateUsage(request))
+  #cost(except?: number): TokenUsage {
+    let usage = addTokens(billed(this.#call, this.#usage), this.#spentByHooks)
+    for (const [attempt, request] of this.#running) {
+      if (attempt !== except) usage = addTokens(usage, estimateUsage(request))
+    }
     return usage
   }
 
@@ -203,9 +207,14 @@ class WrappedCall {
   }
 
   /** A request that was changed on its way, or is sent again, is judged again: guards see every call the model gets. */
-  async #judge(request: InferenceRequest): Promise<void> {
+  async #judge(request: InferenceRequest, { attempt, place }: { attempt: number; place: string }): Promise<void> {
     const plan = this.#run.parts.stack.plan('beforeInference')
-    const firing = new Firing(this.#host, plan, this.#run.state, { request })
+    const host = new AttemptHost(this.#run, [this.#trail, this.#durations], {
+      place,
+      spent: () => addUsage(this.#run.spentBefore, this.#cost(attempt)),
+      spend: (usage) => void (this.#spentByHooks = addTokens(this.#spentByHooks, usage)),
+    })
+    const firing = new Firing(host, plan, this.#run.state, { request })
     await runGuards(firing, plan.guards)
     const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
     this.#votes.push(...firing.votes)
@@ -213,20 +222,46 @@ class WrappedCall {
   }
 }
 
+type Judging = {
+  readonly place: string
+  readonly spent: () => Usage
+  readonly spend: (usage: TokenUsage) => void
+}
+
+/** The run as guards see it that judge one attempt: with what the others may cost, and without its own. */
+class AttemptHost extends TrailHost {
+  readonly #judging: Judging
+
+  constructor(run: LiveRun, [trail, durations]: [LedgerEntry[], number[]], judging: Judging) {
+    super(run, trail, durations)
+    this.#judging = judging
+    this.place = judging.place
+  }
+
+  override get spent(): Usage {
+    return this.#judging.spent()
+  }
+
+  override spend(usage: TokenUsage): void {
+    this.#judging.spend(usage)
+  }
+}
+
 /** Asks the model once, and tells whoever watches that it is asked and that it failed. */
 async function askModel(
   run: LiveRun,
   call: ModelCallPlan,
-  { request, signal }: { request: InferenceRequest; signal: AbortSignal },
+  { request, signal, number }: { request: InferenceRequest; signal: AbortSignal; number: number },
 ): Promise<InferenceResponse> {
   const onDelta = call.stream?.open()
   const asked = toModelRequest(run, request)
   const { emit } = run.effects
-  const place = emit && { step: run.step, attempt: ++run.open!.attempts, model: nameOf(request.model) }
+  const place = emit && { step: run.step, attempt: number, model: nameOf(request.model) }
   emit?.({ type: 'inferenceStarted', ...place! })
   try {
     const reply = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
-    return toCheckedReply(await run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply)))
+    const given = await run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply))
+    return toCheckedReply(given, request.model)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
     if (!signal.aborted) emit?.({ type: 'inferenceFailed', ...place!, error: { code, message } })
@@ -263,7 +298,7 @@ function describeTool(run: LiveRun, name: string): ToolDescription {
   })
 }
 
-function toCheckedReply(reply: ModelReply): InferenceResponse {
+function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceResponse {
   const content = Array.isArray(reply?.content) ? toJson(reply.content) : undefined
   if (!Array.isArray(content) || !content.every(isReplyPart) || !isFinishReason(reply.finishReason)) {
     throw new AgentError('MODEL_FAILED', 'The model answered with something that is not a reply.', {
@@ -274,10 +309,16 @@ function toCheckedReply(reply: ModelReply): InferenceResponse {
   return toResponse({
     content,
     finishReason,
-    usage: toTokens(reply.usage ?? noTokens),
+    usage: usageOf(reply, model),
     ...(typeof modelId === 'string' && { modelId }),
     ...(Array.isArray(warnings) && { warnings: Object.freeze(warnings.map(String)) }),
   })
+}
+
+function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
+  const tokens = toTokens(usage ?? noTokens)
+  if (typeof cost !== 'function' || usage?.costUsd !== undefined) return tokens
+  return toTokens({ ...tokens, costUsd: cost(tokens) })
 }
 
 /** What an around hook returned, if it is a response: from `next`, or its own. */

@@ -54,7 +54,7 @@ export class OpenedStep {
   asked: Message | undefined
   calls: readonly OpenedCall[] = []
   readonly errors: ErrorRecord[] = []
-  /** How often a model was asked, if somebody watches. */
+  /** How often a model was asked. */
   attempts = 0
 
   constructor(index: number, messageCount: number) {

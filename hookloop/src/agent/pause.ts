@@ -17,6 +17,7 @@ export async function pause(run: LiveRun, place: Place, pending: readonly Approv
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
   if (run.open !== undefined) run.open.unbilled = noUsage
   const fired = await run.fire('onPause', { pending })
+  run.billOpen()
   if (fired?.failure !== undefined && !run.cancelled && !isFatal(fired.failure)) {
     // The hook's failure is told, but a run that waits for a person is not lost for it.
     run.failure = undefined

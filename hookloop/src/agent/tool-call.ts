@@ -131,6 +131,10 @@ class WrappedTool {
     }
   }
 
+  #spend(usage: Partial<TokenUsage>): void {
+    this.#spent = addTokens(this.#spent, toTokens(usage)) // as it goes: nobody may wait for the attempt to end
+  }
+
   async #attempt(): Promise<ToolExecution> {
     const { call } = this.#at
     const { effects } = this.#run
@@ -139,9 +143,10 @@ class WrappedTool {
     this.#running++
     const execution = await effects
       .scope(key)
-      .perform({ key, kind: 'tool', input: () => describeCall(call) }, () => execute(this.#run, this.#at, this.#how))
+      .perform({ key, kind: 'tool', input: () => describeCall(call) }, () =>
+        start(this.#run, this.#at, { ...this.#how, spend: (usage) => this.#spend(usage) }),
+      )
     this.#running--
-    if (execution.usage !== undefined) this.#spent = addTokens(this.#spent, execution.usage)
     if (execution.status === 'ok') this.#succeeded = execution
     return execution
   }
@@ -300,5 +305,6 @@ const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnkn
 function toCheckedExecution(value: unknown): ToolExecution | undefined {
   if (!isJsonObject(value) || !statuses.includes(value['status'] as ToolStatus) || !('output' in value))
     return undefined
-  return toJson(value) as ToolExecution
+  const { usage: _counted, ...execution } = toJson(value) as ToolExecution // what attempts spent is counted already
+  return execution
 }

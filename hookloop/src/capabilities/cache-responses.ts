@@ -1,7 +1,8 @@
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/fingerprint-request.ts'
-import { toResponse, type InferenceResponse } from '../data/inference.ts'
+import { isFinishReason, toResponse, type InferenceResponse } from '../data/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../data/json.ts'
+import { isReplyPart } from '../data/message.ts'
 import { AgentError } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
@@ -52,7 +53,9 @@ function entryFor({ content, finishReason, modelId }: InferenceResponse, ttlMs: 
 }
 
 function isAnswer(value: unknown): value is Entry {
-  return isJsonObject(value) && typeof value['until'] === 'number' && isJsonObject(value['answer'])
+  if (!isJsonObject(value) || typeof value['until'] !== 'number' || !isJsonObject(value['answer'])) return false
+  const { content, finishReason } = value['answer']
+  return Array.isArray(content) && content.every(isReplyPart) && isFinishReason(finishReason)
 }
 
 async function quietly<T>(work: () => T | Promise<T>): Promise<T | undefined> {

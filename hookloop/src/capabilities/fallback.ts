@@ -24,7 +24,7 @@ export function fallback(
   models: readonly ModelSource[],
   { on = otherMayHelp }: { readonly on?: readonly ErrorCode[] } = {},
 ): Capability {
-  if (!Array.isArray(models) || models.length === 0) {
+  if (!Array.isArray(models) || models.length === 0 || !models.every(isSource)) {
     throw new AgentError('AGENT_INVALID_OPTION', 'fallback: give it a list of models to fall back to.', {
       value: models,
     })
@@ -51,6 +51,10 @@ export function fallback(
     models,
     notes: [`Falls back to ${models.map(nameOf).join(', then ')}.`],
   }
+}
+
+function isSource(model: unknown): boolean {
+  return typeof model === 'string' || typeof (model as { provider?: unknown } | null)?.provider === 'string'
 }
 
 function nameOf(model: ModelSource): string {

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
 import { isJsonObject } from '../data/json.ts'
-import { AgentError, type ErrorCode } from '../errors.ts'
+import { MAX_TIMER_MS } from '../effects.ts'
+import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
 export type RetryOptions = {
@@ -56,11 +57,11 @@ type Policy = Required<RetryOptions>
 
 /** How long to wait before another attempt, or nothing when there is none. */
 function waitBefore(thrown: unknown, attempt: number, policy: Policy): number | undefined {
-  if (attempt >= policy.attempts || !(thrown instanceof AgentError) || !policy.on.includes(thrown.code))
-    return undefined
-  const asked = retryAfterOf(thrown)
-  if (asked !== undefined) return asked <= policy.maxRetryAfterMs ? asked : undefined
-  const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** (attempt - 1))
+  const error = toAgentError(thrown, 'MODEL_FAILED')
+  if (attempt >= policy.attempts || !policy.on.includes(error.code)) return undefined
+  const asked = retryAfterOf(error)
+  if (asked !== undefined) return asked <= policy.maxRetryAfterMs ? Math.min(asked, MAX_TIMER_MS) : undefined
+  const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** (attempt - 1), MAX_TIMER_MS)
   return backoff * (0.5 + Math.random() / 2)
 }
 

@@ -133,8 +133,10 @@ class Copy {
         else if (!Object.is(copy, inner)) result[key] = copy
       }
     }
-    if (this.#exact && Object.getOwnPropertySymbols(result).length > 0)
-      throw notJson(this.#what, 'a symbol is not JSON')
+    for (const symbol of Object.getOwnPropertySymbols(result)) {
+      if (this.#exact) throw notJson(this.#what, 'a symbol is not JSON')
+      delete (result as { [key: symbol]: unknown })[symbol] // a copy of it could not be kept
+    }
     return Object.freeze(result) as JsonObject
   }
 

@@ -14,19 +14,41 @@ export function answerShape(schema: Schema | JsonObject): AnswerShape {
   const plain = shown(schema)
   const parse = parserOf(schema)
   if (plain['type'] === 'object') return { jsonSchema: closed(plain), parse }
-  const jsonSchema = closed({ type: 'object', properties: { value: plain }, required: ['value'] })
+  const { $defs, ...rest } = plain
+  const value = { type: 'object', properties: { value: rest }, required: ['value'] }
+  const jsonSchema = closed(moved({ ...value, ...($defs !== undefined && { $defs }) }) as JsonObject)
   return { jsonSchema, parse: (value) => parse(isJsonObject(value) && 'value' in value ? value['value']! : value) }
 }
 
 function shown(schema: Schema | JsonObject): JsonObject {
   try {
     const { $schema: _dialect, ...rest } = toJsonSchema(schema)
-    return rest
+    return pointedAt(rest)
   } catch (error) {
     throw new AgentError('AGENT_INVALID_OPTION', `"output" cannot be shown to a model: ${messageOf(error)}.`, {
       value: schema,
     })
   }
+}
+
+/** A schema that is only a name of one of its definitions, as that definition. */
+function pointedAt(schema: JsonObject): JsonObject {
+  const { $ref, $defs: definitions } = schema
+  const name = typeof $ref === 'string' ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
+  const meant = name !== undefined && isJsonObject(definitions) ? definitions[name] : undefined
+  return isJsonObject(meant) ? { ...meant, $defs: definitions! } : schema
+}
+
+/** The same schema one level deeper: what pointed at its root points there, definitions stay where they are. */
+function moved(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(moved)
+  if (!isJsonObject(schema)) return schema
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      const isPointer = key === '$ref' && typeof value === 'string' && /^#(?!\/\$defs\/)/.test(value)
+      return [key, isPointer ? `#/properties/value${value.slice(1)}` : moved(value)]
+    }),
+  )
 }
 
 /** Objects without anything unasked for: what providers that hold a model to a schema insist on. */
@@ -43,10 +65,9 @@ function closedValue(value: Json): Json {
 
 /** The JSON in a text: all of it, what is in a code fence, or from the first bracket to the last. */
 export function readJson(text: string): Json | undefined {
-  const fence = /```(?:json)?\s*\n([\s\S]*?)\n\s*```/.exec(text)?.[1]
   const [first, last] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))]
   const bracketed = first !== -1 && last > first ? text.slice(first, last + 1) : undefined
-  for (const candidate of [text, fence, bracketed]) {
+  for (const candidate of [text, fenced(text), bracketed]) {
     if (candidate === undefined) continue
     try {
       return JSON.parse(candidate) as Json
@@ -55,4 +76,13 @@ export function readJson(text: string): Json | undefined {
     }
   }
   return undefined
+}
+
+/** What is in the first code fence. No pattern: a text that is made to be slow to match would be. */
+function fenced(text: string): string | undefined {
+  const open = text.indexOf('```')
+  const line = open === -1 ? -1 : text.indexOf('\n', open)
+  const close = line === -1 ? -1 : text.indexOf('```', line)
+  const isJson = close !== -1 && ['', 'json'].includes(text.slice(open + 3, line).trim())
+  return isJson ? text.slice(line + 1, close) : undefined
 }

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'node:test'
+import type { Agent, AgentOptions } from '../agent/build-agent.ts'
+import type { Use } from '../agent/capability.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import type { FinishReason, LanguageModel, RequestChange } from '../data/inference.ts'
+import type { Json } from '../data/json.ts'
+import { textMessage, textOf } from '../data/message.ts'
+import { AgentError } from '../errors.ts'
+import { guard, hook } from '../hooks/hook.ts'
+import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import { recordEffects } from '../sessions/record-effects.ts'
+import { memoryRecording } from '../sessions/recording.ts'
+import { replayEffects } from '../sessions/replay-effects.ts'
+import { recordEvents } from '../testing/record-events.ts'
+import { cacheResponses, type ResponseStore } from './cache-responses.ts'
+import { fallback } from './fallback.ts'
+
+const paid = { costUsd: 0.5 }
+
+/** A model that says how often it was asked. */
+function counting(modelId = 'script'): ScriptedModel {
+  let asked = 0
+  return scriptedModel(() => `Answer ${++asked}.`, { modelId, usage: paid })
+}
+
+function agentOn(model: LanguageModel, ...use: readonly Use[]): Agent {
+  return createAgent({ model, use })
+}
+
+/** A store that anybody can look into. */
+function openStore(): ResponseStore & { readonly kept: Map<string, Json> } {
+  const kept = new Map<string, Json>()
+  return { kept, get: (key) => kept.get(key), set: (key, value) => void kept.set(key, value) }
+}
+
+const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
+const play = tool({ name: 'play', description: 'Plays.', input: { type: 'object' }, execute: () => 'played' })
+
+// ── a hit
+
+test('the same request gets the same answer, without a model and at no cost', async () => {
+  const model = counting()
+  const agent = agentOn(model, cacheResponses())
+  const [first, second] = [await agent.run('go'), await agent.run('go')]
+  assert.deepEqual([first.text, second.text, model.requests.length], ['Answer 1.', 'Answer 1.', 1])
+  assert.deepEqual([first.state.usage.costUsd, second.state.usage.costUsd], [0.5, 0])
+  const { inputTokens, outputTokens, steps } = second.state.usage
+  assert.deepEqual([inputTokens, outputTokens, steps], [0, 0, 1])
+})
+
+test('in the ledger, a hit is an answer that was substituted', async () => {
+  const agent = agentOn(counting(), cacheResponses())
+  const decisions = [await agent.run('go'), await agent.run('go')].map(
+    (run) => run.ledger.find((entry) => entry.hook === 'cacheResponses')!.decision,
+  )
+  assert.deepEqual(decisions, [undefined, 'substituted'])
+})
+
+test('a whole run with tools is answered from the cache, and its tools run again', async () => {
+  let ran = 0
+  const counted = tool({
+    name: 'count',
+    description: 'Counts.',
+    input: { type: 'object' },
+    execute: () => `${++ran > 0}`,
+  })
+  const model = scriptedModel([{ reasoning: 'Hm.', toolCalls: [{ name: 'count', args: { n: 1 } }] }, 'Done.'])
+  const agent = agentOn(model, counted, cacheResponses())
+  const [first, second] = [await agent.run('go'), await agent.run('go')]
+  assert.deepEqual(second.state.messages.toJSON(), first.state.messages.toJSON())
+  assert.deepEqual([second.text, ran, model.requests.length], ['Done.', 2, 2])
+})
+
+test('streamed, a hit is shown whole and is the only thing that is shown', async () => {
+  const agent = agentOn(scriptedModel(['One two three.']), cacheResponses())
+  const [first, second] = [await recordEvents(agent.stream('go')), await recordEvents(agent.stream('go'))]
+  assert.deepEqual([first.of('text').length, second.of('text').map(({ delta }) => delta)], [3, ['One two three.']])
+  const events = ['inferenceStarted', 'retracted'] as const
+  assert.deepEqual([second.run.text, ...events.map((type) => second.of(type).length)], ['One two three.', 0, 0])
+})
+
+test('guards judge an answer from the cache like any other', async () => {
+  const store = openStore()
+  await agentOn(counting(), cacheResponses({ store })).run('go')
+  const hush = guard('afterInference', (ctx) => ctx.block('No.'), { name: 'hush' })
+  const run = await agentOn(counting(), hush, cacheResponses({ store })).run('go')
+  assert.deepEqual([run.status, /Answer/.test(JSON.stringify(run.state))], ['stopped', false])
+})
+
+test('an answer that a guard withheld is kept as the model gave it, and withheld each time', async () => {
+  const model = counting()
+  const agent = agentOn(
+    model,
+    guard('afterInference', (ctx) => ctx.block('No.')),
+    cacheResponses(),
+  )
+  const texts = [await agent.run('go'), await agent.run('go')].map((run) => run.text)
+  assert.deepEqual([texts[0] === texts[1], texts[0]!.startsWith('[withheld'), model.requests.length], [true, true, 1])
+})
+
+test('an answer of the fallback is kept for the request that was meant for the model', async () => {
+  const broken = scriptedModel(() => ({ error: new AgentError('MODEL_OVERLOADED', 'busy') }), { modelId: 'a' })
+  const other = counting('b')
+  const agent = agentOn(broken, fallback([other]), cacheResponses())
+  const [first, second] = [await agent.run('go'), await agent.run('go')]
+  assert.deepEqual([first.text, second.text, broken.requests.length], ['Answer 1.', 'Answer 1.', 1])
+})
+
+// ── a miss
+
+const differences: { readonly [what: string]: RequestChange } = {
+  settings: { settings: { temperature: 0.1 } },
+  'the conversation': { messages: [textMessage('user', 'go!')] },
+  'a longer conversation': { messages: [textMessage('user', 'go'), textMessage('user', 'on')] },
+  instructions: { system: 'Be long.' },
+  tools: { tools: ['work'] },
+  'the order of tools': { tools: ['play', 'work'] },
+  'the tool choice': { toolChoice: 'none' },
+  'the response format': { responseFormat: { type: 'json' } },
+  'the model': { model: counting('other') },
+}
+for (const [what, change] of Object.entries(differences)) {
+  test(`a request that differs in ${what} is not answered from the cache`, async () => {
+    const store = openStore()
+    const seen = hook('beforeInference', (ctx) => ctx.withRequest(change))
+    await agentOn(counting(), work, play, cacheResponses({ store })).run('go')
+    const run = await agentOn(counting(), work, play, seen, cacheResponses({ store })).run('go')
+    assert.deepEqual([store.kept.size, run.state.usage.costUsd], [2, 0.5])
+  })
+}
+
+test('a long conversation is another one when its first message differs', async () => {
+  const store = openStore()
+  const talk = (first: string) => [first, ...Array.from({ length: 200 }, (_, i) => `m${i}`)]
+  const model = scriptedModel(({ messages }) => textOf(messages.at(0)!.content))
+  for (const first of ['a', 'b', 'a']) {
+    const messages = talk(first).map((text) => textMessage('user', text))
+    const asked = hook('beforeInference', (ctx) => ctx.withRequest({ messages }))
+    assert.equal((await agentOn(model, asked, cacheResponses({ store })).run('go')).text, first)
+  }
+  assert.equal(model.requests.length, 2)
+})
+
+test('the order in which settings are written makes no difference', async () => {
+  const store = openStore()
+  const model = counting()
+  for (const settings of [{ seed: 1, topP: 1 } as const, { topP: 1, seed: 1 } as const]) {
+    const options: AgentOptions = { model, settings, use: [cacheResponses({ store })] }
+    await createAgent(options).run('go')
+  }
+  assert.equal(model.requests.length, 1)
+})
+
+const whole: readonly FinishReason[] = ['stop', 'tool-calls']
+for (const finishReason of ['stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'] as const) {
+  const kept = whole.includes(finishReason)
+  test(`an answer that ended with "${finishReason}" is ${kept ? '' : 'not '}kept`, async () => {
+    const store = openStore()
+    await agentOn(scriptedModel([{ text: 'Half', finishReason }]), cacheResponses({ store })).run('go')
+    assert.equal(store.kept.size, kept ? 1 : 0)
+  })
+}
+
+test('a call that failed is not kept', async () => {
+  const store = openStore()
+  const model = scriptedModel([{ error: 'boom' }, 'Done.'])
+  const agent = agentOn(model, cacheResponses({ store }))
+  const statuses = [await agent.run('go'), await agent.run('go')].map((run) => run.status)
+  assert.deepEqual([statuses, store.kept.size], [['failed', 'completed'], 1])
+})
+
+test('an answer is good for as long as it is said to be', async () => {
+  const model = counting()
+  const agent = agentOn(model, cacheResponses({ ttlMs: 500 }))
+  const texts = [await agent.run('go'), await agent.run('go'), await delay(550), await agent.run('go')]
+  assert.deepEqual(
+    texts.flatMap((run) => run?.text ?? []),
+    ['Answer 1.', 'Answer 1.', 'Answer 2.'],
+  )
+})
+
+test('two agents share answers only if they share a store', async () => {
+  const [model, store] = [counting(), openStore()]
+  await agentOn(model, cacheResponses()).run('go')
+  await agentOn(model, cacheResponses({ store })).run('go')
+  await agentOn(model, cacheResponses({ store })).run('go')
+  assert.equal(model.requests.length, 2)
+})
+
+test('the memory of the process keeps the thousand answers that were used last', async () => {
+  const model = scriptedModel(({ messages }) => textOf(messages.at(0)!.content))
+  const agent = agentOn(model, cacheResponses())
+  const asked = async (input: string): Promise<boolean> => {
+    const before = model.requests.length
+    await agent.run(input)
+    return model.requests.length > before
+  }
+  for (let i = 0; i < 1_000; i++) await agent.run(`${i}`)
+  assert.equal(await asked('0'), false) // used again, so 1 is the oldest now
+  assert.equal(await asked('one more'), true)
+  assert.deepEqual([await asked('0'), await asked('1')], [false, true])
+})
+
+// ── stores
+
+const bad: { readonly [how: string]: Partial<ResponseStore> } = {
+  'cannot be read': { get: () => assert.fail('read') },
+  'cannot be read later': { get: () => Promise.reject(new Error('read')) },
+  'cannot be written': { set: () => assert.fail('written') },
+  'cannot be written later': { set: () => Promise.reject(new Error('written')) },
+  'gives something else': { get: () => 'nonsense' },
+  'gives null': { get: () => null },
+  'gives an entry without an answer': { get: () => ({ until: Number.MAX_SAFE_INTEGER }) },
+  'gives an answer without content': { get: () => ({ until: Number.MAX_SAFE_INTEGER, answer: {} }) },
+  'gives an answer that cannot be read': {
+    get: () => ({ until: Number.MAX_SAFE_INTEGER, answer: { content: [{ type: 'noise' }], finishReason: 'stop' } }),
+  },
+  'gives an answer whose content is a text': {
+    get: () => ({ until: Number.MAX_SAFE_INTEGER, answer: { content: 'Hi.', finishReason: 'stop' } }),
+  },
+}
+for (const [how, part] of Object.entries(bad)) {
+  test(`with a store that ${how}, the model is asked and the run goes on`, async () => {
+    const run = await agentOn(counting(), cacheResponses({ store: { ...openStore(), ...part } })).run('go')
+    assert.deepEqual([run.status, run.text], ['completed', 'Answer 1.'])
+  })
+}
+
+test('a store may take its time, and gets nothing but JSON', async () => {
+  const kept = new Map<string, string>()
+  const store: ResponseStore = {
+    get: async (key) => {
+      await delay(2)
+      const text = kept.get(key)
+      return text === undefined ? undefined : (JSON.parse(text) as Json)
+    },
+    set: async (key, value) => void kept.set(key, await delay(2, JSON.stringify(value))),
+  }
+  const model = counting()
+  const agent = agentOn(model, cacheResponses({ store, ttlMs: Infinity }))
+  assert.deepEqual([(await agent.run('go')).text, (await agent.run('go')).text], ['Answer 1.', 'Answer 1.'])
+  assert.equal(model.requests.length, 1)
+})
+
+test('a cancel does not wait for a store', async () => {
+  const store: ResponseStore = { get: () => new Promise(() => undefined), set: () => undefined }
+  const run = await agentOn(counting(), cacheResponses({ store })).run('go', { signal: AbortSignal.timeout(20) })
+  assert.equal(run.status, 'cancelled')
+})
+
+// ── many runs, and replay
+
+test('many runs at once get each the answer to their own request', async () => {
+  const model = scriptedModel(async ({ messages }): Promise<ScriptedTurn> => {
+    await delay(Math.random() * 5)
+    return `About ${textOf(messages.at(0)!.content)}.`
+  })
+  const agent = agentOn(model, cacheResponses())
+  const inputs = Array.from({ length: 120 }, (_, i) => `n${i % 12}`)
+  const twice = [await Promise.all(inputs.map((input) => agent.run(input)))]
+  const asked = model.requests.length
+  twice.push(await Promise.all(inputs.map((input) => agent.run(input))))
+  for (const runs of twice) {
+    assert.deepEqual(
+      runs.map((run) => run.text),
+      inputs.map((input) => `About ${input}.`),
+    )
+  }
+  assert.equal(model.requests.length, asked)
+})
+
+test('a hit replays to the same state, whatever the store holds by then', async () => {
+  const store = openStore()
+  await agentOn(counting(), cacheResponses({ store })).run('go')
+  const recording = memoryRecording()
+  const live = await agentOn(counting(), cacheResponses({ store })).run('go', { effects: recordEffects(recording) })
+  const dead = scriptedModel([])
+  const again = await agentOn(dead, cacheResponses()).run('go', { effects: replayEffects(recording) })
+  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+  assert.deepEqual([live.state.usage.costUsd, dead.requests.length], [0, 0])
+})
+
+test('a time that is none is refused', () => {
+  for (const ttlMs of [0, -1, Number.NaN]) {
+    assert.throws(() => cacheResponses({ ttlMs }), { code: 'AGENT_INVALID_OPTION', message: /"ttlMs"/ })
+  }
+})

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LanguageModelV4, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
+import type { Agent } from '../agent/build-agent.ts'
+import type { Use } from '../agent/capability.ts'
+import { explanation } from '../agent/explanation.ts'
+import type { Run } from '../agent/run.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import type { LanguageModel, ModelSource } from '../data/inference.ts'
+import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
+import { guard, hook } from '../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import { recordEffects } from '../sessions/record-effects.ts'
+import { memoryRecording } from '../sessions/recording.ts'
+import { replayEffects } from '../sessions/replay-effects.ts'
+import { recordEvents } from '../testing/record-events.ts'
+import { fallback } from './fallback.ts'
+import { guards } from './guards.ts'
+import { retry } from './retry.ts'
+
+const quick = { backoffMs: 0, maxBackoffMs: 0 }
+
+function failing(code: ErrorCode = 'MODEL_OVERLOADED', message = 'busy'): ScriptedTurn {
+  return { error: new AgentError(code, message) }
+}
+
+/** A model that fails each time, with its name in the words. */
+function broken(modelId: string, code?: ErrorCode) {
+  return scriptedModel(() => failing(code, `${modelId} is busy`), { modelId })
+}
+
+function speaking(modelId: string, costUsd = 0) {
+  return scriptedModel(() => `From ${modelId}.`, { modelId, usage: { costUsd } })
+}
+
+/** A model as the AI SDK knows it, which answers, or does what it is told. */
+function sdkModel(modelId: string, answer: () => void = () => undefined): LanguageModelV4 {
+  const doGenerate = async (): Promise<LanguageModelV4GenerateResult> => {
+    answer()
+    return {
+      content: [{ type: 'text', text: `From ${modelId}.` }],
+      finishReason: { unified: 'stop', raw: undefined },
+      usage: {
+        inputTokens: { total: 1_000, noCache: 1_000, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 1_000, text: 1_000, reasoning: 0 },
+      },
+      warnings: [],
+    }
+  }
+  const doStream = () => Promise.reject(new Error('nobody listens'))
+  return { specificationVersion: 'v4', provider: 'acme.chat', modelId, supportedUrls: {}, doGenerate, doStream }
+}
+
+function agentOn(model: ModelSource, ...use: readonly Use[]): Agent {
+  return createAgent({ model, use })
+}
+
+function errorOf(run: Run): AgentError {
+  assert.ok(run.status === 'failed', `the run is ${run.status}`)
+  return run.error
+}
+
+function attemptsOf(run: Run): readonly string[] {
+  return explanation(run).failedAttempts.map(({ message }) => message)
+}
+
+// ── which model is asked, and when
+
+test('the others are not asked as long as the model answers', async () => {
+  const [first, second] = [speaking('a'), speaking('b')]
+  const run = await agentOn(first, fallback([second])).run('go')
+  assert.deepEqual([run.text, second.requests.length], ['From a.', 0])
+})
+
+test('models are asked one after the other, in their order, until one answers', async () => {
+  const [a, b, c, d] = [broken('a'), broken('b'), speaking('c'), speaking('d')]
+  const run = await agentOn(a, fallback([b, c, d])).run('go')
+  assert.deepEqual(attemptsOf(run), ['attempt 1, scripted/a: a is busy', 'attempt 2, scripted/b: b is busy'])
+  assert.deepEqual([run.text, d.requests.length], ['From c.', 0])
+})
+
+test('when all fail, the last failure is the one of the run, and the ledger has them all', async () => {
+  const run = await agentOn(broken('a'), fallback([broken('b'), broken('c', 'MODEL_REJECTED')])).run('go')
+  assert.deepEqual([errorOf(run).code, errorOf(run).message], ['MODEL_REJECTED', 'c is busy'])
+  assert.equal(attemptsOf(run).length, 3)
+})
+
+test('the next call of the run begins with its own model again', async () => {
+  const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
+  const a = scriptedModel([failing(), 'Done.'], { modelId: 'a' })
+  const b = scriptedModel([{ toolCalls: [{ name: 'work' }] }], { modelId: 'b' })
+  const run = await agentOn(a, work, fallback([b])).run('go')
+  assert.deepEqual([run.text, a.requests.length, b.requests.length], ['Done.', 2, 1])
+})
+
+test('another model gets the whole request: instructions, conversation, tools and settings', async () => {
+  const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
+  const [a, b] = [broken('a'), speaking('b')]
+  await createAgent({ model: a, instructions: 'Be brief.', settings: { seed: 7 }, use: [work, fallback([b])] }).run(
+    'go',
+  )
+  assert.equal(JSON.stringify(b.requests[0]), JSON.stringify(a.requests[0]))
+})
+
+const elsewhere: readonly ErrorCode[] = [
+  'MODEL_RATE_LIMITED',
+  'MODEL_OVERLOADED',
+  'MODEL_TIMED_OUT',
+  'MODEL_UNREACHABLE',
+  'MODEL_REPLY_INVALID',
+  'MODEL_CONTEXT_OVERFLOW',
+  'MODEL_UNAUTHORIZED',
+  'MODEL_REJECTED',
+  'MODEL_FAILED',
+]
+test('another model is asked after failures of the model, and not after others such as a filter', async () => {
+  for (const code of (Object.keys(errorCodes) as ErrorCode[]).filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {
+    const run = await agentOn(broken('a', code), fallback([speaking('b')])).run('go')
+    assert.equal(run.status, elsewhere.includes(code) ? 'completed' : 'failed', code)
+  }
+})
+
+test('an error without a code is a failure of the model', async () => {
+  const a = scriptedModel([{ error: 'boom' }])
+  assert.equal((await agentOn(a, fallback([speaking('b')])).run('go')).text, 'From b.')
+})
+
+test('with "on", another model is asked after those failures and no others', async () => {
+  const only = () => fallback([speaking('b')], { on: ['MODEL_CONTENT_FILTERED'] })
+  const filtered = await agentOn(broken('a', 'MODEL_CONTENT_FILTERED'), only()).run('go')
+  const overloaded = await agentOn(broken('a'), only()).run('go')
+  assert.deepEqual([filtered.text, errorOf(overloaded).code], ['From b.', 'MODEL_OVERLOADED'])
+})
+
+test('an answer that the provider cut off is an answer: no other model is asked', async () => {
+  const a = scriptedModel([{ text: 'Half', finishReason: 'content-filter' }])
+  const b = speaking('b')
+  const run = await agentOn(a, fallback([b])).run('go')
+  assert.deepEqual([run.status, run.text, b.requests.length], ['stopped', 'Half', 0])
+})
+
+test('with retry, each model is retried before the next is asked, in whatever order they are used', async () => {
+  for (const order of [1, -1]) {
+    const [a, b, c] = [broken('a'), broken('b'), speaking('c')]
+    const uses = [retry({ ...quick, attempts: 2 }), fallback([b, c])]
+    const run = await agentOn(a, ...(order === 1 ? uses : uses.toReversed())).run('go')
+    const asked = attemptsOf(run).map((message) => /scripted\/(.)/.exec(message)?.[1])
+    assert.deepEqual([run.text, asked], ['From c.', ['a', 'a', 'b', 'b']])
+  }
+})
+
+// ── models in any form
+
+test('the other model may be one of the AI SDK, or one of our own', async () => {
+  const own: LanguageModel = {
+    provider: 'own',
+    modelId: 'x',
+    infer: async () => ({ content: [{ type: 'text', text: 'From my own.' }], finishReason: 'stop' }),
+  }
+  const ofSdk = await agentOn(broken('a'), fallback([sdkModel('sdk'), own])).run('go')
+  const dead = sdkModel('sdk', () => assert.fail('down'))
+  const ofOwn = await agentOn(broken('a'), fallback([dead, own])).run('go')
+  assert.deepEqual([ofSdk.text, ofOwn.text], ['From sdk.', 'From my own.'])
+  assert.match(attemptsOf(ofOwn)[1]!, /^attempt 2, acme\/sdk: .*down/)
+})
+
+test('a name that names no model is refused when the agent is put together, not when it is needed', () => {
+  const refused = { code: 'MODEL_UNKNOWN', message: /"nobody\/knows"/ }
+  assert.throws(() => agentOn(broken('a'), fallback(['nobody/knows'])), refused)
+})
+
+test('an agent says what it falls back to', () => {
+  const models = ['openai/gpt-x', sdkModel('sdk'), speaking('b')]
+  const { notes } = agentOn(speaking('a'), fallback(models)).describe()
+  assert.ok(notes.includes('Falls back to openai/gpt-x, then acme/sdk, then scripted/b.'))
+})
+
+test('no model, or something that is none, is refused with words', () => {
+  for (const models of [[], undefined, 'openai/gpt-x', [null], [7], [{}]]) {
+    const use = (): Use => fallback(models as unknown as readonly ModelSource[])
+    assert.throws(() => agentOn(speaking('a'), use()), { name: 'AgentError' }, JSON.stringify(models))
+  }
+})
+
+// ── guards and limits
+
+test('guards see the other model before it is asked, and their no ends the run', async () => {
+  const [b, c] = [speaking('b'), speaking('c')]
+  const seen: string[] = []
+  const notB = guard(
+    'beforeInference',
+    (ctx) => {
+      seen.push(ctx.request.model.modelId)
+      return ctx.request.model.modelId === 'b' ? ctx.stop('Not with b.') : ctx
+    },
+    { name: 'notB' },
+  )
+  const run = await agentOn(broken('a'), notB, fallback([b, c])).run('go')
+  assert.deepEqual([run.status, run.status === 'stopped' && run.by], ['stopped', 'notB'])
+  assert.deepEqual([seen, b.requests.length, c.requests.length], [['a', 'b'], 0, 0])
+})
+
+test('what the other model cost is counted', async () => {
+  const run = await agentOn(broken('a'), fallback([speaking('b', 0.5)])).run('go')
+  assert.deepEqual([run.state.usage.costUsd, run.state.lastStep?.usage.costUsd], [0.5, 0.5])
+})
+
+test('the other model costs what its own price says, also in later runs', async () => {
+  const prices = { 'acme/sdk': { input: 100, output: 400 } }
+  const agent = createAgent({ model: broken('a'), prices, use: [fallback([sdkModel('sdk')])] })
+  const first = await agent.run('go')
+  const second = await agent.run('and now', { from: first })
+  assert.deepEqual([first.state.usage.costUsd, second.state.usage.costUsd], [0.5, 1])
+})
+
+test('a limit on cost forbids a model whose price nobody knows, and says how to give it', async () => {
+  const run = await agentOn(broken('a'), guards({ maxCost: 1 }), fallback([sdkModel('sdk')])).run('go')
+  assert.ok(run.status === 'stopped')
+  assert.deepEqual([run.reason, run.by], ['costLimit', 'guards.maxCost'])
+  assert.match(run.final.message, /no price is known for acme\/sdk.*prices: \{ 'acme\/sdk': \{ input, output \} \}/)
+})
+
+test('a cancel is not a failure of the model: no other is asked', async () => {
+  const a = scriptedModel([{ text: 'a', delayMs: 60_000 }])
+  const b = speaking('b')
+  const run = await agentOn(a, fallback([b])).run('go', { signal: AbortSignal.timeout(20) })
+  assert.deepEqual([run.status, b.requests.length], ['cancelled', 0])
+})
+
+// ── streams, ledger, replay
+
+test('what was shown of a model that failed midway is retracted before the other is shown', async () => {
+  const a = scriptedModel([{ chunks: ['Half of', ' a'], error: new AgentError('MODEL_UNREACHABLE', 'cut') }])
+  const { events } = await recordEvents(agentOn(a, fallback([speaking('b')])).stream('go'))
+  const shown = events.flatMap((event) =>
+    event.type === 'text' ? [event.delta] : event.type === 'retracted' ? ['(retracted)'] : [],
+  )
+  assert.deepEqual(shown, ['Half of', ' a', '(retracted)', 'From ', 'b.'])
+})
+
+test('a hook inside of the fallback sees which model is asked', async () => {
+  const seen: string[] = []
+  const look = hook('aroundInference', (ctx, next) => {
+    seen.push(ctx.request.model.modelId)
+    return next()
+  })
+  await agentOn(broken('a'), look, fallback([broken('b'), speaking('c')])).run('go')
+  assert.deepEqual(seen, ['a', 'b', 'c'])
+})
+
+test('recorded and replayed, it comes to the same state, and no model is asked', async () => {
+  const recording = memoryRecording()
+  const live = await agentOn(broken('a'), fallback([broken('b'), speaking('c', 0.5)])).run('go', {
+    effects: recordEffects(recording),
+  })
+  const models = ['a', 'b', 'c'].map((modelId) => scriptedModel([], { modelId }))
+  const again = await agentOn(models[0]!, fallback(models.slice(1))).run('go', { effects: replayEffects(recording) })
+  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+  assert.deepEqual(attemptsOf(again), attemptsOf(live))
+  assert.deepEqual(
+    models.map((model) => model.requests.length),
+    [0, 0, 0],
+  )
+})

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Agent } from '../agent/build-agent.ts'
+import type { Use } from '../agent/capability.ts'
+import { explain } from '../agent/explain.ts'
+import { explanation } from '../agent/explanation.ts'
+import type { Run } from '../agent/run.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import { textOf } from '../data/message.ts'
+import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
+import { guard, hook } from '../hooks/hook.ts'
+import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import { recordEffects } from '../sessions/record-effects.ts'
+import { memoryRecording } from '../sessions/recording.ts'
+import { replayEffects } from '../sessions/replay-effects.ts'
+import { errorPolicy } from './error-policy.ts'
+import { guards } from './guards.ts'
+import { passingFailures, retry } from './retry.ts'
+
+/** Waits that no test notices. */
+const quick = { backoffMs: 1, maxBackoffMs: 2 }
+const long = 20_000
+
+function failing(code: ErrorCode = 'MODEL_OVERLOADED', message = 'busy', value?: object): ScriptedTurn {
+  return { error: new AgentError(code, message, { value }) }
+}
+
+function agentOn(model: ScriptedModel, ...use: readonly Use[]): Agent {
+  return createAgent({ model, use })
+}
+
+function errorOf(run: Run): AgentError {
+  assert.ok(run.status === 'failed', `the run is ${run.status}`)
+  return run.error
+}
+
+async function msOf(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+
+function untimed({ ledger }: Run): unknown {
+  return ledger.map(({ durationMs: _ms, ...entry }) => entry)
+}
+
+// ── what is tried again
+
+for (const code of passingFailures) {
+  test(`a call that failed with ${code} is made again`, async () => {
+    const model = scriptedModel([failing(code), 'Done.'])
+    const run = await agentOn(model, retry(quick)).run('go')
+    assert.deepEqual([run.status, run.text, model.requests.length], ['completed', 'Done.', 2])
+  })
+}
+
+const lasting = (Object.keys(errorCodes) as ErrorCode[]).filter(
+  (code) => !(passingFailures as readonly string[]).includes(code),
+)
+test('no other failure is tried again', async () => {
+  for (const code of lasting.filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {
+    const model = scriptedModel([failing(code), 'Done.'])
+    const run = await agentOn(model, retry(quick)).run('go')
+    assert.deepEqual([errorOf(run).code, model.requests.length], [code, 1], code)
+  }
+})
+
+test('unless told, an error without a code is not tried again', async () => {
+  const model = scriptedModel([{ error: 'boom' }, 'Done.'])
+  const run = await agentOn(model, retry(quick)).run('go')
+  assert.deepEqual([errorOf(run).code, model.requests.length], ['MODEL_FAILED', 1])
+})
+
+test('with "on", those failures are tried again and no others', async () => {
+  const only = retry({ ...quick, on: ['MODEL_REJECTED'] })
+  const rejected = await agentOn(scriptedModel([failing('MODEL_REJECTED'), 'Done.']), only).run('go')
+  const overloaded = await agentOn(scriptedModel([failing(), 'Done.']), only).run('go')
+  assert.deepEqual([rejected.text, errorOf(overloaded).code], ['Done.', 'MODEL_OVERLOADED'])
+})
+
+test('an error without a code is tried again under the code it gets', async () => {
+  const run = await agentOn(scriptedModel([{ error: 'boom' }, 'Done.']), retry({ ...quick, on: ['MODEL_FAILED'] })).run(
+    'go',
+  )
+  assert.equal(run.text, 'Done.')
+})
+
+for (const attempts of [1, 2, 5]) {
+  test(`with attempts: ${attempts} the model is asked ${attempts} times, and the last failure counts`, async () => {
+    const turns = Array.from({ length: 9 }, (_, i) => failing('MODEL_OVERLOADED', `busy ${i + 1}`))
+    const model = scriptedModel(turns)
+    const run = await agentOn(model, retry({ ...quick, attempts })).run('go')
+    assert.deepEqual([errorOf(run).message, model.requests.length], [`busy ${attempts}`, attempts])
+  })
+}
+
+test('unless told, a call is made three times', async () => {
+  const model = scriptedModel(() => failing())
+  await agentOn(model, retry(quick)).run('go')
+  assert.equal(model.requests.length, 3)
+})
+
+test('each call of a run has its attempts for itself', async () => {
+  const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
+  const [busy, call] = [failing(), { toolCalls: [{ name: 'work' }] }]
+  const model = scriptedModel([busy, busy, call, busy, busy, 'Done.'])
+  const run = await agentOn(model, work, retry(quick)).run('go')
+  assert.deepEqual([run.status, run.state.stepCount, model.requests.length], ['completed', 2, 6])
+})
+
+test('every attempt is sent the same request', async () => {
+  const model = scriptedModel([failing(), failing(), 'Done.'])
+  await agentOn(model, retry(quick)).run('go')
+  const [first, ...others] = model.requests.map((request) => JSON.stringify(request))
+  assert.deepEqual(others, [first, first])
+})
+
+test('many runs at once retry each for itself', async () => {
+  const seen = new Set<string>()
+  const model = scriptedModel(({ messages }) => {
+    const input = textOf(messages.at(0)!.content)
+    if (seen.has(input)) return `Done ${input}.`
+    seen.add(input)
+    return failing()
+  })
+  const agent = agentOn(model, retry({ ...quick, attempts: 2 }))
+  const inputs = Array.from({ length: 50 }, (_, i) => `n${i}`)
+  const runs = await Promise.all(inputs.map((input) => agent.run(input)))
+  assert.deepEqual(
+    runs.map((run) => run.text),
+    inputs.map((input) => `Done ${input}.`),
+  )
+})
+
+test('onError hears of a call once all its attempts have failed, and may ask for as many again', async () => {
+  const model = scriptedModel([failing(), failing(), failing(), 'Done.'])
+  let heard = 0
+  const listen = hook('onError', (ctx) => (heard++, ctx))
+  const run = await agentOn(model, listen, errorPolicy({ backoffMs: 0 }), retry({ ...quick, attempts: 2 })).run('go')
+  assert.deepEqual([run.status, heard, model.requests.length], ['completed', 1, 4])
+})
+
+// ── how long is waited
+
+test('a provider that says when to come back is waited for that long', async () => {
+  const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 80 }), 'Done.'])
+  const ms = await msOf(() => agentOn(model, retry({ backoffMs: 0 })).run('go'))
+  assert.ok(ms >= 78, `${ms} ms`)
+  assert.equal(model.requests.length, 2)
+})
+
+test('what the provider says goes before the growing wait', async () => {
+  const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 1 }), 'Done.'])
+  const waits = retry({ backoffMs: long, maxBackoffMs: long })
+  const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(5_000) })
+  assert.equal(run.status, 'completed')
+})
+
+test('a provider that wants to be left alone for too long is not asked again, nor waited for', async () => {
+  const asked = (ms: number) =>
+    scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: ms }), 'Done.'])
+  const signal = AbortSignal.timeout(5_000)
+  const patient = await agentOn(asked(50), retry({ maxRetryAfterMs: 50 })).run('go', { signal })
+  const hasty = await agentOn(asked(50), retry({ maxRetryAfterMs: 49 })).run('go', { signal })
+  const usual = await agentOn(asked(60_001), retry()).run('go', { signal })
+  assert.deepEqual([patient.status, hasty.status, usual.status], ['completed', 'failed', 'failed'])
+})
+
+test('a wait that is longer than a timer can count is not taken for none', async () => {
+  const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 2 ** 32 }), 'Done.'])
+  const waits = retry({ maxRetryAfterMs: Infinity })
+  const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(60) })
+  assert.deepEqual([run.status, model.requests.length], ['cancelled', 1])
+})
+
+test('waits double, up to the longest', async () => {
+  const times: number[] = []
+  const model = scriptedModel(() => {
+    times.push(performance.now())
+    return failing()
+  })
+  await agentOn(model, retry({ attempts: 5, backoffMs: 20, maxBackoffMs: 60 })).run('go')
+  const gaps = times.slice(1).map((time, i) => time - times[i]!)
+  const shortest = [10, 20, 30, 30] // chance takes away at most half
+  assert.ok(
+    gaps.every((gap, i) => gap >= shortest[i]! - 2),
+    gaps.join(' '),
+  )
+  const capped = agentOn(model, retry({ backoffMs: long, maxBackoffMs: 1 }))
+  assert.equal((await capped.run('go', { signal: AbortSignal.timeout(5_000) })).status, 'failed')
+})
+
+// ── who may end it
+
+test('a cancel during the wait ends the run at once, as cancelled', async () => {
+  const model = scriptedModel([failing(), 'Done.'])
+  const agent = agentOn(model, retry({ backoffMs: long, maxBackoffMs: long }))
+  let run: Run | undefined
+  const ms = await msOf(async () => (run = await agent.run('go', { signal: AbortSignal.timeout(30) })))
+  assert.deepEqual([run?.status, model.requests.length, ms < 1_500], ['cancelled', 1, true])
+  assert.ok(!process.getActiveResourcesInfo().includes('Timeout'), 'a timer is left behind')
+})
+
+test('guards judge every attempt', async () => {
+  let judged = 0
+  const count = guard('beforeInference', (ctx) => (judged++, ctx))
+  await agentOn(scriptedModel([failing(), failing(), 'Done.']), count, retry(quick)).run('go')
+  assert.equal(judged, 3)
+})
+
+for (const on of [undefined, ['MODEL_OVERLOADED', 'MODEL_FAILED'] as const]) {
+  test(`a guard that forbids an attempt ends it, and is not asked again${on ? ', whatever "on" says' : ''}`, async () => {
+    let judged = 0
+    const twice = guard('beforeInference', (ctx) => (++judged > 2 ? ctx.stop('Enough.') : ctx), { name: 'twice' })
+    const model = scriptedModel(() => failing())
+    const run = await agentOn(model, twice, retry({ ...quick, attempts: 9, ...(on && { on }) })).run('go')
+    assert.deepEqual([run.status, run.status === 'stopped' && run.by], ['stopped', 'twice'])
+    assert.deepEqual([judged, model.requests.length], [3, 2])
+  })
+}
+
+test('a guard that fails at a further attempt forbids it', async () => {
+  let judged = 0
+  const broken = guard('beforeInference', (ctx) => (++judged > 1 ? assert.fail('broken') : ctx), { name: 'broken' })
+  const model = scriptedModel([failing(), 'Done.'])
+  const run = await agentOn(model, broken, retry(quick)).run('go')
+  assert.deepEqual([run.status, run.status === 'stopped' && run.by, model.requests.length], ['stopped', 'broken', 1])
+})
+
+// ── what it leaves behind
+
+/** Refuses an answer the first time, as a hook does that cannot read it. */
+function unreadableOnce(): Use {
+  let times = 0
+  return hook('aroundInference', async (_ctx, next) => {
+    const response = await next()
+    if (times++ === 0) throw new AgentError('MODEL_REPLY_INVALID', 'unreadable')
+    return response
+  })
+}
+
+test('what an attempt cost is counted, also when it was not used', async () => {
+  const model = scriptedModel(['First.', 'Second.'], { usage: { costUsd: 0.25 } })
+  const run = await agentOn(model, unreadableOnce(), retry(quick)).run('go')
+  const { inputTokens, outputTokens, costUsd, steps } = run.state.usage
+  assert.deepEqual([run.text, inputTokens, outputTokens, costUsd, steps], ['Second.', 20, 10, 0.5, 1])
+})
+
+test('a limit that an attempt has reached forbids the next', async () => {
+  const model = scriptedModel(['First.', 'Second.'], { usage: { costUsd: 0.25 } })
+  const run = await agentOn(model, unreadableOnce(), guards({ maxCost: 0.25 }), retry(quick)).run('go')
+  const by = run.status === 'stopped' && run.by
+  assert.deepEqual([by, model.requests.length, run.state.usage.costUsd], ['guards.maxCost', 1, 0.25])
+})
+
+test('the ledger and explain tell of every attempt that failed', async () => {
+  const model = scriptedModel([failing('MODEL_OVERLOADED', 'busy'), failing('MODEL_TIMED_OUT', 'late'), 'Done.'])
+  const run = await agentOn(model, retry(quick)).run('go')
+  const told = ['attempt 1, scripted/script: busy', 'attempt 2, scripted/script: late']
+  const entries = run.ledger.filter((entry) => entry.mode === 'loop' && entry.decision === 'failed')
+  assert.deepEqual(
+    entries.map(({ step, trigger, message }) => [step, trigger, message]),
+    told.map((message) => [0, 'aroundInference', message]),
+  )
+  assert.deepEqual(
+    explanation(run).failedAttempts.map(({ message }) => message),
+    told,
+  )
+  assert.match(explain(run), /attempts +step 1: attempt 1, scripted\/script: busy\n +step 1: attempt 2/)
+  assert.equal(run.ledger.find((entry) => entry.hook === 'retry')?.decision, 'called 3 times')
+})
+
+suite('recorded and replayed', () => {
+  const endings: readonly (readonly [string, readonly ScriptedTurn[], Run['status']])[] = [
+    ['that came through at last', [failing(), failing('MODEL_TIMED_OUT', 'late'), 'Done.'], 'completed'],
+    ['that failed in the end', [failing(), failing(), failing('MODEL_OVERLOADED', 'still busy')], 'failed'],
+  ]
+  for (const [how, turns, status] of endings) {
+    test(`a run ${how} comes to the same state and ledger, and no model is asked`, async () => {
+      const recording = memoryRecording()
+      const live = await agentOn(scriptedModel(turns), retry(quick)).run('go', { effects: recordEffects(recording) })
+      const dead = scriptedModel([])
+      const agent = agentOn(dead, retry({ backoffMs: long, maxBackoffMs: long }))
+      const again = await agent.run('go', { effects: replayEffects(recording) })
+      assert.deepEqual([live.status, again.status, dead.requests.length], [status, status, 0])
+      assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+      assert.deepEqual(untimed(again), untimed(live))
+    })
+  }
+
+  test('a cancel during the wait is a cancel in the replay', async () => {
+    const recording = memoryRecording()
+    const waits = retry({ backoffMs: long, maxBackoffMs: long })
+    const live = await agentOn(scriptedModel([failing()]), waits).run('go', {
+      effects: recordEffects(recording),
+      signal: AbortSignal.timeout(20),
+    })
+    const again = await agentOn(scriptedModel([]), waits).run('go', { effects: replayEffects(recording) })
+    assert.deepEqual([live.status, again.status], ['cancelled', 'cancelled'])
+    assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+  })
+})
+
+// ── what is refused
+
+const refused: readonly (readonly [string, object])[] = [
+  ['attempts', { attempts: 0 }],
+  ['attempts', { attempts: 1.5 }],
+  ['attempts', { attempts: undefined }],
+  ['backoffMs', { backoffMs: -1 }],
+  ['maxBackoffMs', { maxBackoffMs: Number.NaN }],
+  ['maxRetryAfterMs', { maxRetryAfterMs: 'long' }],
+  ['on', { on: 'MODEL_FAILED' }],
+]
+test('options that make no sense are refused by name', () => {
+  for (const [name, options] of refused) {
+    const named = { code: 'AGENT_INVALID_OPTION', message: new RegExp(`"${name}"`) }
+    assert.throws(() => retry(options), named, JSON.stringify(options))
+  }
+})
+
+test('an agent says how often it tries', () => {
+  const { notes } = agentOn(scriptedModel([]), retry({ attempts: 4 })).describe()
+  assert.ok(notes.includes('Model calls: up to 4 attempts.'))
+})
