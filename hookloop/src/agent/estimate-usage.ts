@@ -1,4 +1,5 @@
 import type { InferenceRequest } from '../data/inference.ts'
+import type { Part } from '../data/message.ts'
 import { noTokens, type TokenUsage } from '../data/usage.ts'
 
 const CHARACTERS_PER_TOKEN = 4
@@ -6,12 +7,23 @@ const CHARACTERS_PER_TOKEN = 4
 const OUTPUT_TOKENS = 4_096
 
 /** What a call that is under way may cost, as far as one can tell before it has ended. */
-export function estimateUsage({ model, system, messages, settings }: InferenceRequest): TokenUsage {
-  const characters = messages.slice().reduce((sum, message) => sum + JSON.stringify(message).length, system.length)
+export function estimateUsage({ model, settings, ...request }: InferenceRequest): TokenUsage {
   const usage = {
     ...noTokens,
-    inputTokens: Math.ceil(characters / CHARACTERS_PER_TOKEN),
+    inputTokens: estimateInput(request),
     outputTokens: settings?.maxOutputTokens ?? OUTPUT_TOKENS,
   }
   return { ...usage, costUsd: typeof model.cost === 'function' ? model.cost(usage) : 0 }
+}
+
+/** How many tokens a conversation may have. */
+export function estimateInput({ system, messages }: Pick<InferenceRequest, 'system' | 'messages'>): number {
+  return messages
+    .slice()
+    .reduce((sum, { content }) => sum + estimateTokens(content), Math.ceil(system.length / CHARACTERS_PER_TOKEN))
+}
+
+/** How many tokens a message may have. */
+export function estimateTokens(content: readonly Part[]): number {
+  return Math.ceil(JSON.stringify(content).length / CHARACTERS_PER_TOKEN)
 }

@@ -73,9 +73,9 @@ function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): M
 async function tryAgain(run: LiveRun, step: OpenedStep, { call, record }: Asked): Promise<InferenceResponse | null> {
   let last = record
   for (let attempt = 2; last.response === null; attempt++) {
+    if (run.stoppedBy() !== undefined) return null // what was seen of it stays as it is: nothing will take its place
     call.stream?.retract('the model call failed')
-    if (run.stoppedBy() !== undefined || (await run.recover(failureOf(last), 'aroundInference')) !== 'retry')
-      return null
+    if ((await run.recover(failureOf(last), 'aroundInference')) !== 'retry') return null
     if (!(await mayCallAgain(run, call.request))) return null
     try {
       last = await performModelCall(run, call, attempt)

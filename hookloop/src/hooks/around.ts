@@ -31,11 +31,12 @@ async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer
   const firing = onion.firing(change)
   let calls = 0
   let [returned, passedBy] = [false, false]
+  const failures = new Set<unknown>()
   const next = (inner?: N): Promise<R> => {
     if (returned) throw misused(hook, 'called next() after it had returned. Await what next() gives')
     calls++
     const result = runAround(onion, index + 1, onion.merge(change, inner))
-    result.catch(() => undefined) // a hook may race several attempts; the losers have nobody to tell
+    result.catch((thrown: unknown) => failures.add(thrown)) // a hook may race several attempts; the losers have nobody to tell
     return result
   }
   const tell = (what: Partial<LedgerEntry>): void => {
@@ -67,7 +68,9 @@ async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer
   } catch (thrown) {
     if (passedBy) throw thrown
     const skipped = hook.onFailure === 'continue' && calls === 0 && !isFatalError(thrown)
-    tell({ error: messageOf(thrown), ...(skipped && { decision: 'continue' }) })
+    // A failure that it only hands on is not its own.
+    if (failures.has(thrown)) tell(calls === 1 ? {} : { decision: `called ${calls} times` })
+    else tell({ error: messageOf(thrown), ...(skipped && { decision: 'continue' }) })
     if (!skipped) throw thrown
   }
   return runAround(onion, index + 1, change)

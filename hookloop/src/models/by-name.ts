@@ -36,6 +36,10 @@ async function load(provider: Provider, modelId: string): Promise<AiSdkModel> {
     throw new AgentError('MODEL_REJECTED', `Set ${provider.addressVariable} to where the server is.`)
   }
   const variable = keyVariable(provider)
+  const empty = provider.keys.find((each) => process.env[each] === '')
+  if (variable === undefined && empty !== undefined) {
+    throw new AgentError('MODEL_UNAUTHORIZED', `${empty} is set, but empty.`)
+  }
   const apiKey = provider.handedOver?.includes(variable ?? '') ? process.env[variable!] : undefined
   const model: unknown = factory({
     ...provider.options,

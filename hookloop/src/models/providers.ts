@@ -92,10 +92,10 @@ export function keyVariable({ keys }: Provider, env: Environment = process.env):
   return keys.find((name) => (env[name] ?? '') !== '')
 }
 
+/** As Ollama itself reads it: the scheme, the host and the port may each be missing. */
 function ollamaAddress(env: Environment): string {
-  const given = env['OLLAMA_BASE_URL'] ?? env['OLLAMA_HOST'] ?? 'localhost:11434'
-  const hasScheme = /^https?:\/\//.test(given)
-  const hasPort = /:\d+(\/|$)/.test(given)
-  const url = (hasScheme ? given : `http://${given}${hasPort ? '' : ':11434'}`).replace(/\/+$/, '')
-  return url.endsWith('/v1') ? url : `${url}/v1`
+  const given = (env['OLLAMA_BASE_URL'] || env['OLLAMA_HOST'] || 'localhost').trim().replace(/\/+$/, '')
+  if (/^https?:\/\//.test(given)) return given.endsWith('/v1') ? given : `${given}/v1`
+  const host = given.startsWith(':') ? `localhost${given}` : given
+  return `http://${/:\d+$/.test(host) ? host : `${host}:11434`}/v1`
 }

@@ -1,8 +1,9 @@
 import type { LanguageModel, ModelSource, ToModel } from '../data/inference.ts'
+import type { TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import { fromAiSdk, isAiSdkModel } from './ai-sdk/model.ts'
 import { modelByName } from './by-name.ts'
-import type { Prices } from './prices.ts'
+import { costOf, priceOf, type Prices } from './prices.ts'
 
 /** Makes models of whatever names them, the same one each time. Own prices go before the list that comes along. */
 export function modelMaker(prices?: Prices): ToModel {
@@ -25,7 +26,7 @@ export function languageModel(source: ModelSource, options: { readonly prices?: 
 
 function make(source: unknown, prices: Prices | undefined): LanguageModel {
   if (typeof source === 'string') return modelByName(source, prices)
-  if (isLanguageModel(source)) return source
+  if (isLanguageModel(source)) return source.cost === 'unknown' ? priced(source, prices) : source
   if (isAiSdkModel(source)) return fromAiSdk(source, prices)
   throw new AgentError(
     'MODEL_INVALID',
@@ -33,6 +34,14 @@ function make(source: unknown, prices: Prices | undefined): LanguageModel {
       'provider, modelId and infer(request, call).',
     { value: source },
   )
+}
+
+/** A model that does not know its price may be given one. */
+function priced(model: LanguageModel, prices: Prices | undefined): LanguageModel {
+  const price = priceOf(model.provider, model.modelId, prices)
+  if (price === undefined) return model
+  const infer: LanguageModel['infer'] = (request, call) => model.infer(request, call)
+  return Object.freeze({ ...model, infer, cost: (usage: TokenUsage) => costOf(usage, price) })
 }
 
 function isObject(source: unknown): source is object {

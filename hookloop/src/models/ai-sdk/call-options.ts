@@ -87,12 +87,15 @@ function providerOptionsOf(
   }
   const given = providerOptions as ProviderOptions
   const family = provider.split('.')[0]!
+  // OpenAI's adapter may go by any name, and looks in one place only: under `azure` if it is that and something is there.
+  const isOpenAi = provider.endsWith('.responses') && family !== 'xai'
+  const place = isOpenAi && !(family === 'azure' && given['openai'] === undefined) ? 'openai' : family
   const loose = responseFormat !== undefined && !isStrictSchema(responseFormat)
   const ours = {
-    ...(provider === 'openai.responses' && { store: false }),
-    ...(loose && takesSchemas.has(family) && { strictJsonSchema: false }),
+    ...(isOpenAi && { store: false }),
+    ...(loose && (isOpenAi || takesSchemas.has(family)) && { strictJsonSchema: false }),
   }
-  return Object.keys(ours).length === 0 ? given : { ...given, [family]: { ...ours, ...given[family] } }
+  return Object.keys(ours).length === 0 ? given : { ...given, [place]: { ...ours, ...given[place] } }
 }
 
 type ProviderOptions = { [provider: string]: JsonObject }

@@ -154,7 +154,7 @@ type Fields = {
 }
 
 function fieldsOf(thrown: unknown): Fields {
-  return thrown instanceof Error || isJsonObject(thrown) ? (thrown as Fields) : {}
+  return thrown instanceof Error || isJsonObject(thrown) ? thrown : {}
 }
 
 function hintFor(code: ErrorCode, provider: string): string {

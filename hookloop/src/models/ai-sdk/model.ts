@@ -5,7 +5,7 @@ import { costOf, priceOf, type Price, type Prices } from '../prices.ts'
 import { toCallOptions } from './call-options.ts'
 import { Deadline } from './deadline.ts'
 import { toModelFailure } from './failure.ts'
-import { toReply, type Answer } from './reply.ts'
+import { toReply } from './reply.ts'
 import { readStream } from './stream.ts'
 import { structuredOutputOf } from './structured-output.ts'
 import { ToolNames } from './tool-names.ts'
@@ -85,9 +85,9 @@ async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta
   // The versions differ in what goes in and comes out, not in how they are called.
   const v4 = model as unknown as LanguageModelV4
   const call = { ...options, abortSignal: deadline.signal }
-  if (onDelta === undefined) return toReply((await deadline.within(v4.doGenerate(call))) as Answer, names, warnings)
+  const asked = { request, names, warnings }
+  if (onDelta === undefined) return toReply(await deadline.within(v4.doGenerate(call)), asked)
   deadline.touch() // only a stream can be silent: an answer in one piece takes the time it takes
   const { stream } = await deadline.within(v4.doStream(call))
-  const answer = await readStream(stream, { deadline, onDelta, names })
-  return toReply(answer, names, warnings)
+  return toReply(await readStream(stream, { deadline, onDelta, names }), asked)
 }

@@ -53,7 +53,7 @@ function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
     }
     case 'assistant': {
       const content = message.content.flatMap((part) => assistantPart(part, place))
-      // Nor is a thought taken that nothing followed.
+      // A thought that nothing followed is not taken by every provider either.
       if (content.every((part) => part.type === 'reasoning')) return []
       const calls = message.content.filter((part) => part.type === 'tool-call')
       const said: LanguageModelV4Message = { role: 'assistant', content }

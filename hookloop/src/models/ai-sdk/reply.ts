@@ -1,9 +1,10 @@
 import type { LanguageModelV4Content } from '@ai-sdk/provider'
-import { isFinishReason, type FinishReason, type ModelReply } from '../../data/inference.ts'
+import { isFinishReason, type FinishReason, type ModelReply, type ModelRequest } from '../../data/inference.ts'
 import { isJsonObject, toJson, type JsonObject } from '../../data/json.ts'
 import type { FilePart, Part } from '../../data/message.ts'
-import { toTokens, type TokenUsage } from '../../data/usage.ts'
+import { noTokens, toTokens, type TokenUsage } from '../../data/usage.ts'
 import { AgentError } from '../../errors.ts'
+import { estimateInput, estimateTokens } from '../../agent/estimate-usage.ts'
 import { readArguments } from './arguments.ts'
 import type { ToolNames } from './tool-names.ts'
 
@@ -12,7 +13,7 @@ export type AnswerPart = LanguageModelV4Content
 /** What a model of any version of the specification answers, as far as it matters here. */
 export type Answer = {
   readonly content: readonly AnswerPart[]
-  readonly finishReason: string | { readonly unified: string; readonly raw: string | undefined }
+  readonly finishReason: string | { readonly unified: string; readonly raw: string | undefined } | undefined
   readonly usage: unknown
   readonly warnings?: readonly unknown[]
   readonly response?: { readonly modelId?: string | undefined }
@@ -21,24 +22,38 @@ export type Answer = {
 /** The answer as our own plain values. */
 export function toReply(
   answer: Answer,
-  names: ToolNames,
-  warnings: readonly string[],
-): ModelReply & { usage: TokenUsage } {
+  { request, names, warnings }: Asked,
+): ModelReply & { usage: Omit<TokenUsage, 'costUsd'> } {
   const told = [...warnings, ...(answer.warnings ?? []).map(wordWarning)]
   const content = answer.content.flatMap((part) => toParts(part, { names, told }))
+  const counted = isCounted(answer.usage)
+  if (!counted) told.push('The provider did not say how many tokens it took. They are estimated, so that limits apply.')
   const finishReason = finishReasonOf(answer, content)
   const modelId = answer.response?.modelId
-  if (finishReason === 'error' && content.length === 0) {
-    const raw = typeof answer.finishReason === 'string' ? '' : (answer.finishReason.raw ?? '')
-    throw new AgentError('MODEL_REPLY_INVALID', `The model ended with an error and no answer. ${raw}`.trim())
+  if (content.length === 0 && isNoAnswer(answer.finishReason)) {
+    const raw = typeof answer.finishReason === 'object' ? (answer.finishReason.raw ?? '') : ''
+    throw new AgentError('MODEL_REPLY_INVALID', `The model ended without an answer. ${raw}`.trim())
   }
   return {
     content,
     finishReason,
-    usage: usageOf(answer.usage),
+    usage: counted ? usageOf(answer.usage) : estimatedUsage(request, content),
     ...(modelId !== undefined && { modelId }),
     ...(told.length > 0 && { warnings: told }),
   }
+}
+
+/** What was asked, and how. */
+export type Asked = {
+  readonly request: Pick<ModelRequest, 'system' | 'messages'>
+  readonly names: ToolNames
+  readonly warnings: readonly string[]
+}
+
+/** An error, or nothing at all, is given as the reason. */
+function isNoAnswer(reason: Answer['finishReason']): boolean {
+  if (typeof reason !== 'object') return reason === 'error' || reason === 'unknown'
+  return reason.unified === 'error' || (reason.unified === 'other' && reason.raw === undefined)
 }
 
 type Context = { readonly names: ToolNames; readonly told: string[] }
@@ -105,17 +120,31 @@ type NestedUsage = {
   readonly reasoningTokens?: number
 }
 
-function usageOf(usage: unknown): TokenUsage {
+/** Without a cost: what tokens cost is known elsewhere. */
+function usageOf(usage: unknown): Omit<TokenUsage, 'costUsd'> {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = (usage ?? {}) as NestedUsage
   const input = typeof inputTokens === 'object' ? inputTokens : { total: inputTokens, cacheRead: cachedInputTokens }
   const output = typeof outputTokens === 'object' ? outputTokens : { total: outputTokens, reasoning: reasoningTokens }
-  return toTokens({
+  const { costUsd: _unknown, ...tokens } = toTokens({
     inputTokens: input?.total,
     outputTokens: output?.total,
     cachedInputTokens: input?.cacheRead,
     cacheWriteTokens: (input as { cacheWrite?: number } | undefined)?.cacheWrite,
     reasoningTokens: output?.reasoning,
   })
+  return tokens
+}
+
+function estimatedUsage(request: Asked['request'], content: readonly Part[]): Omit<TokenUsage, 'costUsd'> {
+  const { costUsd: _unknown, ...tokens } = noTokens
+  return { ...tokens, inputTokens: estimateInput(request), outputTokens: estimateTokens(content) }
+}
+
+function isCounted(usage: unknown): boolean {
+  const { inputTokens, outputTokens } = (usage ?? {}) as NestedUsage
+  return [inputTokens, outputTokens].some(
+    (tokens) => (typeof tokens === 'object' ? tokens?.total : tokens) !== undefined,
+  )
 }
 
 function wordWarning(warning: unknown): string {

@@ -1,12 +1,12 @@
 /** How long a provider asks to wait, in milliseconds: from its headers, or, as Google does, from the body. */
 export function retryAfterOf(thrown: unknown): number | undefined {
-  const { responseHeaders = {}, responseBody } = (thrown ?? {}) as {
-    readonly responseHeaders?: { readonly [name: string]: string | undefined }
+  const { responseHeaders, responseBody } = (thrown ?? {}) as {
+    readonly responseHeaders?: { readonly [name: string]: string | undefined } | null
     readonly responseBody?: unknown
   }
-  const milliseconds = Number.parseFloat(responseHeaders['retry-after-ms'] ?? '')
+  const milliseconds = Number.parseFloat(responseHeaders?.['retry-after-ms'] ?? '')
   if (milliseconds >= 0) return milliseconds
-  const header = responseHeaders['retry-after']
+  const header = responseHeaders?.['retry-after']
   if (header !== undefined) {
     const seconds = Number(header)
     const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1_000

@@ -8,10 +8,12 @@ const SECRET_HEADER = /auth|key|token|secret|cookie/i
 
 /** What keys look like, for those that come from neither the environment nor a header. */
 const LOOKS_SECRET = [
+  /(?<=")[^"]*(?=" is an invalid header value)/g, // what a key with a line break in it is told as
   /\b(?:sk|pk|rk|gsk|xai|hf|ghp|key|api)[-_][A-Za-z0-9_*-]{8,}/g,
   /\bAIza[A-Za-z0-9_-]{10,}/g,
   /\bBearer\s+[^\s"',]+/gi,
   /(?<=[?&](?:api[-_]?)?key=)[^&\s"']+/gi,
+  /(?<=:\/\/)[^\s/@"']+(?=@)/g,
 ]
 
 /** A provider may repeat the key it was sent. Nothing that leaves this folder may. */

@@ -24,6 +24,7 @@ export async function readStream(
   // Closes the connection and ends a read under way, also of a stream that does not heed the signal.
   const close = (): void => void reader.cancel(deadline.signal.reason).catch(() => undefined)
   deadline.signal.addEventListener('abort', close, { once: true })
+  if (deadline.signal.aborted) close()
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -160,6 +161,6 @@ class Pieces {
 
 /** Adapters end every stream with a reason; one that the provider did not give means that it did not get to the end. */
 function isUnfinished(reason: Answer['finishReason']): boolean {
-  if (typeof reason === 'string') return reason === 'unknown'
+  if (typeof reason !== 'object') return reason === 'unknown'
   return reason.unified === 'interrupted' || (reason.unified === 'other' && reason.raw === undefined)
 }

@@ -1,0 +1,15 @@
+import type { AgentError } from '../errors.ts'
+import { keyVariable, providers, type Environment } from '../models/providers.ts'
+
+/** What to do about a model that failed, where the command line knows more than the error says. */
+export function hintFor({ code, value }: Pick<AgentError, 'code' | 'value'>, env: Environment): string | undefined {
+  const asked = (value ?? {}) as { readonly provider?: string; readonly model?: string; readonly status?: number }
+  const provider = providers.find(({ name }) => name === asked.provider)
+  if (provider === undefined) return undefined
+  if (code === 'MODEL_UNAUTHORIZED' && provider.keys.length > 0 && keyVariable(provider, env) === undefined) {
+    return `There is no key for ${provider.name}. Set one with: export ${provider.keys[0]!}=…`
+  }
+  if (provider.name !== 'ollama') return undefined
+  if (code === 'MODEL_UNREACHABLE') return 'Is Ollama running? Start it with: ollama serve'
+  return asked.status === 404 ? `Is the model there? Get it with: ollama pull ${asked.model}` : undefined
+}

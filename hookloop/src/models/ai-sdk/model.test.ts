@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AiSdkModel, ModelRequest } from '../../data/inference.ts'
+import { List } from '../../data/list.ts'
+import { textMessage } from '../../data/message.ts'
+import { fromAiSdk } from './model.ts'
+
+const request: ModelRequest = {
+  system: '',
+  messages: List.empty<never>().concat([textMessage('user', 'Go.') as never]),
+  tools: [],
+}
+
+/** A model that heeds the signal, with an error of its own. */
+function waiting(): AiSdkModel & { readonly signals: AbortSignal[] } {
+  const signals: AbortSignal[] = []
+  const wait = ({ abortSignal }: { abortSignal: AbortSignal }): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      signals.push(abortSignal)
+      abortSignal.addEventListener('abort', () => reject(new Error('my own words')))
+    })
+  return {
+    specificationVersion: 'v4',
+    provider: 'acme.chat',
+    modelId: 'large',
+    doGenerate: wait,
+    doStream: wait,
+    signals,
+  }
+}
+
+for (const onDelta of [undefined, () => undefined]) {
+  const how = onDelta === undefined ? 'asked' : 'streamed'
+  const call = (signal: AbortSignal) => (onDelta === undefined ? { signal } : { signal, onDelta })
+
+  test(`a model that is ${how} and runs out of time says so, whatever its adapter says`, async () => {
+    const model = waiting()
+    const asking = fromAiSdk(model, undefined).infer(
+      { ...request, settings: { timeoutMs: 5 } },
+      call(new AbortController().signal),
+    )
+    await assert.rejects(asking, { code: 'MODEL_TIMED_OUT', value: { provider: 'acme', model: 'large' } })
+    assert.ok(model.signals[0]!.aborted)
+  })
+
+  test(`a model that is ${how} and cancelled rejects with the reason of the cancel`, async () => {
+    const [model, controller] = [waiting(), new AbortController()]
+    const asking = fromAiSdk(model, undefined).infer(request, call(controller.signal))
+    await new Promise((resolve) => setImmediate(resolve))
+    controller.abort('enough')
+    await assert.rejects(asking, (reason) => reason === 'enough')
+    assert.ok(model.signals[0]!.aborted)
+  })
+}
+
+test('a stream that fails is let go of', async () => {
+  const { model, cancelled } = streaming((controller) =>
+    controller.enqueue({ type: 'error', error: new Error('broken') }),
+  )
+  const signal = new AbortController().signal
+  await assert.rejects(fromAiSdk(model, undefined).infer(request, { signal, onDelta: () => undefined }), /broken/)
+  assert.ok(cancelled())
+})
+
+test('a stream that does not heed the signal is let go of', async () => {
+  const controller = new AbortController()
+  const { model, cancelled } = streaming(() => undefined)
+  const asking = fromAiSdk(model, undefined).infer(request, { signal: controller.signal, onDelta: () => undefined })
+  await new Promise((resolve) => setImmediate(resolve))
+  controller.abort('enough')
+  await assert.rejects(asking, (reason) => reason === 'enough')
+  assert.ok(cancelled())
+})
+
+test('a stream that comes together with the cancel is let go of, too', async () => {
+  const controller = new AbortController()
+  const { model, cancelled } = streaming(
+    () => undefined,
+    () => controller.abort('enough'),
+  )
+  const asking = fromAiSdk(model, undefined).infer(request, { signal: controller.signal, onDelta: () => undefined })
+  await assert.rejects(asking, (reason) => reason === 'enough')
+  assert.ok(cancelled())
+})
+
+/** A model whose stream pays no attention to the signal. */
+function streaming(start: (controller: ReadableStreamDefaultController) => void, whenAsked?: () => void) {
+  let isCancelled = false
+  const doStream = async () => {
+    queueMicrotask(() => whenAsked?.())
+    return { stream: new ReadableStream({ start, cancel: () => void (isCancelled = true) }) }
+  }
+  return { model: { ...waiting(), doStream }, cancelled: () => isCancelled }
+}
+
+test('providerOptions that are not by provider are refused with an example', async () => {
+  const asking = fromAiSdk(waiting(), undefined).infer(
+    { ...request, settings: { providerOptions: { temperature: 1 } } },
+    { signal: new AbortController().signal },
+  )
+  await assert.rejects(asking, { code: 'MODEL_REJECTED', message: /by provider: \{ "temperature": \{ … \} \}/ })
+})

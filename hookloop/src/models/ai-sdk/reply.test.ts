@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { List } from '../../data/list.ts'
+import { textMessage } from '../../data/message.ts'
+import { toReply, type Answer } from './reply.ts'
+import { ToolNames } from './tool-names.ts'
+
+const request = { system: 'Be brief.', messages: List.from([textMessage('user', 'Say hello to everybody.')]) }
+const asked = { request, names: new ToolNames([]), warnings: [] }
+const usage = { inputTokens: 1, outputTokens: 1 }
+const say = (answer: Partial<Answer>) =>
+  toReply({ content: [{ type: 'text', text: 'Hi.' }], finishReason: 'stop', usage, ...answer }, asked)
+
+test('tokens are counted alike in all versions', () => {
+  const nested = { inputTokens: { total: 9, cacheRead: 3, cacheWrite: 2 }, outputTokens: { total: 5, reasoning: 4 } }
+  const flat = { inputTokens: 9, outputTokens: 5, cachedInputTokens: 3, reasoningTokens: 4 }
+  const same = { inputTokens: 9, outputTokens: 5, cachedInputTokens: 3, reasoningTokens: 4 }
+  assert.deepEqual(say({ usage: nested }).usage, { ...same, cacheWriteTokens: 2 })
+  assert.deepEqual(say({ usage: flat }).usage, { ...same, cacheWriteTokens: 0 })
+})
+
+test('counts that are no counts are none', () => {
+  const { inputTokens, outputTokens } = say({ usage: { inputTokens: -4, outputTokens: Number.NaN } }).usage
+  assert.equal(inputTokens + outputTokens, 0)
+})
+
+test('an answer whose tokens nobody counted is estimated, and says so', () => {
+  const uncounted = [undefined, {}, { inputTokens: { total: undefined }, outputTokens: { total: undefined } }]
+  for (const each of uncounted) {
+    const { usage: estimated, warnings } = say({ usage: each })
+    assert.match(warnings!.join(), /did not say how many tokens/)
+    assert.ok(estimated.inputTokens >= 8 && estimated.outputTokens >= 1)
+  }
+  assert.equal(say({ usage: { inputTokens: { total: 0 } } }).warnings, undefined)
+})
+
+test('a call is a reason to go on, also for those who say it is none', () => {
+  const content: Answer['content'] = [{ type: 'tool-call', toolCallId: '1', toolName: 'act', input: '{}' }]
+  const reasons = ['stop', 'other', 'length', { unified: 'stop', raw: 'STOP' }].map(
+    (finishReason) => say({ content, finishReason }).finishReason,
+  )
+  assert.deepEqual(reasons, ['tool-calls', 'tool-calls', 'length', 'tool-calls'])
+})
+
+test('a reason that is not known is another one, and none of ours', () => {
+  const reasons = ['unknown', 'withheld', { unified: 'interrupted', raw: 'x' }].map(
+    (finishReason) => say({ finishReason }).finishReason,
+  )
+  assert.deepEqual(reasons, ['other', 'other', 'other'])
+})
+
+test('an answer without content is none when its end is an error, or has no reason', () => {
+  const empty: readonly Answer['finishReason'][] = [
+    'error',
+    'unknown',
+    { unified: 'error', raw: 'MALFORMED_FUNCTION_CALL' },
+    { unified: 'other', raw: undefined },
+  ]
+  for (const finishReason of empty) {
+    assert.throws(() => say({ content: [], finishReason }), { code: 'MODEL_REPLY_INVALID' })
+  }
+  assert.deepEqual(say({ content: [], finishReason: 'stop' }).content, [])
+})
+
+test('a thought without words is kept when the provider wants it back, and dropped otherwise', () => {
+  const providerMetadata = { anthropic: { redactedData: 'x' } }
+  const content: Answer['content'] = [
+    { type: 'reasoning', text: '' },
+    { type: 'reasoning', text: '', providerMetadata },
+  ]
+  assert.deepEqual(say({ content }).content, [{ type: 'reasoning', text: '', providerOptions: providerMetadata }])
+})
+
+test('files are kept as base64 or as an address', () => {
+  const file = (data: unknown) => ({ type: 'file', mediaType: 'image/png', data }) as Answer['content'][number]
+  const address = 'https://example.com/a.png'
+  const given = [
+    'AAEC',
+    new Uint8Array([0, 1, 2]),
+    { type: 'data', data: 'AAEC' },
+    { type: 'url', url: new URL(address) },
+  ]
+  const kept = say({ content: given.map(file) }).content.map((part) => part.type === 'file' && part.data)
+  assert.deepEqual(kept, ['AAEC', 'AAEC', 'AAEC', address])
+})
+
+test('what the provider did by itself is said and left out', () => {
+  const reply = say({
+    content: [
+      { type: 'tool-call', toolCallId: '1', toolName: 'web_search', input: '{}', providerExecuted: true },
+      { type: 'tool-result', toolCallId: '1', toolName: 'web_search', result: 'x' },
+      { type: 'text', text: 'Found.' },
+    ],
+  })
+  assert.deepEqual(reply.content, [{ type: 'text', text: 'Found.' }])
+  assert.match(reply.warnings!.join(), /its own tool "web_search", which hooks cannot see/)
+})
+
+test('warnings of all versions become sentences', () => {
+  const warnings = [
+    { type: 'unsupported', feature: 'seed', details: 'not for this model' },
+    { type: 'unsupported-setting', setting: 'topK' },
+    { type: 'other', message: 'mind the gap' },
+    null,
+  ]
+  assert.deepEqual(say({ warnings }).warnings, [
+    'seed: unsupported, not for this model',
+    'topK: unsupported-setting',
+    'mind the gap',
+    'The provider gave a warning without words.',
+  ])
+})

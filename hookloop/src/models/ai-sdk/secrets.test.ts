@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inspect } from 'node:util'
+import type { Agent } from '../../agent/build-agent.ts'
+import { explain } from '../../agent/explain.ts'
+import { explanation } from '../../agent/explanation.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { ModelSource } from '../../data/inference.ts'
+import { recordEffects } from '../../sessions/record-effects.ts'
+import { memoryRecording } from '../../sessions/recording.ts'
+import { startServer, type Turn } from '../provider-server.fixture.ts'
+import { KEY, rows, streamed, type Mode, type Row } from '../provider-suite.fixture.ts'
+import { withoutSecrets } from './secrets.ts'
+
+// A key is told to nobody: the server repeats it in every way it can, and nothing that a run leaves behind has it.
+
+const echo = `Incorrect API key provided: ${KEY}. You sent "Bearer ${KEY}".`
+
+const echoes: { readonly [title: string]: (mode: Mode) => Turn } = {
+  'in a refusal': () => ({ error: { message: echo }, status: 401 }),
+  'where a long refusal is cut': () => ({ error: { message: 'x'.repeat(460) + echo }, status: 401 }),
+  'in a failure that is tried again': () => ({ error: { message: echo }, status: 500 }),
+  'in an answer that cannot be read': (mode) => (mode === 'run' ? { body: `{${echo}` } : streamed(`{${echo}`)),
+  'in an error that comes as an answer': (mode) => {
+    const body = JSON.stringify({ error: { message: echo, code: 500, type: echo } })
+    return mode === 'run' ? { body } : streamed(body)
+  },
+  'in a page of a proxy': () => ({ status: 403, headers: { 'x-key': KEY }, body: `<p>${echo}</p>` }),
+}
+
+/** Where the key comes from: given to the package of the provider, or found in the environment. */
+const sources: { readonly [title: string]: (row: Row, address: string) => ModelSource } = {
+  'an option': (row, address) => row.create(address, KEY)(row.modelId),
+  'the environment': (row, address) => {
+    Object.assign(process.env, row.environment(address, KEY))
+    return `${row.name}/${row.modelId}`
+  },
+}
+
+for (const row of rows) {
+  for (const [source, modelFrom] of Object.entries(sources)) {
+    for (const [place, turnFor] of Object.entries(echoes)) {
+      for (const mode of ['run', 'stream'] as const) {
+        test(`${row.name}, ${mode}: a key from ${source} that comes back ${place} is not kept`, async () => {
+          const server = await startServer()
+          const before = { ...process.env }
+          try {
+            server.next(turnFor(mode), turnFor(mode))
+            const agent = createAgent({
+              model: modelFrom(row, server.url),
+              use: [retry({ attempts: 2, backoffMs: 1, on: ['MODEL_OVERLOADED'] })],
+            })
+            const traces = await tracesOf(agent, mode)
+            assert.ok(JSON.stringify(server.requests[0]!.headers).includes(KEY)) // it was really sent
+            assert.deepEqual(
+              Object.entries(traces).flatMap(([what, text]) => (text.includes(KEY.slice(0, 8)) ? [what, text] : [])),
+              [],
+            )
+          } finally {
+            process.env = before
+            await server.close()
+          }
+        })
+      }
+    }
+  }
+}
+
+/** All that is left of a run, as text. */
+async function tracesOf(agent: Agent, mode: Mode): Promise<{ readonly [what: string]: string }> {
+  const recording = memoryRecording()
+  const effects = recordEffects(recording)
+  const events: unknown[] = []
+  const live = mode === 'stream' ? agent.stream('Go.', { effects }) : undefined
+  for await (const event of live ?? []) events.push(event)
+  const run = await (live?.run ?? agent.run('Go.', { effects }))
+  assert.equal(run.status, 'failed')
+  return {
+    run: JSON.stringify(run),
+    state: JSON.stringify(run.state),
+    ledger: JSON.stringify(run.ledger),
+    events: JSON.stringify(events),
+    'events, inspected': inspect(events, { depth: 20, showHidden: true }),
+    recording: JSON.stringify(recording.entries()),
+    message: run.error.message,
+    stack: String(run.error.stack),
+    cause: inspect(run.error.cause, { depth: 20, showHidden: true }),
+    'run, inspected': inspect(run, { depth: 20, showHidden: true }),
+    explained: explain(run),
+    explanation: JSON.stringify(explanation(run)),
+    description: inspect(agent.describe(), { depth: 20 }),
+  }
+}
+
+test('a key that cannot be sent is not told either', async () => {
+  for (const row of rows) {
+    const agent = createAgent({ model: row.create('http://127.0.0.1:1', 'canary\n-4f1d9c27')(row.modelId) })
+    const traces = await tracesOf(agent, 'run')
+    assert.deepEqual(
+      Object.values(traces).filter((text) => text.includes('4f1d9c27')),
+      [],
+    )
+  }
+})
+
+test('what stands before the host in an address is not told', async () => {
+  for (const row of rows) {
+    const agent = createAgent({ model: row.create('http://me:canary-4f1d9c27@127.0.0.1:1', 'key')(row.modelId) })
+    const traces = await tracesOf(agent, 'run')
+    assert.deepEqual(
+      Object.values(traces).filter((text) => text.includes('4f1d9c27')),
+      [],
+    )
+  }
+})
+
+test('of two keys, of which one begins with the other, nothing is left', async () => {
+  process.env['CANARY_A_KEY'] = 'abcdefgh'
+  process.env['CANARY_TOKEN_B'] = 'abcdefghijkl'
+  try {
+    assert.equal(await withoutSecrets('You sent abcdefghijkl and abcdefgh.', undefined), 'You sent [key] and [key].')
+  } finally {
+    delete process.env['CANARY_A_KEY']
+    delete process.env['CANARY_TOKEN_B']
+  }
+})
+
+test('what looks like a key is taken out wherever it comes from', async () => {
+  const said = [
+    'sk-proj-********abcd1234',
+    'gsk_0123456789abcdef',
+    'AIzaSyA0123456789abcdef',
+    'Bearer abc.def-ghi',
+    'https://host/path?key=abcdef&alt=sse',
+    'https://me:secret@host/path',
+  ].join(' | ')
+  assert.equal(
+    await withoutSecrets(said, undefined),
+    '[key] | [key] | [key] | [key] | https://host/path?key=[key]&alt=sse | https://[key]@host/path',
+  )
+})
+
+test('words that are no keys stay', async () => {
+  const said = 'The api-key is missing; see https://example.com/key for the key-value form.'
+  assert.equal(await withoutSecrets(said, undefined), said)
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ToolNames } from './tool-names.ts'
+
+const described = (name: string) => ({ name, description: '', inputSchema: {} })
+
+test('every name becomes one that all providers take, and comes back as it was', () => {
+  const name = fc.oneof(fc.string(), fc.string({ minLength: 60, maxLength: 90 }), fc.constantFrom('a.b', 'a_b', 'a:b'))
+  fc.assert(
+    fc.property(fc.uniqueArray(name), (all) => {
+      const names = new ToolNames(all.map(described))
+      const sent = all.map((each) => names.sent(each))
+      assert.deepEqual(
+        sent.filter((each) => !/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(each)),
+        [],
+      )
+      assert.equal(new Set(sent).size, all.length)
+      assert.deepEqual(
+        sent.map((each) => names.own(each)),
+        all,
+      )
+    }),
+  )
+})
+
+test('a name that all providers take stays', () => {
+  const names = new ToolNames([described('read_file'), described('git-push')])
+  assert.deepEqual([names.sent('read_file'), names.sent('git-push')], ['read_file', 'git-push'])
+})
+
+test('a name that a model makes up is not that of a tool', () => {
+  const names = new ToolNames([described('file.read')])
+  assert.deepEqual(
+    [names.own('file_read'), names.own('file.read'), names.own('toString')],
+    ['file.read', 'file.read', 'toString'],
+  )
+})
+
+test('a tool of an earlier conversation is not mistaken for one of today', () => {
+  const names = new ToolNames([described('file.read')])
+  assert.notEqual(names.sent('file_read'), names.sent('file.read'))
+})

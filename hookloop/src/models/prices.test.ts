@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { noTokens } from '../data/usage.ts'
+import { costOf, priceOf } from './prices.ts'
+
+const price = { input: 1, output: 10, cachedInput: 0.1, cacheWrite: 2 }
+const usage = { ...noTokens, inputTokens: 1_000_000, outputTokens: 100_000, cachedInputTokens: 500_000 }
+
+test('cached and written input have prices of their own, and reasoning is output', () => {
+  const spent = { ...usage, cacheWriteTokens: 200_000, reasoningTokens: 90_000 }
+  assert.equal(costOf(spent, price), 0.3 + 0.05 + 0.4 + 1)
+})
+
+test('input without a price of its own costs what all input costs', () => {
+  assert.equal(costOf({ ...usage, cacheWriteTokens: 200_000 }, { input: 1, output: 10 }), 2)
+})
+
+test('a long input makes the whole call dearer', () => {
+  const tiered = { ...price, above: { inputTokens: 999_999, input: 2, output: 20 } }
+  assert.deepEqual(
+    [costOf({ inputTokens: 999_999 }, tiered), costOf({ inputTokens: 1_000_000 }, tiered)],
+    [0.999999, 2],
+  )
+})
+
+test('more cached than there was costs no less than what was cached', () => {
+  assert.equal(costOf({ inputTokens: 0, cachedInputTokens: 1_000_000 }, price), 0.1)
+})
+
+test('what was not reported costs nothing', () => {
+  assert.equal(costOf(undefined, price), 0)
+})
+
+test('a model is known by its name, with or without the date of its version', () => {
+  const undated = priceOf('anthropic', 'claude-sonnet-4-5')
+  assert.ok(undated !== undefined)
+  for (const version of ['-20250929', '-latest', '@20250929', '-2025-09-29']) {
+    assert.equal(priceOf('anthropic', `claude-sonnet-4-5${version}`), undated)
+  }
+})
+
+test('own prices go before the list, for a dated name, too', () => {
+  const own = { 'openai/gpt-5': price }
+  assert.deepEqual([priceOf('openai', 'gpt-5', own), priceOf('openai', 'gpt-5-2025-08-07', own)], [price, price])
+})
+
+test('nobody knows the price of a model that is in no list, whatever it is called', () => {
+  assert.deepEqual(
+    [priceOf('acme', 'large'), priceOf('__proto__', 'x'), priceOf('', '')],
+    [undefined, undefined, undefined],
+  )
+})
+
+test('what runs on one’s own machine is free', () => {
+  assert.equal(costOf(usage, priceOf('ollama', 'llama3.2')!), 0)
+})

@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict'
+import { createOpenAI } from '@ai-sdk/openai'
+import * as z from 'zod'
+import type { JsonObject } from '../data/json.ts'
+import type { Message } from '../data/message.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import { hook, observe } from '../hooks/hook.ts'
+import { endedBy, rows, scenario, shownText, withUsage } from './provider-suite.fixture.ts'
+
+// What goes well, for every provider, run and streamed. What does not is in provider-failures.test.ts.
+
+const read = tool({
+  name: 'file.read',
+  description: 'Reads a file.',
+  input: z.object({ path: z.string() }),
+  execute: ({ path }) => `text of ${path}`,
+  concurrent: true,
+})
+
+const callA = { name: 'file_read', arguments: '{"path":"a.txt"}', id: 'c1' }
+
+scenario('an answer comes with its text, the reason it ended and what it cost', async ({ row, model, server, run }) => {
+  server.next(withUsage(row, { input: 100, output: 50, cached: 30, thinking: 20 }, { content: 'It is blue.' }))
+  const agent = createAgent({
+    model,
+    prices: { [`${row.name}/${row.modelId}`]: { input: 1, output: 2, cachedInput: 0.1 } },
+  })
+  const { run: ended } = await run(agent, 'What colour is the sky?')
+  assert.deepEqual([ended.status, ended.text, ended.state.lastStep?.finishReason], ['completed', 'It is blue.', 'stop'])
+  assert.deepEqual(ended.state.usage, {
+    inputTokens: 100,
+    outputTokens: 50,
+    cachedInputTokens: 30,
+    cacheWriteTokens: 0,
+    reasoningTokens: 20,
+    costUsd: (70 + 3 + 100) / 1_000_000,
+    steps: 1,
+    toolCalls: 0,
+  })
+})
+
+scenario('an answer is shown as it comes, and is the same in the end', async ({ mode, model, server, run }) => {
+  server.next({ content: 'The quick brown fox jumps over the lazy dog.' })
+  const { run: ended, events } = await run(createAgent({ model }))
+  assert.equal(ended.text, 'The quick brown fox jumps over the lazy dog.')
+  if (mode === 'run') return
+  assert.ok(events.filter((event) => event.type === 'text').length > 1)
+  assert.equal(shownText(events), ended.text)
+})
+
+scenario('a call goes to the tool and its result goes back', async ({ model, server, run, told, calls }) => {
+  server.next(calls(callA), { content: 'It says something.' })
+  const { run: ended } = await run(createAgent({ model, use: [read], instructions: 'Be brief.' }), 'Look.')
+  assert.equal(ended.text, 'It says something.')
+  assert.deepEqual(told(), [
+    ['system: Be brief.', 'user: Look.'],
+    ['system: Be brief.', 'user: Look.', 'call c1 file_read {"path":"a.txt"}', 'result c1 text of a.txt'],
+  ])
+})
+
+scenario('calls of one answer run together, and each gets its result', async ({ model, server, run, told, calls }) => {
+  let [running, most] = [0, 0]
+  const slow = tool({
+    name: 'slow',
+    description: 'Waits for the others.',
+    input: z.object({ n: z.number() }),
+    concurrent: true,
+    async execute({ n }) {
+      most = Math.max(most, ++running)
+      await new Promise((resolve) => setImmediate(resolve))
+      running--
+      return { n }
+    },
+  })
+  server.next(calls(...[1, 2, 3].map((n) => ({ name: 'slow', arguments: `{"n":${n}}`, id: `c${n}` }))), {
+    content: 'Done.',
+  })
+  const { run: ended } = await run(createAgent({ model, use: [slow] }))
+  assert.deepEqual([ended.text, most], ['Done.', 3])
+  assert.deepEqual(told()[1], [
+    'user: Go.',
+    ...[1, 2, 3].map((n) => `call c${n} slow {"n":${n}}`),
+    ...[1, 2, 3].map((n) => `result c${n} {"n":${n}}`),
+  ])
+})
+
+scenario('a call that is streamed is seen being written', async ({ mode, model, server, run, calls }) => {
+  server.next(calls(callA), { content: 'Done.' })
+  const { events } = await run(createAgent({ model, use: [read] }))
+  const written = events.flatMap((event) => (event.type === 'toolCallDelta' ? [event] : []))
+  if (mode === 'run') return assert.deepEqual(written, [])
+  assert.deepEqual([...new Set(written.map(({ callId, toolName }) => `${callId} ${toolName}`))], ['c1 file.read'])
+  assert.deepEqual(JSON.parse(written.map(({ delta }) => delta).join('')), { path: 'a.txt' })
+})
+
+scenario(
+  'a thought comes out, and goes back as the provider wants it',
+  async ({ row, model, server, run, told, calls }) => {
+    server.next({ ...calls(callA), reasoning: 'I have to look.' }, { content: 'Done.', reasoning: 'That was it.' })
+    const { run: ended } = await run(createAgent({ model, use: [read] }))
+    const sealed = ['openai', 'anthropic'].includes(row.name) ? ' (sealed)' : ''
+    assert.deepEqual(told()[1], [
+      'user: Go.',
+      `thought: I have to look.${sealed}`,
+      'call c1 file_read {"path":"a.txt"}',
+      'result c1 text of a.txt',
+    ])
+    assert.deepEqual(
+      ended.state.messages.at(-1)?.content.map((part) => [part.type, 'text' in part && part.text]),
+      [
+        ['reasoning', 'That was it.'],
+        ['text', 'Done.'],
+      ],
+    )
+  },
+)
+
+scenario('an image and a document are sent', async ({ model, server, run, told }) => {
+  server.next({ content: 'A cat.' })
+  await run(createAgent({ model }), {
+    role: 'user',
+    content: [
+      { type: 'text', text: 'What is it?' },
+      { type: 'file', mediaType: 'image/png', data: 'iVBORw0KGgo=' },
+      { type: 'file', mediaType: 'image/png', data: 'data:image/png;base64,iVBORw0KGgo=' },
+      { type: 'file', mediaType: 'application/pdf', data: 'JVBERi0=', filename: 'a.pdf' },
+    ],
+  })
+  assert.deepEqual(told(), [
+    ['user: What is it?', 'user: file image/png', 'user: file image/png', 'user: file application/pdf'],
+  ])
+  assert.equal(JSON.stringify(server.requests[0]!.body).split('iVBORw0KGgo=').length - 1, 2)
+})
+
+scenario('settings reach the model, and what it cannot be given is said', async ({ row, mode, model, server, run }) => {
+  server.next({ content: 'Hi.' })
+  const warnings: string[] = []
+  const settings = { maxOutputTokens: 77, providerOptions: optionsFor[row.name]!.given, mood: 'good' }
+  const use = [observe('afterInference', (ctx) => void warnings.push(...(ctx.response.warnings ?? [])))]
+  const { events } = await run(createAgent({ model, settings, use }))
+  const sent = JSON.stringify(server.requests[0]!.body)
+  assert.ok(sent.includes(':77') && sent.includes(optionsFor[row.name]!.sent), sent)
+  assert.match(warnings.join('\n'), /"mood" is not one that .* can be given/)
+  if (mode === 'stream') assert.ok(events.some((event) => event.type === 'warning' && event.message.includes('"mood"')))
+})
+
+const optionsFor: { readonly [row: string]: { readonly given: JsonObject; readonly sent: string } } = {
+  openai: { given: { openai: { user: 'u-1' } }, sent: '"user":"u-1"' },
+  anthropic: { given: { anthropic: { metadata: { userId: 'u-1' } } }, sent: '"user_id":"u-1"' },
+  google: { given: { google: { thinkingConfig: { thinkingBudget: 9 } } }, sent: '"thinkingBudget":9' },
+  'openai-compatible': { given: { openaiCompatible: { user: 'u-1' } }, sent: '"user":"u-1"' },
+}
+
+scenario('a hook chooses which tool must be called', async ({ row, model, server, run }) => {
+  const choices = ['required', 'none', { tool: 'file.read' }] as const
+  server.next(...choices.map(() => ({ content: 'Hi.' })))
+  for (const toolChoice of choices) {
+    await run(createAgent({ model, use: [read, hook('beforeInference', (ctx) => ctx.withRequest({ toolChoice }))] }))
+  }
+  assert.deepEqual(
+    server.requests.map(({ body }) => body['tool_choice'] ?? body['toolConfig']),
+    choicesFor[row.name],
+  )
+})
+
+const choicesFor: { readonly [row: string]: readonly unknown[] } = {
+  openai: ['required', 'none', { type: 'function', name: 'file_read' }],
+  anthropic: [{ type: 'any' }, { type: 'none' }, { type: 'tool', name: 'file_read' }],
+  google: [
+    { functionCallingConfig: { mode: 'ANY' } },
+    { functionCallingConfig: { mode: 'NONE' } },
+    { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['file_read'] } },
+  ],
+  'openai-compatible': ['required', 'none', { type: 'function', function: { name: 'file_read' } }],
+}
+
+scenario(
+  'what stays the same is marked for the cache, for the provider that wants marks',
+  async ({ row, model, server, run, calls }) => {
+    server.next(calls(callA), { content: 'Done.' })
+    await run(createAgent({ model, use: [read], instructions: 'Be brief.', settings: { cachePrompt: true } }))
+    const marked = server.requests.map(({ body }) => JSON.stringify(body).split('"cache_control"').length - 1)
+    assert.deepEqual(marked, row.name === 'anthropic' ? [2, 2] : [0, 0])
+  },
+)
+
+scenario(
+  'OpenAI is told not to keep the conversation, by whatever name it goes',
+  async ({ server, run }) => {
+    const ways: readonly (readonly [string, JsonObject])[] = [
+      ['openai', {}],
+      ['proxy', { openai: { user: 'u-1' } }],
+      ['azure', { azure: { user: 'u-1' } }],
+      ['azure', { openai: { user: 'u-1' } }],
+      ['openai', { openai: { store: true } }],
+    ]
+    const sent: unknown[] = []
+    for (const [name, providerOptions] of ways) {
+      server.next({ content: 'Hi.' })
+      const model = createOpenAI({ name, baseURL: `${server.url}/v1`, apiKey: 'key' })('gpt-5')
+      await run(createAgent({ model, settings: { providerOptions } }))
+      sent.push([server.requests.at(-1)!.body['store'], server.requests.at(-1)!.body['user']])
+    }
+    assert.deepEqual(sent, [
+      [false, undefined],
+      [false, 'u-1'],
+      [false, 'u-1'],
+      [false, 'u-1'],
+      [true, undefined],
+    ])
+  },
+  { only: (row) => row.name === 'openai' },
+)
+
+scenario(
+  'a conversation that no provider would take is sent as one that all take',
+  async ({ model, server, run, told }) => {
+    server.next({ content: 'Hi.' })
+    const says = (role: Message['role'], text: string): Message => ({ role, content: [{ type: 'text', text }] })
+    const messages: Message[] = [
+      says('system', 'First.'),
+      says('system', 'Second.'),
+      says('user', 'One.'),
+      { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'lost', toolName: 'read', output: 'orphan' }] },
+      says('assistant', ''),
+      { role: 'assistant', content: [] },
+      { role: 'assistant', content: [{ type: 'reasoning', text: 'Only thinking.' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool-call', toolCallId: 'functions.read:1', toolName: 'file.read', input: { path: 'a' } },
+          { type: 'tool-call', toolCallId: 'x2', toolName: 'file.read', input: 'not {json' },
+        ],
+      },
+      says('user', 'Two.'),
+      {
+        role: 'tool',
+        content: [{ type: 'tool-result', toolCallId: 'functions.read:1', toolName: 'file.read', output: 'late' }],
+      },
+      says('system', 'Be quick.'),
+      says('user', ''),
+      says('assistant', 'Well.'),
+    ]
+    await run(
+      createAgent({ model, use: [read, hook('beforeInference', (ctx) => ctx.withRequest({ system: '', messages }))] }),
+    )
+    assert.deepEqual(told()[0], [
+      'system: First.\n\nSecond.',
+      'user: One.',
+      'call functions_read_1 file_read {"path":"a"}',
+      'call x2 file_read {"unreadable":"not {json"}',
+      'result functions_read_1 late',
+      'result x2 The result of this call is not known. It may have had an effect.',
+      'user: Two.',
+      'user: Be quick.',
+      'model: Well.',
+      'user: Go on.',
+    ])
+  },
+)
+
+scenario('a conversation whose beginning is left out is taken, too', async ({ model, server, run, told, calls }) => {
+  server.next(calls(callA), { content: 'Done.' })
+  const window = hook('beforeInference', (ctx) => ctx.withRequest({ messages: ctx.request.messages.slice(-2) }))
+  await run(createAgent({ model, use: [read, window] }))
+  assert.deepEqual(told()[1], [
+    'user: (What was said before is left out.)',
+    'call c1 file_read {"path":"a.txt"}',
+    'result c1 text of a.txt',
+  ])
+})
+
+scenario('a call that fails is told as a failure', async ({ row, model, server, run, told, calls }) => {
+  server.next(calls({ ...callA, arguments: '{"path":7}' }), { content: 'Sorry.' })
+  await run(createAgent({ model, use: [read] }))
+  assert.match(told()[1]!.at(-1)!, /^result c1 .*path/)
+  if (row.name === 'anthropic') assert.match(JSON.stringify(server.requests[1]!.body), /"is_error":true/)
+})
+
+scenario('a conversation goes on with another provider', async ({ row, mode, model, server, run, told }) => {
+  const others = rows.filter((other) => other !== row)
+  for (const [i, other] of others.entries()) {
+    const begun = createAgent({ model: other.create(server.url, 'key')(other.modelId), use: [read] })
+    server.next(
+      { toolCalls: [callA], reasoning: 'Hm.', ...(other.wire === 'gemini' && { finishReason: 'stop' }) },
+      { content: 'One.', reasoning: 'So.' },
+      { content: 'Two.' },
+    )
+    const first = mode === 'run' ? await begun.run('Look.') : await begun.stream('Look.').run
+    const { run: ended } = await run(createAgent({ model, use: [read] }), 'And now?', { from: first })
+    assert.equal(ended.text, 'Two.')
+    assert.deepEqual(
+      told()[i * 3 + 2]!.filter((line) => !line.startsWith('thought')),
+      ['user: Look.', 'call c1 file_read {"path":"a.txt"}', 'result c1 text of a.txt', 'model: One.', 'user: And now?'],
+    )
+  }
+})
+
+scenario('an answer that was cut short or filtered says so', async ({ row, model, server, run }) => {
+  server.next(endedBy(row, 'length', 'So much'), endedBy(row, 'content_filter', 'I will'))
+  const reasons = [await run(createAgent({ model })), await run(createAgent({ model }))].map(({ run: ended }) => [
+    ended.text,
+    ended.state.lastStep?.finishReason,
+  ])
+  assert.deepEqual(reasons, [
+    ['So much', 'length'],
+    ['I will', 'content-filter'],
+  ])
+})
+
+const town = z.object({ name: z.string(), people: z.number() })
+
+for (const use of [[], [read]]) {
+  const title = `a typed answer is asked for and read${use.length === 0 ? '' : ', also while tools are offered'}`
+  scenario(title, async ({ row, model, server, run, calls }) => {
+    const byTool = row.name === 'openai-compatible' || (row.name === 'google' && use.length > 0)
+    const answers = ['{"name":"Ulm"}', '{"name":"Ulm","people":126000}']
+    for (const [i, text] of answers.entries()) {
+      server.next(byTool ? calls({ name: 'final_answer', arguments: text, id: `a${i}` }) : { content: text })
+    }
+    const { run: ended } = await run(createAgent({ model, output: town, use }))
+    assert.equal(ended.status, 'completed')
+    assert.deepEqual(ended.output, { name: 'Ulm', people: 126_000 })
+    const sent = JSON.stringify(server.requests[0]!.body)
+    assert.match(
+      sent,
+      byTool ? /final_answer/ : /"(format|output_config|output_format|responseJsonSchema|responseSchema)":/,
+    )
+  })
+}
