@@ -137,7 +137,7 @@ export function toResponse(reply: ModelReply): InferenceResponse {
 /** A response with some of it replaced. A new text takes the place of all text parts; calls and the rest stay. */
 export function changeResponse(response: InferenceResponse, change: ResponseChange): InferenceResponse {
   const isNew = change.text !== undefined && change.text !== response.text
-  const content = change.content ?? (isNew ? withText(response.content, change.text!) : response.content)
+  const content = change.content ?? (isNew ? withText(response.content, change.text) : response.content)
   return toResponse({ ...response, content, finishReason: change.finishReason ?? response.finishReason })
 }
 
