@@ -1,18 +1,21 @@
-import { buildAgent, type Agent, type AgentOptions } from './agent/build-agent.ts'
+import { invalidOption } from './agent/options.ts'
+import { buildAgent, type Agent, type PlainAgentOptions } from './agent/build-agent.ts'
 import { completion } from './capabilities/completion.ts'
 import { guards } from './capabilities/guards.ts'
 import { outputPlan, type OutputOptions } from './capabilities/output/output.ts'
 import type { JsonObject } from './data/json.ts'
 import type { OutputOf, Schema } from './data/schema.ts'
-import type { Prices } from './models/prices.ts'
+import { checkPrices, type Prices } from './models/prices.ts'
 import { modelMaker } from './models/to-model.ts'
 
-type Options = AgentOptions & {
+/** What an agent is made of. */
+export type AgentOptions = PlainAgentOptions & {
   /** What models cost, in US dollars per million tokens, by `provider/model`. Goes before the list that comes along. */
   readonly prices?: Prices
 }
 
-type TypedOptions<S> = Options & {
+/** The same for an agent with a typed answer. */
+export type TypedAgentOptions<S> = AgentOptions & {
   /** The schema of the answer: `run.output` is then what it makes of it. */
   readonly output: S
   readonly outputOptions?: OutputOptions
@@ -22,13 +25,40 @@ type TypedOptions<S> = Options & {
  * Puts an agent together. It ends when the model is done and within 20 steps, 32,768 tokens and 300 seconds, unless it
  * brings its own `completion` or `guards`.
  */
-export function createAgent<S extends Schema | JsonObject>(options: TypedOptions<S>): Agent<OutputOf<S>>
-export function createAgent(options: Options): Agent
-export function createAgent(options: Options & Partial<TypedOptions<Schema | JsonObject>>): Agent<unknown> {
+export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOptions<S>): Agent<OutputOf<S>>
+export function createAgent(options: AgentOptions): Agent
+export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
   const { prices, output, outputOptions, ...rest } = options
+  checkNames(options)
+  if (prices !== undefined) checkPrices(prices)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
     toModel: modelMaker(prices),
     ...(output !== undefined && { output: outputPlan(output, outputOptions) }),
   })
+}
+
+const names: readonly (keyof TypedAgentOptions<Schema>)[] = [
+  ...(['name', 'model', 'instructions', 'use', 'settings', 'maxConcurrentTools'] as const),
+  ...(['prices', 'output', 'outputOptions'] as const),
+]
+
+/** What other libraries call it. */
+const otherNames: { readonly [name: string]: string | undefined } = {
+  system: 'instructions',
+  systemPrompt: 'instructions',
+  tools: 'use',
+  hooks: 'use',
+  middleware: 'use',
+  maxSteps: 'use: [guards({ maxSteps })]',
+  temperature: 'settings: { temperature }',
+}
+
+function checkNames(options: object): void {
+  const unknown = Object.keys(options).find((name) => !names.includes(name as never))
+  if (unknown === undefined) return
+  const meant = Object.hasOwn(otherNames, unknown)
+    ? ` It is called "${otherNames[unknown]}" here`
+    : ` Known: ${names.join(', ')}`
+  throw invalidOption('createAgent', `there is no option "${unknown}".${meant}`, unknown)
 }

@@ -1,7 +1,7 @@
-export { createAgent } from './create-agent.ts'
+export { createAgent, type AgentOptions, type TypedAgentOptions } from './create-agent.ts'
 export type { Price, Prices } from './models/prices.ts'
-export { languageModel } from './models/to-model.ts'
-export type { Agent, AgentOptions, RunOptions } from './agent/build-agent.ts'
+export { languageModel, type AskedModel, type AskOptions } from './models/to-model.ts'
+export type { Agent, RunOptions } from './agent/build-agent.ts'
 export type { AgentDescription } from './agent/describe.ts'
 export type { ApprovalPolicy, AskedAnswer, Capability, Use } from './agent/capability.ts'
 export { explain } from './agent/explain.ts'
@@ -12,7 +12,7 @@ export type { Run } from './agent/run.ts'
 export { tool, type Tool, type ToolRun } from './agent/tool.ts'
 
 export { guard, hook, observe, type Hook, type HookHandler, type HookOptions, type StreamPolicy } from './hooks/hook.ts'
-export type { GuardContext, HookContext, ObserveContext } from './hooks/context.ts'
+export type { AroundContext, GuardContext, HookContext, ObserveContext } from './hooks/context.ts'
 export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './hooks/matchers.ts'
 export type { HookOutcome } from './hooks/outcome.ts'
 export { triggers, type HookTrigger } from './hooks/triggers.ts'
@@ -21,7 +21,7 @@ export { cacheResponses, type CacheOptions, type ResponseStore } from './capabil
 export { approval, type ApprovalHandler, type ApprovalOptions } from './capabilities/approval.ts'
 export { completion } from './capabilities/completion.ts'
 export { contextConfig } from './capabilities/context-config.ts'
-export { fallback } from './capabilities/fallback.ts'
+export { fallback, otherMayHelp } from './capabilities/fallback.ts'
 export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/error-policy.ts'
 export { defaultLimits, guards, type Limits } from './capabilities/guards.ts'
 export type { OutputOptions } from './capabilities/output/output.ts'
@@ -39,6 +39,7 @@ export type {
 } from './data/continuation.ts'
 export type { AgentEvent, Emit } from './data/event.ts'
 export type { ErrorRecord, Execution, FinalRecord, Step, StepType } from './data/execution.ts'
+export { modelFailureOf } from './data/inference.ts'
 export type {
   AiSdkModel,
   FinishReason,
@@ -47,6 +48,7 @@ export type {
   InferenceResponse,
   LanguageModel,
   ModelCall,
+  ModelFailure,
   ModelReply,
   ModelRequest,
   ModelSettings,

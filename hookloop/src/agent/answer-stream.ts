@@ -30,6 +30,11 @@ export class AnswerStream {
     this.#policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
   }
 
+  /** A look at the answer that is under way. */
+  get looking(): Promise<void> | undefined {
+    return this.#window?.looking
+  }
+
   /** Where an attempt writes to. What an earlier one still writes then is not shown. */
   open(): (delta: InferenceDelta) => void {
     const attempt = ++this.#attempts

@@ -28,7 +28,8 @@ export class AnswerWindow {
   /** How much had been written at the last look. */
   #looked = 0
   #emitted = ''
-  #isJudging = false
+  /** The look that is under way. */
+  looking: Promise<void> | undefined
   #isClosed = false
 
   constructor(run: LiveRun, how: Shown) {
@@ -47,7 +48,7 @@ export class AnswerWindow {
     if (last?.type === delta.type) last.text += delta.delta
     else this.#parts.push({ type: delta.type, text: delta.delta })
     this.#written += delta.delta.length
-    if (this.#isDue()) void this.#judge()
+    this.#look()
   }
 
   /** Whether a response begins with what was shown. */
@@ -61,20 +62,22 @@ export class AnswerWindow {
   /** The longer the answer, the longer the pieces: looking at it must not cost the square of its length. */
   #isDue(): boolean {
     const step = Math.max(STEP, this.#written >> 4)
-    return !this.#isJudging && !this.#isClosed && this.#written - Math.max(this.#looked, OVERLAP) >= step
+    return this.looking === undefined && !this.#isClosed && this.#written - Math.max(this.#looked, OVERLAP) >= step
+  }
+
+  #look(): void {
+    if (!this.#isDue()) return
+    this.#looked = this.#written
+    this.looking = this.#judge().finally(() => {
+      this.looking = undefined
+      this.#look()
+    })
   }
 
   async #judge(): Promise<void> {
-    this.#isJudging = true
-    this.#looked = this.#written
     const passed = await this.#pass()
-    this.#isJudging = false
-    if (passed === undefined || !this.isBeginningOf(passed)) {
-      this.#isClosed = true
-      return
-    }
-    this.#release(passed)
-    if (this.#isDue()) void this.#judge()
+    if (passed !== undefined && this.isBeginningOf(passed)) this.#release(passed)
+    else this.#isClosed = true
   }
 
   /** The answer so far as hooks leave it, unless one says no or fails. */

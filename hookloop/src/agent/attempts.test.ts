@@ -77,7 +77,7 @@ test('a failure is told in the words of the model; an error without a code is MO
 
 test('a model that answers with nonsense has failed', async () => {
   const odd: LanguageModel = { provider: 'test', modelId: 'odd', infer: async () => ({}) as ModelReply }
-  assert.deepEqual(callsIn((await watch(odd)).events), ['0: 1 test/odd', '0: 1 test/odd MODEL_FAILED'])
+  assert.deepEqual(callsIn((await watch(odd)).events), ['0: 1 test/odd', '0: 1 test/odd MODEL_REPLY_INVALID'])
 })
 
 test('attempts are counted within a step, whoever asks for them, and begin anew with the next', async () => {

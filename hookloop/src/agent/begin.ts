@@ -53,6 +53,7 @@ export function concludeRun(run: LiveRun, final: FinalRecord | undefined): Run |
 
 function toResult(run: LiveRun, final: FinalRecord | undefined): Run {
   run.outstanding.release()
+  run.deadline.clear()
   const result = toRun(run, final)
   if (result.status === 'suspended') {
     run.effects.emit?.({ type: 'suspended', executionId: run.execution.id, pending: result.pending })

@@ -19,7 +19,7 @@ import type { Run } from './run.ts'
 import { isTool, type Tool } from './tool.ts'
 
 /** What an agent is made of. */
-export type AgentOptions = {
+export type PlainAgentOptions = {
   /** Shown in descriptions; nothing depends on it. */
   readonly name?: string
   /** A model of the AI SDK, one of your own, or a name such as `anthropic/claude-sonnet-4-5`. */
@@ -42,6 +42,8 @@ export type RunOptions = {
   readonly signal?: AbortSignal
   /** A finished run, or its state, to go on talking from. */
   readonly from?: Run<unknown> | SavedRun | AgentState
+  /** `false`: `stream` tells everything but an answer while it is written; the model is asked for it in one piece. */
+  readonly deltas?: boolean
   /** How effects happen: live, recorded or replayed. */
   readonly effects?: EffectsFactory
 }
@@ -79,7 +81,7 @@ export type AgentDefaults = {
 }
 
 /** Puts an agent together from its options. */
-export function buildAgent(options: AgentOptions, defaults: AgentDefaults): Agent {
+export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults): Agent {
   const parts = takeApart(options, defaults)
   const start = (input: string | Message, given?: RunOptions, live?: Watching): Promise<Run> => {
     try {
@@ -107,7 +109,11 @@ function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Wa
   const effects = effectsFor(given, emit)
   const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
   const cancellable = given.signal !== undefined
-  return new LiveRun(parts, effects, state, { pauses, streams: emit !== undefined, cancellable })
+  return new LiveRun(parts, effects, state, {
+    pauses,
+    streams: emit !== undefined && given.deltas !== false,
+    cancellable,
+  })
 }
 
 async function resume(
@@ -119,7 +125,8 @@ async function resume(
   const { state, ledger } = savedOf(from)
   const effects = effectsFor(given, emit)
   const answers = await checkResume(parts, state, { ...given, now: effects.now() })
-  const options = { ledger, cancellable: given.signal !== undefined, streams: emit !== undefined }
+  const streams = emit !== undefined && given.deltas !== false
+  const options = { ledger, cancellable: given.signal !== undefined, streams }
   return resumeRun(new LiveRun(parts, effects, state, options), answers)
 }
 
@@ -142,7 +149,7 @@ function stateOf(from: Run<unknown> | SavedRun | AgentState): AgentState {
   return from instanceof AgentState ? from : savedOf(from).state
 }
 
-function takeApart(options: AgentOptions, { capabilities, toModel, output }: AgentDefaults): AgentParts {
+function takeApart(options: PlainAgentOptions, { capabilities, toModel, output }: AgentDefaults): AgentParts {
   const { instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
   const model = toModel(options.model)
   if (typeof instructions !== 'string') throw invalid('"instructions" must be a text', instructions)

@@ -23,7 +23,12 @@ export function estimateInput({ system, messages }: Pick<InferenceRequest, 'syst
     .reduce((sum, { content }) => sum + estimateTokens(content), Math.ceil(system.length / CHARACTERS_PER_TOKEN))
 }
 
+/** What a picture or a page or two may come to; its bytes say nothing about it. */
+const FILE_TOKENS = 1_500
+
 /** How many tokens a message may have. */
 export function estimateTokens(content: readonly Part[]): number {
-  return Math.ceil(JSON.stringify(content).length / CHARACTERS_PER_TOKEN)
+  const files = content.filter((part) => part.type === 'file').length
+  const rest = JSON.stringify(content.filter((part) => part.type !== 'file')).length
+  return Math.ceil(rest / CHARACTERS_PER_TOKEN) + files * FILE_TOKENS
 }

@@ -4,6 +4,7 @@ import type { Json } from '../data/json.ts'
 import type { Change, TimedLedgerEntry } from '../data/ledger.ts'
 import type { OpenCall, ToolExecution } from '../data/tool-call.ts'
 import { noUsage, type Usage } from '../data/usage.ts'
+import type { AgentError } from '../errors.ts'
 import type { Run } from './run.ts'
 
 /** Why a run ended as it did, as data. `explain` says the same in words. Steps are counted from 0. */
@@ -198,7 +199,7 @@ function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided'])
     case 'costLimit':
     case 'toolCallLimit':
       if (by !== `guards.${limits[reason]}`) return `"${by}" not voting to stop`
-      return value === undefined
+      return value === undefined && reason === 'costLimit'
         ? 'a price for the model: createAgent({ prices })'
         : `a higher guards({ ${limits[reason]} })`
     case 'completed':
@@ -225,7 +226,7 @@ function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided'])
         : 'a call that succeeds'
     case 'errorForbade':
       if (by === 'output') return 'an answer that fits the output schema, or more outputOptions.tries'
-      if (run.status === 'failed') return 'no error, or an errorPolicy that retries or ignores it'
+      if (run.status === 'failed') return wayOnFrom(run.error)
       return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
     case 'persistenceFailed':
       return 'a recording that can be written'
@@ -234,6 +235,13 @@ function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided'])
     default:
       return reason satisfies never
   }
+}
+
+function wayOnFrom({ code }: AgentError): string {
+  if (code === 'MODEL_UNAUTHORIZED') return 'a key that the provider accepts, or fallback() to another model'
+  if (code.startsWith('MODEL_'))
+    return 'retry(), fallback() to another model, or an errorPolicy that retries or ignores it'
+  return 'no error, or an errorPolicy that retries or ignores it'
 }
 
 function placeOf(step: number, call: string | undefined, trigger = ''): string {

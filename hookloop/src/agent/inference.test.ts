@@ -124,7 +124,7 @@ test('a hook that offers a tool the agent does not have fails the call, not the 
   )
   const run = await agent.run('go')
   assert.ok(run.status === 'failed')
-  assert.deepEqual([run.error.code, run.error.value], ['MODEL_FAILED', 'rm'])
+  assert.deepEqual([run.error.code, run.error.value], ['HOOK_FAILED', 'rm'])
 })
 
 test('a request changed on its way in aroundInference is judged like any other', async () => {

@@ -12,6 +12,7 @@ import {
   type ModelCallRecord,
 } from './model-call.ts'
 import type { OpenedStep } from './opened-step.ts'
+import { limitedBy, limitFromNow } from './run-deadline.ts'
 
 // Written as continuations and not as one async function: this is waited for in every step of every run, and a frame
 // that is kept for each of a thousand runs at once costs more than all the work in it.
@@ -66,7 +67,8 @@ function warn(run: LiveRun, message: string): void {
 
 function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): ModelCallPlan {
   const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
-  return { request, stream: run.streams ? new AnswerStream(run, step.index, request) : undefined }
+  const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
+  return { request, stream, limit: before?.within && limitFromNow(before.within) }
 }
 
 /** A call failed. As long as `onError` says so, and guards let it, it is made again. */
@@ -98,6 +100,11 @@ async function mayCallAgain(run: LiveRun, request: InferenceRequest): Promise<bo
 function takeRecord(run: LiveRun, step: OpenedStep, record: ModelCallRecord): void {
   if (record.trail.length > 0) run.noteTrail(record.trail, durationsOf(record))
   if (record.votes.length > 0) run.cast(record.votes)
+  const by = record.error === null ? undefined : limitedBy(record.error)
+  if (by !== undefined) {
+    const { message } = record.error!
+    run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by })])
+  }
   step.spend(record.usage)
 }
 

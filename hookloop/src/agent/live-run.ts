@@ -18,6 +18,7 @@ import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
+import { RunDeadline } from './run-deadline.ts'
 import { recover } from './recovery.ts'
 import { usedFacts } from './used-facts.ts'
 
@@ -34,6 +35,7 @@ export class LiveRun implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
   readonly outstanding: Outstanding
+  readonly deadline: RunDeadline
   state: AgentState
   open: OpenedStep | undefined
   /** The error that ended the run, if one did. The first is kept. */
@@ -73,6 +75,7 @@ export class LiveRun implements HookHost {
       callId: (step, index) => this.#callId(step, index),
       earlier: options.ledger,
     })
+    this.deadline = new RunDeadline(effects.signal)
     this.outstanding = new Outstanding(effects.signal, options.cancellable ?? true)
   }
 

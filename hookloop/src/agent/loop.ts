@@ -4,10 +4,10 @@ import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.t
 import type { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
 import { addUsage, noUsage } from '../data/usage.ts'
+import { toAgentError, type AgentError } from '../errors.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
 import { OpenedStep } from './opened-step.ts'
-import type { AnswerReader } from './parts.ts'
 import { pause, pendingApprovals } from './pause.ts'
 import { closeOpenCalls, useAnswered, useTools } from './tool-use.ts'
 
@@ -42,7 +42,7 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
       outcome = ended instanceof Promise ? await ended : ended
       if (outcome === undefined) return // suspended: it is not over
     }
-    if (!outcome.shouldContinue) outcome = await askToStop(run, outcome)
+    if (!outcome.shouldContinue) outcome = await askToStop(run, await withOutput(run, outcome))
     if (!outcome.shouldContinue) return finish(run, outcome)
     if (run.pauses !== undefined && (await run.pauses(run.state)) && (await pause(run, { phase: 'beforeStep' }))) return
     outcome = undefined
@@ -202,36 +202,42 @@ async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
 }
 
 /** The status is fixed here, once; what `afterExecution` does changes nothing about it. */
-async function finish(run: LiveRun, counted: ContinuationOutcome): Promise<void> {
-  const { reader } = run.parts
-  const outcome = reader === undefined || !isAnswered(run, counted) ? counted : await readOutput(run, reader, counted)
+async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void> {
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
   await run.fireQuietly('afterExecution', { outcome })
+}
+
+/** How long a schema may take to read an answer: as long as a guard may. */
+const READ_TIMEOUT_MS = 60_000
+
+/** The typed answer of a run that is about to end. One without it has failed, whoever lets it end. */
+async function withOutput(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+  const { reader } = run.parts
+  run.output = undefined // a hook may have asked for another step since
+  if (reader === undefined || !isAnswered(run, outcome)) return outcome
+  let error: AgentError
+  try {
+    const read = await run.effects.within(`${run.place}/output`, READ_TIMEOUT_MS, reader(run.execution.steps))
+    if ('value' in read) {
+      run.output = read
+      return outcome
+    }
+    error = read.error
+  } catch (thrown) {
+    error = toAgentError(thrown, 'OUTPUT_INVALID')
+  }
+  run.remember(error, 'onStop')
+  run.failure ??= error
+  const { message } = error
+  const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
+  return countVotes([...outcome.evaluations, Object.freeze(vote)])
 }
 
 /** Whether the model has had its say, be it cut short by its length. */
 function isAnswered({ state }: LiveRun, { stopReason }: ContinuationOutcome): boolean {
   if (stopReason === 'completed' || stopReason === 'continuationLimit') return true
   return stopReason === 'finishReason' && ['length', 'stop'].includes(state.lastStep?.finishReason ?? '')
-}
-
-/** The typed answer. A run without one has failed, whoever let it end. */
-async function readOutput(
-  run: LiveRun,
-  reader: AnswerReader,
-  outcome: ContinuationOutcome,
-): Promise<ContinuationOutcome> {
-  const read = await reader(run.execution.steps)
-  if ('value' in read) {
-    run.output = read
-    return outcome
-  }
-  run.remember(read.error, 'onStop')
-  run.failure ??= read.error
-  const { message } = read.error
-  const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
-  return countVotes([...outcome.evaluations, Object.freeze(vote)])
 }
 
 function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {

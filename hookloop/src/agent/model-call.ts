@@ -25,9 +25,15 @@ import type { AnswerStream } from './answer-stream.ts'
 import { estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import type { LiveRun } from './live-run.ts'
+import type { CallLimit } from './run-deadline.ts'
 import { TrailHost } from './trail-host.ts'
 
-export type ModelCallPlan = { readonly request: InferenceRequest; readonly stream: AnswerStream | undefined }
+export type ModelCallPlan = {
+  readonly request: InferenceRequest
+  readonly stream: AnswerStream | undefined
+  /** How long it may take, if a guard has said so. */
+  readonly limit: CallLimit | undefined
+}
 
 /** What is recorded of a model call with everything around it. */
 export type ModelCallRecord = {
@@ -107,6 +113,9 @@ class WrappedCall {
   readonly #trail: LedgerEntry[] = []
   readonly #durations: number[] = []
   readonly #votes: ContinuationEvaluation[] = []
+  readonly #race = new AbortController()
+  /** The run as the hooks around the call see it. */
+  readonly #around: TrailHost
   #usage: TokenUsage = noTokens
   #spentByHooks: TokenUsage = noTokens
   #attempts = 0
@@ -119,6 +128,11 @@ class WrappedCall {
     this.#run = run
     this.#call = call
     this.#how = how
+    this.#around = new AttemptHost(run, [this.#trail, this.#durations], {
+      place: run.place,
+      spent: () => run.spent,
+      spend: (usage) => this.#spend(usage),
+    })
   }
 
   async run(hooks: readonly StackedHook[]): Promise<ModelCallRecord> {
@@ -128,7 +142,7 @@ class WrappedCall {
     try {
       const chain = runAround<InferenceResponse, RequestChange>({
         hooks,
-        firing: (change) => new Firing(this.#run, plan, this.#run.state, { request: this.#changed(change) }),
+        firing: (change) => new Firing(this.#around, plan, this.#run.state, { request: this.#changed(change) }),
         attempt: (change) => this.#attempt(change),
         merge: (outer, inner) => (inner === undefined ? outer : { ...outer, ...inner }),
         check: toCheckedResponse,
@@ -138,17 +152,23 @@ class WrappedCall {
         },
       })
       const response = await this.#run.outstanding.abortable(chain)
-      this.#ended = true
+      this.#end()
       const shown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!shown) this.#call.stream?.retract('a hook replaced the answer')
       const record = { response, error: null, usage: this.#cost(), trail, votes }
       told.set(record, { durations: this.#durations })
       return record
     } catch (thrown) {
-      this.#ended = true
+      this.#end()
       if (this.#how.signal.aborted) this.#running.clear() // what was cut off is not guessed at
       return failedRecord(thrown, { usage: this.#cost(), trail, votes }, this.#durations)
     }
+  }
+
+  /** Attempts that are still under way have lost: nobody waits for them, and they are told to stop. */
+  #end(): void {
+    this.#ended = true
+    if (this.#running.size > 0) this.#race.abort(new AgentError('RUN_CANCELLED', 'Another attempt has answered.'))
   }
 
   #changed(change: RequestChange | undefined): InferenceRequest {
@@ -166,14 +186,14 @@ class WrappedCall {
     let number = 0
     try {
       if (again || change !== undefined) await this.#judge(request, { attempt, place: key })
-      if (this.#ended) throw new AgentError('MODEL_FAILED', 'Another attempt has answered.')
+      if (this.#ended) throw new AgentError('RUN_CANCELLED', 'Another attempt has answered.')
       if (again) this.#call.stream?.retract('another attempt begins')
       this.#last = undefined // what is shown from here on belongs to this attempt
       number = ++this.#run.open!.attempts
       const response = await this.#run.effects
         .scope(key)
         .perform({ key, kind: 'inference', input: () => fingerprintRequest(request) }, (signal) =>
-          askModel(this.#run, this.#call, { request, signal, number }),
+          askModel(this.#run, this.#call, { request, signal: AbortSignal.any([signal, this.#race.signal]), number }),
         )
       if (this.#ended) return response // the loser of a race: nobody waits for it any more
       if (attempt === this.#attempts) this.#last = response
@@ -190,7 +210,7 @@ class WrappedCall {
     }
   }
 
-  /** What attempts have cost, with a guess at those that are under way: an upper one, so that no limit is overrun. */
+  /** What attempts have cost, with a rough guess at those that are under way. */
   #cost(except?: number): TokenUsage {
     let usage = addTokens(billed(this.#call, this.#usage), this.#spentByHooks)
     for (const [attempt, request] of this.#running) {
@@ -199,8 +219,15 @@ class WrappedCall {
     return usage
   }
 
+  #spend(usage: TokenUsage): void {
+    this.#spentByHooks = addTokens(this.#spentByHooks, usage)
+    this.#run.open!.inFlight = this.#cost()
+  }
+
   #noteFailure(attempt: number, { model }: InferenceRequest, thrown: unknown): void {
-    const message = `attempt ${attempt}, ${nameOf(model)}: ${messageOf(thrown)}`
+    const words = messageOf(thrown)
+    const name = words.startsWith(nameOf(model)) ? '' : `${nameOf(model)}: `
+    const message = `attempt ${attempt}, ${name}${words}`
     const entry = { trigger: 'aroundInference', hook: 'hookloop', mode: 'loop', decision: 'failed', message } as const
     this.#trail.push({ step: this.#run.step, ...entry })
     this.#durations.push(0)
@@ -212,7 +239,7 @@ class WrappedCall {
     const host = new AttemptHost(this.#run, [this.#trail, this.#durations], {
       place,
       spent: () => addUsage(this.#run.spentBefore, this.#cost(attempt)),
-      spend: (usage) => void (this.#spentByHooks = addTokens(this.#spentByHooks, usage)),
+      spend: (usage) => this.#spend(usage),
     })
     const firing = new Firing(host, plan, this.#run.state, { request })
     await runGuards(firing, plan.guards)
@@ -255,12 +282,16 @@ async function askModel(
 ): Promise<InferenceResponse> {
   const onDelta = call.stream?.open()
   const asked = toModelRequest(run, request)
+  const heeded = limitedSignal(run, call, signal)
   const { emit } = run.effects
   const place = emit && { step: run.step, attempt: number, model: nameOf(request.model) }
   emit?.({ type: 'inferenceStarted', ...place! })
   try {
-    const reply = request.model.infer(asked, onDelta === undefined ? { signal } : { signal, onDelta })
-    const given = await run.outstanding.abortable(reply instanceof Promise ? reply : Promise.resolve(reply))
+    const reply = request.model.infer(asked, onDelta === undefined ? { signal: heeded } : { signal: heeded, onDelta })
+    const given = await run.outstanding.abortable(
+      run.deadline.within(reply instanceof Promise ? reply : Promise.resolve(reply)),
+    )
+    await call.stream?.looking // what a look at the answer costs is part of the call
     return toCheckedReply(given, request.model)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
@@ -269,12 +300,19 @@ async function askModel(
   }
 }
 
+/** The signal a call heeds: that of the run, that of its attempt, and that of the time it has. */
+function limitedSignal(run: LiveRun, { limit }: ModelCallPlan, signal: AbortSignal): AbortSignal {
+  if (limit === undefined) return signal
+  const limited = run.deadline.signalFor(limit) // aborts with the run as well
+  return signal === run.signal ? limited : AbortSignal.any([signal, limited])
+}
+
 function nameOf({ provider, modelId }: LanguageModel): string {
   return `${provider}/${modelId}`
 }
 
 function forbade({ source, message }: ContinuationEvaluation): AgentError {
-  return new AgentError('MODEL_FAILED', `"${source}" forbade the call: ${message}`)
+  return new AgentError('MODEL_FORBIDDEN', `"${source}" forbade the call: ${message}`)
 }
 
 function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {
@@ -293,17 +331,19 @@ function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {
 function describeTool(run: LiveRun, name: string): ToolDescription {
   const found = run.parts.descriptions.get(name)
   if (found !== undefined) return found
-  throw new AgentError('MODEL_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
+  throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
     value: name,
   })
 }
 
 function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceResponse {
-  const content = Array.isArray(reply?.content) ? toJson(reply.content) : undefined
+  const content = Array.isArray(reply?.content) ? plainValue(reply.content).value : undefined
   if (!Array.isArray(content) || !content.every(isReplyPart) || !isFinishReason(reply.finishReason)) {
-    throw new AgentError('MODEL_FAILED', 'The model answered with something that is not a reply.', {
-      value: toJson(reply),
-    })
+    throw new AgentError(
+      'MODEL_REPLY_INVALID',
+      'The model answered with something that is not a reply.',
+      plainValue(reply),
+    )
   }
   const { finishReason, modelId, warnings } = reply
   return toResponse({
@@ -318,7 +358,11 @@ function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceRespo
 function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
   const tokens = toTokens(usage ?? noTokens)
   if (typeof cost !== 'function' || usage?.costUsd !== undefined) return tokens
-  return toTokens({ ...tokens, costUsd: cost(tokens) })
+  try {
+    return toTokens({ ...tokens, costUsd: cost(tokens) })
+  } catch {
+    return tokens // what was paid for must not be lost because nobody can say how much it was
+  }
 }
 
 /** What an around hook returned, if it is a response: from `next`, or its own. */

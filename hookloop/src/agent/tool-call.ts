@@ -11,6 +11,7 @@ import type { StackedHook } from '../hooks/stack.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Tool, ToolRun } from './tool.ts'
+import { TrailHost } from './trail-host.ts'
 import { failedExecution, stoppedExecution, toExecution, withheldExecution } from './tool-output.ts'
 
 /** How long a tool may take to clean up after it was told to stop. */
@@ -84,9 +85,12 @@ class WrappedTool {
   #running = 0
   #succeeded: ToolExecution | undefined
   #spent = noTokens
+  /** The run as the hooks around the call see it. */
+  readonly #around: TrailHost
 
   constructor(run: LiveRun, at: Place, how: { key: string; signal: AbortSignal; durations: number[] }) {
     this.#run = run
+    this.#around = new TrailHost(run, [], [])
     this.#at = at
     this.#how = how
   }
@@ -94,7 +98,9 @@ class WrappedTool {
   /** What was spent is that of all attempts, whatever the hooks made of them. */
   async run(hooks: readonly StackedHook[]): Promise<WrappedRecord> {
     const { execution, trail } = await this.#wrap(hooks)
-    return { execution: withUsage(execution, this.#spent), trail }
+    const { spentByHooks } = this.#around
+    const spent = spentByHooks === noTokens ? this.#spent : addTokens(this.#spent, spentByHooks)
+    return { execution: withUsage(execution, spent), trail }
   }
 
   async #wrap(hooks: readonly StackedHook[]): Promise<WrappedRecord> {
@@ -106,7 +112,7 @@ class WrappedTool {
       const chain = runAround<ToolExecution, never>({
         hooks,
         callId: call.id,
-        firing: () => new Firing(run, plan, run.state, { toolCall }, call.index),
+        firing: () => new Firing(this.#around, plan, run.state, { toolCall }, call.index),
         attempt: () => this.#attempt(),
         merge: () => undefined,
         check: toCheckedExecution,

@@ -9,7 +9,7 @@ import type { ToolExecution } from '../data/tool-call.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedCall } from '../models/scripted.ts'
 import { recordEvents } from '../testing/record-events.ts'
-import type { AgentOptions } from './build-agent.ts'
+import type { AgentOptions } from '../create-agent.ts'
 import type { Run } from './run.ts'
 import { tool, type ToolRun } from './tool.ts'
 

@@ -1,9 +1,9 @@
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/fingerprint-request.ts'
+import { checkKnown, invalidOption } from '../agent/options.ts'
 import { isFinishReason, toResponse, type InferenceResponse } from '../data/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../data/json.ts'
 import { isReplyPart } from '../data/message.ts'
-import { AgentError } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
 /** Where answers are kept. One that fails is treated as if it were empty. */
@@ -24,10 +24,9 @@ export type CacheOptions = {
  * conversation, tools by name and settings. Only complete answers are kept.
  */
 export function cacheResponses(options: CacheOptions = {}): Capability {
+  checkKnown('cacheResponses', options, ['store', 'ttlMs'])
   const { store = memoryStore(), ttlMs = Infinity } = options
-  if (!(ttlMs > 0)) {
-    throw new AgentError('AGENT_INVALID_OPTION', 'cacheResponses: "ttlMs" must be positive.', { value: ttlMs })
-  }
+  if (!(ttlMs > 0)) throw invalidOption('cacheResponses', '"ttlMs" must be positive', ttlMs)
   const remembered = hook(
     'aroundInference',
     async (ctx, next) => {

@@ -1,10 +1,11 @@
 import type { Capability } from '../agent/capability.ts'
+import { checkCodes } from '../agent/options.ts'
 import type { ModelSource } from '../data/inference.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
 /** Failures that another model may not have. A refusal because of the content is not one of them: it was an answer. */
-const otherMayHelp: readonly ErrorCode[] = [
+export const otherMayHelp: readonly ErrorCode[] = [
   'MODEL_RATE_LIMITED',
   'MODEL_OVERLOADED',
   'MODEL_TIMED_OUT',
@@ -29,6 +30,7 @@ export function fallback(
       value: models,
     })
   }
+  checkCodes('fallback', on)
   const elsewhere = hook(
     'aroundInference',
     async (ctx, next) => {

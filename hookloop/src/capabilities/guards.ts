@@ -63,8 +63,7 @@ const limits = {
     reason: 'costLimit',
     value: (ctx) => ctx.spent.costUsd,
     words: (value, max) => `Cost limit reached: ${value}/${max} USD.`,
-    blind: (ctx) =>
-      'request' in ctx && ctx.request.model.cost === 'unknown' ? unpriced(ctx.request.model) : undefined,
+    blind: (ctx) => ('request' in ctx && !isPriced(ctx.request.model) ? unpriced(ctx.request.model) : undefined),
   },
   maxToolCalls: {
     on: ['beforeToolUse'],
@@ -100,11 +99,16 @@ function limitGuard(name: keyof typeof limits, max: number): Hook {
       const unknown = blind?.(ctx)
       if (unknown !== undefined) return ctx.stop(unknown, { reason })
       const now = value(ctx)
+      if (now < max && name === 'maxTimeMs' && 'within' in ctx) return ctx.within(max - now)
       if (inclusive === true ? now <= max : now < max) return ctx
       return ctx.stop(words(now, max), { reason, value: { value: now, limit: max } })
     },
     { name: `guards.${name}`, priority: PRIORITY },
   )
+}
+
+function isPriced({ cost = 'unknown' }: LanguageModel): boolean {
+  return cost !== 'unknown'
 }
 
 function unpriced({ provider, modelId }: LanguageModel): string {

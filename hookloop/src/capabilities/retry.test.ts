@@ -307,7 +307,8 @@ suite('recorded and replayed', () => {
 const refused: readonly (readonly [string, object])[] = [
   ['attempts', { attempts: 0 }],
   ['attempts', { attempts: 1.5 }],
-  ['attempts', { attempts: undefined }],
+  ['retries', { retries: 5 }],
+  ['on', { on: ['MODEL_RATELIMITED'] }],
   ['backoffMs', { backoffMs: -1 }],
   ['maxBackoffMs', { maxBackoffMs: Number.NaN }],
   ['maxRetryAfterMs', { maxRetryAfterMs: 'long' }],

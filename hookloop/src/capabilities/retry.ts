@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { isJsonObject } from '../data/json.ts'
+import { checkCodes, checkKnown, definedOptions, invalidOption } from '../agent/options.ts'
+import { modelFailureOf } from '../data/inference.ts'
 import { MAX_TIMER_MS } from '../effects.ts'
-import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
+import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
 export type RetryOptions = {
@@ -33,7 +34,8 @@ const defaults = { attempts: 3, backoffMs: 500, maxBackoffMs: 30_000, maxRetryAf
  * Guards judge each attempt, and each is in the ledger.
  */
 export function retry(options: RetryOptions = {}): Capability {
-  const policy = { ...defaults, ...options }
+  checkKnown('retry', options, Object.keys(defaults))
+  const policy = { ...defaults, ...definedOptions(options) }
   check(policy)
   const again = hook(
     'aroundInference',
@@ -59,26 +61,17 @@ type Policy = Required<RetryOptions>
 function waitBefore(thrown: unknown, attempt: number, policy: Policy): number | undefined {
   const error = toAgentError(thrown, 'MODEL_FAILED')
   if (attempt >= policy.attempts || !policy.on.includes(error.code)) return undefined
-  const asked = retryAfterOf(error)
+  const asked = modelFailureOf(error)?.retryAfterMs
   if (asked !== undefined) return asked <= policy.maxRetryAfterMs ? Math.min(asked, MAX_TIMER_MS) : undefined
   const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** (attempt - 1), MAX_TIMER_MS)
   return backoff * (0.5 + Math.random() / 2)
 }
 
-function retryAfterOf({ value }: AgentError): number | undefined {
-  const asked = isJsonObject(value) ? value['retryAfterMs'] : undefined
-  return typeof asked === 'number' ? asked : undefined
-}
-
 function check({ attempts, on, ...waits }: Policy): void {
   if (!Number.isInteger(attempts) || attempts < 1)
-    throw invalid('"attempts" must be a whole number from 1 up', attempts)
-  if (!Array.isArray(on)) throw invalid('"on" must be a list of error codes', on)
+    throw invalidOption('retry', '"attempts" must be a whole number from 1 up', attempts)
+  checkCodes('retry', on)
   for (const [name, ms] of Object.entries(waits)) {
-    if (!(ms >= 0)) throw invalid(`"${name}" must be a number from 0 up`, ms)
+    if (!(ms >= 0)) throw invalidOption('retry', `"${name}" must be a number from 0 up`, ms)
   }
-}
-
-function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `retry: ${why}.`, { value })
 }

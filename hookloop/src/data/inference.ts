@@ -1,4 +1,5 @@
-import type { Json, JsonObject } from './json.ts'
+import { AgentError } from '../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import type { List } from './list.ts'
 import { textOf, type Message, type Part } from './message.ts'
 import { noTokens, type TokenUsage } from './usage.ts'
@@ -79,11 +80,26 @@ export type LanguageModel = {
   /** How it can be held to a schema; `native-alone` means: only when it is offered no tools. Default `tool`. */
   readonly structuredOutput?: 'native' | 'native-alone' | 'tool' | 'text'
   /**
-   * What such usage costs, in US dollars. `unknown` when nobody knows, so that a limit on cost can say so instead of
-   * never applying; missing when the model reports its cost itself.
+   * What such usage costs, in US dollars, or `reported` when the model says it with each answer. Missing or `unknown`
+   * means that nobody knows, so that a limit on cost can say so instead of never applying.
    */
-  readonly cost?: 'unknown' | ((usage: TokenUsage) => number)
+  readonly cost?: 'unknown' | 'reported' | ((usage: TokenUsage) => number)
   infer(request: ModelRequest, call: ModelCall): Promise<ModelReply>
+}
+
+/** What is known of a model call that failed: the `value` of its error. */
+export type ModelFailure = {
+  readonly provider: string
+  readonly model: string
+  readonly status?: number
+  /** How long the provider asks to wait. */
+  readonly retryAfterMs?: number
+}
+
+/** What is known of a failure, if it is one of a model call; models of your own may say less than ours. */
+export function modelFailureOf(error: unknown): Partial<ModelFailure> | undefined {
+  const isOfModel = error instanceof AgentError && error.code.startsWith('MODEL_')
+  return isOfModel && isJsonObject(error.value) ? (error.value as Partial<ModelFailure>) : undefined
 }
 
 /** As much of a language model of the AI SDK as tells it apart; the adapter knows the rest. */

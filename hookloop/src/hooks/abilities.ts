@@ -173,6 +173,12 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
       return Context.change(this, { recovery: { decision: 'ignore', afterMs: 0 } })
     },
   },
+  within: {
+    within(this: Context, ms: number): Context {
+      if (!(ms >= 0)) throw invalid('The time a call may take is a number of milliseconds.', ms)
+      return Context.change(this, { within: ms })
+    },
+  },
   block,
   permit: {
     ...block,

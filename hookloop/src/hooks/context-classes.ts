@@ -1,4 +1,5 @@
 import { abilities } from './abilities.ts'
+import { toTokens, type TokenUsage } from '../data/usage.ts'
 import { Context, type Mode } from './draft.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
 
@@ -6,7 +7,7 @@ import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers
 export const contextClasses = Object.fromEntries(
   triggerNames.map((trigger) => {
     const { hook, guard } = specOf(trigger)
-    const transform = contextClass(trigger, hook === 'around' ? [] : hook)
+    const transform = hook === 'around' ? spendingAtOnce(contextClass(trigger, [])) : contextClass(trigger, hook)
     return [trigger, { transform, guard: contextClass(trigger, guard), observe: withTimes(contextClass(trigger, [])) }]
   }),
 ) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof Context } }
@@ -27,6 +28,16 @@ function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof Con
     }
   }
   return TriggerContext
+}
+
+/** Around a call nothing is given back, so what a hook has spent is counted when it says so. */
+function spendingAtOnce(Around: typeof Context): typeof Context {
+  Object.defineProperty(Around.prototype, 'spend', {
+    value(this: Context, usage: Partial<TokenUsage>): void {
+      Context.hostOf(this).spend(toTokens(usage))
+    },
+  })
+  return Around
 }
 
 /** Observers see how long hooks and tools took: they can change nothing, so nothing can depend on it. */

@@ -36,6 +36,7 @@ const methods: { readonly [A in Ability]: readonly string[] } = {
   continue: ['requestContinuation'],
   recover: ['retry', 'ignore'],
   block: ['block'],
+  within: ['within'],
   permit: ['block', 'ask', 'allow'],
 }
 
@@ -77,13 +78,14 @@ test('a guard at beforeStep has no block, and one at onStop cannot stop', async 
   assert.deepEqual(seen, ['beforeStep.stop', 'beforeToolUse.block', 'beforeToolUse.stop'])
 })
 
-test('a context around a call has no methods', async () => {
+test('a context around a call can say what was spent, and nothing else', async () => {
   const seen: ReadonlySet<string>[] = []
   await tour(
     hook('aroundInference', (ctx, next) => (seen.push(methodsOf(ctx)), next())),
     hook('aroundToolUse', (ctx, next) => (seen.push(methodsOf(ctx)), next())),
   )
-  assert.deepEqual(seen, [new Set(), new Set(), new Set(), new Set()])
+  const spend = new Set(['spend'])
+  assert.deepEqual(seen, [spend, spend, spend, spend])
 })
 
 test('every method returns a changed copy and leaves its context as it was', async () => {

@@ -27,6 +27,10 @@ export interface Spends {
   /** Counts what the hook itself has spent, on a model it asked for its opinion: limits then see it. */
   spend(usage: Partial<TokenUsage>): this
 }
+/** Around a call there is no context to give back, so what is spent counts at once. */
+export interface SpendsAtOnce {
+  spend(usage: Partial<TokenUsage>): void
+}
 export interface ChangesState {
   /** Changes conversation or metadata. The execution is the loop's own. */
   withState(change: (state: AgentState) => AgentState): this
@@ -81,6 +85,11 @@ export interface Permits extends Blocks {
   allow(message?: string): this
 }
 
+export interface LimitsTime {
+  /** How long the model call may take; the shortest time that any guard says holds. Then the run is stopped. */
+  within(ms: number): this
+}
+
 interface Abilities<A> extends Record<Ability, object> {
   state: ChangesState
   input: ChangesInput
@@ -95,6 +104,7 @@ interface Abilities<A> extends Record<Ability, object> {
   recover: Recovers
   block: Blocks
   permit: Permits
+  within: LimitsTime
 }
 
 /** All of several abilities at once. */
@@ -104,6 +114,11 @@ type AllOf<A, K extends Ability> = { [P in K]: (x: Abilities<A>[P]) => void }[K]
 
 /** What everybody sees at a trigger. */
 export type SeenContext<T extends HookTrigger, A = JsonObject> = T extends T ? Always<T> & Readonly<Facts<A>[T]> : never
+
+/** What a hook around a call sees. */
+export type AroundContext<T extends HookTrigger, A = JsonObject> = T extends T
+  ? SeenContext<T, A> & SpendsAtOnce
+  : never
 
 /** How long things took. It differs from run to run, so only those see it who can change nothing. */
 type Times<T> = {

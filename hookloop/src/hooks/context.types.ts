@@ -48,7 +48,7 @@ type AGuardMay = {
   onUserInput: 'block'
   beforeExecution: 'stop'
   beforeStep: Vote
-  beforeInference: 'stop'
+  beforeInference: 'stop' | 'within'
   afterInference: 'block' | 'stop'
   beforeToolUse: 'block' | 'ask' | 'allow' | 'stop'
   afterToolUse: 'block' | 'stop'

@@ -58,6 +58,8 @@ export type Draft = {
   readonly recovery: Recovery | undefined
   /** What the hook itself has spent on models. */
   readonly spent?: TokenUsage | undefined
+  /** How long the call may take. */
+  readonly within?: number | undefined
 }
 
 /** What the contexts of one firing have in common; contexts with another origin are foreign. */

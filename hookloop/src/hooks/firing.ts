@@ -25,6 +25,8 @@ export class Firing implements Origin {
   blocked: { readonly by: string; readonly message: string } | undefined
   allowed: { readonly by: string; readonly message: string } | undefined
   recovery: (Recovery & { readonly by: string }) | undefined
+  /** How long the call may take, and who says so. */
+  within: { readonly ms: number; readonly by: string } | undefined
   /** Set when a hook failed and the value must not be used. */
   failure: AgentError | undefined
   /** What hooks with an effect did in this firing: when it is tried again, they are not. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '../data/json.ts'
 import type { ToolRef } from '../data/schema.ts'
 import type { ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
-import type { GuardContext, HookContext, ObserveContext, SeenContext } from './context.ts'
+import type { AroundContext, GuardContext, HookContext, ObserveContext, SeenContext } from './context.ts'
 import type { Mode } from './draft.ts'
 import type { NamePattern } from './patterns.ts'
 import {
@@ -49,9 +49,9 @@ export type Around<C, R, N> = (ctx: C, next: (...change: N[]) => Promise<R>) => 
 export type HookHandler<T extends HookTrigger, I, O> = [T] extends [PlainTrigger]
   ? Handler<HookContext<T, I>, HookContext<T, I>>
   : [T] extends ['aroundInference']
-    ? Around<SeenContext<T>, InferenceResponse, RequestChange>
+    ? Around<AroundContext<T>, InferenceResponse, RequestChange>
     : [T] extends ['aroundToolUse']
-      ? Around<SeenContext<T, O>, ToolExecution, never>
+      ? Around<AroundContext<T, O>, ToolExecution, never>
       : never
 
 export type HookOptions<T extends HookTrigger, A, K> = {

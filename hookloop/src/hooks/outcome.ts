@@ -37,16 +37,19 @@ export type HookOutcome = {
   readonly state?: StateChange
   /** What the hook itself has spent on models. */
   readonly spent?: TokenUsage
+  /** How long the call may take. */
+  readonly within?: number
 }
 
 export function toOutcome(before: Draft, after: Draft): HookOutcome {
-  const { verdict, votes, recovery, spent } = after
+  const { verdict, votes, recovery, spent, within } = after
   return {
     ...(verdict !== undefined && { decision: verdict.decision }),
     ...(verdict?.message !== undefined && { message: verdict.message }),
     ...(votes.length > 0 && { votes }),
     ...(recovery !== undefined && { recovery }),
     ...(spent !== undefined && { spent }),
+    ...(within !== undefined && { within }),
     ...factOutcome(before.facts, after.facts),
     ...(before.state !== after.state && { state: stateChange(before.state, after.state) }),
   }
@@ -60,6 +63,7 @@ export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
     verdict: outcome.decision && { decision: outcome.decision, message: outcome.message },
     recovery: outcome.recovery,
     spent: outcome.spent,
+    within: outcome.within,
   }
 }
 

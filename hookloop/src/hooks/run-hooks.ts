@@ -176,12 +176,15 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
     )
   firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
   if (draft.spent !== undefined) firing.host.spend(draft.spent)
+  if (draft.within !== undefined && !(firing.within !== undefined && firing.within.ms <= draft.within)) {
+    firing.within = { ms: draft.within, by: hook.name }
+  }
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const changes = hook.mode === 'transform' ? changesBetween(before, draft) : []
   if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
   const what = { ...decisionOf(draft), ...(changes.length > 0 && { changes }) }
-  note(firing, hook, started, what)
+  note(firing, hook, started, Object.keys(what).length > 0 ? what : undefined)
 }
 
 function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {

@@ -46,6 +46,7 @@ export type Ability =
   | 'recover'
   | 'block'
   | 'permit'
+  | 'within'
 
 type TriggerSpec<F> = {
   /** The facts, by name. */
@@ -67,7 +68,12 @@ export const triggers = {
   onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block'], no: 'block' },
   beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
   beforeStep: { carries: [], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
-  beforeInference: { carries: ['request'], hook: ['request', 'state', 'stop'], guard: ['stop'], no: 'forbid' },
+  beforeInference: {
+    carries: ['request'],
+    hook: ['request', 'state', 'stop'],
+    guard: ['stop', 'within'],
+    no: 'forbid',
+  },
   aroundInference: { carries: ['request'], hook: 'around', guard: [] },
   afterInference: {
     carries: ['request', 'response'],

@@ -1,3 +1,4 @@
+import { invalidOption } from '../agent/options.ts'
 import type { TokenUsage } from '../data/usage.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
 
@@ -16,6 +17,22 @@ export function priceOf(provider: string, modelId: string, given: Prices = {}): 
     for (const key of [name, undated]) if (Object.hasOwn(prices, key)) return prices[key]
   }
   return provider === 'ollama' ? free : undefined // it runs on one's own machine
+}
+
+/** A price that is none would take a limit on cost away. */
+export function checkPrices(prices: Prices): void {
+  for (const [model, price] of Object.entries<unknown>(prices)) {
+    const { input, output, cachedInput = 0, cacheWrite = 0 } = (price ?? {}) as { [rate: string]: unknown }
+    const fits = [input, output, cachedInput, cacheWrite].every(
+      (rate) => typeof rate === 'number' && rate >= 0 && rate < Infinity,
+    )
+    if (fits && /^[^/]+\/.+$/.test(model)) continue
+    throw invalidOption(
+      'prices',
+      `"${model}" must be 'provider/model': { input, output }, in dollars per million tokens`,
+      price,
+    )
+  }
 }
 
 const free: Price = Object.freeze({ input: 0, output: 0 })

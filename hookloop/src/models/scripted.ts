@@ -46,6 +46,7 @@ export function scriptedModel(
   return {
     provider: 'scripted',
     modelId: options.modelId ?? 'script',
+    cost: 'reported',
     requests,
     async infer(request, call) {
       requests.push(request)

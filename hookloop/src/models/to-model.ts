@@ -1,5 +1,14 @@
-import type { LanguageModel, ModelSource, ToModel } from '../data/inference.ts'
-import type { TokenUsage } from '../data/usage.ts'
+import {
+  toResponse,
+  type InferenceResponse,
+  type LanguageModel,
+  type ModelRequest,
+  type ModelSource,
+  type ToModel,
+} from '../data/inference.ts'
+import { List } from '../data/list.ts'
+import { toMessage, type Message } from '../data/message.ts'
+import { toTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import { fromAiSdk, isAiSdkModel } from './ai-sdk/model.ts'
 import { modelByName } from './by-name.ts'
@@ -19,14 +28,44 @@ export function modelMaker(prices?: Prices): ToModel {
   }
 }
 
-/** A model of whatever names it, to be asked directly: by a hook that wants an opinion, or by a tool. */
-export function languageModel(source: ModelSource, options: { readonly prices?: Prices } = {}): LanguageModel {
-  return make(source, options.prices)
+/** A model that can be asked directly: by a hook that wants an opinion, or by a tool. */
+export type AskedModel = LanguageModel & {
+  /** Asks it one thing, or goes on with a conversation. What it costs is in the answer; `spend` it where it is asked. */
+  ask(input: string | Message | Iterable<Message>, options?: AskOptions): Promise<InferenceResponse>
+}
+
+export type AskOptions = Pick<Partial<ModelRequest>, 'system' | 'settings' | 'responseFormat'> & {
+  readonly signal?: AbortSignal
+}
+
+/** A model of whatever names it. */
+export function languageModel(source: ModelSource, options: { readonly prices?: Prices } = {}): AskedModel {
+  const model = make(source, options.prices)
+  const infer: LanguageModel['infer'] = (request, call) => model.infer(request, call)
+  return Object.freeze({ ...model, infer, ask: (input, how) => ask(model, input, how) } satisfies AskedModel)
+}
+
+async function ask(
+  model: LanguageModel,
+  input: string | Message | Iterable<Message>,
+  { signal = new AbortController().signal, system = '', ...rest }: AskOptions = {},
+): Promise<InferenceResponse> {
+  const messages = typeof input === 'string' || 'role' in input ? [toMessage(input, 'input')] : [...input]
+  const request = {
+    system,
+    messages: List.from(messages.map((each) => toMessage(each, 'message'))),
+    tools: [],
+    ...rest,
+  }
+  const reply = await model.infer(request, { signal })
+  const usage = toTokens(reply.usage ?? {})
+  const costUsd = typeof model.cost === 'function' && usage.costUsd === 0 ? model.cost(usage) : usage.costUsd
+  return toResponse({ ...reply, usage: { ...usage, costUsd } })
 }
 
 function make(source: unknown, prices: Prices | undefined): LanguageModel {
   if (typeof source === 'string') return modelByName(source, prices)
-  if (isLanguageModel(source)) return source.cost === 'unknown' ? priced(source, prices) : source
+  if (isLanguageModel(source)) return (source.cost ?? 'unknown') === 'unknown' ? priced(source, prices) : source
   if (isAiSdkModel(source)) return fromAiSdk(source, prices)
   throw new AgentError(
     'MODEL_INVALID',

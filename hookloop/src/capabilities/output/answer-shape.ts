@@ -20,6 +20,16 @@ export function answerShape(schema: Schema | JsonObject): AnswerShape {
   return { jsonSchema, parse: (value) => parse(isJsonObject(value) && 'value' in value ? value['value']! : value) }
 }
 
+/** The same as a schema that a tool can be declared with. */
+export function answerSchema({ jsonSchema, parse }: AnswerShape): Schema<JsonObject, unknown> {
+  const validate = async (value: unknown): Promise<{ value: unknown } | { issues: { message: string }[] }> => {
+    const parsed = await parse(value as Json)
+    return 'problem' in parsed ? { issues: [{ message: parsed.problem }] } : parsed
+  }
+  const shownAs = (): JsonObject => jsonSchema
+  return { '~standard': { version: 1, vendor: 'hookloop', validate, jsonSchema: { input: shownAs, output: shownAs } } }
+}
+
 function shown(schema: Schema | JsonObject): JsonObject {
   try {
     const { $schema: _dialect, ...rest } = toJsonSchema(schema)
@@ -51,15 +61,34 @@ function moved(schema: Json): Json {
   )
 }
 
-/** Objects without anything unasked for: what providers that hold a model to a schema insist on. */
+/** Where a schema has schemas of its own: by name, in a list, or one. What stands elsewhere are values. */
+const named: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
+const listed: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'prefixItems'])
+const single: ReadonlySet<string> = new Set(['items', 'additionalProperties'])
+
+/** What may permit more properties than an object says itself. */
+const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf', '$ref', 'if', 'dependentSchemas', 'patternProperties']
+
+/**
+ * Objects without anything unasked for: what providers that hold a model to a schema insist on. One that is put together
+ * of several is left as it is, or nothing would fit it.
+ */
 function closed(schema: JsonObject): JsonObject {
-  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedValue(value)]))
-  const isObject = schema['type'] === 'object' && schema['properties'] !== undefined
-  return isObject && schema['additionalProperties'] === undefined ? { ...inner, additionalProperties: false } : inner
+  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedIn(key, value)]))
+  const isWhole = combining.every((key) => schema[key] === undefined)
+  const isOpen = schema['properties'] !== undefined && schema['additionalProperties'] === undefined
+  return isWhole && isOpen ? { ...inner, additionalProperties: false } : inner
+}
+
+function closedIn(key: string, value: Json): Json {
+  if (named.has(key) && isJsonObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closedValue(each)]))
+  }
+  if (listed.has(key) && Array.isArray(value)) return value.map(closedValue)
+  return single.has(key) ? closedValue(value) : value
 }
 
 function closedValue(value: Json): Json {
-  if (Array.isArray(value)) return value.map(closedValue)
   return isJsonObject(value) ? closed(value) : value
 }
 

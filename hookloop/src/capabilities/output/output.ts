@@ -7,15 +7,17 @@ import type { JsonObject } from '../../data/json.ts'
 import type { List } from '../../data/list.ts'
 import type { Schema } from '../../data/schema.ts'
 import { AgentError } from '../../errors.ts'
+import { checkKnown, invalidOption } from '../../agent/options.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
-import { answerShape, readJson, type AnswerShape } from './answer-shape.ts'
+import { ANSWER_TOOL, askInForm, bestForm, formOf, otherTools, type AnswerForm, type Wanted } from './answer-form.ts'
+import { answerSchema, answerShape, readJson, type AnswerShape } from './answer-shape.ts'
 
 export type OutputOptions = {
   /**
    * How the model is held to the schema: by its provider, by a tool that takes the answer, or by being asked to. Without
    * it, what the model supports best.
    */
-  readonly strategy?: 'native' | 'tool' | 'text'
+  readonly strategy?: AnswerForm
   /** Answers in all, before the run fails. Default 3. */
   readonly tries?: number
   /** What the answer is called, and what it is, for the model. */
@@ -23,88 +25,82 @@ export type OutputOptions = {
   readonly description?: string
 }
 
-export const ANSWER_TOOL = 'final_answer'
-
 /**
  * A typed answer. The model is held to the schema as well as it can be; an answer that does not fit goes back with what
  * is wrong with it, as often as is allowed. A run is completed only with an answer that fits.
  */
 export function outputPlan(schema: Schema | JsonObject, options: OutputOptions = {}): OutputPlan {
-  const { tries = 3, strategy } = options
-  if (!Number.isInteger(tries) || tries < 1) throw invalid('"tries" must be a whole number from 1 up', tries)
+  const { tries = 3, strategy, name = 'answer', description } = options
+  checkKnown('outputOptions', options, ['strategy', 'tries', 'name', 'description'])
+  if (!Number.isInteger(tries) || tries < 1)
+    throw invalidOption('output', '"tries" must be a whole number from 1 up', tries)
   if (strategy !== undefined && !['native', 'tool', 'text'].includes(strategy)) {
-    throw invalid(`"strategy" is 'native', 'tool' or 'text'`, strategy)
+    throw invalidOption('output', `"strategy" is 'native', 'tool' or 'text'`, strategy)
   }
   const shape = answerShape(schema)
+  const wanted = { jsonSchema: shape.jsonSchema, name, description }
+  const formFor = (model: LanguageModel, hasTools: boolean): AnswerForm => strategy ?? bestForm(model, hasTools)
   return {
     reader: readerOf(shape),
     capability: (model, hasTools) =>
-      capabilityFor(shape, strategy ?? strategyOf(model, hasTools), { ...options, tries }),
+      ({
+        name: 'output',
+        hooks: [...askHooks(wanted, formFor), judgeOf(shape, tries)],
+        tools: strategy === undefined || strategy === 'tool' ? [answerTool(shape, description)] : [],
+        notes: [`Output: typed, by ${formFor(model, hasTools)}, up to ${tries} tries.`],
+      }) satisfies Capability,
   }
 }
 
-function strategyOf({ structuredOutput = 'tool' }: LanguageModel, hasTools: boolean): 'native' | 'tool' | 'text' {
-  if (structuredOutput === 'native-alone') return hasTools ? 'tool' : 'native'
-  return structuredOutput
+/** Its arguments are the answer, so they are read as answers are: by the schema itself. */
+function answerTool(shape: AnswerShape, description = 'Takes your final answer. Call it once, when you are done.') {
+  return tool({ name: ANSWER_TOOL, description, input: answerSchema(shape), execute: () => 'Taken.' })
 }
 
-type Chosen = OutputOptions & { readonly tries: number }
-
-function capabilityFor(shape: AnswerShape, strategy: 'native' | 'tool' | 'text', options: Chosen): Capability {
-  const note = `Output: typed, by ${strategy}, up to ${options.tries} tries.`
-  const judge = judgeOf(shape, strategy, options.tries)
-  if (strategy !== 'tool') return { name: 'output', hooks: [askFor(shape, strategy, options), judge], notes: [note] }
-  const take = tool({
-    name: ANSWER_TOOL,
-    description: options.description ?? 'Takes your final answer. Call it once, when you are done.',
-    input: shape.jsonSchema,
-    execute: async (answer) => {
-      const parsed = await shape.parse(answer) // a schema may ask for more than its JSON Schema says
-      if ('problem' in parsed) throw new Error(`The answer does not fit: ${parsed.problem}`)
-      return 'Taken.'
-    },
-  })
-  return { name: 'output', hooks: [askFor(shape, strategy, options), judge], tools: [take], notes: [note] }
-}
-
-/** Tells the model, with each request, in what form the answer is wanted. */
-function askFor({ jsonSchema }: AnswerShape, strategy: 'native' | 'tool' | 'text', options: Chosen): Hook {
-  const { name = 'answer', description } = options
-  const words = strategy === 'tool' ? byTool : `${byText}\n${JSON.stringify(jsonSchema)}`
-  return hook(
+/**
+ * Tells the model, with each request, in what form the answer is wanted: the model of the request, and, where a hook
+ * around the call asks another one, that one.
+ */
+function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: boolean) => AnswerForm): readonly Hook[] {
+  const insists = (steps: List<Step> | undefined): boolean => {
+    const last = steps?.at(-1)
+    return last !== undefined && answerOf(last) !== undefined
+  }
+  const first = hook(
     'beforeInference',
     (ctx) => {
-      if (strategy === 'native') {
-        const format = { type: 'json', schema: jsonSchema, name, ...(description !== undefined && { description }) }
-        return ctx.withRequest({ responseFormat: format })
-      }
-      const asked = ctx.withRequest({ system: ctx.request.system === '' ? words : `${ctx.request.system}\n\n${words}` })
-      // A model that has answered past the tool before is not left the choice again.
-      const past = strategy === 'tool' && answersIn(ctx.state.execution?.steps).length > 0
-      return past ? asked.withRequest({ toolChoice: { tool: ANSWER_TOOL } }) : asked
+      const form = formFor(ctx.request.model, otherTools(ctx.request).length > 0)
+      return ctx.withRequest(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
     },
     { name: 'output.ask', priority: -100 },
   )
+  const elsewhere = hook(
+    'aroundInference',
+    (ctx, next) => {
+      const form = formFor(ctx.request.model, otherTools(ctx.request).length > 0)
+      if (form === formOf(ctx.request, wanted)) return next()
+      return next(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
+    },
+    { name: 'output.ask.elsewhere', priority: -1_000 },
+  )
+  return [first, elsewhere]
 }
 
-const byTool = `When you are done, call the tool "${ANSWER_TOOL}" with your answer. Do not answer in words.`
-const byText = 'Give your final answer as JSON and nothing else. It must fit this JSON Schema:'
-
 /** Sends an answer that does not fit back, with what is wrong with it, and lets the run end on one that does. */
-function judgeOf(shape: AnswerShape, strategy: 'native' | 'tool' | 'text', tries: number): Hook {
+function judgeOf(shape: AnswerShape, tries: number): Hook {
   return guard(
     'afterStep',
-    async (ctx) => {
+    (ctx) => {
       const { step } = ctx
       const answer = answerOf(step)
       if (answer === undefined || step.finishReason === 'withheld') return ctx
-      const problem = await problemOf(shape, answer)
-      if (problem === undefined) return answer.taken ? ctx.allowStop('The answer fits the output schema.') : ctx
-      const made = answersIn(ctx.state.execution?.steps).length
-      if (made >= tries) return ctx.allowStop(`No answer fits after ${made} ${made === 1 ? 'try' : 'tries'}.`)
-      if (answer.byTool) return ctx // the failed call says it already
-      const way = strategy === 'tool' ? `Call "${ANSWER_TOOL}" with it.` : 'Answer with JSON only.'
-      return ctx.requestContinuation(`Your answer does not fit: ${problem}. ${way}`)
+      return problemOf(shape, answer).then((problem) => {
+        if (problem === undefined) return answer.taken ? ctx.allowStop('The answer fits the output schema.') : ctx
+        const made = answersIn(ctx.state.execution?.steps).length
+        if (made >= tries) return ctx.allowStop(`No answer fits after ${made} ${made === 1 ? 'try' : 'tries'}.`)
+        if (answer.byTool) return ctx // the failed call says it already
+        return ctx.requestContinuation(`Your answer does not fit: ${problem}. Give it again, in the form asked for.`)
+      })
     },
     { name: 'output.judge' },
   )
@@ -116,7 +112,8 @@ type Answer = { readonly text: string; readonly byTool: boolean; readonly taken:
 function answerOf(step: Step): Answer | undefined {
   const call = step.toolCalls.findLastIndex(({ name }) => name === ANSWER_TOOL)
   if (call !== -1) {
-    const taken = step.toolExecutions[call]?.status === 'ok'
+    const execution = step.toolExecutions[call]
+    const taken = execution?.status === 'ok' && execution.withheld !== true
     return { text: JSON.stringify(step.toolCalls[call]!.args), byTool: true, taken }
   }
   return step.type === 'finalResponse' ? { text: step.text, byTool: false, taken: false } : undefined
@@ -159,8 +156,4 @@ function readerOf(shape: AnswerShape): AnswerReader {
       }),
     }
   }
-}
-
-function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `output: ${why}.`, { value })
 }

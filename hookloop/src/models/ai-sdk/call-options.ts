@@ -90,7 +90,8 @@ function providerOptionsOf(
   // OpenAI's adapter may go by any name, and looks in one place only: under `azure` if it is that and something is there.
   const isOpenAi = provider.endsWith('.responses') && family !== 'xai'
   const place = isOpenAi && !(family === 'azure' && given['openai'] === undefined) ? 'openai' : family
-  const loose = responseFormat !== undefined && !isStrictSchema(responseFormat)
+  const schema = responseFormat?.['type'] === 'json' ? responseFormat['schema'] : responseFormat
+  const loose = schema !== undefined && !isStrictSchema(schema)
   const ours = {
     ...(isOpenAi && { store: false }),
     ...(loose && (isOpenAi || takesSchemas.has(family)) && { strictJsonSchema: false }),
@@ -101,4 +102,4 @@ function providerOptionsOf(
 type ProviderOptions = { [provider: string]: JsonObject }
 
 /** Families whose adapters hold a model to a schema by the letter unless they are told not to. */
-const takesSchemas: ReadonlySet<string> = new Set(['openai', 'azure', 'ollama', 'openai-compatible'])
+const takesSchemas: ReadonlySet<string> = new Set(['openai', 'azure', 'groq', 'ollama', 'openai-compatible'])

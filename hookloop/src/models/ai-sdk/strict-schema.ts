@@ -1,18 +1,39 @@
-import { isJsonObject, type Json } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+
+/** The keywords that OpenAI takes by the letter. Anything else makes a schema a wish. */
+const taken: ReadonlySet<string> = new Set([
+  ...[
+    'type',
+    'enum',
+    'const',
+    'title',
+    'description',
+    'properties',
+    'required',
+    'additionalProperties',
+    'items',
+    'anyOf',
+  ],
+  ...['$ref', '$defs', 'definitions', 'format', 'pattern', 'minItems', 'maxItems'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+])
 
 /**
- * Whether a schema is of the kind that OpenAI can hold a model to by its letter: every object says all that may be in
- * it, and everything in it is required. Others are sent as a wish, and the answer is checked here anyway.
+ * Whether OpenAI can hold a model to a schema by its letter: it has no keyword that is not taken, every object says all
+ * that may be in it, and everything in it is required. Others are sent as a wish, and the answer is checked here anyway.
  */
 export function isStrictSchema(schema: Json): boolean {
-  if (Array.isArray(schema)) return schema.every(isStrictSchema)
   if (!isJsonObject(schema)) return true
-  return isClosed(schema) && Object.values(schema).every(isStrictSchema)
+  if (!Object.keys(schema).every((key) => taken.has(key)) || !isClosed(schema)) return false
+  const { properties, $defs, definitions, items, anyOf } = schema
+  const inner = [properties, $defs, definitions].flatMap((each) => (isJsonObject(each) ? Object.values(each) : []))
+  return [...inner, ...(items === undefined ? [] : [items]), ...(Array.isArray(anyOf) ? anyOf : [])].every(
+    isStrictSchema,
+  )
 }
 
-function isClosed(schema: { readonly [key: string]: Json }): boolean {
-  if (schema['type'] !== 'object') return true
-  const { properties = {}, required = [], additionalProperties } = schema
+function isClosed({ type, properties = {}, required = [], additionalProperties }: JsonObject): boolean {
+  if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return true
   const names = isJsonObject(properties) ? Object.keys(properties) : []
   return additionalProperties === false && names.every((name) => Array.isArray(required) && required.includes(name))
 }
