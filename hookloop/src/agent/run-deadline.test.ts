@@ -15,7 +15,8 @@ const deaf: LanguageModel = { provider: 'test', modelId: 'deaf', infer: () => ne
 
 for (const how of ['run', 'stream'] as const) {
   test(`a model call is cut off when the time of the run is over (${how})`, async () => {
-    const model = scriptedModel([{ chunks: Array.from({ length: 500 }, () => 'word '), delayMs: 20 }])
+    const chunks = Array.from({ length: 500 }, () => 'word ')
+    const model = scriptedModel([{ chunks, delayMs: how === 'run' ? 5_000 : 20 }])
     const agent = createAgent({ model, use: [guards({ maxTimeMs: 60 })] })
     const run = await (how === 'run' ? agent.run('Go.') : agent.stream('Go.').run)
     assert.equal(run.status, 'stopped')

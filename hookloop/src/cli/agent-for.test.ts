@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -54,7 +54,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
   ] as const) {
     test(`a file that exports ${what} runs with its tools and its guards`, async () => {
       const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', file])
-      assert.deepEqual([code, stdout], [0, 'I look.\nI have looked.\n'])
+      assert.deepEqual([code, stdout], [0, 'I have looked.\n'])
       const lines = stderr.replace(/\d+ ms/, 'N ms').split('\n')
       assert.ok(lines.includes('reading a.md'))
       assert.deepEqual(
@@ -143,5 +143,22 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', typed, '--quiet'])
     assert.equal(code, 0, stderr)
     assert.deepEqual(JSON.parse(stdout), { n: 7 })
+  })
+
+  test('a module in a package that is not of modules is told what to do', async () => {
+    const inside = join(folder, 'commonjs')
+    mkdirSync(inside)
+    writeFileSync(join(inside, 'package.json'), '{"type":"commonjs"}')
+    const file = agentFile('commonjs/agent.ts', `${parts} export default { model }`)
+    const { code, stderr } = await hookloop(['run', 'Go.', '--agent', file])
+    assert.equal(code, 2)
+    assert.match(stderr, /outside a module\n.*rename it to \.mts, or run: npm pkg set type=module\n$/)
+  })
+
+  test('what is thrown in the file and is not about its options is a failure, not a refusal', async () => {
+    const file = agentFile('bug.ts', `${parts} export default { model, get use() { throw new TypeError('a bug') } }`)
+    const { code, stderr } = await hookloop(['run', 'Go.', '--agent', file])
+    assert.equal(code, 1)
+    assert.match(stderr, /^error: TypeError: a bug\n/)
   })
 })

@@ -5,6 +5,7 @@ import { retry } from '../capabilities/retry.ts'
 import { createAgent } from '../create-agent.ts'
 import { AgentError } from '../errors.ts'
 import type { Environment } from '../models/providers.ts'
+import { didYouMean } from './did-you-mean.ts'
 import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
 import { modelsToName } from './models.ts'
 import { UsageError } from './usage-error.ts'
@@ -30,7 +31,7 @@ export async function agentFor(flags: AgentFlags, { env, command }: Surroundings
   if (flags.agent === undefined) {
     const model = flags.model ?? fallback
     if (model === undefined) throw new UsageError(`Which model? ${await modelsToName(env, command)}`)
-    return createAgent(withFlags({ name: 'hookloop run', model, use: [retry()] }, flags))
+    return guessing(() => createAgent(withFlags({ name: 'hookloop run', model, use: [retry()] }, flags)))
   }
   const file = await loadAgent(flags.agent)
   if ('agent' in file) return limitedAgent(file.agent, flags)
@@ -38,7 +39,19 @@ export async function agentFor(flags: AgentFlags, { env, command }: Surroundings
   if (model === undefined) {
     throw new UsageError(`--agent ${flags.agent} names no model. ${await modelsToName(env, command)}`)
   }
-  return sayingWhere(flags.agent, () => createAgent(withFlags({ ...file.options, model }, flags)))
+  return sayingWhere(flags.agent, () => guessing(() => createAgent(withFlags({ ...file.options, model }, flags))))
+}
+
+/** A model that there is not may be one that is written in another way. */
+function guessing(build: () => Agent<unknown>): Agent<unknown> {
+  try {
+    return build()
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError) || thrown.code !== 'MODEL_UNKNOWN') throw thrown
+    const guess = didYouMean(String(thrown.value))
+    if (guess === undefined) throw thrown
+    throw new UsageError(`"${String(thrown.value)}" names no model. Did you mean ${guess}?`, { cause: thrown })
+  }
 }
 
 function withFlags(options: CreateAgentOptions, flags: AgentFlags): CreateAgentOptions {
@@ -77,8 +90,9 @@ function sayingWhere(file: string, build: () => Agent<unknown>): Agent<unknown> 
   try {
     return build()
   } catch (thrown) {
-    if (!(thrown instanceof AgentError)) throw thrown
-    const hasGuards = thrown.code === 'AGENT_INVALID_OPTION' && thrown.value === 'guards'
+    if (!(thrown instanceof AgentError || thrown instanceof UsageError)) throw thrown
+    const hasGuards =
+      thrown instanceof AgentError && thrown.code === 'AGENT_INVALID_OPTION' && thrown.value === 'guards'
     const words = hasGuards ? 'it has guards of its own. Set the limits there.' : thrown.message
     throw new UsageError(`--agent ${file}: ${words}`, { cause: thrown })
   }

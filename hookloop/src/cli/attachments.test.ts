@@ -30,5 +30,5 @@ test('a file that is missing, too large or of an unknown kind is refused with wo
 
 test('a folder is no file', async () => {
   mkdirSync(join(folder, 'folder.txt'))
-  await assert.rejects(attachment(join(folder, 'folder.txt')), /--file .*folder\.txt: EISDIR/)
+  await assert.rejects(attachment(join(folder, 'folder.txt')), /--file .*folder\.txt: it is a directory\./)
 })

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { access, constants, readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import type { FilePart, TextPart } from '../data/message.ts'
 import { messageOf } from '../errors.ts'
@@ -27,19 +27,23 @@ const texts: ReadonlySet<string> = new Set(
 
 /** A file as a part of a message. */
 export async function attachment(path: string): Promise<FilePart | TextPart> {
+  const size = await sizeOf(path)
   const extension = extname(path).toLowerCase()
   const mediaType = mediaTypes[extension]
   if (mediaType === undefined && !texts.has(extension)) throw unknownType(path, extension)
-  const bytes = await read(path)
+  if (size > MAX_BYTES) throw tooLarge(path, size)
+  const bytes = await readFile(path)
   if (mediaType === undefined) return { type: 'text', text: `${basename(path)}:\n\n${bytes.toString('utf8')}` }
   return { type: 'file', mediaType, data: bytes.toString('base64'), filename: basename(path) }
 }
 
-async function read(path: string): Promise<Buffer> {
+async function sizeOf(path: string): Promise<number> {
   try {
-    const { size } = await stat(path)
-    if (size > MAX_BYTES) throw tooLarge(path, size)
-    return await readFile(path)
+    const found = await stat(path)
+    if (found.isDirectory())
+      throw new UsageError(`--file ${path}: it is a directory. Name the files in it, one by one.`)
+    await access(path, constants.R_OK)
+    return found.size
   } catch (thrown) {
     if (thrown instanceof UsageError) throw thrown
     const { code } = thrown as NodeJS.ErrnoException

@@ -2,13 +2,13 @@ import type { Provider } from '../models/providers.ts'
 
 /** A model of each provider to begin with: not its largest. What is written in capitals only the user knows. */
 const examples: { readonly [provider: string]: string | undefined } = {
-  anthropic: 'claude-sonnet-5',
-  openai: 'gpt-5-mini',
-  google: 'gemini-2.5-flash',
+  anthropic: 'claude-sonnet-5-5',
+  openai: 'gpt-6-luna',
+  google: 'gemini-3.8-flash',
   ollama: 'llama3.2',
   'openai-compatible': 'MODEL',
-  openrouter: 'anthropic/claude-sonnet-4.5',
-  gateway: 'anthropic/claude-sonnet-4.5',
+  openrouter: 'openai/gpt-6-luna',
+  gateway: 'openai/gpt-6-luna',
   azure: 'DEPLOYMENT',
   bedrock: 'MODEL',
   mistral: 'mistral-small',

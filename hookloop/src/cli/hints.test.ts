@@ -3,14 +3,29 @@ import { test } from 'node:test'
 import { hintFor } from './hints.ts'
 
 test('who has no key is told which variable to set; who has one is not', () => {
-  const error = { code: 'MODEL_UNAUTHORIZED', value: { provider: 'openai', model: 'gpt-5-mini' } } as const
+  const error = {
+    code: 'MODEL_UNAUTHORIZED',
+    message: 'No.',
+    value: { provider: 'openai', model: 'gpt-5-mini' },
+  } as const
   assert.equal(hintFor(error, {}), 'There is no key for openai. Set one with: export OPENAI_API_KEY=…')
   assert.equal(hintFor(error, { OPENAI_API_KEY: 'wrong' }), undefined)
 })
 
 test('who uses Ollama is told how to start it, and how to get a model', () => {
   const value = { provider: 'ollama', model: 'llama3.2' }
-  assert.match(hintFor({ code: 'MODEL_UNREACHABLE', value }, {})!, /ollama serve/)
-  assert.match(hintFor({ code: 'MODEL_REJECTED', value: { ...value, status: 404 } }, {})!, /ollama pull llama3\.2/)
-  assert.equal(hintFor({ code: 'HOOK_FAILED', value: 7 }, {}), undefined)
+  assert.match(hintFor({ code: 'MODEL_UNREACHABLE', message: '', value }, {})!, /ollama serve/)
+  assert.match(
+    hintFor({ code: 'MODEL_REJECTED', message: '', value: { ...value, status: 404 } }, {})!,
+    /ollama pull llama3\.2/,
+  )
+  assert.equal(hintFor({ code: 'HOOK_FAILED', message: '', value: 7 }, {}), undefined)
+})
+
+test('what the provider has said about a key is not said again, and for Ollama nobody asks for one', () => {
+  const message = 'Pass it using the OPENAI_API_KEY environment variable.'
+  const value = { provider: 'openai', model: 'm' }
+  assert.equal(hintFor({ code: 'MODEL_UNAUTHORIZED', message, value }, {}), undefined)
+  const ollama = { provider: 'ollama', model: 'm' }
+  assert.equal(hintFor({ code: 'MODEL_UNAUTHORIZED', message: 'No.', value: ollama }, {}), undefined)
 })

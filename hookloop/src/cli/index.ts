@@ -29,12 +29,17 @@ async function perform(argv: readonly string[], place: Place): Promise<ExitCode>
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? exitCodes.completed : exitCodes.usage
     place.err.write(`${colorsFor(place.err, place.env).red('error:')} ${printable(wordsFor(thrown))}\n`)
-    return exitCodes.usage
+    return isRefusal(thrown) ? exitCodes.usage : exitCodes.failed
   }
 }
 
+/** What is thrown by ourselves was thrown before the run: how a run fails is told by the run. */
+function isRefusal(thrown: unknown): thrown is UsageError | AgentError {
+  return thrown instanceof UsageError || thrown instanceof AgentError
+}
+
 function wordsFor(thrown: unknown): string {
-  if (thrown instanceof UsageError || thrown instanceof AgentError) return thrown.message
+  if (isRefusal(thrown)) return thrown.message
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : messageOf(thrown)
 }
 
@@ -99,7 +104,7 @@ function examples(command: string): string {
   return [
     'Examples:',
     `  ${command} run "Why is the sky blue?" --model ollama/llama3.2`,
-    `  git diff | ${command} run "Review this" --model anthropic/claude-sonnet-5 --quiet`,
+    `  git diff | ${command} run "Review this" --model anthropic/claude-sonnet-5-5 --quiet`,
     `  ${command} run "Repair the build" --agent agent.ts --max-cost 0.50 --explain`,
   ].join('\n')
 }

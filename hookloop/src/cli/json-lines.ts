@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { Run } from '../agent/run.ts'
 import { usageOf } from './summary.ts'
 
@@ -6,7 +7,7 @@ export function resultLine(run: Run<unknown>): object {
   const base = { type: 'result', status: run.status, text: run.text, usage: usageOf(run) }
   switch (run.status) {
     case 'completed':
-      return typeof run.output === 'string' ? base : { ...base, output: run.output }
+      return run.output === run.text ? base : { ...base, output: JSON.parse(jsonText(run.output)) as unknown }
     case 'stopped':
       return { ...base, reason: run.reason, by: run.by, message: run.final.message }
     case 'failed':
@@ -17,5 +18,19 @@ export function resultLine(run: Run<unknown>): object {
       return { ...base, pending: run.pending }
     default:
       return run satisfies never
+  }
+}
+
+/** Any value as JSON: what a schema makes of an answer may be anything. What JSON cannot say is described. */
+export function jsonText(value: unknown, indent?: number): string {
+  try {
+    const text = JSON.stringify(
+      value,
+      (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part),
+      indent,
+    )
+    return (text as string | undefined) ?? JSON.stringify(inspect(value))
+  } catch {
+    return JSON.stringify(inspect(value)) // it holds itself
   }
 }

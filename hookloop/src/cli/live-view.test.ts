@@ -201,3 +201,19 @@ test('names and arguments that a model made up are harmless and short', async ()
     String(lines),
   )
 })
+
+test('where only the last answer is wanted, none is shown as it comes, and none is said to be void', async () => {
+  const { out, err, stdout, stderr } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }), { showsAnswers: false })
+  view.show({ type: 'text', delta: 'Half' })
+  view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
+  view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })
+  assert.deepEqual([stdout(), stderr()], ['', ''])
+})
+
+test('an answer that was not streamed is shown when it is whole', () => {
+  const { out, err, stdout } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }))
+  view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })
+  assert.equal(stdout(), 'Whole.\n')
+})

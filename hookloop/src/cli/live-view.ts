@@ -17,6 +17,8 @@ export type LiveViewOptions = {
   readonly now?: () => number
   /** Whether questions are asked on this screen, by somebody who waits for `reached`. */
   readonly asksHere?: boolean
+  /** Whether answers are shown as they come; otherwise only the last one will be wanted. */
+  readonly showsAnswers?: boolean
 }
 
 /** A run as a person at a terminal sees it. */
@@ -27,17 +29,25 @@ export class LiveView {
   readonly #running = new Map<string, string>()
   readonly #told = new Set<string>()
   readonly #asksHere: boolean
+  /** Whether answers are shown as they come. */
+  readonly showsAnswers: boolean
   readonly #questions = new Map<string, PromiseWithResolvers<void>>()
   #spent = noUsage
   #activity = ''
   #isThinking = false
   #isCancelling = false
+  /** Whether anything of the answer at hand was shown. */
+  #isAnswering = false
 
-  constructor(screen: Screen, { now = () => performance.now(), asksHere = false }: LiveViewOptions = {}) {
+  constructor(
+    screen: Screen,
+    { now = () => performance.now(), asksHere = false, showsAnswers = true }: LiveViewOptions = {},
+  ) {
     this.#screen = screen
     this.#now = now
     this.#startedAt = now()
     this.#asksHere = asksHere
+    this.showsAnswers = showsAnswers
   }
 
   get elapsedMs(): number {
@@ -79,19 +89,16 @@ export class LiveView {
         this.#activity = oneLine(event.model, 60)
         return
       case 'text':
-        return this.#screen.answer(event.delta)
+        return this.#answer(event.delta)
       case 'reasoning':
         return this.#think(event.delta)
       case 'toolCallDelta':
         this.#activity = `writing a call of ${oneLine(event.toolName, 40)}`
         return
       case 'retracted':
-        this.#screen.endAnswer()
-        if (this.#isCancelling) return
-        return this.#row('yellow', '↶', `what was shown of this answer is void: ${oneLine(event.why, MAX_MESSAGE)}`)
+        return this.#retracted(event)
       case 'responded':
-        this.#spent = addUsage(this.#spent, event.usage)
-        return this.#screen.endAnswer()
+        return this.#responded(event)
       case 'inferenceFailed':
         return this.#failed(event)
       case 'warning':
@@ -120,6 +127,26 @@ export class LiveView {
       default:
         return event satisfies never
     }
+  }
+
+  #answer(delta: string): void {
+    if (!this.showsAnswers) return
+    this.#isAnswering = true
+    this.#screen.answer(delta)
+  }
+
+  #retracted({ why }: Event<'retracted'>): void {
+    this.#screen.endAnswer()
+    const isVoid = this.#isAnswering && !this.#isCancelling
+    this.#isAnswering = false
+    if (isVoid) this.#row('yellow', '↶', `what was shown of this answer is void: ${oneLine(why, MAX_MESSAGE)}`)
+  }
+
+  #responded({ text, usage }: Event<'responded'>): void {
+    this.#spent = addUsage(this.#spent, usage)
+    if (!this.#isAnswering) this.#answer(text) // it was not streamed
+    this.#isAnswering = false
+    this.#screen.endAnswer()
   }
 
   #think(delta: string): void {

@@ -35,8 +35,19 @@ async function importDefault(file: string, path: string): Promise<unknown> {
     const loaded = (await import(pathToFileURL(path).href)) as { readonly default?: unknown }
     return loaded.default
   } catch (thrown) {
-    throw new UsageError(`--agent ${file} cannot be loaded: ${messageOf(thrown)}`, { cause: thrown })
+    throw new UsageError(`--agent ${file} cannot be loaded: ${messageOf(thrown)}${hintFor(file, thrown)}`, {
+      cause: thrown,
+    })
   }
+}
+
+/** Files of a package are not modules when it says so, as it does after `npm init`. */
+function hintFor(file: string, thrown: unknown): string {
+  const extension = /\.([jt]s)$/.exec(file)?.[1]
+  const isNoModule =
+    thrown instanceof SyntaxError && /outside a module|token 'export'|bodies of modules/.test(thrown.message)
+  if (extension === undefined || !isNoModule) return ''
+  return `\nThe package it is in is not of modules: rename it to .m${extension}, or run: npm pkg set type=module`
 }
 
 function isAgent(value: unknown): value is Agent<unknown> {

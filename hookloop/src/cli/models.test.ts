@@ -7,20 +7,31 @@ import { hookloop, serve } from './cli.fixture.ts'
 const CANARY = 'sk-canary-1b7e44a0c2'
 
 describe('hookloop models', { concurrency: 2 }, () => {
-  test('lists every provider, with its version and the name of the variable that holds its key', async () => {
+  test('lists what can be used with an example, and what to do about every other provider', async () => {
     const { code, stdout, stderr } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY } })
-    const rows = stdout.split('\n\n')[0]!.split('\n')
-    assert.deepEqual([code, stderr, rows.length], [0, '', providers.length + 1])
-    assert.match(rows[1]!, /^✓ openai +@ai-sdk\/openai \d+\.\d+\.\d+ +OPENAI_API_KEY +openai\/gpt-5-mini$/)
-    assert.match(stdout, /^ {2}anthropic +@ai-sdk\/anthropic \d.* +set ANTHROPIC_API_KEY +anthropic\/claude-/m)
-    assert.match(stdout, /^ {2}groq +npm install @ai-sdk\/groq +set GROQ_API_KEY +groq\//m)
-    assert.match(stdout, /\n\nTry it:\n.* run "hello" --model openai\/gpt-5-mini\n$/)
+    const [ready, others] = stdout.split('\n\n').map((part) => part.split('\n'))
+    assert.deepEqual([code, stderr, ready!.length, others!.length], [0, '', 2, providers.length])
+    assert.match(ready![1]!, /^✓ openai +OPENAI_API_KEY +openai\/gpt-6-luna +@ai-sdk\/openai \d+\.\d+\.\d+$/)
+    assert.ok(others!.includes('  anthropic: set ANTHROPIC_API_KEY'))
+    assert.ok(others!.includes('  groq: npm install @ai-sdk/groq, set GROQ_API_KEY'))
+    assert.match(stdout, /\n\nTry it:\n.* run "hello" --model openai\/gpt-6-luna\n$/)
+  })
+
+  test('no line of it is longer than 80 characters, and every example is there', async () => {
+    const env = Object.fromEntries(providers.flatMap(({ keys }) => keys.map((name) => [name, CANARY])))
+    const all = await Promise.all([hookloop(['models']), hookloop(['models'], { env })])
+    const lines = all.flatMap(({ stdout }) => stdout.split('\nTry it:')[0]!.split('\n'))
+    assert.deepEqual(
+      lines.filter((line) => line.length > 80),
+      [],
+    )
+    assert.match(all[1].stdout, /^✓ google +GOOGLE_GENERATIVE_AI_API_KEY +google\/gemini-3\.8-flash/m)
   })
 
   test('its columns stand below each other, without colours in a pipe', async () => {
-    const { stdout } = await hookloop(['models'])
+    const { stdout } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY, GEMINI_API_KEY: CANARY } })
     const rows = stdout.split('\n\n')[0]!.split('\n')
-    const column = rows[0]!.indexOf('PACKAGE')
+    const column = rows[0]!.indexOf('EXAMPLE')
     assert.ok(rows.every((row) => row[column - 1] === ' ' && row[column] !== ' '))
     assert.ok(!stdout.includes('\u001B'))
   })
@@ -42,7 +53,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
       package: '@ai-sdk/google',
       installed: true,
       key: 'GEMINI_API_KEY',
-      example: 'google/gemini-2.5-flash',
+      example: 'google/gemini-3.8-flash',
       toInstall: null,
       toSet: null,
     })
@@ -61,7 +72,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
       response.writeHead(request.url === '/api/tags' ? 200 : 404).end(JSON.stringify(tags))
     })
     const { stdout } = await hookloop(['models'], { env: { OLLAMA_HOST: server.host } })
-    assert.match(stdout, /^✓ ollama +@ai-sdk\/openai-compatible \S+ +not needed +ollama\/qwen3:4b$/m)
+    assert.match(stdout, /^✓ ollama +not needed +ollama\/qwen3:4b +@ai-sdk\/openai-compatible \S+$/m)
     assert.match(
       stdout,
       /\nOllama at 127\.0\.0\.1:\d+ has: qwen3:4b\n\nTry it:\n {2}.* run "hello" --model ollama\/qwen3:4b\n$/,
@@ -72,7 +83,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     const { stdout } = await hookloop(['models'])
     assert.match(
       stdout,
-      /Nothing is ready yet\. .*\n {2}ollama serve, .*\nWith a key:\n {2}set ANTHROPIC_API_KEY, then /,
+      /Nothing is ready yet\. .*\n {2}ollama serve\nWith a key:\n {2}set ANTHROPIC_API_KEY\nThen again: .* models\n$/,
     )
   })
 
@@ -80,7 +91,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     await using server = await serve(() => undefined)
     const { code, stdout } = await hookloop(['models'], { env: { OLLAMA_HOST: server.host } })
     assert.equal(code, 0)
-    assert.match(stdout, /^ {2}ollama .* ollama serve /m)
+    assert.match(stdout, /^ {2}ollama: ollama serve$/m)
   })
 
   test('of the address of a server, what may be secret is not printed', async () => {

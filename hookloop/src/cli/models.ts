@@ -6,6 +6,8 @@ import type { Output } from './screen.ts'
 import { table, widthOf, type Cell } from './table.ts'
 
 const MAX_EXAMPLES = 3
+/** Of a terminal that does not say how wide it is, and of lists that are to be read anywhere. */
+const WIDTH = 80
 
 export type ModelsOptions = {
   readonly json: boolean
@@ -23,22 +25,37 @@ export async function models({ json, out, env, command }: ModelsOptions): Promis
   return exitCodes.completed
 }
 
-/** One row for each provider. Where the terminal is too narrow for all columns, the examples go. */
-function overview({ providers }: Available, colors: Colors, columns: number | undefined): string {
-  const head = ['  PROVIDER', 'PACKAGE', 'KEY, OR WHAT TO DO', 'EXAMPLE'].map((text) => ({ text, paint: colors.bold }))
-  const rows = providers.map((each) => rowFor(each, colors))
-  const fits = columns === undefined || widthOf([head, ...rows]) < columns
-  return table([head, ...rows].map((row) => (fits ? row : row.slice(0, -1))))
+/** What can be used as rows, then what to do about the others. */
+function overview({ providers }: Available, colors: Colors, columns: number = WIDTH): string {
+  const ready = providers.filter((each) => each.ready)
+  const others = providers.filter((each) => !each.ready).map((each) => `  ${stepsFor(each, colors)}`)
+  const parts = [
+    ...(ready.length === 0 ? [] : [readyTable(ready, colors, columns)]),
+    ...(others.length === 0 ? [] : [[colors.bold('Not ready, and what to do:'), ...others].join('\n')]),
+  ]
+  return parts.join('\n\n')
 }
 
-function rowFor(each: Availability, { green, yellow, dim }: Colors): readonly Cell[] {
-  const { ready, version, toInstall, toSet, key } = each
+/** Where the terminal is too narrow for all columns, the packages go. */
+function readyTable(ready: readonly Availability[], colors: Colors, columns: number): string {
+  const head = ['  PROVIDER', 'KEY', 'EXAMPLE', 'PACKAGE'].map((text) => ({ text, paint: colors.bold }))
+  const rows = [head, ...ready.map((each) => rowFor(each, colors))]
+  return table(widthOf(rows) <= columns ? rows : rows.map((row) => row.slice(0, -1)))
+}
+
+function rowFor({ provider, version, key, example, package: from }: Availability, colors: Colors): readonly Cell[] {
   return [
-    { text: `${ready ? '✓' : ' '} ${each.provider}`, paint: ready ? green : String },
-    toInstall === null ? { text: `${each.package} ${version}` } : { text: toInstall, paint: yellow },
-    toSet === null ? { text: key ?? 'not needed', paint: key ? green : dim } : { text: toSet, paint: yellow },
-    { text: each.example, paint: ready ? String : dim },
+    { text: `✓ ${provider}`, paint: colors.green },
+    { text: key ?? 'not needed', paint: key ? colors.green : colors.dim },
+    { text: example },
+    { text: `${from} ${version}`, paint: colors.dim },
   ]
+}
+
+function stepsFor({ provider, toInstall, toSet }: Availability, { yellow }: Colors): string {
+  const steps = [toInstall, toSet].filter((step) => step !== null)
+  const isLong = `  ${provider}: ${steps.join(', ')}`.length > WIDTH
+  return `${provider}: ${steps.map((step) => yellow(step)).join(isLong ? ',\n    ' : ', ')}`
 }
 
 function nextSteps({ providers, ollama }: Available, command: string): string {
@@ -61,13 +78,14 @@ function exampleLine({ example }: Availability, command: string): string {
 function waysToBegin(providers: readonly Availability[], command: string): readonly string[] {
   const wayTo = (name: string): string => {
     const { toInstall, toSet } = providers.find(({ provider }) => provider === name)!
-    return [toInstall, toSet].filter((step) => step !== null).join(', then ')
+    return [toInstall, toSet].filter((step) => step !== null).join(', then\n  ')
   }
   return [
     'Nothing is ready yet. On this machine, without a key:',
-    `  ${wayTo('ollama')}, then ${command} models`,
+    `  ${wayTo('ollama')}`,
     'With a key:',
-    `  ${wayTo('anthropic')}, then ${command} models`,
+    `  ${wayTo('anthropic')}`,
+    `Then again: ${command} models`,
   ]
 }
 

@@ -9,11 +9,11 @@ import type { Message } from '../data/message.ts'
 import type { Environment } from '../models/providers.ts'
 import { agentFor, type AgentFlags } from './agent-for.ts'
 import { askHere } from './ask.ts'
-import { exitCodeOf, type ExitCode } from './exit-codes.ts'
+import { exitCodeOf, exitCodes, type ExitCode } from './exit-codes.ts'
 import { hintFor } from './hints.ts'
 import { readInput, type Stdin } from './input.ts'
 import { interruptible } from './interruption.ts'
-import { resultLine } from './json-lines.ts'
+import { jsonText, resultLine } from './json-lines.ts'
 import { LiveView, questionWords } from './live-view.ts'
 import { printable } from './printable.ts'
 import { Screen, type Output } from './screen.ts'
@@ -46,7 +46,7 @@ export async function run(words: readonly string[], flags: RunFlags, place: Plac
   const described = await agentFor(flags, place)
   const hasPerson = flags.json !== true && stdin.isTTY === true && err.isTTY === true
   const asksHere = hasPerson && described.describe().approval === 'deny' // else it knows whom to ask
-  const view = new LiveView(screen, { asksHere })
+  const view = new LiveView(screen, { asksHere, showsAnswers: out.isTTY === true })
   const agent = asksHere ? asking(described, { screen, stdin, view, flags }) : described
   const interruption = interruptible(out, () => view.cancelling())
   const show = eventSink(flags, { out, view })
@@ -56,7 +56,8 @@ export async function run(words: readonly string[], flags: RunFlags, place: Plac
     screen.stopSpinner()
     const by = interruption.by()
     if (by !== 'EPIPE') tell(ended, flags, { ...place, screen, view }) // else nobody listens any more
-    return exitCodeOf(ended, by)
+    await new Promise((resolve) => out.write('', resolve)) // whether somebody does is known when it is written
+    return interruption.by() === 'EPIPE' ? exitCodes.readerGone : exitCodeOf(ended, by)
   } finally {
     screen.stopSpinner()
     interruption.dispose()
@@ -70,14 +71,14 @@ function asking(
 ): Agent<unknown> {
   return agent.with(
     approval(async (question, signal) => {
-      if (flags.stream && flags.quiet !== true) await view.reached(question)
+      if (flags.quiet !== true) await view.reached(question)
       return askHere(question, { screen, stdin, signal })
     }),
   )
 }
 
 function eventSink(flags: RunFlags, { out, view }: { out: Output; view: LiveView }): (event: AgentEvent) => void {
-  if (flags.json === true) return (event) => void out.write(`${JSON.stringify(event)}\n`)
+  if (flags.json === true) return (event) => void out.write(`${jsonText(event)}\n`)
   return flags.quiet === true ? () => undefined : (event) => view.show(event)
 }
 
@@ -92,8 +93,7 @@ async function follow(
   input: Message,
   { stream, signal, show }: Following,
 ): Promise<Run<unknown>> {
-  if (!stream) return agent.run(input, { signal })
-  const live = agent.stream(input, { signal })
+  const live = agent.stream(input, { signal, deltas: stream })
   for await (const event of live) show(event)
   return live.run
 }
@@ -101,7 +101,7 @@ async function follow(
 /** What is left to say when it is over. */
 function tell(ended: Run<unknown>, flags: RunFlags, at: Place & { screen: Screen; view: LiveView }): void {
   const { screen, view, out, env } = at
-  if (flags.json === true) out.write(`${JSON.stringify(resultLine(ended))}\n`)
+  if (flags.json === true) out.write(`${jsonText(resultLine(ended))}\n`)
   else tellPerson(ended, flags, { screen, view, env })
   if (flags.explain === true) screen.line(printable(explain(ended)))
 }
@@ -111,8 +111,8 @@ function tellPerson(
   flags: RunFlags,
   { screen, view, env }: { screen: Screen; view: LiveView; env: Environment },
 ): void {
-  const wasLive = flags.stream && flags.quiet !== true
-  if (!wasLive || ended.text === '') screen.answer(answerOf(ended))
+  const wasLive = flags.quiet !== true
+  if (!(wasLive && view.showsAnswers && isInText(ended))) screen.answer(answerOf(ended))
   screen.endAnswer()
   if (flags.quiet === true && ended.status === 'completed') return
   if (ended.status === 'suspended' && !wasLive) {
@@ -124,10 +124,16 @@ function tellPerson(
   if (hint !== undefined) screen.line(hint)
 }
 
-/** The answer as text: of a typed one that was not written as text, its JSON. */
+/** The answer as text: of a typed one its JSON, whatever the model said beside it. */
 function answerOf(ended: Run<unknown>): string {
-  if (ended.status !== 'completed' || typeof ended.output === 'string' || ended.text !== '') return ended.text
-  return JSON.stringify(ended.output, undefined, 2) ?? ''
+  if (ended.status !== 'completed') return ended.text
+  return typeof ended.output === 'string' ? ended.output : jsonText(ended.output, 2)
+}
+
+/** Whether who has seen the text has seen the answer. */
+function isInText(ended: Run<unknown>): boolean {
+  if (ended.status !== 'completed' || ended.output === ended.text) return true
+  return typeof ended.output !== 'string' && /^\s*[[{]/.test(ended.text)
 }
 
 /** What an agent file and its tools log is not the answer. */

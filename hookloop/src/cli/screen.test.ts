@@ -77,3 +77,14 @@ test('there is no spinner in a pipe or on a terminal that cannot draw', (t) => {
   for (const screen of screens) screen.stopSpinner()
   assert.deepEqual([piped.stderr(), dumb.written()], ['', ''])
 })
+
+test('a character that is cut in two is written when it is whole', () => {
+  const { out, err, stdout, stderr } = pipes()
+  const screen = new Screen({ out, err, env })
+  for (const half of '😀'.split('')) screen.aside(half)
+  const pieces: string[] = []
+  const cut = new Screen({ out: { write: (piece) => pieces.push(piece) }, err, env })
+  for (const piece of ['a\uD83D', '\uDE00b', '\uD83D']) cut.answer(piece)
+  cut.endAnswer()
+  assert.deepEqual([pieces, stdout(), stderr()], [['a', '😀b', '\uD83D\n'], '', '😀'])
+})

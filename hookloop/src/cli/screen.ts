@@ -33,6 +33,9 @@ export class Screen {
   /** Whether the last line of the answer, and that of the rest, still lacks its end. */
   #isOutOpen = false
   #isErrOpen = false
+  /** The first half of a character whose second half is in the next piece. */
+  #outHalf = ''
+  #errHalf = ''
 
   constructor({ out, err, env, status }: ScreenOptions) {
     this.#out = out
@@ -63,7 +66,8 @@ export class Screen {
 
   /** A piece of the answer. */
   answer(piece: string): void {
-    const text = printable(piece)
+    const { text, half } = whole(this.#outHalf + printable(piece))
+    this.#outHalf = half
     if (text === '') return
     this.#spinner?.clear()
     this.#endAside()
@@ -73,15 +77,17 @@ export class Screen {
 
   /** The answer is over, or another one begins: what follows stands on a line of its own. */
   endAnswer(): void {
-    if (!this.#isOutOpen) return
+    if (!this.#isOutOpen && this.#outHalf === '') return
     this.#spinner?.clear()
-    this.#out.write('\n')
+    this.#out.write(`${this.#outHalf}\n`)
+    this.#outHalf = ''
     this.#isOutOpen = false
   }
 
   /** A piece of something that is told beside the answer, such as what the model thinks. */
   aside(piece: string): void {
-    const text = printable(piece)
+    const { text, half } = whole(this.#errHalf + printable(piece))
+    this.#errHalf = half
     if (text === '') return
     this.#beginOnErr()
     this.#err.write(this.colors.dim(text))
@@ -117,5 +123,12 @@ export class Screen {
   #endAside(): void {
     if (this.#isErrOpen) this.#err.write('\n')
     this.#isErrOpen = false
+    this.#errHalf = ''
   }
+}
+
+/** A piece may end in the middle of a character. Written like that, both halves would be lost. */
+function whole(text: string): { readonly text: string; readonly half: string } {
+  const end = /[\uD800-\uDBFF]$/.test(text) ? text.length - 1 : text.length
+  return { text: text.slice(0, end), half: text.slice(end) }
 }
