@@ -1,4 +1,4 @@
-// The same agent on any model. Name one, `examples/16-real-models.ts ollama/llama3.2` or `… anthropic/claude-sonnet-4-5`,
+// The same agent on any model. Name one, `examples/16-real-models.ts ollama/llama3.2` or `… anthropic/claude-sonnet-5-5`,
 // and it is asked; without a name three stand-ins are, which speak the interface of the AI SDK as real ones do.
 import { createAgent, explain, tool, type AiSdkModel, type ModelSource } from 'hookloop'
 import * as z from 'zod'
@@ -14,9 +14,9 @@ const [named] = process.argv.slice(2)
 const models: readonly ModelSource[] =
   named === undefined
     ? [
-        standIn('anthropic.messages', 'claude-sonnet-4-5'),
-        standIn('openai.responses', 'gpt-5-mini'),
-        standIn('google.generative-ai', 'gemini-2.5-flash'),
+        standIn('anthropic.messages', 'claude-sonnet-5-5'),
+        standIn('openai.responses', 'gpt-6-luna'),
+        standIn('google.generative-ai', 'gemini-3.5-flash-lite'),
       ]
     : [named]
 

@@ -22,7 +22,7 @@ import { isTool, type Tool } from './tool.ts'
 export type PlainAgentOptions = {
   /** Shown in descriptions; nothing depends on it. */
   readonly name?: string
-  /** A model of the AI SDK, one of your own, or a name such as `anthropic/claude-sonnet-4-5`. */
+  /** A model of the AI SDK, one of your own, or a name such as `anthropic/claude-sonnet-5-5`. */
   readonly model: ModelSource
   /** The system prompt a conversation begins with. */
   readonly instructions?: string

@@ -4,7 +4,7 @@ import type { Provider } from '../models/providers.ts'
 const examples: { readonly [provider: string]: string | undefined } = {
   anthropic: 'claude-sonnet-5-5',
   openai: 'gpt-6-luna',
-  google: 'gemini-3.8-flash',
+  google: 'gemini-3.5-flash-lite',
   ollama: 'llama3.2',
   'openai-compatible': 'MODEL',
   openrouter: 'openai/gpt-6-luna',

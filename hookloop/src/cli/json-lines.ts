@@ -29,7 +29,7 @@ export function jsonText(value: unknown, indent?: number): string {
       (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part),
       indent,
     )
-    return (text as string | undefined) ?? JSON.stringify(inspect(value))
+    return text ?? JSON.stringify(inspect(value))
   } catch {
     return JSON.stringify(inspect(value)) // it holds itself
   }

@@ -25,7 +25,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
       lines.filter((line) => line.length > 80),
       [],
     )
-    assert.match(all[1].stdout, /^✓ google +GOOGLE_GENERATIVE_AI_API_KEY +google\/gemini-3\.8-flash/m)
+    assert.match(all[1].stdout, /^✓ google +GOOGLE_GENERATIVE_AI_API_KEY +google\/gemini-3\.5-flash-lite/m)
   })
 
   test('its columns stand below each other, without colours in a pipe', async () => {
@@ -53,7 +53,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
       package: '@ai-sdk/google',
       installed: true,
       key: 'GEMINI_API_KEY',
-      example: 'google/gemini-3.8-flash',
+      example: 'google/gemini-3.5-flash-lite',
       toInstall: null,
       toSet: null,
     })

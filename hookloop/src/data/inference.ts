@@ -111,7 +111,7 @@ export type AiSdkModel = {
   doStream(options: never): PromiseLike<unknown>
 }
 
-/** A model in any form it may be given in: ours, one of the AI SDK, or a name such as `anthropic/claude-sonnet-4-5`. */
+/** A model in any form it may be given in: ours, one of the AI SDK, or a name such as `anthropic/claude-sonnet-5-5`. */
 export type ModelSource = LanguageModel | AiSdkModel | string
 
 /** Makes a model of a source, or throws MODEL_INVALID, MODEL_UNKNOWN or MODEL_NOT_INSTALLED. */

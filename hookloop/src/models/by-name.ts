@@ -69,7 +69,7 @@ function unknownName(name: string): AgentError {
   const known = providers.map((each) => each.name).join(', ')
   return new AgentError(
     'MODEL_UNKNOWN',
-    `"${name}" names no model. Write provider/model, such as "anthropic/claude-sonnet-4-5". Providers: ${known}. ` +
+    `"${name}" names no model. Write provider/model, such as "anthropic/claude-sonnet-5-5". Providers: ${known}. ` +
       'Models of others are passed as objects.',
     { value: name },
   )

@@ -69,7 +69,7 @@ function make(source: unknown, prices: Prices | undefined): LanguageModel {
   if (isAiSdkModel(source)) return fromAiSdk(source, prices)
   throw new AgentError(
     'MODEL_INVALID',
-    'A model is a name such as "anthropic/claude-sonnet-4-5", a language model of the AI SDK, or an object with ' +
+    'A model is a name such as "anthropic/claude-sonnet-5-5", a language model of the AI SDK, or an object with ' +
       'provider, modelId and infer(request, call).',
     { value: source },
   )

@@ -22,7 +22,7 @@ export async function toModelFailure(thrown: unknown, { provider, modelId, model
   const cause = new Error(words) // not what was thrown: that holds the request, and may hold the key
   cause.name = nameOf(thrown)
   const answered = status === undefined ? '' : ` answered ${status}`
-  return new AgentError(code, `${provider}/${modelId}${answered}: ${words}${hintFor(code, provider)}`, {
+  return new AgentError(code, `${provider}/${modelId}${answered}: ${words}${hintFor(code, provider, words)}`, {
     value: {
       provider,
       model: modelId,
@@ -157,7 +157,8 @@ function fieldsOf(thrown: unknown): Fields {
   return thrown instanceof Error || isJsonObject(thrown) ? thrown : {}
 }
 
-function hintFor(code: ErrorCode, provider: string): string {
-  if (code !== 'MODEL_UNAUTHORIZED') return ''
+/** Said once: a provider that names the variable has said it, and Ollama has no keys. */
+function hintFor(code: ErrorCode, provider: string, words: string): string {
+  if (code !== 'MODEL_UNAUTHORIZED' || provider === 'ollama' || /_(KEY|TOKEN)/.test(words)) return ''
   return ` (Is the key of ${provider} set, and has its account credit? \`hookloop models\` lists what is there.)`
 }
