@@ -21,7 +21,7 @@ export function answerShape(schema: Schema | JsonObject): AnswerShape {
 }
 
 /** The same as a schema that a tool can be declared with. */
-export function answerSchema({ jsonSchema, parse }: AnswerShape): Schema<JsonObject, unknown> {
+export function answerSchema({ jsonSchema, parse }: AnswerShape): Schema<JsonObject> {
   const validate = async (value: unknown): Promise<{ value: unknown } | { issues: { message: string }[] }> => {
     const parsed = await parse(value as Json)
     return 'problem' in parsed ? { issues: [{ message: parsed.problem }] } : parsed
