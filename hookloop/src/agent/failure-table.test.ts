@@ -175,7 +175,7 @@ suite('what happens when something goes wrong at a trigger', { concurrency: true
       const { agent, cancel, signal } = stage()
       const deaf = (): Promise<never> => (setImmediate(cancel), new Promise<never>(() => undefined))
       const wrap = around === 'aroundInference' ? hook('aroundInference', deaf) : hook('aroundToolUse', deaf)
-      const run = await Promise.race([agent(wrap).run('go', { signal }), delay(2_000)])
+      const run = await Promise.race([agent(wrap).run('go', { signal }), delay(30_000, undefined, { ref: false })])
       assert.equal(run && endingOf(run), cancelled)
     })
   }
