@@ -274,7 +274,7 @@ test('a hook that ends because it was cancelled ends in the replay as well', asy
   const build = (): Agent =>
     createAgent({ model: scriptedModel(['ok']), use: [heedful('hook', 'beforeStep', () => controller.abort())] })
   const replayed = assertReplays(build, { signal: controller.signal })
-  const run = await Promise.race([replayed, delay(1_000)])
+  const run = await Promise.race([replayed, delay(30_000, undefined, { ref: false })])
   assert.equal(run?.status, 'cancelled')
 })
 
