@@ -5,7 +5,7 @@ import { guards } from './capabilities/guards.ts'
 import { outputPlan, type OutputOptions } from './capabilities/output/output.ts'
 import type { JsonObject } from './data/json.ts'
 import type { OutputOf, Schema } from './data/schema.ts'
-import { checkPrices, type Prices } from './models/prices.ts'
+import { checkedPrices, type Prices } from './models/prices.ts'
 import { modelMaker } from './models/to-model.ts'
 
 /** What an agent is made of. */
@@ -30,10 +30,9 @@ export function createAgent(options: AgentOptions): Agent
 export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
   const { prices, output, outputOptions, ...rest } = options
   checkNames(options)
-  if (prices !== undefined) checkPrices(prices)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
-    toModel: modelMaker(prices),
+    toModel: modelMaker(checkedPrices(prices)),
     ...(output !== undefined && { output: outputPlan(output, outputOptions) }),
   })
 }

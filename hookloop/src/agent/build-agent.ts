@@ -85,7 +85,8 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults):
   const parts = takeApart(options, defaults)
   const start = (input: string | Message, given?: RunOptions, live?: Watching): Promise<Run> => {
     try {
-      return beginRun(prepare(parts, given, live), toInput(input))
+      const message = toInput(input) // first: what is prepared listens to the signal until it has run
+      return beginRun(prepare(parts, given, live), message)
     } catch (refusal) {
       return Promise.reject(refusal)
     }

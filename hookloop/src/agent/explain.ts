@@ -91,7 +91,7 @@ function wordValue(value: Json): string {
 /** One line for each item; lines that would follow each other unchanged are counted. */
 function section<T>(title: string, items: readonly T[], word: (item: T) => string): string[] {
   const lines: { readonly text: string; times: number }[] = []
-  for (const text of items.map(word)) {
+  for (const text of items.map((item) => word(item).replaceAll(/\s*\n\s*/g, ' ⏎ '))) {
     const last = lines.at(-1)
     if (last?.text === text) last.times++
     else lines.push({ text, times: 1 })

@@ -38,11 +38,21 @@ export function parserOf(input: Schema | JsonObject): Parser {
 function standardParser(schema: Schema): Parser {
   const { validate } = schema['~standard']
   const toParsed = (result: StandardSchemaV1.Result<unknown>): Parsed =>
-    result.issues === undefined ? { value: result.value } : { problem: result.issues.map(wordIssue).join('; ') }
+    result.issues === undefined ? { value: result.value } : { problem: wordAll(result.issues.map(wordIssue)) }
   return (args) => {
     const result = validate(args)
     return result instanceof Promise ? result.then(toParsed) : toParsed(result)
   }
+}
+
+const MAX_ISSUES = 20
+const MAX_PROBLEM = 4_000
+
+/** A model is told as much as it can act on. Of a long list in which everything is wrong, that is the beginning. */
+function wordAll(issues: readonly string[]): string {
+  const words = issues.slice(0, MAX_ISSUES).join('; ')
+  const more = issues.length > MAX_ISSUES ? `; and ${issues.length - MAX_ISSUES} more` : ''
+  return (words.length > MAX_PROBLEM ? `${words.slice(0, MAX_PROBLEM).toWellFormed()}…` : words) + more
 }
 
 function wordIssue({ message, path = [] }: StandardSchemaV1.Issue): string {
@@ -58,13 +68,13 @@ function jsonSchemaParser(schema: JsonObject): Parser {
       const { Validator } = createRequire(import.meta.url)(
         '@cfworker/json-schema',
       ) as typeof import('@cfworker/json-schema')
-      validator = new Validator(schema, '2020-12', false)
+      validator = new Validator(structuredClone(schema), '2020-12', false) // it writes into it, and yours may be frozen
     }
     const { valid, errors } = validator.validate(args)
     if (valid) return { value: args }
     // The outer errors only repeat that something inside did not fit.
     const inner = errors.filter((each) => each.keyword !== 'properties' && each.keyword !== 'items')
-    return { problem: inner.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).join('; ') }
+    return { problem: wordAll(inner.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`)) }
   }
 }
 

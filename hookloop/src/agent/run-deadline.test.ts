@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { guards } from '../capabilities/guards.ts'
 import { retry } from '../capabilities/retry.ts'
 import { createAgent } from '../create-agent.ts'
@@ -11,7 +12,15 @@ import { recordEffects } from '../sessions/record-effects.ts'
 import { replayEffects } from '../sessions/replay-effects.ts'
 import { explanation } from './explanation.ts'
 
-const deaf: LanguageModel = { provider: 'test', modelId: 'deaf', infer: () => new Promise<never>(() => undefined) }
+/** Never answers, whatever its signal says; a socket would keep the process as this timer does. */
+const deaf: LanguageModel = {
+  provider: 'test',
+  modelId: 'deaf',
+  infer: async () => {
+    await delay(2_000)
+    return { content: [{ type: 'text', text: 'Too late.' }], finishReason: 'stop' }
+  },
+}
 
 for (const how of ['run', 'stream'] as const) {
   test(`a model call is cut off when the time of the run is over (${how})`, async () => {

@@ -44,6 +44,7 @@ export class RunDeadline {
       for (const reject of this.#waiting) reject(over)
     }
     this.#timer = setTimeout(end, Math.min(Math.max(0, at - performance.now()), MAX_TIMER_MS))
+    this.#timer.unref() // a run that nobody waits for any more must not keep the process
     return controller.signal
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/fingerprint-request.ts'
 import { checkKnown, invalidOption } from '../agent/options.ts'
@@ -57,11 +58,16 @@ function isAnswer(value: unknown): value is Entry {
   return Array.isArray(content) && content.every(isReplyPart) && isFinishReason(finishReason)
 }
 
+const PATIENCE_MS = 5_000
+
 async function quietly<T>(work: () => T | Promise<T>): Promise<T | undefined> {
+  const waiting = new AbortController()
   try {
-    return await work()
+    return await Promise.race([work(), delay(PATIENCE_MS, undefined, { signal: waiting.signal })])
   } catch {
-    return undefined // a cache is never worth a failed run
+    return undefined // a cache is never worth a failed run, nor one that hangs
+  } finally {
+    waiting.abort()
   }
 }
 

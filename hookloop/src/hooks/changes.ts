@@ -12,17 +12,18 @@ const MAX_TEXT = 200
 
 /**
  * What a hook changed, as places and short values, for the ledger. Of inputs, outputs and answers only the new value is
- * kept: a hook that took a secret out of them must not find it again here.
+ * kept, and only if it is the last: what a hook took out of them, and what a guard refuses, must not be found again here.
  */
-export function changesBetween(before: Draft, after: Draft): readonly Change[] {
-  const changes = [...factChanges(before, after), ...stateChanges(before.state, after.state)]
+export function changesBetween(before: Draft, after: Draft, isLast: boolean): readonly Change[] {
+  const changes = [...factChanges(before, after, isLast), ...stateChanges(before.state, after.state)]
   const shown = changes.slice(0, MAX_CHANGES).map((change) => Object.freeze(change))
   if (changes.length > MAX_CHANGES) shown.push(Object.freeze({ path: `… and ${changes.length - MAX_CHANGES} more` }))
   return Object.freeze(shown)
 }
 
-function* factChanges(before: Draft, after: Draft): Generator<Change> {
+function* factChanges(before: Draft, after: Draft, isLast: boolean): Generator<Change> {
   if (before.facts === after.facts) return
+  const told = (value: Json): Partial<Change> => (isLast ? { after: short(value) } : {})
   for (const name of Object.keys(after.facts)) {
     const [a, b] = [before.facts[name], after.facts[name]]
     if (a === b) continue
@@ -31,10 +32,10 @@ function* factChanges(before: Draft, after: Draft): Generator<Change> {
         yield* jsonChanges('args', (a as ToolCall).args, (b as ToolCall).args)
         break
       case 'toolExecution':
-        yield { path: 'output', after: short((b as ToolExecution).output) }
+        yield { path: 'output', ...told((b as ToolExecution).output) }
         break
       case 'response':
-        yield { path: 'response', after: short((b as InferenceResponse).text) }
+        yield { path: 'response', ...told((b as InferenceResponse).text) }
         break
       case 'request':
         yield* requestChanges(a as InferenceRequest, b as InferenceRequest)
@@ -43,10 +44,10 @@ function* factChanges(before: Draft, after: Draft): Generator<Change> {
         yield { path: 'messages', before: (a as List<Message>).length, after: (b as List<Message>).length }
         break
       case 'input':
-        yield { path: 'input', after: short((b as Message).content) }
+        yield { path: 'input', ...told((b as Message).content) }
         break
       default:
-        yield { path: name, after: short(b as Json) }
+        yield { path: name, ...told(b as Json) }
     }
   }
 }

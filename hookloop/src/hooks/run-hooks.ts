@@ -181,7 +181,9 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
   }
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
-  const changes = hook.mode === 'transform' ? changesBetween(before, draft) : []
+  const { transforms, guards } = firing.plan
+  const isLast = guards.length === 0 && transforms.at(-1) === hook
+  const changes = hook.mode === 'transform' ? changesBetween(before, draft, isLast) : []
   if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
   const what = { ...decisionOf(draft), ...(changes.length > 0 && { changes }) }
   note(firing, hook, started, Object.keys(what).length > 0 ? what : undefined)

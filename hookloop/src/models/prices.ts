@@ -1,5 +1,5 @@
-import { invalidOption } from '../agent/options.ts'
 import type { TokenUsage } from '../data/usage.ts'
+import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
 
 export type { Price, Prices }
@@ -9,6 +9,31 @@ const MILLION = 1_000_000
 /** Dates and aliases that providers put behind the name of a model, and that change nothing about its price. */
 const VERSION = /[-@](?:latest|\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4}|\d{3})$/
 
+/** Prices that were given. One that is no number would make every call look free, and no limit on cost would apply. */
+export function checkedPrices(prices: Prices | undefined): Prices | undefined {
+  for (const [name, price] of Object.entries(prices ?? {})) {
+    const wrong =
+      wrongIn(price, ['input', 'output']) ?? (price.above && wrongIn(price.above, ['inputTokens', 'input', 'output']))
+    if (wrong === undefined) continue
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `prices: "${wrong}" of "${name}" must be US dollars per million tokens, a number from 0 up.`,
+      { value: price },
+    )
+  }
+  return prices
+}
+
+/** What is missing from a price, or is no amount. */
+function wrongIn(price: object | null | undefined, needed: readonly string[]): string | undefined {
+  const { above: _above, ...amounts } = (price ?? {}) as { readonly [name: string]: unknown }
+  const isWrong = (name: string): boolean => {
+    const amount = amounts[name]
+    return typeof amount !== 'number' || !(amount >= 0 && amount < Infinity)
+  }
+  return [...needed, ...Object.keys(amounts).filter((name) => amounts[name] !== undefined)].find(isWrong)
+}
+
 /** What a model costs: from the given prices, or from the list that comes with the library. */
 export function priceOf(provider: string, modelId: string, given: Prices = {}): Price | undefined {
   const name = `${provider}/${modelId}`
@@ -17,22 +42,6 @@ export function priceOf(provider: string, modelId: string, given: Prices = {}): 
     for (const key of [name, undated]) if (Object.hasOwn(prices, key)) return prices[key]
   }
   return provider === 'ollama' ? free : undefined // it runs on one's own machine
-}
-
-/** A price that is none would take a limit on cost away. */
-export function checkPrices(prices: Prices): void {
-  for (const [model, price] of Object.entries<unknown>(prices)) {
-    const { input, output, cachedInput = 0, cacheWrite = 0 } = (price ?? {}) as { [rate: string]: unknown }
-    const fits = [input, output, cachedInput, cacheWrite].every(
-      (rate) => typeof rate === 'number' && rate >= 0 && rate < Infinity,
-    )
-    if (fits && /^[^/]+\/.+$/.test(model)) continue
-    throw invalidOption(
-      'prices',
-      `"${model}" must be 'provider/model': { input, output }, in dollars per million tokens`,
-      price,
-    )
-  }
 }
 
 const free: Price = Object.freeze({ input: 0, output: 0 })

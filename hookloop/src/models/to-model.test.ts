@@ -14,7 +14,7 @@ const sdk = (version: string): AiSdkModel => ({
     Promise.resolve({
       content: [{ type: 'text', text: version }],
       finishReason: 'stop',
-      usage: { inputTokens: 1_000_000 },
+      usage: { inputTokens: 1_000_000, outputTokens: 0 },
     }),
   doStream: () => Promise.reject(new Error('not asked for')),
 })

@@ -12,10 +12,11 @@ import { toTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import { fromAiSdk, isAiSdkModel } from './ai-sdk/model.ts'
 import { modelByName } from './by-name.ts'
-import { costOf, priceOf, type Prices } from './prices.ts'
+import { checkedPrices, costOf, priceOf, type Prices } from './prices.ts'
 
 /** Makes models of whatever names them, the same one each time. Own prices go before the list that comes along. */
-export function modelMaker(prices?: Prices): ToModel {
+export function modelMaker(given?: Prices): ToModel {
+  const prices = checkedPrices(given)
   const byName = new Map<string, LanguageModel>()
   const byObject = new WeakMap<object, LanguageModel>() // hooks may make models as they go
   return (source) => {
@@ -40,7 +41,7 @@ export type AskOptions = Pick<Partial<ModelRequest>, 'system' | 'settings' | 're
 
 /** A model of whatever names it. */
 export function languageModel(source: ModelSource, options: { readonly prices?: Prices } = {}): AskedModel {
-  const model = make(source, options.prices)
+  const model = make(source, checkedPrices(options.prices))
   const infer: LanguageModel['infer'] = (request, call) => model.infer(request, call)
   return Object.freeze({ ...model, infer, ask: (input, how) => ask(model, input, how) } satisfies AskedModel)
 }

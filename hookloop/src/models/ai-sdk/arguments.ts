@@ -23,21 +23,47 @@ export function readArguments(text: unknown): ReadArguments {
 }
 
 function mend(text: string): ReadArguments {
-  const bare = text.trim().replace(/^```(?:json)?\s*\n?([\s\S]*?)\n?```$/, '$1')
-  const fenced = bare === text.trim() ? undefined : parseJson(bare)
+  const trimmed = text.trim()
+  const bare = withoutFence(trimmed)
+  const fenced = bare === trimmed ? undefined : parseJson(bare)
   if (isJsonObject(fenced)) return { input: fenced, mended: 'they were in a code fence' }
   const tidy = parseJson(tidied(bare))
   return isJsonObject(tidy) ? { input: tidy, mended: 'they were not quite JSON' } : { input: text }
 }
 
-/** Without commas before a closing bracket and with control characters in texts escaped, looking at strings as strings. */
-function tidied(text: string): string {
-  return text.replace(/"(?:[^"\\]|\\[\s\S])*"|,(?=\s*[}\]])/g, (match) => (match === ',' ? '' : escaped(match)))
+function withoutFence(text: string): string {
+  if (!text.startsWith('```') || !text.endsWith('```') || text.length < 6) return text
+  const inner = text.slice(3, -3)
+  return (inner.startsWith('json') ? inner.slice(4) : inner).trim()
 }
 
-function escaped(quoted: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  return quoted.replace(/[\u0000-\u001f]/g, (character) => JSON.stringify(character).slice(1, -1))
+/**
+ * Without commas before a closing bracket and with control characters in texts escaped, looking at strings as strings.
+ * Walked through once and without a pattern: what a model writes may be long, and made to be slow to match.
+ */
+function tidied(text: string): string {
+  const kept: string[] = []
+  let from = 0 // what has been looked at, but not kept yet
+  let isInText = false
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]!
+    if (isInText && character === '\\') {
+      at++
+    } else if (character === '"') {
+      isInText = !isInText
+    } else if (isInText ? character < ' ' : character === ',' && closesNext(text, at + 1)) {
+      kept.push(text.slice(from, at), isInText ? JSON.stringify(character).slice(1, -1) : '')
+      from = at + 1
+    }
+  }
+  kept.push(text.slice(from))
+  return kept.join('')
+}
+
+function closesNext(text: string, from: number): boolean {
+  let at = from
+  while (at < text.length && ' \t\r\n'.includes(text[at]!)) at++
+  return text[at] === '}' || text[at] === ']'
 }
 
 /** What JSON says, or nothing when it is none. */

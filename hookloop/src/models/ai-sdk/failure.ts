@@ -20,7 +20,7 @@ export async function toModelFailure(thrown: unknown, { provider, modelId, model
   const retryAfterMs = retryAfterOf(thrown)
   const words = (await withoutSecrets(wordsOf(told), model)).slice(0, MAX_WORDS)
   const cause = new Error(words) // not what was thrown: that holds the request, and may hold the key
-  cause.name = nameOf(thrown)
+  cause.name = await withoutSecrets(nameOf(thrown), model)
   const answered = status === undefined ? '' : ` answered ${status}`
   return new AgentError(code, `${provider}/${modelId}${answered}: ${words}${hintFor(code, provider, words)}`, {
     value: {
@@ -43,7 +43,7 @@ function toldInAnswer(thrown: unknown): JsonObject | undefined {
 }
 
 function classify(thrown: unknown): ErrorCode {
-  if (thrown instanceof AgentError) return thrown.code
+  if (isOurs(thrown)) return thrown.code
   if (/ended without a finish reason/i.test(wordsOf(thrown))) return 'MODEL_UNREACHABLE'
   const byName = codesByName.get(nameOf(thrown))
   if (byName !== undefined) return byName
@@ -59,6 +59,14 @@ function classify(thrown: unknown): ErrorCode {
   const byWords = codesByWords.find(([, pattern]) => pattern.test(text))?.[0]
   if (status !== undefined && status >= 400) return codeOfStatus(status, byWords)
   return byWords ?? (status === undefined ? 'MODEL_FAILED' : 'MODEL_REPLY_INVALID')
+}
+
+function isOurs(thrown: unknown): thrown is AgentError {
+  try {
+    return thrown instanceof AgentError
+  } catch {
+    return false // a proxy that throws when it is looked at
+  }
 }
 
 function codeOfStatus(status: number, byWords: ErrorCode | undefined): ErrorCode {
@@ -124,10 +132,14 @@ function textOf(thrown: unknown): string {
 }
 
 function wordsOf(thrown: unknown): string {
-  const { message, error } = fieldsOf(thrown)
-  if (typeof message === 'string' && message !== '') return message
-  if (error !== undefined) return wordsOf(error)
-  return messageOf(thrown)
+  let [told, depth] = [thrown, 0]
+  for (; depth < 5; depth++) {
+    const { message, error } = fieldsOf(told)
+    if (typeof message === 'string' && message !== '') return message
+    if (error === undefined) break
+    told = error
+  }
+  return messageOf(told)
 }
 
 function statusOf(thrown: unknown): number | undefined {
@@ -138,7 +150,7 @@ function statusOf(thrown: unknown): number | undefined {
 
 function nameOf(thrown: unknown): string {
   const { name } = fieldsOf(thrown)
-  return typeof name === 'string' ? name : 'Error'
+  return typeof name === 'string' && /^\w{1,60}$/.test(name) ? name : 'Error' // a name, and no words that somebody sent
 }
 
 function causesOf(thrown: unknown): readonly unknown[] {
@@ -149,12 +161,20 @@ function causesOf(thrown: unknown): readonly unknown[] {
   return causes
 }
 
-type Fields = {
-  readonly [K in 'message' | 'error' | 'name' | 'statusCode' | 'responseBody' | 'code' | 'type' | 'cause']?: unknown
-}
+const fieldNames = ['message', 'error', 'name', 'statusCode', 'responseBody', 'code', 'type', 'cause'] as const
+type Fields = { [K in (typeof fieldNames)[number]]?: unknown }
 
+/** What can be read of it: a getter may throw, and what it throws is not what went wrong. */
 function fieldsOf(thrown: unknown): Fields {
-  return thrown instanceof Error || isJsonObject(thrown) ? thrown : {}
+  const fields: Fields = {}
+  for (const name of fieldNames) {
+    try {
+      if (isJsonObject(thrown)) fields[name] = (thrown as Fields)[name]
+    } catch {
+      // as if it were not there
+    }
+  }
+  return fields
 }
 
 /** Said once: a provider that names the variable has said it, and Ollama has no keys. */

@@ -6,7 +6,8 @@ import { toCallOptions } from './call-options.ts'
 import { Deadline } from './deadline.ts'
 import { toModelFailure } from './failure.ts'
 import { toReply } from './reply.ts'
-import { readStream } from './stream.ts'
+import { withoutKeys } from './secrets.ts'
+import { cancel, readStream } from './stream.ts'
 import { structuredOutputOf } from './structured-output.ts'
 import { ToolNames } from './tool-names.ts'
 
@@ -46,8 +47,8 @@ export function toPort({ provider, modelId, price, structuredOutput, load }: Por
       const deadline = new Deadline(call.signal, request.settings)
       let model: AiSdkModel | undefined
       try {
-        model = await load()
-        const reply = await ask(model, request, { deadline, onDelta: call.onDelta })
+        model = await deadline.within(Promise.resolve(load()))
+        const reply = await withoutKeys(await ask(model, request, { deadline, onDelta: call.onDelta }), model)
         return price === undefined
           ? reply
           : { ...reply, usage: { ...reply.usage, costUsd: costOf(reply.usage, price) } }
@@ -77,9 +78,10 @@ export function isAiSdkModel(value: unknown): value is AiSdkModel {
   )
 }
 
+type Reply = ReturnType<typeof toReply>
 type Asking = { readonly deadline: Deadline; readonly onDelta: ModelCall['onDelta'] }
 
-async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta }: Asking): Promise<ModelReply> {
+async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta }: Asking): Promise<Reply> {
   const names = new ToolNames(request.tools)
   const { options, warnings } = toCallOptions(model, request, names)
   // The versions differ in what goes in and comes out, not in how they are called.
@@ -88,6 +90,13 @@ async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta
   const asked = { request, names, warnings }
   if (onDelta === undefined) return toReply(await deadline.within(v4.doGenerate(call)), asked)
   deadline.touch() // only a stream can be silent: an answer in one piece takes the time it takes
-  const { stream } = await deadline.within(v4.doStream(call))
-  return toReply(await readStream(stream, { deadline, onDelta, names }), asked)
+  const opening = Promise.resolve(v4.doStream(call))
+  const { stream } = await deadline.within(opening).catch((thrown: unknown) => {
+    opening.then(
+      (late) => cancel(late?.stream, thrown),
+      () => undefined,
+    ) // nobody will read it
+    throw thrown
+  })
+  return toReply(await deadline.within(readStream(stream, { deadline, onDelta, names })), asked)
 }

@@ -1,14 +1,16 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { ModelRequest } from '../../data/inference.ts'
-import { isJsonObject, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import {
   textOf,
   type FilePart,
   type Message,
   type Part,
+  type TextPart,
   type ToolCallPart,
   type ToolResultPart,
 } from '../../data/message.ts'
+import { CallIds } from './call-ids.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
@@ -21,11 +23,12 @@ export function toPrompt({ system, messages }: ModelRequest, names: ToolNames, h
   const all = messages.slice()
   const firstTurn = all.findIndex((message) => message.role !== 'system')
   const turns = firstTurn === -1 ? [] : all.slice(firstTurn)
-  const prompt = turns.flatMap((message, at) => toMessages(message, { following: turns, at, names, how }))
+  const ids = new CallIds()
+  const prompt = turns.flatMap((message, at) => toMessages(message, { following: turns, at, names, ids, how }))
   if (prompt[0]?.role === 'assistant') prompt.unshift(userText('(What was said before is left out.)'))
   if (prompt.length === 0 || prompt.at(-1)?.role === 'assistant') prompt.push(userText('Go on.'))
   const first = all.slice(0, all.length - turns.length).map(({ content }) => textOf(content))
-  const instructions = [system, ...first].filter((text) => text !== '').join('\n\n')
+  const instructions = [system, ...first].filter(isSaid).join('\n\n').toWellFormed()
   if (instructions !== '') prompt.unshift({ role: 'system', content: instructions })
   return how.cache ? withCacheMarkers(prompt) : prompt
 }
@@ -38,6 +41,7 @@ type Place = {
   readonly following: readonly Message[]
   readonly at: number
   readonly names: ToolNames
+  readonly ids: CallIds
   readonly how: How
 }
 
@@ -52,10 +56,10 @@ function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
       return content.length === 0 ? [] : [{ role: 'user', content }]
     }
     case 'assistant': {
-      const content = message.content.flatMap((part) => assistantPart(part, place))
+      const calls: SentCall[] = []
+      const content = message.content.flatMap((part) => assistantPart(part, place, calls))
       // A thought that nothing followed is not taken by every provider either.
       if (content.every((part) => part.type === 'reasoning')) return []
-      const calls = message.content.filter((part) => part.type === 'tool-call')
       const said: LanguageModelV4Message = { role: 'assistant', content }
       return calls.length === 0 ? [said] : [said, { role: 'tool', content: resultsOf(calls, place) }]
     }
@@ -68,15 +72,27 @@ type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
 
+/** A call, and the id it is sent with. */
+type SentCall = { readonly call: ToolCallPart; readonly sentId: string }
+
+/** Blanks alone are refused by some providers as if they were nothing. */
+function isSaid(text: string): boolean {
+  return text.trim() !== ''
+}
+
+function textOrNothing(part: TextPart) {
+  return isSaid(part.text) ? [{ type: 'text' as const, text: part.text.toWellFormed(), ...optionsOf(part) }] : []
+}
+
 function userPart(part: Part, how: How): UserContent {
-  if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text, ...optionsOf(part) }]
+  if (part.type === 'text') return textOrNothing(part)
   return part.type === 'file' ? [filePart(part, how)] : []
 }
 
-function assistantPart(part: Part, { names, how }: Place): AssistantContent {
+function assistantPart(part: Part, { names, ids, how }: Place, calls: SentCall[]): AssistantContent {
   switch (part.type) {
     case 'text':
-      return part.text === '' ? [] : [{ type: 'text', text: part.text, ...optionsOf(part) }]
+      return textOrNothing(part)
     case 'reasoning':
       return [{ type: 'reasoning', text: part.text, ...optionsOf(part) }]
     case 'file':
@@ -85,12 +101,14 @@ function assistantPart(part: Part, { names, how }: Place): AssistantContent {
       const { toolCallId, toolName, input } = part
       // What could not be read as arguments is shown to the model as it wrote it, in the form providers insist on.
       const shown = isJsonObject(input) ? input : { unreadable: input }
+      const sentId = ids.next(toolCallId)
+      calls.push({ call: part, sentId })
       return [
         {
           type: 'tool-call',
-          toolCallId: sentId(toolCallId),
+          toolCallId: sentId,
           toolName: names.sent(toolName),
-          input: shown,
+          input: wellFormed(shown),
           ...optionsOf(part),
         },
       ]
@@ -105,18 +123,18 @@ function assistantPart(part: Part, { names, how }: Place): AssistantContent {
 const UNKNOWN_RESULT = 'The result of this call is not known. It may have had an effect.'
 
 /** A result for every call, in the order of the calls, wherever it stands before the model speaks again. */
-function resultsOf(calls: readonly ToolCallPart[], { following, at, names }: Place): ToolContent {
+function resultsOf(calls: readonly SentCall[], { following, at, names }: Place): ToolContent {
   const found = new Map<string, ToolResultPart>()
   for (let i = at + 1; i < following.length && following[i]!.role !== 'assistant'; i++) {
     for (const part of following[i]!.content) {
       if (part.type === 'tool-result' && !found.has(part.toolCallId)) found.set(part.toolCallId, part)
     }
   }
-  return calls.map(({ toolCallId, toolName }) => {
+  return calls.map(({ call: { toolCallId, toolName }, sentId }) => {
     const result = found.get(toolCallId)
     return {
       type: 'tool-result' as const,
-      toolCallId: sentId(toolCallId),
+      toolCallId: sentId,
       toolName: names.sent(toolName),
       output: outputOf(result),
       ...(result !== undefined && optionsOf(result)),
@@ -128,14 +146,18 @@ function outputOf(
   result: ToolResultPart | undefined,
 ): ToolContent[number] extends infer P ? (P extends { output: infer O } ? O : never) : never {
   if (result === undefined) return { type: 'error-text', value: UNKNOWN_RESULT }
-  const { output, isError } = result
+  const { isError } = result
+  const output = wellFormed(result.output)
   if (typeof output === 'string') return { type: isError === true ? 'error-text' : 'text', value: output }
   return { type: isError === true ? 'error-json' : 'json', value: output as never }
 }
 
-/** Some providers take letters, digits, _ and - in an id, and a conversation may come from another provider. */
-function sentId(id: string): string {
-  return id.replace(/[^A-Za-z0-9_-]/g, '_') || '_'
+/** Half of a character, as a hook that cuts a text may leave it, is no valid JSON to every provider. */
+function wellFormed(value: Json): Json {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)]))
 }
 
 function filePart(part: FilePart, { version }: How): UserContent[number] & { type: 'file' } {
@@ -156,7 +178,15 @@ function filePart(part: FilePart, { version }: How): UserContent[number] & { typ
 function base64Of(data: string): string {
   if (!/^data:/i.test(data)) return data
   const [head, body] = [data.slice(0, data.indexOf(',')), data.slice(data.indexOf(',') + 1)]
-  return /;base64$/i.test(head) ? body : Buffer.from(decodeURIComponent(body)).toString('base64')
+  return /;base64$/i.test(head) ? body : Buffer.from(decoded(body)).toString('base64')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 type ProviderOptions = { readonly [provider: string]: { readonly [key: string]: never } }

@@ -19,9 +19,12 @@ test('tokens are counted alike in all versions', () => {
   assert.deepEqual(say({ usage: flat }).usage, { ...same, cacheWriteTokens: 0 })
 })
 
-test('counts that are no counts are none', () => {
-  const { inputTokens, outputTokens } = say({ usage: { inputTokens: -4, outputTokens: Number.NaN } }).usage
-  assert.equal(inputTokens + outputTokens, 0)
+test('counts that are no counts are estimated, each side on its own, so that limits apply', () => {
+  const counts = [-4, Number.NaN, Infinity, null, '9', undefined]
+  const inputs = counts.map((each) => say({ usage: { inputTokens: each, outputTokens: 5 } }).usage)
+  assert.ok(inputs.every(({ inputTokens, outputTokens }) => inputTokens >= 8 && outputTokens === 5))
+  const outputs = counts.map((each) => say({ usage: { inputTokens: 5, outputTokens: each } }).usage)
+  assert.ok(outputs.every(({ inputTokens, outputTokens }) => inputTokens === 5 && outputTokens >= 1))
 })
 
 test('an answer whose tokens nobody counted is estimated, and says so', () => {
@@ -31,7 +34,8 @@ test('an answer whose tokens nobody counted is estimated, and says so', () => {
     assert.match(warnings!.join(), /did not say how many tokens/)
     assert.ok(estimated.inputTokens >= 8 && estimated.outputTokens >= 1)
   }
-  assert.equal(say({ usage: { inputTokens: { total: 0 } } }).warnings, undefined)
+  const zero = { inputTokens: { total: 0 }, outputTokens: { total: 0 } }
+  assert.equal(say({ usage: zero }).warnings, undefined)
 })
 
 test('a call is a reason to go on, also for those who say it is none', () => {

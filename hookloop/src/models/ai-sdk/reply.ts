@@ -2,7 +2,7 @@ import type { LanguageModelV4Content } from '@ai-sdk/provider'
 import { isFinishReason, type FinishReason, type ModelReply, type ModelRequest } from '../../data/inference.ts'
 import { isJsonObject, toJson, type JsonObject } from '../../data/json.ts'
 import type { FilePart, Part } from '../../data/message.ts'
-import { noTokens, toTokens, type TokenUsage } from '../../data/usage.ts'
+import { toTokens, type TokenUsage } from '../../data/usage.ts'
 import { AgentError } from '../../errors.ts'
 import { estimateInput, estimateTokens } from '../../agent/estimate-usage.ts'
 import { readArguments } from './arguments.ts'
@@ -26,8 +26,10 @@ export function toReply(
 ): ModelReply & { usage: Omit<TokenUsage, 'costUsd'> } {
   const told = [...warnings, ...(answer.warnings ?? []).map(wordWarning)]
   const content = answer.content.flatMap((part) => toParts(part, { names, told }))
-  const counted = isCounted(answer.usage)
-  if (!counted) told.push('The provider did not say how many tokens it took. They are estimated, so that limits apply.')
+  const usage = usageOf(answer.usage)
+  if (usage.inputTokens === undefined || usage.outputTokens === undefined) {
+    told.push('The provider did not say how many tokens it took. They are estimated, so that limits apply.')
+  }
   const finishReason = finishReasonOf(answer, content)
   const modelId = answer.response?.modelId
   if (content.length === 0 && isNoAnswer(answer.finishReason)) {
@@ -37,7 +39,11 @@ export function toReply(
   return {
     content,
     finishReason,
-    usage: counted ? usageOf(answer.usage) : estimatedUsage(request, content),
+    usage: {
+      ...usage,
+      inputTokens: usage.inputTokens ?? estimateInput(request),
+      outputTokens: usage.outputTokens ?? estimateTokens(content),
+    },
     ...(modelId !== undefined && { modelId }),
     ...(told.length > 0 && { warnings: told }),
   }
@@ -80,8 +86,13 @@ function toParts(part: AnswerPart, { names, told }: Context): readonly Part[] {
       }
       const { input, mended } = readArguments(part.input)
       const toolName = names.own(part.toolName)
-      if (mended !== undefined) told.push(`The arguments for ${toolName} were mended: ${mended}.`)
-      return [{ type: 'tool-call', toolCallId: part.toolCallId, toolName, input, ...optionsOf(part) }]
+      // A name that no tool has is the model's words, and those are not ours to tell before they are judged.
+      if (mended !== undefined) {
+        told.push(
+          `The arguments for ${names.has(part.toolName) ? toolName : 'an unknown tool'} were mended: ${mended}.`,
+        )
+      }
+      return [{ type: 'tool-call', toolCallId: part.toolCallId ?? '', toolName, input, ...optionsOf(part) }]
     }
     default:
       return [] // sources, custom parts and results of the provider's own tools: nothing an agent acts on
@@ -120,31 +131,23 @@ type NestedUsage = {
   readonly reasoningTokens?: number
 }
 
-/** Without a cost: what tokens cost is known elsewhere. */
-function usageOf(usage: unknown): Omit<TokenUsage, 'costUsd'> {
+/** Without a cost: what tokens cost is known elsewhere. A side of it that is not told, or is no number, is missing. */
+function usageOf(usage: unknown): Omit<TokenUsage, 'costUsd' | Side> & { readonly [S in Side]: number | undefined } {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = (usage ?? {}) as NestedUsage
   const input = typeof inputTokens === 'object' ? inputTokens : { total: inputTokens, cacheRead: cachedInputTokens }
   const output = typeof outputTokens === 'object' ? outputTokens : { total: outputTokens, reasoning: reasoningTokens }
   const { costUsd: _unknown, ...tokens } = toTokens({
-    inputTokens: input?.total,
-    outputTokens: output?.total,
     cachedInputTokens: input?.cacheRead,
     cacheWriteTokens: (input as { cacheWrite?: number } | undefined)?.cacheWrite,
     reasoningTokens: output?.reasoning,
   })
-  return tokens
+  return { ...tokens, inputTokens: counted(input?.total), outputTokens: counted(output?.total) }
 }
 
-function estimatedUsage(request: Asked['request'], content: readonly Part[]): Omit<TokenUsage, 'costUsd'> {
-  const { costUsd: _unknown, ...tokens } = noTokens
-  return { ...tokens, inputTokens: estimateInput(request), outputTokens: estimateTokens(content) }
-}
+type Side = 'inputTokens' | 'outputTokens'
 
-function isCounted(usage: unknown): boolean {
-  const { inputTokens, outputTokens } = (usage ?? {}) as NestedUsage
-  return [inputTokens, outputTokens].some(
-    (tokens) => (typeof tokens === 'object' ? tokens?.total : tokens) !== undefined,
-  )
+function counted(total: unknown): number | undefined {
+  return typeof total === 'number' && total >= 0 && total <= Number.MAX_SAFE_INTEGER ? total : undefined
 }
 
 function wordWarning(warning: unknown): string {

@@ -1,5 +1,13 @@
 /** How long a provider asks to wait, in milliseconds: from its headers, or, as Google does, from the body. */
 export function retryAfterOf(thrown: unknown): number | undefined {
+  try {
+    return read(thrown)
+  } catch {
+    return undefined // what cannot be looked at says nothing
+  }
+}
+
+function read(thrown: unknown): number | undefined {
   const { responseHeaders, responseBody } = (thrown ?? {}) as {
     readonly responseHeaders?: { readonly [name: string]: string | undefined } | null
     readonly responseBody?: unknown

@@ -1,3 +1,4 @@
+import { setImmediate as soon } from 'node:timers/promises'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { InferenceDelta } from '../../data/inference.ts'
 import { AgentError } from '../../errors.ts'
@@ -11,6 +12,12 @@ type Reading = {
   readonly names: ToolNames
 }
 
+/** More than this is no answer that could be kept, see `toJson`; a stream without end must not take all memory. */
+const MAX_CHARACTERS = 64 * 1024 * 1024
+const MAX_PARTS = 4_000_000
+/** A stream that is always ready would keep timers and signals from being heard. */
+const BREATH = 1_000
+
 /**
  * Reads a stream to its end, tells every piece, and puts the pieces together to what `doGenerate` would have given.
  * A stream that ends before the model has said why it ended was cut off.
@@ -22,16 +29,18 @@ export async function readStream(
   const reader = stream.getReader()
   const pieces = new Pieces(onDelta, names)
   // Closes the connection and ends a read under way, also of a stream that does not heed the signal.
-  const close = (): void => void reader.cancel(deadline.signal.reason).catch(() => undefined)
+  const close = (): void => void cancel(reader, deadline.signal.reason)
   deadline.signal.addEventListener('abort', close, { once: true })
   if (deadline.signal.aborted) close()
   try {
-    for (;;) {
+    for (let count = 1; ; count++) {
       const { done, value } = await reader.read()
       deadline.signal.throwIfAborted()
       if (done) return pieces.whole()
+      if (count > MAX_PARTS) throw tooLong()
       deadline.touch()
       pieces.take(value)
+      if (count % BREATH === 0) await soon()
     }
   } catch (thrown) {
     close()
@@ -39,6 +48,19 @@ export async function readStream(
   } finally {
     deadline.signal.removeEventListener('abort', close)
   }
+}
+
+/** Gives a stream up. Whatever its end has to say about that, nobody asked. */
+export async function cancel(stream: Pick<ReadableStream, 'cancel'> | undefined, reason: unknown): Promise<void> {
+  try {
+    await stream?.cancel(reason)
+  } catch {
+    // it is given up all the same
+  }
+}
+
+function tooLong(): AgentError {
+  return new AgentError('MODEL_REPLY_INVALID', 'The answer is longer than 64 Mi characters, or in too many pieces.')
 }
 
 type OpenText = { type: 'text' | 'reasoning'; text: string; providerMetadata?: unknown }
@@ -57,6 +79,7 @@ class Pieces {
   readonly #warnings: unknown[] = []
   #modelId: string | undefined
   #finish: Pick<Answer, 'finishReason' | 'usage'> | undefined
+  #characters = 0
 
   constructor(onDelta: (delta: InferenceDelta) => void, names: ToolNames) {
     this.#onDelta = onDelta
@@ -87,7 +110,7 @@ class Pieces {
       case 'tool-call':
         return this.#takeCall(part)
       case 'stream-start':
-        this.#warnings.push(...part.warnings)
+        for (const warning of part.warnings ?? []) this.#warnings.push(warning)
         return
       case 'response-metadata':
         this.#modelId = part.modelId ?? this.#modelId
@@ -124,6 +147,7 @@ class Pieces {
   }
 
   #write(type: OpenText['type'], part: { id: string; delta: string; providerMetadata?: unknown }): void {
+    this.#count(part.delta)
     const text = this.#texts.get(`${type} ${part.id}`) ?? this.#open(type, { id: part.id })
     text.text += part.delta
     if (part.providerMetadata !== undefined) text.providerMetadata = part.providerMetadata
@@ -145,6 +169,7 @@ class Pieces {
   }
 
   #writeCall(callId: string, delta: string): void {
+    this.#count(delta)
     const toolName = this.#calls.get(callId)?.toolName
     if (toolName !== undefined && delta !== '') this.#onDelta({ type: 'toolCallDelta', callId, toolName, delta })
   }
@@ -153,9 +178,16 @@ class Pieces {
     if (part.providerExecuted === true) return void this.#slots.push({ part })
     const begun = this.#calls.get(part.toolCallId)?.slot
     const slot = begun ?? this.#openCall(part.toolCallId, part.toolName)
-    if (begun === undefined) this.#writeCall(part.toolCallId, part.input) // not every provider streams arguments
+    // Not every provider streams arguments.
+    if (begun === undefined && typeof part.input === 'string') this.#writeCall(part.toolCallId, part.input)
     if (slot.part === undefined) slot.part = part
     else this.#slots.push({ part }) // another call by the same id
+  }
+
+  #count(delta: unknown): void {
+    if (typeof delta !== 'string') throw new AgentError('MODEL_REPLY_INVALID', 'A piece of the answer is no text.')
+    this.#characters += delta.length
+    if (this.#characters > MAX_CHARACTERS) throw tooLong()
   }
 }
 

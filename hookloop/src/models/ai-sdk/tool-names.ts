@@ -19,11 +19,17 @@ export class ToolNames {
       .replace(/[^A-Za-z0-9_-]/g, '_')
       .replace(/^(?![A-Za-z_])/, '_')
       .slice(0, MAX_LENGTH)
-    let unique = safe
+    // Packages look names up in plain objects, where these stand for something else.
+    let unique = safe in Object.prototype ? `${safe}_` : safe
     for (let n = 2; this.#back.has(unique); n++) unique = `${safe.slice(0, MAX_LENGTH - 4)}_${n}`
     this.#there.set(name, unique)
     this.#back.set(unique, name)
     return unique
+  }
+
+  /** Whether it is the name of a tool there is, or was. */
+  has(sent: string): boolean {
+    return this.#back.has(sent)
   }
 
   /** The name an agent knows; what no tool has stays as the model wrote it. */
