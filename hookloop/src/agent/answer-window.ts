@@ -107,13 +107,19 @@ export class AnswerWindow {
     const length = parts.reduce((sum, part) => sum + part.text.length, 0)
     const limit = Math.min(length, this.#looked) - OVERLAP // a hook may have added something at the end
     for (const { type, text } of parts) {
-      const delta = text.slice(Math.max(0, this.released - at), Math.max(0, limit - at))
+      const delta = text.slice(Math.max(0, this.released - at), wholeCharacters(text, limit - at))
       at += text.length
       if (delta === '') continue
       this.#emitted += delta
       this.#how.show({ type, delta })
     }
   }
+}
+
+/** How much of a text is shown: half of a character could not be written by whoever shows it. */
+function wholeCharacters(text: string, limit: number): number {
+  const isHalf = limit > 0 && limit < text.length && text.codePointAt(limit - 1)! > 0xffff
+  return Math.max(0, isHalf ? limit - 1 : limit)
 }
 
 function isWindow({ stream }: { readonly stream: string | undefined }): boolean {

@@ -42,6 +42,8 @@ async function sizeOf(path: string): Promise<number> {
     const found = await stat(path)
     if (found.isDirectory())
       throw new UsageError(`--file ${path}: it is a directory. Name the files in it, one by one.`)
+    // A device or a pipe has no size, and may have no end.
+    if (!found.isFile()) throw new UsageError(`--file ${path}: it is no file.`)
     await access(path, constants.R_OK)
     return found.size
   } catch (thrown) {

@@ -1,5 +1,5 @@
 import { parserOf, toJsonSchema, type Parsed } from '../../agent/parse-schema.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../../data/json.ts'
 import type { Schema } from '../../data/schema.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
@@ -17,7 +17,16 @@ export function answerShape(schema: Schema | JsonObject): AnswerShape {
   const { $defs, ...rest } = plain
   const value = { type: 'object', properties: { value: rest }, required: ['value'] }
   const jsonSchema = closed(moved({ ...value, ...($defs !== undefined && { $defs }) }) as JsonObject)
-  return { jsonSchema, parse: (value) => parse(isJsonObject(value) && 'value' in value ? value['value']! : value) }
+  return { jsonSchema, parse: (value) => parseEither(parse, value) }
+}
+
+/** What is in `{ value }`, or all of it: a model may not have wrapped an answer that itself has a `value`. */
+async function parseEither(parse: AnswerShape['parse'], value: Json): Promise<Parsed> {
+  if (!isJsonObject(value) || !Object.hasOwn(value, 'value')) return parse(value)
+  const inner = await parse(value['value']!)
+  if ('value' in inner) return inner
+  const whole = await parse(value)
+  return 'value' in whole ? whole : inner
 }
 
 /** The same as a schema that a tool can be declared with. */
@@ -99,7 +108,7 @@ export function readJson(text: string): Json | undefined {
   for (const candidate of [text, fenced(text), bracketed]) {
     if (candidate === undefined) continue
     try {
-      return JSON.parse(candidate) as Json
+      return toJson(JSON.parse(candidate)) // not deeper than what can be kept, and without a `__proto__`
     } catch {
       // the next one may be better
     }
