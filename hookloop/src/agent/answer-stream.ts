@@ -4,6 +4,12 @@ import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
 import { AnswerWindow } from './answer-window.ts'
 import type { LiveRun } from './live-run.ts'
 
+/** Where one attempt writes to, and what is to be waited for when it has ended: what a look costs is part of the call. */
+export type OpenAnswer = {
+  readonly write: (delta: InferenceDelta) => void
+  readonly settled: () => Promise<void> | undefined
+}
+
 /**
  * Lets an answer be seen while it is written (`after`), piece by piece as hooks on `afterInference` pass it (`window`),
  * or not before they have passed all of it (`hold`): the strictest of them decides. What is seen never changes what
@@ -30,13 +36,8 @@ export class AnswerStream {
     this.#policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
   }
 
-  /** A look at the answer that is under way. */
-  get looking(): Promise<void> | undefined {
-    return this.#window?.looking
-  }
-
   /** Where an attempt writes to. What an earlier one still writes then is not shown. */
-  open(): (delta: InferenceDelta) => void {
+  open(): OpenAnswer {
     const attempt = ++this.#attempts
     const isCurrent = (): boolean => attempt === this.#attempts
     const show = (delta: InferenceDelta): void => {
@@ -44,14 +45,13 @@ export class AnswerStream {
       this.#shown = true
       this.#run.effects.emit?.(delta)
     }
-    if (this.#policy === 'after') return show
-    if (this.#policy === 'hold') return () => undefined
+    const settled = (): undefined => undefined
+    if (this.#policy === 'after') return { write: show, settled }
+    if (this.#policy === 'hold') return { write: () => undefined, settled }
     const spend = (usage: TokenUsage): void => void (this.spent = addTokens(this.spent, usage))
     const window = new AnswerWindow(this.#run, { request: this.#request, show, spend })
     this.#window = window
-    return (delta) => {
-      if (isCurrent()) window.write(delta)
-    }
+    return { write: (delta) => (isCurrent() ? window.write(delta) : undefined), settled: () => window.settled() }
   }
 
   retract(why: string): void {

@@ -29,7 +29,7 @@ export class AnswerWindow {
   #looked = 0
   #emitted = ''
   /** The look that is under way. */
-  looking: Promise<void> | undefined
+  #looking: Promise<void> | undefined
   #isClosed = false
 
   constructor(run: LiveRun, how: Shown) {
@@ -51,6 +51,12 @@ export class AnswerWindow {
     this.#look()
   }
 
+  /** The answer is written, or will not be: what is under way is waited for, and nobody looks again. */
+  settled(): Promise<void> | undefined {
+    this.#isClosed = true
+    return this.#looking
+  }
+
   /** Whether a response begins with what was shown. */
   isBeginningOf({ content }: InferenceResponse): boolean {
     return spoken(content)
@@ -62,14 +68,14 @@ export class AnswerWindow {
   /** The longer the answer, the longer the pieces: looking at it must not cost the square of its length. */
   #isDue(): boolean {
     const step = Math.max(STEP, this.#written >> 4)
-    return this.looking === undefined && !this.#isClosed && this.#written - Math.max(this.#looked, OVERLAP) >= step
+    return this.#looking === undefined && !this.#isClosed && this.#written - Math.max(this.#looked, OVERLAP) >= step
   }
 
   #look(): void {
     if (!this.#isDue()) return
     this.#looked = this.#written
-    this.looking = this.#judge().finally(() => {
-      this.looking = undefined
+    this.#looking = this.#judge().finally(() => {
+      this.#looking = undefined
       this.#look()
     })
   }

@@ -280,23 +280,26 @@ async function askModel(
   call: ModelCallPlan,
   { request, signal, number }: { request: InferenceRequest; signal: AbortSignal; number: number },
 ): Promise<InferenceResponse> {
-  const onDelta = call.stream?.open()
+  const answer = call.stream?.open()
   const asked = toModelRequest(run, request)
   const heeded = limitedSignal(run, call, signal)
   const { emit } = run.effects
   const place = emit && { step: run.step, attempt: number, model: nameOf(request.model) }
   emit?.({ type: 'inferenceStarted', ...place! })
   try {
-    const reply = request.model.infer(asked, onDelta === undefined ? { signal: heeded } : { signal: heeded, onDelta })
+    const how = answer === undefined ? { signal: heeded } : { signal: heeded, onDelta: answer.write }
+    const reply = request.model.infer(asked, how)
     const given = await run.outstanding.abortable(
       run.deadline.within(reply instanceof Promise ? reply : Promise.resolve(reply)),
     )
-    await call.stream?.looking // what a look at the answer costs is part of the call
     return toCheckedReply(given, request.model)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
     if (!signal.aborted) emit?.({ type: 'inferenceFailed', ...place!, error: { code, message } })
     throw thrown
+  } finally {
+    const looking = signal.aborted ? undefined : answer?.settled()
+    if (looking !== undefined) await run.outstanding.abortable(looking).catch(() => undefined)
   }
 }
 
@@ -358,11 +361,10 @@ function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceRespo
 function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
   const tokens = toTokens(usage ?? noTokens)
   if (typeof cost !== 'function' || usage?.costUsd !== undefined) return tokens
-  try {
-    return toTokens({ ...tokens, costUsd: cost(tokens) })
-  } catch {
-    return tokens // what was paid for must not be lost because nobody can say how much it was
-  }
+  const costUsd = cost(tokens)
+  if (typeof costUsd === 'number' && costUsd >= 0 && costUsd < Infinity) return toTokens({ ...tokens, costUsd })
+  // Counted as nothing, it would take every limit on cost away.
+  throw new AgentError('MODEL_INVALID', 'The "cost" of the model gave no amount.', plainValue({ costUsd }))
 }
 
 /** What an around hook returned, if it is a response: from `next`, or its own. */

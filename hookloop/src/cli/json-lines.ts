@@ -29,8 +29,13 @@ export function jsonText(value: unknown, indent?: number): string {
       (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part),
       indent,
     )
-    return text ?? JSON.stringify(inspect(value))
+    return harmless(text ?? JSON.stringify(inspect(value)))
   } catch {
-    return JSON.stringify(inspect(value)) // it holds itself
+    return harmless(JSON.stringify(inspect(value))) // it holds itself
   }
+}
+
+/** The same JSON. A terminal obeys some characters that JSON lets through as they are. */
+function harmless(text: string): string {
+  return text.replace(/[\u007F-\u009F]/g, (each) => `\\u00${each.charCodeAt(0).toString(16)}`)
 }

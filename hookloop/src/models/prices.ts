@@ -14,10 +14,12 @@ export function checkedPrices(prices: Prices | undefined): Prices | undefined {
   for (const [name, price] of Object.entries(prices ?? {})) {
     const wrong =
       wrongIn(price, ['input', 'output']) ?? (price.above && wrongIn(price.above, ['inputTokens', 'input', 'output']))
-    if (wrong === undefined) continue
+    if (wrong === undefined && /^[^/]+\/.+/.test(name)) continue
     throw new AgentError(
       'AGENT_INVALID_OPTION',
-      `prices: "${wrong}" of "${name}" must be US dollars per million tokens, a number from 0 up.`,
+      wrong === undefined
+        ? `prices: "${name}" must be 'provider/model'.`
+        : `prices: "${wrong}" of "${name}" must be US dollars per million tokens, a number from 0 up.`,
       { value: price },
     )
   }

@@ -61,10 +61,11 @@ class Reading {
 
   /** Aborts where it did in the recorded run, or when whoever replays it says so. */
   readonly controller = new AbortController()
+  readonly signal: AbortSignal
 
   constructor(record: Record, signal: AbortSignal) {
     this.#record = record
-    signal.addEventListener('abort', () => this.controller.abort(signal.reason), { once: true })
+    this.signal = AbortSignal.any([signal, this.controller.signal]) // leaves nothing behind on one that lives longer
   }
 
   outcome(key: string, input: Json): Outcome {
@@ -117,7 +118,7 @@ class ReplayEffects implements Effects {
 
   constructor(reading: Reading, emit: Emit | undefined, name: string, now: number) {
     this.#reading = reading
-    this.signal = reading.controller.signal
+    this.signal = reading.signal
     this.emit = emit
     this.#name = name
     this.#now = now
