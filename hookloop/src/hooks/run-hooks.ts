@@ -169,6 +169,8 @@ function describe({ state, facts }: Draft): Json {
 function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number): void {
   const before = firing.draft
   if (draft === before) return note(firing, hook, started)
+  if (draft.within !== undefined) limitTime(firing, hook.name, draft.within)
+  if (saysNothingElse(before, draft)) return note(firing, hook, started)
   const votes = draft.votes.map((vote): ContinuationEvaluation => Object.freeze({ ...vote, source: hook.name }))
   const cast = (vote: ContinuationEvaluation): boolean =>
     firing.votes.some(
@@ -176,9 +178,6 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
     )
   firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
   if (draft.spent !== undefined) firing.host.spend(draft.spent)
-  if (draft.within !== undefined && !(firing.within !== undefined && firing.within.ms <= draft.within)) {
-    firing.within = { ms: draft.within, by: hook.name }
-  }
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const { transforms, guards } = firing.plan
@@ -187,6 +186,16 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
   if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
   const what = { ...decisionOf(draft), ...(changes.length > 0 && { changes }) }
   note(firing, hook, started, Object.keys(what).length > 0 ? what : undefined)
+}
+
+function limitTime(firing: Firing, by: string, ms: number): void {
+  if (firing.within === undefined || ms < firing.within.ms) firing.within = { ms, by }
+}
+
+/** Whether a hook has only said how long a call may take: a limit on time does so before every call of every run. */
+function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery, spent }: Draft): boolean {
+  const isSame = state === before.state && facts === before.facts && votes === before.votes
+  return isSame && verdict === undefined && recovery === undefined && spent === undefined
 }
 
 function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {
