@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { measureStores, type StoreFigures } from './stores.ts'
 import { CHUNKS, readBare, readEvents, streamingAgent } from './stream.ts'
 import { agentFor, bareLoop, noopHooks } from './work.ts'
 
@@ -19,6 +20,8 @@ type Figures = {
   usPerStreamedChunk: number
   bareUsPerStreamedChunk: number
   importMs: number
+  /** Records of 300 characters, one after the other. */
+  stores: Record<string, StoreFigures>
   /** The same by the median of the rounds instead of their fastest tenth. */
   median: {
     usPerStep: number
@@ -87,6 +90,9 @@ say('bytes of state, and the time to import …')
 const [short, long] = [await agentFor(100).run('go'), await agentFor(1100).run('go')]
 const bytes = (JSON.stringify(long.state).length - JSON.stringify(short.state).length) / 1000
 
+say('records in each store of sessions …')
+const stores = await measureStores()
+
 const figures: Figures = {
   usPerStep: round(own!.fast),
   bareUsPerStep: round(bare!.fast),
@@ -100,6 +106,7 @@ const figures: Figures = {
   usPerStreamedChunk: round(streamed!.fast),
   bareUsPerStreamedChunk: round(bareStream!.fast),
   importMs: round(importTime()),
+  stores,
   median: {
     usPerStep: round(own!.median),
     bareUsPerStep: round(bare!.median),
@@ -138,6 +145,10 @@ if (process.argv.includes('--json')) {
   line('µs added per streamed chunk', `${perChunk}`, `reading the stream alone: ${figures.bareUsPerStreamedChunk}`)
   line('  by the median', `${median.usPerStreamedChunkOverBare}`, '')
   line('ms to import hookloop', `${figures.importMs}`, 'goal: under 40')
+  for (const [name, { recordsPerSec, medianRecordsPerSec, bytesPerRecord }] of Object.entries(figures.stores)) {
+    const bytes = bytesPerRecord === null ? '' : `, ${bytesPerRecord} bytes each`
+    line(`records/s in a store: ${name}`, `${recordsPerSec}`, `by the median ${medianRecordsPerSec}${bytes}`)
+  }
 }
 
 /** The time per step of each side, in µs, over alternating rounds. */

@@ -32,6 +32,12 @@ const telling = {
   '18-typed-output.ts': /^Paper & Sons: 1250 cents\n\nOUTPUT_INVALID .* after 2 tries\./m,
   '19-streaming.ts': /in the end: "The sky is blue\."\n(.*\n)+And the key\?\n( +\+ \d+ characters\n)+ +drop all of it/,
   '20-tracing.ts': /execute_tool delete .*status: "blocked"/,
+  '21-sessions.ts':
+    /died of SIGKILL\n.*suspended\n.*Run "pay"\?\n.*All done\.\nreally done: packed\. shipped\. paid\. \n/,
+  '22-counterfactual.ts':
+    /leaves at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
+  '23-shadow.ts':
+    /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
 }
 
 const here = import.meta.dirname

@@ -150,8 +150,20 @@ export class Timeline {
     this.#row(ok ? 'green' : 'red', ok ? '✓ result' : '✗ result', `${name}${what}`, took)
   }
 
-  #hook({ hook, trigger, mode, call, decision = '', message = '', changes = [], error }: TimedLedgerEntry): void {
+  #hook({
+    shadow,
+    hook,
+    trigger,
+    mode,
+    call,
+    decision = '',
+    message = '',
+    changes = [],
+    error,
+  }: TimedLedgerEntry): void {
     const who = `${hook} at ${trigger}`
+    if (shadow === true)
+      return decision === '' ? undefined : this.#row('dim', '◌ would', `${who}: ${decision}, ${message}`)
     if (error !== undefined) this.#row('red', '! failed', `${who}: ${error}`)
     for (const { path, after } of changes) {
       const value = after === undefined ? 'removed' : words(after)

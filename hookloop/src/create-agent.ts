@@ -7,11 +7,15 @@ import type { JsonObject } from './data/json.ts'
 import type { OutputOf, Schema } from './data/schema.ts'
 import { checkedPrices, type Prices } from './models/prices.ts'
 import { modelMaker } from './models/to-model.ts'
+import { sessionPort } from './sessions/session.ts'
+import type { SessionStore } from './sessions/store.ts'
 
 /** What an agent is made of. */
 export type AgentOptions = PlainAgentOptions & {
   /** What models cost, in US dollars per million tokens, by `provider/model`. Goes before the list that comes along. */
   readonly prices?: Prices
+  /** Where sessions are kept: `agent.run(input, { session })` and `agent.resume(id)`. */
+  readonly store?: SessionStore
 }
 
 /** The same for an agent with a typed answer. */
@@ -28,18 +32,19 @@ export type TypedAgentOptions<S> = AgentOptions & {
 export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOptions<S>): Agent<OutputOf<S>>
 export function createAgent(options: AgentOptions): Agent
 export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
-  const { prices, output, outputOptions, ...rest } = options
+  const { prices, output, outputOptions, store, ...rest } = options
   checkNames(options)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
     toModel: modelMaker(checkedPrices(prices)),
+    ...(store !== undefined && { sessions: sessionPort(store) }),
     ...(output !== undefined && { output: outputPlan(output, outputOptions) }),
   })
 }
 
 const names: readonly (keyof TypedAgentOptions<Schema>)[] = [
   ...(['name', 'model', 'instructions', 'use', 'settings', 'maxConcurrentTools'] as const),
-  ...(['prices', 'output', 'outputOptions'] as const),
+  ...(['prices', 'output', 'outputOptions', 'store'] as const),
 ]
 
 /** What other libraries call it. */

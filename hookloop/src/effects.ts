@@ -1,15 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentState } from './data/agent-state.ts'
 import type { Emit } from './data/event.ts'
 import type { Json } from './data/json.ts'
+import type { TimedLedgerEntry } from './data/ledger.ts'
 import { AgentError } from './errors.ts'
 
-export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval'
+export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
 
 /**
  * One thing that is not a function of the state. The key is the same on every replay of the run; the input is asked for
  * only by those who record or compare it, because a long run could not afford to describe every request.
  */
-export type Effect = { readonly key: string; readonly kind: EffectKind; readonly input: () => Json }
+export type Effect = {
+  readonly key: string
+  readonly kind: EffectKind
+  readonly input: () => Json
+  /** What to go on with when it was begun by a process that died, and nobody knows how it ended. Without it, it is done again. */
+  readonly unknown?: () => Json
+}
+
+/** The state of a run where it can be gone on from, and how far the run was: what a session keeps. */
+export type Checkpoint = {
+  readonly phase: 'refused' | 'begun' | 'step' | 'suspended' | 'ended'
+  readonly state: AgentState
+  /** Entries of the ledger from this one on. */
+  readonly ledgerFrom: (index: number) => readonly TimedLedgerEntry[]
+}
 
 /** The one port through which a run touches the world. Running, recording and replaying are implementations of it. */
 export interface Effects {
@@ -34,6 +50,10 @@ export interface Effects {
   /** Missing when nobody listens, so that `emit?.({…})` costs nothing. */
   readonly emit: Emit | undefined
   readonly signal: AbortSignal
+  /** Keeps the state, where a session is kept; missing when nobody does. It is stored before the next effect happens. */
+  readonly keep?: (checkpoint: Checkpoint) => void
+  /** Resolves when everything that was kept is stored. */
+  readonly settle?: () => void | Promise<void>
 }
 
 /** Makes the effects of one run. */

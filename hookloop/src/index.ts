@@ -8,10 +8,20 @@ export { explain } from './agent/explain.ts'
 export { explanation, type Explanation } from './agent/explanation.ts'
 export type { Live } from './agent/live.ts'
 export type { ResumeOptions } from './agent/resume.ts'
+export type { SendOptions, Session } from './agent/session.ts'
 export type { Run } from './agent/run.ts'
 export { tool, type Tool, type ToolRun } from './agent/tool.ts'
 
-export { guard, hook, observe, type Hook, type HookHandler, type HookOptions, type StreamPolicy } from './hooks/hook.ts'
+export {
+  guard,
+  hook,
+  observe,
+  shadow,
+  type Hook,
+  type HookHandler,
+  type HookOptions,
+  type StreamPolicy,
+} from './hooks/hook.ts'
 export type { AroundContext, GuardContext, HookContext, ObserveContext } from './hooks/context.ts'
 export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './hooks/matchers.ts'
 export type { HookOutcome } from './hooks/outcome.ts'
@@ -68,6 +78,32 @@ export type { TokenUsage, Usage } from './data/usage.ts'
 
 export { liveEffects, type Clock, type Effect, type EffectKind, type Effects, type EffectsFactory } from './effects.ts'
 export { AgentError, errorCodes, type ErrorCode } from './errors.ts'
+export { answerApproval, listApprovals, type PendingApproval } from './sessions/approvals.ts'
+export type { Decided } from './sessions/compare-judged.ts'
+export {
+  replay,
+  type ReplayDifference,
+  type ReplayOptions,
+  type ReplayPlace,
+  type ReplayReport,
+} from './sessions/counterfactual.ts'
+export {
+  diffRuns,
+  type ComparedStep,
+  type DiffedRun,
+  type RunDiff,
+  type RunEnd,
+  type StepAspect,
+  type StepDiff,
+} from './sessions/diff-runs.ts'
+export { exportSession, importSession, secretPatterns, type ExportOptions } from './sessions/export.ts'
+export { formatDiff } from './sessions/format-diff.ts'
+export { formatReplay } from './sessions/format-replay.ts'
+export { forkSession, listPoints, type ForkOptions, type SessionPoint } from './sessions/fork.ts'
+export { fileStore, type FileStoreOptions } from './sessions/file-store.ts'
+export { memoryStore } from './sessions/memory-store.ts'
+export type { PostgresPool } from './sessions/postgres-queries.ts'
+export { postgresStore, type PostgresStoreOptions } from './sessions/postgres-store.ts'
 export { recordEffects } from './sessions/record-effects.ts'
 export {
   fileRecording,
@@ -78,3 +114,6 @@ export {
   type Recording,
 } from './sessions/recording.ts'
 export { replayEffects } from './sessions/replay-effects.ts'
+export type { SessionHead } from './sessions/session-head.ts'
+export { sqliteStore, type SqliteStoreOptions } from './sessions/sqlite-store.ts'
+export type { ListedSession, SessionStore, SessionWriter, StoredSession } from './sessions/store.ts'

@@ -9,6 +9,7 @@ import { freezeParsed } from './freeze-parsed.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Parsed } from './parse-schema.ts'
+import type { AgentParts } from './parts.ts'
 import type { Tool } from './tool.ts'
 import { blockedExecution, failedExecution, stoppedExecution } from './tool-output.ts'
 
@@ -42,9 +43,10 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
   const firing = new Firing(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
   if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
   if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
-  firing.fits = () => {
+  firing.fits = (asked) => {
     const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
     if (!(parsed instanceof Promise)) return isValid(parsed)
+    if (asked?.byShadow === true) return parsed.then(isValid, () => false) // of which no record must know
     return run.effects.within(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
   }
   const changed = run.transform(firing, plan)
@@ -80,8 +82,8 @@ function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admiss
     void run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
     return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
   }
-  const { value, share } = freezeParsed(parsed.value, call.args)
-  firing.update(firing.state, share === undefined ? { toolCall: toolCallOf(call, value) } : sharedFacts(call, share))
+  const { value, facts } = parsedFacts(call, parsed.value)
+  firing.update(firing.state, facts)
   const judged = run.judge(firing, plan)
   return judged instanceof Promise
     ? judged.then(() => conclude(run, candidate, value))
@@ -95,16 +97,15 @@ function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admissio
   if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
   const over = run.stoppedBy()
   if (over !== undefined) return done(stoppedExecution(over))
-  const asks = [...firing.asks, ...(firing.allowed === undefined ? defaultAsks(run, tool) : [])]
+  const asks = [...firing.asks, ...(firing.allowed === undefined ? defaultAsks(run.parts, tool) : [])]
   if (asks.length === 0 || call.answer !== undefined) return { status: 'ready', tool, parsed }
   return ask(run, candidate, { asks, parsed })
 }
 
 /** A tool that asks by default, or one that `approval` was told to ask about. A guard may answer these. */
-function defaultAsks(run: LiveRun, tool: Tool): readonly Ask[] {
+export function defaultAsks({ approval }: AgentParts, tool: Tool): readonly Ask[] {
   if (tool.ask) return [Object.freeze({ by: `tool "${tool.name}"`, message: `Run "${tool.name}"?` })]
-  if (run.parts.approval.asksAbout(tool.name))
-    return [Object.freeze({ by: 'approval', message: `Run "${tool.name}"?` })]
+  if (approval.asksAbout(tool.name)) return [Object.freeze({ by: 'approval', message: `Run "${tool.name}"?` })]
   return []
 }
 
@@ -210,12 +211,20 @@ function isValid(parsed: Parsed): boolean {
   return 'value' in parsed
 }
 
-function toolCallOf(call: OpenedCall, args: unknown): ToolCall<never> {
+type NamedCall = { readonly id: string; readonly name: string; readonly args: Json }
+
+/** What the tool will get, and the facts that show it to guards. */
+export function parsedFacts(call: NamedCall, parsed: unknown): { readonly value: unknown; readonly facts: FactBag } {
+  const { value, share } = freezeParsed(parsed, call.args)
+  return { value, facts: share === undefined ? { toolCall: toolCallOf(call, value) } : sharedFacts(call, share) }
+}
+
+function toolCallOf(call: NamedCall, args: unknown): ToolCall<never> {
   return Object.freeze({ id: call.id, name: call.name, args: args as never })
 }
 
 /** Facts that give everybody who looks a copy of their own. */
-function sharedFacts(call: OpenedCall, share: () => unknown): FactBag {
+function sharedFacts(call: NamedCall, share: () => unknown): FactBag {
   return {
     get toolCall() {
       return toolCallOf(call, share())

@@ -32,7 +32,7 @@ export class AnswerStream {
     this.#step = step
     this.#request = request
     const { transforms, guards } = run.parts.stack.plan('afterInference')
-    const policies = [...transforms, ...guards].map((hook) => hook.stream ?? 'hold')
+    const policies = [...transforms, ...guards].filter((hook) => !hook.shadow).map((hook) => hook.stream ?? 'hold')
     this.#policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
   }
 

@@ -277,13 +277,22 @@ suite('a saved run that is damaged is refused before anything runs', () => {
     })
   }
 
-  for (const what of ['nonsense', 17, null, [], {}]) {
+  for (const what of [17, null, [], {}]) {
     test(`one that is ${JSON.stringify(what)}`, async () => {
       const { agent, asked } = await savedRuns()
       await assert.rejects(agent.resume(what as never), { name: 'AgentError', code: 'STATE_INVALID' })
       assert.equal(asked(), 0)
     })
   }
+})
+
+test('a text to resume from is the id of a session, for which an agent needs a store', async () => {
+  const { agent, asked } = await savedRuns()
+  await assert.rejects(
+    agent.resume('nonsense'),
+    (error: AgentError) => error.code === 'AGENT_INVALID_OPTION' && /needs a store/.test(error.message),
+  )
+  assert.equal(asked(), 0)
 })
 
 test('new input for a suspended run is refused, and the run can still be resumed', async () => {

@@ -9,8 +9,9 @@ import { AgentError, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
 import type { Plan } from '../hooks/stack.ts'
-import { reasonOf, type LiveRun } from './live-run.ts'
+import type { LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
+import { reasonOf } from './recovery.ts'
 import { toRun, type Run } from './run.ts'
 
 /** onUserInput, then the loop. Whatever happens, it resolves with a run. */
@@ -21,8 +22,12 @@ export async function beginRun(run: LiveRun, input: Message): Promise<Run> {
     final = taken instanceof Promise ? await taken : taken
     if (final === undefined) {
       announce(run)
+      run.keep('begun')
       await runLoop(run)
       final = run.execution.final
+    } else {
+      await run.shadows?.settle()
+      run.keep('refused')
     }
   } catch (thrown) {
     final = brokenRecord(run, thrown)
@@ -46,9 +51,25 @@ export function brokenRecord(run: LiveRun, thrown: unknown): FinalRecord {
 }
 
 /** Turns what is left of a run into its result, once observers have finished. */
-export function concludeRun(run: LiveRun, final: FinalRecord | undefined): Run | Promise<Run> {
+export async function concludeRun(run: LiveRun, final: FinalRecord | undefined): Promise<Run> {
   const draining = run.outstanding.drain()
-  return draining === undefined ? toResult(run, final) : draining.then(() => toResult(run, final))
+  if (draining !== undefined) await draining
+  if (run.shadows !== undefined) await run.shadows.settle()
+  try {
+    await run.effects.settle?.()
+  } catch (thrown) {
+    return toResult(run, unkeptRecord(run, thrown))
+  }
+  return toResult(run, final)
+}
+
+/** The end of a run that cannot be stored: nobody has been told of another one yet. */
+function unkeptRecord(run: LiveRun, thrown: unknown): FinalRecord {
+  run.failure = toAgentError(thrown, 'STORE_FAILED')
+  const { message } = run.failure
+  const final = recordOf(run, { status: 'failed', reason: 'persistenceFailed', by: 'store', message })
+  if (run.opened) run.updateExecution({ status: 'failed', final })
+  return final
 }
 
 function toResult(run: LiveRun, final: FinalRecord | undefined): Run {
@@ -96,6 +117,7 @@ function takeInput(run: LiveRun, input: Message): FinalRecord | undefined | Prom
   }
   const plan = run.parts.stack.plan('onUserInput')
   if (!plan.empty) return judgeInput(run, plan, input)
+  void run.fire('onUserInput', { input }) // for shadows
   openExecution(run, input)
   return undefined
 }

@@ -16,6 +16,7 @@ import { LiveRun } from './live-run.ts'
 import type { AgentParts, OutputPlan } from './parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './resume.ts'
 import type { Run } from './run.ts'
+import type { Session } from './session.ts'
 import { isTool, type Tool } from './tool.ts'
 
 /** What an agent is made of. */
@@ -46,6 +47,8 @@ export type RunOptions = {
   readonly deltas?: boolean
   /** How effects happen: live, recorded or replayed. */
   readonly effects?: EffectsFactory
+  /** The session to run in: what happens is kept in the agent's store, and the conversation goes on from there. */
+  readonly session?: string
 }
 
 /** An immutable agent. It holds nothing of a run, so one serves any number of them at once. */
@@ -58,16 +61,21 @@ export type Agent<O = string> = {
   readonly stream: (input: string | Message, options?: RunOptions) => Live<AgentEvent, O>
   /** The run step by step. Breaking out of the loop pauses it: `resume` goes on. */
   readonly iterate: (input: string | Message, options?: RunOptions) => Live<AgentState, O>
-  /** Goes on with a suspended run, here or in another process. Rejects, before anything runs, if it may not. */
+  /**
+   * Goes on with a suspended run, here or in another process, or, by its id, with a session: where a person was waited
+   * for, or where the process died. Rejects, before anything runs, if it may not.
+   */
   readonly resume: (
-    from: Run<unknown> | SavedRun,
+    from: Run<unknown> | SavedRun | string,
     options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
   ) => Promise<Run<O>>
   /** The same as events, as `stream` gives them. */
   readonly resumeStream: (
-    from: Run<unknown> | SavedRun,
+    from: Run<unknown> | SavedRun | string,
     options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
   ) => Live<AgentEvent, O>
+  /** A conversation that is kept in the agent's store, new or known. Without an id, one is made up. */
+  readonly session: (id?: string) => Session<O>
   /** What the agent consists of, and what will apply. */
   readonly describe: () => AgentDescription
 }
@@ -78,31 +86,71 @@ export type AgentDefaults = {
   readonly toModel: ToModel
   /** How a typed answer is come to; without it, the answer is the text. */
   readonly output?: OutputPlan
+  /** How runs are kept in sessions, if the agent has a store. */
+  readonly sessions?: SessionPort
+}
+
+/** How one run in a session is to go. */
+export type SessionRunOptions = ResumeOptions & RunOptions & Watching & { readonly session: string }
+
+/** Keeps runs in sessions. */
+export type SessionPort = {
+  readonly run: (parts: AgentParts, input: Message, how: SessionRunOptions) => Promise<Run>
+  readonly resume: (parts: AgentParts, how: SessionRunOptions) => Promise<Run>
+  readonly session: (parts: AgentParts, id: string | undefined) => Session
 }
 
 /** Puts an agent together from its options. */
 export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults): Agent {
   const parts = takeApart(options, defaults)
-  const start = (input: string | Message, given?: RunOptions, live?: Watching): Promise<Run> => {
+  const start = (input: string | Message, given: RunOptions = {}, live: Watching = {}): Promise<Run> => {
     try {
       const message = toInput(input) // first: what is prepared listens to the signal until it has run
+      const { session } = given
+      if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
       return beginRun(prepare(parts, given, live), message)
     } catch (refusal) {
       return Promise.reject(refusal)
     }
   }
-  return Object.freeze({
+  const goOn = async (from: Run<unknown> | SavedRun | string, given?: ResumeOptions, emit?: Emit): Promise<Run> =>
+    typeof from === 'string'
+      ? sessionsOf(defaults).resume(parts, { ...given, ...(emit && { emit }), session: from })
+      : resume(parts, from, given, emit)
+  const agent = Object.freeze({
     with: (...use) => buildAgent({ ...options, use: [...(options.use ?? []), ...use] }, defaults),
     run: (input, given) => start(input, given),
     stream: (input, given) => streamRun((emit) => start(input, given, { emit })),
     iterate: (input, given) => iterateRun((pauses) => start(input, given, { pauses })),
-    resume: (from, given) => resume(parts, from, given),
-    resumeStream: (from, given) => streamRun((emit) => resume(parts, from, given, emit)),
+    resume: (from, given) => goOn(from, given),
+    resumeStream: (from, given) => streamRun((emit) => goOn(from, given, emit)),
+    session: (id) => sessionsOf(defaults).session(parts, id),
     describe: () => describeAgent(parts),
   } satisfies Agent)
+  agents.set(agent, parts)
+  return agent
 }
 
-type Watching = { readonly emit?: Emit; readonly pauses?: LiveRun['pauses'] }
+/** What agents are made of, for those who take one apart: an agent itself shows nothing. */
+const agents = new WeakMap<object, AgentParts>()
+
+export function partsOf(agent: Agent<unknown>): AgentParts {
+  const parts = agents.get(agent)
+  if (parts !== undefined) return parts
+  throw new AgentError('AGENT_INVALID_OPTION', '"agent" must be an agent, as made by createAgent().', { value: agent })
+}
+
+/** Who watches a run. */
+export type Watching = { readonly emit?: Emit; readonly pauses?: LiveRun['pauses'] }
+
+function sessionsOf({ sessions }: AgentDefaults): SessionPort {
+  if (sessions !== undefined) return sessions
+  throw invalidRun('a session needs a store: createAgent({ store: sqliteStore(path), … })')
+}
+
+function invalidRun(why: string): AgentError {
+  return new AgentError('AGENT_INVALID_OPTION', `The run cannot begin: ${why}.`)
+}
 
 /** Everything that can be refused is refused here, before anything runs. */
 function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Watching = {}): LiveRun {
@@ -138,7 +186,8 @@ function effectsFor(
   return effects({ signal: signal ?? new AbortController().signal, emit })
 }
 
-function savedOf(from: Run<unknown> | SavedRun): ReturnType<typeof fromSavedRun> {
+/** The state and the ledger of a run, live or saved. */
+export function savedOf(from: Run<unknown> | SavedRun): ReturnType<typeof fromSavedRun> {
   return isRun(from) ? { state: from.state, ledger: from.ledger } : fromSavedRun(from)
 }
 

@@ -18,6 +18,8 @@ export type AgentDescription = {
     readonly priority: number
     /** The tools its `tool` option selects; an empty list means that it can never fire. */
     readonly tools?: readonly string[]
+    /** It decides nothing; what it would have decided is in the ledger. */
+    readonly shadow?: true
   }[]
   readonly approval: 'deny' | 'suspend' | 'ask'
   readonly notes: readonly string[]
@@ -34,12 +36,13 @@ export function describeAgent(parts: AgentParts): AgentDescription {
       concurrent,
       asks: ask || asksAbout(name),
     })),
-    hooks: parts.stack.hooks.map(({ name, mode, triggers, priority, tool, selects }) => ({
+    hooks: parts.stack.hooks.map(({ name, mode, triggers, priority, tool, selects, shadow }) => ({
       name,
       mode,
       triggers,
       priority,
       ...(tool !== undefined && { tools: parts.toolNames.filter(selects) }),
+      ...(shadow && { shadow }),
     })),
     approval: typeof answer === 'function' ? 'ask' : answer,
     notes: [...parts.notes, ...idleHooks(parts), ...(answer === 'deny' ? [nobody] : [])],

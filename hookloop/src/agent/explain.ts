@@ -1,13 +1,16 @@
 import type { Json } from '../data/json.ts'
 import type { Change } from '../data/ledger.ts'
-import { explanation, type Explanation } from './explanation.ts'
-import type { Run } from './run.ts'
+import { explanation, type Explainable, type Explanation } from './explanation.ts'
 
 const MAX_VALUE = 80
 
 /** Answers "who stopped my agent, and why" and "why did it not stop", as text. */
-export function explain(run: Run<unknown>): string {
-  const data = explanation(run)
+export function explain(run: Explainable): string {
+  return explanationWords(explanation(run))
+}
+
+/** The same, of what is at hand as data. */
+export function explanationWords(data: Explanation): string {
   const { spent } = data
   const cost = spent.costUsd > 0 ? `, ${Number(spent.costUsd.toPrecision(4))} USD` : ''
   const tokens = spent.inputTokens + spent.outputTokens
@@ -29,6 +32,7 @@ export function explain(run: Run<unknown>): string {
     ),
     ...section('attempts', data.failedAttempts, ({ step, message }) => `${at(step)}: ${message}`),
     ...section('warnings', data.warnings, ({ step, message }) => `${at(step)}: ${message}`),
+    ...section('shadows', data.shadows, wordShadow),
     `  to go on     ${data.wayOn}`,
   ]
   return lines.join('\n')
@@ -70,6 +74,18 @@ function wordBlocked({ step, tool, by, message, withheld }: Explanation['blocked
 
 function wordChanged({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
   return `${at(step)}, ${hook} at ${trigger}: ${changes.map(wordChange).join(', ')}`
+}
+
+/** What would have been, and was not. */
+function wordShadow({ step, hook, trigger, tool, decision, message, changes, error }: Explanation['shadows'][number]) {
+  const where = `${at(step)}, ${hook} at ${trigger}${tool === undefined ? '' : `, ${tool}`}`
+  const would = [
+    ...(decision === undefined ? [] : [`would decide ${decision}`]),
+    ...(changes === undefined ? [] : [`would change ${changes.map(wordChange).join(', ')}`]),
+    ...(error === undefined ? [] : ['failed']),
+  ]
+  const why = error ?? message
+  return `${where}: ${would.join(', ')}${why === undefined ? '' : `: ${why}`}`
 }
 
 function wordChange({ path, before, after }: Change): string {

@@ -1,11 +1,17 @@
+import type { AgentState } from '../data/agent-state.ts'
 import type { ContinuationEvaluation, StopReason } from '../data/continuation.ts'
-import type { ErrorRecord, Execution, Step } from '../data/execution.ts'
+import type { ErrorRecord, Execution, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
 import type { Json } from '../data/json.ts'
 import type { Change, TimedLedgerEntry } from '../data/ledger.ts'
-import type { OpenCall, ToolExecution } from '../data/tool-call.ts'
+import type { Approval, OpenCall, ToolExecution } from '../data/tool-call.ts'
 import { noUsage, type Usage } from '../data/usage.ts'
-import type { AgentError } from '../errors.ts'
 import type { Run } from './run.ts'
+
+/** As much of a run as it takes to explain it, whether it has just ended or was kept. */
+export type Explainable = { readonly state: AgentState; readonly ledger: readonly TimedLedgerEntry[] } & (
+  | { readonly status: FinalStatus; readonly final: FinalRecord }
+  | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
+)
 
 /** Why a run ended as it did, as data. `explain` says the same in words. Steps are counted from 0. */
 export type Explanation = {
@@ -31,6 +37,8 @@ export type Explanation = {
   readonly failedAttempts: readonly { readonly step: number; readonly message: string }[]
   /** What providers had to say: settings that were ignored, arguments that were mended. */
   readonly warnings: readonly { readonly step: number; readonly message: string }[]
+  /** What shadows would have decided. Nothing came of it. */
+  readonly shadows: readonly Shadowed[]
   readonly spent: Usage
   /** What would have let it go on. */
   readonly wayOn: string
@@ -52,11 +60,22 @@ type Changed = {
   readonly trigger: string
   readonly changes: readonly Change[]
 }
+type Shadowed = {
+  readonly step: number
+  readonly hook: string
+  readonly trigger: string
+  /** The tool whose call it was about, where it was about one. */
+  readonly tool?: string
+  readonly decision?: string
+  readonly message?: string
+  readonly changes?: readonly Change[]
+  readonly error?: string
+}
 type Failure = { readonly step: number; readonly hook: string; readonly trigger: string; readonly error: string }
 
 /** Who decided what in a run, and why. */
-export function explanation(run: Run<unknown>): Explanation {
-  const { ledger } = run
+export function explanation(run: Explainable): Explanation {
+  const ledger = run.ledger.filter((entry) => entry.shadow !== true)
   const execution = executionOf(run)
   const steps = execution?.steps.slice() ?? []
   const calls = execution === undefined ? [] : callsOf(execution)
@@ -87,13 +106,14 @@ export function explanation(run: Run<unknown>): Explanation {
     ),
     failedAttempts: loopNotes(ledger, 'failed'),
     warnings: loopNotes(ledger, 'warning'),
+    shadows: run.ledger.flatMap((entry) => shadowed(entry, names.get(placeOf(entry.step, entry.call)))),
     spent: execution?.usage ?? noUsage,
     wayOn: wayOn(run, decided),
   }
 }
 
 /** The execution of this run. An input that was refused opened none, whatever the state remembers of earlier ones. */
-function executionOf(run: Run<unknown>): Execution | undefined {
+function executionOf(run: Explainable): Execution | undefined {
   const { execution } = run.state
   return run.status === 'suspended' || execution?.final === run.final ? execution : undefined
 }
@@ -139,6 +159,24 @@ function withheldAnswers(ledger: readonly TimedLedgerEntry[]): readonly Blocked[
     }))
 }
 
+/** A shadow that had an opinion, or failed to come to one. */
+function shadowed(entry: TimedLedgerEntry, tool: string | undefined): readonly Shadowed[] {
+  const { step, hook, trigger, decision, message, changes, error, shadow } = entry
+  if (shadow !== true || (decision === undefined && changes === undefined && error === undefined)) return []
+  return [
+    {
+      step,
+      hook,
+      trigger,
+      ...(tool !== undefined && { tool }),
+      ...(decision !== undefined && { decision }),
+      ...(message !== undefined && { message }),
+      ...(changes !== undefined && { changes }),
+      ...(error !== undefined && { error }),
+    },
+  ]
+}
+
 function isBlock({ decision }: TimedLedgerEntry): boolean {
   return decision?.split('+').includes('block') === true
 }
@@ -171,7 +209,7 @@ function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explan
     .filter(({ step }) => step + 1 < steps)
 }
 
-function decidedOf(run: Run<unknown>): Explanation['decided'] {
+function decidedOf(run: Explainable): Explanation['decided'] {
   if (run.status !== 'suspended') {
     const { by, reason, message, value } = run.final
     return { by, reason, message, ...(value !== undefined && { value }) }
@@ -190,7 +228,7 @@ const limits: Partial<Record<StopReason, string>> = {
   toolCallLimit: 'maxToolCalls',
 }
 
-function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided']): string {
+function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']): string {
   const forbade = run.status !== 'suspended' && run.final.votes.some((vote) => vote.decision === 'forbidContinuation')
   switch (reason) {
     case 'stepsLimit':
@@ -226,7 +264,7 @@ function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided'])
         : 'a call that succeeds'
     case 'errorForbade':
       if (by === 'output') return 'an answer that fits the output schema, or more outputOptions.tries'
-      if (run.status === 'failed') return wayOnFrom(run.error)
+      if (run.status === 'failed') return wayOnFrom(run.state.lastStep?.errors.at(-1)?.code ?? '')
       return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
     case 'persistenceFailed':
       return 'a recording that can be written'
@@ -237,7 +275,7 @@ function wayOn(run: Run<unknown>, { reason, by, value }: Explanation['decided'])
   }
 }
 
-function wayOnFrom({ code }: AgentError): string {
+function wayOnFrom(code: string): string {
   if (code === 'MODEL_UNAUTHORIZED') return 'a key that the provider accepts, or fallback() to another model'
   if (code.startsWith('MODEL_'))
     return 'retry(), fallback() to another model, or an errorPolicy that retries or ignores it'

@@ -1,16 +1,16 @@
-import { AgentState } from '../data/agent-state.ts'
+import { AgentState, MODEL_KEY } from '../data/agent-state.ts'
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
 import { Firing } from '../hooks/firing.ts'
 import { AnswerStream } from './answer-stream.ts'
 import type { LiveRun } from './live-run.ts'
+import { performModelCall } from './model-call.ts'
 import {
   durationsOf,
   failureOf,
-  performModelCall,
   unansweredRecord,
   type ModelCallPlan,
   type ModelCallRecord,
-} from './model-call.ts'
+} from './model-call-record.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { limitedBy, limitFromNow } from './run-deadline.ts'
 
@@ -115,9 +115,11 @@ function takeResponse(run: LiveRun, step: OpenedStep, response: InferenceRespons
   run.effects.emit?.({ type: 'responded', step: step.index, text: response.text, usage: step.usage })
 }
 
-function requestOf({ parts, state }: LiveRun): InferenceRequest {
+/** What the model is asked, before hooks have their say. */
+export function requestOf({ parts, state }: Pick<LiveRun, 'parts' | 'state'>): InferenceRequest {
+  const chosen = state.metadata[MODEL_KEY]
   return Object.freeze({
-    model: parts.model,
+    model: typeof chosen === 'string' ? parts.toModel(chosen) : parts.model,
     system: state.systemPrompt,
     messages: state.messages,
     tools: parts.toolNames,

@@ -3,7 +3,7 @@ import { List } from '../data/list.ts'
 import { triggerNames } from '../hooks/triggers.ts'
 
 /** Who an entry is about. Hooks know their index in the stack; the loop itself has none. */
-type Noted = { readonly name: string; readonly mode: LedgerEntry['mode'] }
+type Noted = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly shadow?: boolean }
 
 /** Room for the parts of a code in the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls a step. */
 const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
@@ -26,7 +26,9 @@ export class Ledger {
   readonly #hooks: readonly Noted[]
   readonly #callId: (step: number, index: number) => string | undefined
   #read: List<LedgerEntry>
+  #readTo = 0
   #readTimed: List<TimedLedgerEntry>
+  #readTimedTo = 0
 
   constructor(options: {
     readonly hooks: readonly Noted[]
@@ -36,8 +38,8 @@ export class Ledger {
     this.#hooks = options.hooks
     this.#callId = options.callId
     this.#earlier = options.earlier ?? []
-    this.#readTimed = List.from(this.#earlier)
-    this.#read = List.from(this.#earlier.map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
+    this.#readTimed = List.from(this.#earlier.filter(isInForce))
+    this.#read = List.from(this.#readTimed.map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
   }
 
   /** Everything as numbers: this is called for every hook at every trigger. */
@@ -62,26 +64,34 @@ export class Ledger {
     this.#late.push(entry)
   }
 
-  /** The entries up to now. Reading it after each step costs only what is new. */
+  /** The entries up to now, without those of shadows. Reading it after each step costs only what is new. */
   get entries(): List<LedgerEntry> {
-    for (let i = this.#read.length - this.#earlier.length; i < this.#length; i++) {
-      this.#read = this.#read.append(this.#entry(i))
+    for (; this.#readTo < this.#length; this.#readTo++) {
+      const entry = this.#entry(this.#readTo)
+      if (isInForce(entry)) this.#read = this.#read.append(entry)
     }
     return this.#read
   }
 
   /** The same with the time each took. For observers alone: it differs from run to run, and nothing may depend on it. */
   get timedEntries(): List<TimedLedgerEntry> {
-    for (let i = this.#readTimed.length - this.#earlier.length; i < this.#length; i++) {
-      this.#readTimed = this.#readTimed.append(this.#timedEntry(i))
+    for (; this.#readTimedTo < this.#length; this.#readTimedTo++) {
+      const entry = this.#timedEntry(this.#readTimedTo)
+      if (isInForce(entry)) this.#readTimed = this.#readTimed.append(entry)
     }
     return this.#readTimed
   }
 
+  /** Everything from a certain entry on, as it is kept: also what shadows would have done. */
+  since(index: number): readonly TimedLedgerEntry[] {
+    const from = Math.max(0, index - this.#earlier.length)
+    const own = Array.from({ length: this.#length - from }, (_, i) => this.#timedEntry(from + i))
+    return [...this.#earlier.slice(index), ...own]
+  }
+
   /** All entries with the time they took. */
   timed(): readonly TimedLedgerEntry[] {
-    const timed = Array.from({ length: this.#length }, (_, i) => this.#timedEntry(i))
-    return Object.freeze([...this.#earlier, ...timed, ...this.#late])
+    return Object.freeze([...this.since(0), ...this.#late])
   }
 
   last(): TimedLedgerEntry {
@@ -105,7 +115,7 @@ export class Ledger {
       return part
     }
     const [call, trigger, hook, step] = [take(CALLS), take(TRIGGERS), take(HOOKS), code]
-    const { name, mode } = this.#hooks[hook] ?? { name: 'hookloop', mode: 'loop' as const }
+    const { name, mode, shadow }: Noted = this.#hooks[hook] ?? { name: 'hookloop', mode: 'loop' }
     const callId = call === 0 ? undefined : this.#callId(step, call - 1)
     return Object.freeze({
       step,
@@ -114,6 +124,11 @@ export class Ledger {
       mode,
       ...(callId !== undefined && { call: callId }),
       ...this.#opinions?.get(i),
+      ...(shadow === true && { shadow }),
     })
   }
+}
+
+function isInForce({ shadow }: LedgerEntry): boolean {
+  return shadow !== true
 }

@@ -5,7 +5,7 @@ import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../data/usage.ts'
-import type { Effects } from '../effects.ts'
+import type { Checkpoint, Effects } from '../effects.ts'
 import type { AgentError } from '../errors.ts'
 import { messageOf, toAgentError } from '../errors.ts'
 import type { Draft, FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
@@ -18,12 +18,13 @@ import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
+import { reasonOf, recover } from './recovery.ts'
 import { RunDeadline } from './run-deadline.ts'
-import { recover } from './recovery.ts'
+import { Shadows } from './shadows.ts'
 import { usedFacts } from './used-facts.ts'
 
 /** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
-const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
+export const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
 
 export type CallPlace = { readonly index: number; readonly toolName: string }
 
@@ -52,6 +53,7 @@ export class LiveRun implements HookHost {
   /** What was spent before there was an execution to bill it to. */
   spentEarly = noTokens
   readonly #ledger: Ledger
+  readonly shadows: Shadows | undefined
 
   constructor(
     parts: AgentParts,
@@ -75,6 +77,7 @@ export class LiveRun implements HookHost {
       callId: (step, index) => this.#callId(step, index),
       earlier: options.ledger,
     })
+    this.shadows = parts.stack.hasShadows ? new Shadows(this.#ledger, effects.emit) : undefined
     this.deadline = new RunDeadline(effects.signal)
     this.outstanding = new Outstanding(effects.signal, options.cancellable ?? true)
   }
@@ -130,19 +133,17 @@ export class LiveRun implements HookHost {
   noteTrail(trail: readonly LedgerEntry[], durations: readonly number[]): void {
     const { stack } = this.parts
     for (const [i, { trigger, hook, mode, ...what }] of trail.entries()) {
-      const noted = stack.hooks.find((each) => each.name === hook) ?? { name: hook, mode }
+      const known = stack.hooks.find((each) => each.name === hook)
+      if (known === undefined && what.shadow === true) continue // it is not watched any more
+      const noted = known ?? { name: hook, mode }
       this.note({ plan: stack.plan(trigger as HookTrigger), callIndex: undefined }, noted, durations[i] ?? 0, what)
     }
   }
 
   /** What the loop itself had to do, as an entry of its own. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
-    this.note(
-      { plan: this.parts.stack.plan(trigger), callIndex: undefined },
-      { name: 'hookloop', mode: 'loop' },
-      0,
-      what,
-    )
+    const place = { plan: this.parts.stack.plan(trigger), callIndex: undefined }
+    this.note(place, { name: 'hookloop', mode: 'loop' }, 0, what)
   }
 
   /** Counts what a hook or a tool has spent on models of its own. */
@@ -177,6 +178,11 @@ export class LiveRun implements HookHost {
     this.state = AgentState.patch(this.state, { execution: Object.freeze(execution) })
   }
 
+  /** Keeps the state where it can be gone on from, if somebody keeps it. */
+  keep(phase: Checkpoint['phase']): void {
+    this.effects.keep?.({ phase, state: this.state, ledgerFrom: (index) => this.#ledger.since(index) })
+  }
+
   #callId(step: number, index: number): string | undefined {
     if (this.open?.index === step) return this.open.calls[index]?.id
     return this.state.execution?.steps.at(step)?.toolCalls[index]?.id
@@ -190,10 +196,17 @@ export class LiveRun implements HookHost {
    */
   fire(trigger: HookTrigger, facts: FactBag = {}, call?: CallPlace): Firing | undefined | Promise<Firing> {
     const plan = this.parts.stack.plan(trigger, call?.toolName)
-    if (plan.empty) return undefined
+    if (plan.empty && !plan.shadowed) return undefined
     const firing = new Firing(this, plan, this.state, facts, call?.index)
+    if (plan.empty) return this.shade(firing, plan)
     const changed = this.transform(firing, plan)
     return changed === undefined ? this.judge(firing, plan) : changed.then(() => this.judge(firing, plan))
+  }
+
+  /** What is left of a firing when there are only shadows: for the loop it has not happened. */
+  shade(firing: Firing, plan: Plan): undefined {
+    void runTransforms(firing, plan.transforms)
+    void runGuards(firing, plan.guards)
   }
 
   /** The first half of a firing: the hooks that change. */
@@ -382,9 +395,4 @@ export class LiveRun implements HookHost {
   timedLedger(): readonly TimedLedgerEntry[] {
     return this.#ledger.timed()
   }
-}
-
-/** Why a run ends that ends with this error. */
-export function reasonOf(error: AgentError): 'persistenceFailed' | 'errorForbade' {
-  return error.code === 'RECORDING_FAILED' ? 'persistenceFailed' : 'errorForbade'
 }

@@ -19,6 +19,7 @@ const MAX_CONTINUATIONS = 32
 /** From `beforeExecution`, or from where a suspended run stands, to the final record or the next suspension. */
 export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   let outcome: ContinuationOutcome | undefined
+  let isKept = from?.phase === 'beforeStep' // it was when the run was left there, and what happened since is known
   if (from === undefined) {
     await run.fire('beforeExecution')
     if (run.stoppedBy() !== undefined) outcome = run.count()
@@ -28,6 +29,8 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   }
   for (;;) {
     if (outcome === undefined) {
+      if (isKept) isKept = false
+      else run.keep('step')
       const fired = run.fire('beforeStep')
       if (fired instanceof Promise) await fired
       outcome = countBefore(run)
@@ -182,9 +185,11 @@ function tellModel(run: LiveRun, { evaluations }: ContinuationOutcome): void {
 
 /** onStop: hooks see the real outcome and may overturn an `allowStop`, never a forbid. */
 async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
-  const plan = run.parts.stack.plan('onStop')
-  if (plan.empty) return outcome
   const facts = { outcome, continuations: run.execution.continuations.total }
+  if (run.parts.stack.plan('onStop').empty) {
+    void run.fire('onStop', facts) // for shadows
+    return outcome
+  }
   const firing = await run.fireQuietly('onStop', facts)
   const votes = run.count().evaluations
   if (votes.length === 0) return outcome
@@ -206,6 +211,8 @@ async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void>
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
   await run.fireQuietly('afterExecution', { outcome })
+  if (run.shadows !== undefined) await run.shadows.settle()
+  run.keep('ended')
 }
 
 /** How long a schema may take to read an answer: as long as a guard may. */

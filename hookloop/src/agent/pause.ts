@@ -23,7 +23,11 @@ export async function pause(run: LiveRun, place: Place, pending: readonly Approv
     run.failure = undefined
     run.updateExecution({ votes })
   }
-  if (run.stoppedBy() === undefined) return true
+  if (run.stoppedBy() === undefined) {
+    if (run.shadows !== undefined) await run.shadows.settle()
+    run.keep('suspended')
+    return true
+  }
   const { cursor: _left, ...execution } = run.execution
   run.replaceExecution({ ...execution, status: 'running' })
   return false

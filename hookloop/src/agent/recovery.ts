@@ -5,7 +5,7 @@ import type { LedgerEntry } from '../data/ledger.ts'
 import { messageOf, toAgentError, type AgentError } from '../errors.ts'
 import type { HookHost } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
-import { HookFailure, isFatal, runTransforms } from '../hooks/run-hooks.ts'
+import { HookFailure, isFatal, notStored, runTransforms } from '../hooks/run-hooks.ts'
 import type { Plan } from '../hooks/stack.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import type { AgentParts } from './parts.ts'
@@ -73,4 +73,9 @@ export async function recover(
     run.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
   }
   return run.stoppedBy() === undefined ? 'retry' : 'end'
+}
+
+/** Why a run ends that ends with this error. */
+export function reasonOf(error: AgentError): 'persistenceFailed' | 'errorForbade' {
+  return notStored.has(error.code) ? 'persistenceFailed' : 'errorForbade'
 }

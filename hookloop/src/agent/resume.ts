@@ -58,6 +58,28 @@ export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
   return concludeRun(run, final)
 }
 
+/** Goes on with a run whose process died, from where its state was kept last. The time nobody worked on it is not counted. */
+export async function continueRun(
+  run: LiveRun,
+  from: { readonly phase: 'begun' | 'step'; readonly downMs: number },
+): Promise<Run> {
+  let final: FinalRecord | undefined
+  try {
+    const { execution } = run
+    run.opened = true
+    run.replaceExecution({
+      ...execution,
+      waitedMs: execution.waitedMs + from.downMs,
+      hooks: withHooks(run, execution.hooks),
+    })
+    await runLoop(run, from.phase === 'begun' ? undefined : { phase: 'beforeStep', waitingSince: run.now })
+    final = run.execution.final
+  } catch (thrown) {
+    final = brokenRecord(run, thrown)
+  }
+  return concludeRun(run, final)
+}
+
 /** The place to go on from, with the answers in it; nothing when `onResume` failed, and the run stays as it was saved. */
 async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefined> {
   const saved = run.state
@@ -105,12 +127,13 @@ function checkConversation({ messages }: AgentState, { phase }: Cursor): void {
   throw new AgentError('STATE_INVALID', 'The saved state cannot be read: it stands between two steps, with calls open.')
 }
 
-function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
+export function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
   if (accepted === true) return
   if (!Array.isArray(accepted)) {
     throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" is a list of names, or true.', { value: accepted })
   }
-  const present = new Set(parts.stack.hooks.filter((hook) => hook.mode === 'guard').map((hook) => hook.name))
+  const guards = parts.stack.records().filter((hook) => hook.mode === 'guard')
+  const present = new Set(guards.map((hook) => hook.name))
   for (const { name, mode } of execution.hooks) {
     if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue
     throw new AgentError(

@@ -30,14 +30,16 @@ export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<To
   const key = `${run.place}/${call.index}/tool`
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
-  const effect: Effect = { key, kind: 'tool', input: () => describeCall(call) }
+  const effect = { key, kind: 'tool', input: () => describeCall(call) } as const
   const isWatched =
     run.effects.emit !== undefined || run.parts.stack.plan('afterToolUse', call.name).observers.length > 0
   const started = isWatched ? performance.now() : undefined
   const work =
     arounds.length > 0
       ? executeWrapped(run, at, { effect, arounds })
-      : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
+      : effects.perform({ ...effect, ...unlessIdempotent(at.tool, interrupted) }, (signal) =>
+          execute(run, at, { key, signal }),
+        )
   return started === undefined ? work : timed(call, work, started)
 }
 
@@ -58,6 +60,17 @@ export function portFailed(run: LiveRun, thrown: unknown): ToolExecution {
   return Object.freeze({ status: 'outcomeUnknown', output: error.message })
 }
 
+const interrupted: ToolExecution = Object.freeze({
+  status: 'outcomeUnknown',
+  output: 'The process ended while the tool was running. It may have had an effect.',
+  interrupted: true,
+})
+
+/** What to go on with after a crash in the middle of a call. A tool that may be done again is. */
+function unlessIdempotent<T>({ idempotent }: Tool, result: T): { readonly unknown?: () => T } {
+  return idempotent ? {} : { unknown: () => result }
+}
+
 function describeCall({ name, args }: OpenedCall): Json {
   return { name, args }
 }
@@ -68,7 +81,8 @@ async function executeWrapped(
   { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
 ): Promise<ToolExecution> {
   const durations: number[] = []
-  const record = await run.effects.perform(effect, (signal) =>
+  const unknown = unlessIdempotent<WrappedRecord>(at.tool, { execution: interrupted, trail: [] })
+  const record = await run.effects.perform({ ...effect, ...unknown }, (signal) =>
     new WrappedTool(run, at, { key: effect.key, signal, durations }).run(arounds),
   )
   at.call.trail = { entries: record.trail, durations } // told in call order, when the call is concluded
@@ -147,11 +161,18 @@ class WrappedTool {
     if (this.#how.signal.aborted) return stoppedExecution(cancelledBy) // cancelled by a hook on the way here
     const key = `${this.#how.key}/${++this.#attempts}`
     this.#running++
+    let spent: TokenUsage | undefined
     const execution = await effects
       .scope(key)
-      .perform({ key, kind: 'tool', input: () => describeCall(call) }, () =>
-        start(this.#run, this.#at, { ...this.#how, spend: (usage) => this.#spend(usage) }),
-      )
+      .perform({ key, kind: 'tool', input: () => describeCall(call) }, async () => {
+        spent = noTokens
+        const spend = (usage: Partial<TokenUsage>): void => {
+          spent = addTokens(spent!, toTokens(usage))
+          this.#spend(usage)
+        }
+        return withUsage(await start(this.#run, this.#at, { ...this.#how, spend }), spent)
+      })
+    if (spent === undefined && execution.usage !== undefined) this.#spend(execution.usage) // by a process that is gone
     this.#running--
     if (execution.status === 'ok') this.#succeeded = execution
     return execution

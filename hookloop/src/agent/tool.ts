@@ -23,6 +23,8 @@ export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   readonly concurrent: boolean
   /** A person is asked before each call, unless a guard allows it. */
   readonly ask: boolean
+  /** May be done again when nobody knows whether it was done: it only reads, or heeds the idempotency key. */
+  readonly idempotent: boolean
   readonly timeoutMs: number | undefined
   readonly maxOutputChars: number
   readonly parse: Parser
@@ -40,6 +42,7 @@ export function tool<S extends Schema | JsonObject>(definition: {
   readonly execute: (args: OutputOf<S>, run: ToolRun) => unknown
   readonly concurrent?: boolean
   readonly ask?: boolean
+  readonly idempotent?: boolean
   readonly timeoutMs?: number
   readonly maxOutputChars?: number
 }): Tool<InputOf<S>, OutputOf<S>> {
@@ -65,6 +68,7 @@ export function tool<S extends Schema | JsonObject>(definition: {
     parse: parserOf(input),
     concurrent: definition.concurrent ?? false,
     ask: definition.ask ?? false,
+    idempotent: definition.idempotent ?? false,
     timeoutMs,
     maxOutputChars,
   })

@@ -3,7 +3,7 @@ import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import { addTokens, noTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
-import type { HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
+import type { HookHost, NotedHook, NotedPlace, ShadowDesk } from '../hooks/draft.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import type { LiveRun } from './live-run.ts'
 
@@ -12,7 +12,7 @@ import type { LiveRun } from './live-run.ts'
  * a replay answers the call without running them.
  */
 export class TrailHost implements HookHost {
-  readonly #run: LiveRun
+  protected readonly run: LiveRun
   readonly #trail: LedgerEntry[]
   readonly #durations: number[]
   readonly effects: Effects
@@ -22,7 +22,7 @@ export class TrailHost implements HookHost {
   place: string
 
   constructor(run: LiveRun, trail: LedgerEntry[], durations: number[], effects = run.effects) {
-    this.#run = run
+    this.run = run
     this.effects = effects
     this.#trail = trail
     this.#durations = durations
@@ -30,25 +30,29 @@ export class TrailHost implements HookHost {
   }
 
   get spent(): Usage {
-    return this.#run.spent
+    return this.run.spent
   }
   get now(): number {
-    return this.#run.now
+    return this.run.now
   }
   get signal(): AbortSignal {
-    return this.#run.signal
+    return this.run.signal
   }
   get cancelled(): boolean {
-    return this.#run.signal.aborted // inside a performed call, what is noticed is recorded with it
+    return this.run.signal.aborted // inside a performed call, what is noticed is recorded with it
   }
   get ledger(): List<LedgerEntry> {
-    return this.#run.ledger
+    return this.run.ledger
   }
   get toModel(): ToModel {
-    return this.#run.toModel
+    return this.run.toModel
+  }
+  /** Shadows do not run here, unless somebody tells what they would have done. */
+  get shadows(): ShadowDesk | undefined {
+    return undefined
   }
   get step(): number {
-    return this.#run.step
+    return this.run.step
   }
 
   note(
@@ -66,6 +70,6 @@ export class TrailHost implements HookHost {
   }
 
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
-    this.#run.watch(hook, trigger, work)
+    this.run.watch(hook, trigger, work)
   }
 }

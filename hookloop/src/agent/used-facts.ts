@@ -5,7 +5,7 @@ import type { Firing } from '../hooks/firing.ts'
 import { withheldExecution } from './tool-output.ts'
 
 /** The facts as they will be used: what was withheld is withheld from observers as well. */
-export function usedFacts({ facts, blocked, failure }: Firing): FactBag {
+export function usedFacts({ facts, blocked, failure }: Pick<Firing, 'facts' | 'blocked' | 'failure'>): FactBag {
   const by = blocked?.by ?? 'hookloop'
   const why = blocked?.message ?? failure?.message
   if (why === undefined) return facts

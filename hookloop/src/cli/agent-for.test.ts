@@ -115,8 +115,8 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     assert.match(stderr, /modelless\.ts names no model\. /)
   })
 
-  test('where nobody can be asked, a question is answered with no', async () => {
-    const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', asking])
+  test('where nobody can be asked, now or later, a question is answered with no', async () => {
+    const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', asking, '--no-store'])
     assert.deepEqual([code, stdout], [0, 'So be it.\n'])
     assert.match(stderr, /⊘ remove path: "a\.md" blocked by approval: .* nobody can be asked/)
   })

@@ -1,11 +1,14 @@
 import type { Agent } from '../agent/build-agent.ts'
 import type { Capability } from '../agent/capability.ts'
+import { approval } from '../capabilities/approval.ts'
 import { guards, type Limits } from '../capabilities/guards.ts'
 import { retry } from '../capabilities/retry.ts'
 import { createAgent } from '../create-agent.ts'
 import { AgentError } from '../errors.ts'
 import type { Environment } from '../models/providers.ts'
 import { didYouMean } from './did-you-mean.ts'
+import type { SessionStore } from '../sessions/store.ts'
+import { keptIn } from './kept-in.ts'
 import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
 import { modelsToName } from './models.ts'
 import { UsageError } from './usage-error.ts'
@@ -23,27 +26,44 @@ export type AgentFlags = {
   readonly maxTime?: number
 }
 
-export type Surroundings = { readonly env: Environment; readonly command: string }
+export type Surroundings = {
+  readonly env: Environment
+  readonly command: string
+  /** Where its sessions are kept. */
+  readonly store?: SessionStore | undefined
+  /** How a person is reached, for agents that do not say so themselves. */
+  readonly asks?: Capability | undefined
+  /** Whether questions may wait when there is nobody to ask. */
+  readonly waits?: boolean
+}
+
+/** An agent that is ready to be run by this command. */
+export type ReadyAgent = {
+  readonly agent: Agent<unknown>
+  /** Whether its questions are asked the way that was handed in; else it has a way of its own, or nobody is asked. */
+  readonly isAskedHere: boolean
+}
 
 /** The agent that the command line describes. `HOOKLOOP_MODEL` is for those that name no model. */
-export async function agentFor(flags: AgentFlags, { env, command }: Surroundings): Promise<Agent<unknown>> {
+export async function agentFor(flags: AgentFlags, around: Surroundings): Promise<ReadyAgent> {
+  const { env, command } = around
   const fallback = (env['HOOKLOOP_MODEL'] ?? '') === '' ? undefined : env['HOOKLOOP_MODEL']
   if (flags.agent === undefined) {
     const model = flags.model ?? fallback
     if (model === undefined) throw new UsageError(`Which model? ${await modelsToName(env, command)}`)
-    return guessing(() => createAgent(withFlags({ name: 'hookloop run', model, use: [retry()] }, flags)))
+    return guessing(() => newAgent({ name: 'hookloop', model, use: [retry()] }, { flags, around }))
   }
   const file = await loadAgent(flags.agent)
-  if ('agent' in file) return limitedAgent(file.agent, flags)
+  if ('agent' in file) return builtAgent(file.agent, { flags, around })
   const model = flags.model ?? file.options.model ?? fallback
   if (model === undefined) {
     throw new UsageError(`--agent ${flags.agent} names no model. ${await modelsToName(env, command)}`)
   }
-  return sayingWhere(flags.agent, () => guessing(() => createAgent(withFlags({ ...file.options, model }, flags))))
+  return sayingWhere(flags.agent, () => guessing(() => newAgent({ ...file.options, model }, { flags, around })))
 }
 
 /** A model that there is not may be one that is written in another way. */
-function guessing(build: () => Agent<unknown>): Agent<unknown> {
+function guessing(build: () => ReadyAgent): ReadyAgent {
   try {
     return build()
   } catch (thrown) {
@@ -54,18 +74,30 @@ function guessing(build: () => Agent<unknown>): Agent<unknown> {
   }
 }
 
-function withFlags(options: CreateAgentOptions, flags: AgentFlags): CreateAgentOptions {
+type Wishes = { readonly flags: AgentFlags; readonly around: Surroundings }
+
+function newAgent({ store: _theirs, ...options }: CreateAgentOptions, { flags, around }: Wishes): ReadyAgent {
+  const { store, asks, waits = false } = around
   const { system, temperature } = flags
-  return {
+  const hasOwn = (options.use ?? []).some((each) => 'approval' in each)
+  const agent = createAgent({
     ...options,
-    use: [...(options.use ?? []), ...limitsOf(flags)],
+    use: [...(options.use ?? []), ...limitsOf(flags), ...approvalsFor({ hasOwn, asks, waits })],
+    ...(store !== undefined && { store }),
     ...(system !== undefined && { instructions: system }),
     ...(temperature !== undefined && { settings: { ...options.settings, temperature } }),
-  }
+  })
+  return { agent, isAskedHere: asks !== undefined && !hasOwn }
 }
 
-/** An agent that is put together already can be given limits, and nothing else. */
-function limitedAgent(agent: Agent<unknown>, flags: AgentFlags): Agent<unknown> {
+/** How a person is reached, unless the agent says so itself. */
+function approvalsFor(how: { hasOwn: boolean; asks: Capability | undefined; waits: boolean }): readonly Capability[] {
+  if (how.hasOwn) return []
+  return how.asks !== undefined ? [how.asks] : how.waits ? [approval('suspend')] : []
+}
+
+/** An agent that is put together already can be given limits, somebody to ask and a store, and nothing else. */
+function builtAgent(built: Agent<unknown>, { flags, around }: Wishes): ReadyAgent {
   for (const name of ['model', 'system', 'temperature'] as const) {
     if (flags[name] === undefined) continue
     throw new UsageError(
@@ -73,7 +105,12 @@ function limitedAgent(agent: Agent<unknown>, flags: AgentFlags): Agent<unknown> 
         `Let ${flags.agent!} export its options: export default { … } instead of createAgent({ … }).`,
     )
   }
-  return sayingWhere(flags.agent!, () => agent.with(...limitsOf(flags)))
+  const { store, asks, waits = false } = around
+  const hasOwn = built.describe().approval !== 'deny'
+  return sayingWhere(flags.agent!, () => {
+    const agent = built.with(...limitsOf(flags), ...approvalsFor({ hasOwn, asks, waits }))
+    return { agent: store === undefined ? agent : keptIn(agent, store), isAskedHere: asks !== undefined && !hasOwn }
+  })
 }
 
 function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readonly Capability[] {
@@ -86,7 +123,7 @@ function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readon
   return Object.keys(limits).length === 0 ? [] : [guards(limits)]
 }
 
-function sayingWhere(file: string, build: () => Agent<unknown>): Agent<unknown> {
+function sayingWhere(file: string, build: () => ReadyAgent): ReadyAgent {
   try {
     return build()
   } catch (thrown) {

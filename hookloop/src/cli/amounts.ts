@@ -22,6 +22,17 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} m ${seconds % 60} s`
 }
 
-function grouped(n: number): string {
+export function grouped(n: number): string {
   return n.toLocaleString('en-US')
+}
+
+/** How long ago something was, roughly. */
+export function ago(ms: number): string {
+  const units = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+  ] as const
+  const unit = units.find(([size]) => ms >= size)
+  return unit === undefined ? 'now' : `${Math.floor(ms / unit[0])} ${unit[1]} ago`
 }

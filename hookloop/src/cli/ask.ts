@@ -1,51 +1,122 @@
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer, Approval } from '../data/tool-call.ts'
+import type { AskedAnswer } from '../agent/capability.ts'
+import { isJsonObject } from '../data/json.ts'
+import type { Approval } from '../data/tool-call.ts'
+import type { Stdin } from './input.ts'
 import { exact } from './printable.ts'
 import type { Screen } from './screen.ts'
 
 const MAX_ARGUMENTS = 4000
-const DROP_MS = 50
+/** How long is listened for what was typed before the question could be read. */
+const TYPED_AHEAD_MS = 50
 
-type Typed = Readable & { readonly isTTY?: boolean }
-
-/** Asks whoever sits at the terminal. What is not a yes is a no. */
-export async function askHere(
-  { toolCall, message, by }: Approval,
-  { screen, stdin, signal }: { readonly screen: Screen; readonly stdin: Typed; readonly signal: AbortSignal },
-): Promise<Answer> {
-  await dropTypedAhead(stdin)
-  const { bold, dim, yellow } = screen.colors
-  const args = exact(JSON.stringify(toolCall.args, undefined, 2))
-  const cut = args.length > MAX_ARGUMENTS ? `${args.slice(0, MAX_ARGUMENTS)}… (${args.length} characters)` : args
-  screen.line(`${yellow('?')} ${bold(exact(toolCall.name))} ${cut.replaceAll('\n', '\n  ')}`)
-  screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)})`)}`)
-  const typed = await screen.ask('  Allow it? [y/N] ', () => readLine(stdin, signal))
-  return /^\s*y(es)?\s*$/i.test(typed ?? '') ? 'allow' : { block: 'The user said no.' }
+export type Asking = {
+  readonly screen: Screen
+  readonly stdin: Stdin
+  readonly signal: AbortSignal
+  /** Whether a question may be left open, because the run is kept. */
+  readonly mayWait?: boolean
 }
 
-/** What was typed before a question was asked is no answer to it. */
-async function dropTypedAhead(stdin: Typed): Promise<void> {
+/** Asks whoever sits at the terminal. What is not a yes is a no, and its reason. */
+export async function askHere(approval: Approval, asking: Asking): Promise<AskedAnswer> {
+  showQuestion(approval, asking.screen)
+  await dropTypedAhead(asking.stdin)
+  const lines = linesOf(asking.stdin, asking.signal)
+  try {
+    return await answerFrom(lines, asking)
+  } finally {
+    lines.close()
+  }
+}
+
+async function answerFrom(lines: Lines, { screen, mayWait = false }: Asking): Promise<AskedAnswer> {
+  const ask = (question: string): Promise<string | undefined> => screen.ask(`  ${question} `, lines.next)
+  for (;;) {
+    const typed = (await ask(`Allow it? [y]es, [N]o, [e]dit${mayWait ? ', [l]ater' : ''}`))?.trim()
+    switch (typed?.toLowerCase()) {
+      case 'y':
+      case 'yes':
+        return 'allow'
+      case 'e':
+      case 'edit': {
+        const args = parseArguments((await ask('The arguments instead, as JSON on one line:')) ?? '')
+        if (args !== undefined) return { allow: args }
+        screen.line('  That is not a JSON object.')
+        continue
+      }
+      case 'l':
+      case 'later':
+        return mayWait ? 'suspend' : refusal('')
+      case 'n':
+      case 'no':
+        return refusal((await ask('Why not? The model is told.')) ?? '')
+      default: // nothing when the input has ended or the run was cancelled
+        return refusal(typed ?? '')
+    }
+  }
+}
+
+/** All of what is asked for, with what hides in it. */
+function showQuestion({ toolCall, message, by }: Approval, screen: Screen): void {
+  const { bold, dim, yellow } = screen.colors
+  screen.line(`${yellow('?')} ${bold(exact(toolCall.name))} ${argumentWords(toolCall.args).replaceAll('\n', '\n  ')}`)
+  screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)})`)}`)
+}
+
+export function argumentWords(args: unknown): string {
+  const words = exact(JSON.stringify(args, undefined, 2) ?? '')
+  return words.length > MAX_ARGUMENTS ? `${words.slice(0, MAX_ARGUMENTS)}… (${words.length} characters)` : words
+}
+
+export function parseArguments(text: string) {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function refusal(reason: string): AskedAnswer {
+  return { block: reason.trim() === '' ? 'The user said no.' : `The user said no: ${reason.trim()}` }
+}
+
+/** A line that was typed before the question was on the screen is no answer to it. */
+async function dropTypedAhead(stdin: Stdin): Promise<void> {
   if (stdin.isTTY !== true) return
   const drop = (): void => undefined
   stdin.on('data', drop)
-  await delay(DROP_MS)
+  await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS))
   stdin.off('data', drop).pause()
 }
 
-/** One line, or nothing when the input ends or the signal aborts. The terminal stays as it is, so Ctrl-C is a signal. */
-async function readLine(stdin: Readable, signal: AbortSignal): Promise<string | undefined> {
-  const lines = createInterface({ input: stdin, terminal: false })
-  const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  const leave = (): void => resolve(undefined)
-  lines.once('line', resolve).once('close', leave)
-  signal.addEventListener('abort', leave, { once: true })
-  if (signal.aborted) leave()
-  try {
-    return await promise
-  } finally {
-    signal.removeEventListener('abort', leave)
-    lines.close()
+type Lines = { readonly next: () => Promise<string | undefined>; readonly close: () => void }
+
+/** Line by line; nothing when the input has ended or the signal aborts. The terminal stays as it is: Ctrl-C is a signal. */
+function linesOf(stdin: Stdin, signal: AbortSignal): Lines {
+  const reader = createInterface({ input: stdin, terminal: false })
+  const ready: string[] = []
+  const over = Promise.withResolvers<void>()
+  let arrived = Promise.withResolvers<void>()
+  const end = (): void => over.resolve()
+  reader.on('line', (line) => {
+    ready.push(line)
+    arrived.resolve()
+  })
+  reader.once('close', end)
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  return {
+    async next() {
+      await Promise.race([arrived.promise, over.promise])
+      const line = ready.shift()
+      if (ready.length === 0) arrived = Promise.withResolvers<void>()
+      return line
+    },
+    close() {
+      signal.removeEventListener('abort', end)
+      reader.close()
+    },
   }
 }

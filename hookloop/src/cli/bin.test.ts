@@ -23,7 +23,8 @@ function installed(name: string): { readonly root: string; readonly bin: string;
 }
 
 function ended(args: readonly string[], signal?: NodeJS.Signals): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { ...process.env, HOOKLOOP_STORE: 'none' }
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   let output = ''
   const read = (text: string): void => {
     output += text

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Output } from './screen.ts'
@@ -23,6 +25,10 @@ export type StartOptions = {
   readonly cwd?: string
 }
 
+/** Where the command keeps what is the user's: nobody's sessions are touched by a test. */
+const data = mkdtempSync(join(tmpdir(), 'hookloop-data-'))
+process.on('exit', () => rmSync(data, { recursive: true, force: true }))
+
 const bin = fileURLToPath(new URL('../../bin/hookloop.mjs', import.meta.url))
 
 /** The command as a process of its own, from the sources, with nothing of this machine in its environment. */
@@ -30,8 +36,8 @@ export function start(args: readonly string[], { env = {}, input = '', cwd = tmp
   const { PATH, HOME } = process.env
   const child = spawn(process.execPath, ['--conditions=hookloop-source', bin, ...args], {
     cwd,
-    env: { PATH, HOME, OLLAMA_HOST: '127.0.0.1:9', ...env }, // nothing listens there
-    timeout: 30_000,
+    env: { PATH, HOME, XDG_DATA_HOME: data, OLLAMA_HOST: '127.0.0.1:9', ...env }, // nothing listens there
+    timeout: 60_000,
     killSignal: 'SIGKILL', // a test that fails leaves nothing behind
   })
   let [stdout, stderr] = ['', '']

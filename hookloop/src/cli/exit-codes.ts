@@ -7,6 +7,7 @@ export const exitCodes = {
   usage: 2,
   stopped: 3,
   suspended: 4,
+  busy: 5,
   cancelled: 130,
   readerGone: 141,
   terminated: 143,
@@ -21,6 +22,7 @@ export const exitCodeTable: readonly (readonly [code: ExitCode, meaning: string]
   [exitCodes.usage, 'nothing was run: the command line, or a file or model it names, is wrong'],
   [exitCodes.stopped, 'stopped by a limit or a policy'],
   [exitCodes.suspended, 'suspended: it waits for a person'],
+  [exitCodes.busy, 'busy: another process works on the session; try again later'],
   [exitCodes.cancelled, 'cancelled with Ctrl-C (143: terminated, 141: nobody reads the output any more)'],
 ]
 

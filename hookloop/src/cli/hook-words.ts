@@ -19,7 +19,8 @@ const MAX_CHANGES = 3
  * and for what is told by another event.
  */
 export function hookWords(entry: TimedLedgerEntry): readonly Decision[] {
-  const { hook, trigger, mode, error } = entry
+  const { hook, trigger, mode, error, shadow } = entry
+  if (shadow === true) return shadowWords(entry)
   const decisions: Decision[] = []
   if (error !== undefined) {
     const by = mode === 'loop' ? '' : `${hook} `
@@ -31,6 +32,18 @@ export function hookWords(entry: TimedLedgerEntry): readonly Decision[] {
     decisions.push({ glyph: '✎', color: 'cyan', text: `${hook} changed ${changesWords(entry.changes)}` })
   }
   return decisions
+}
+
+/** What a shadow would have done. It did not happen, so it is never told as if it had. */
+function shadowWords({ hook, trigger, decision, changes, message, error }: TimedLedgerEntry): readonly Decision[] {
+  const words = message === undefined ? {} : { message }
+  const told = (text: string): Decision => ({ glyph: '◌', color: 'cyan', text: `${hook}, a shadow, ${text}`, ...words })
+  if (error !== undefined) return [{ ...told(`failed at ${trigger}`), message: error }]
+  if (decision === 'skipped') return []
+  return [
+    ...(decision === undefined ? [] : [told(`would decide ${decision} at ${trigger}`)]),
+    ...(changes === undefined ? [] : [told(`would change ${changesWords(changes)}`)]),
+  ]
 }
 
 function decisionWords(decision: string, { hook, trigger, message, error }: TimedLedgerEntry): readonly Decision[] {

@@ -1,17 +1,55 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { hookloop } from './cli.fixture.ts'
+import { hookloop, type Ended } from './cli.fixture.ts'
 import { exitCodeTable } from './exit-codes.ts'
 
 const docs = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8')
 
+/** Every command there is, with those below it. */
+const commands = [
+  'models',
+  'run',
+  'chat',
+  'resume',
+  'approvals',
+  'approve',
+  'deny',
+  'sessions',
+  'sessions delete',
+].concat(['explain', 'steps', 'fork', 'diff', 'replay', 'export', 'import'])
+
+const help = (command: string): Promise<Ended> => hookloop([...command.split(' '), '--help'])
+
 describe('hookloop', { concurrency: 2 }, () => {
-  test('--help lists the commands, and run --help the options and exit codes', async () => {
-    const [help, runHelp] = await Promise.all([hookloop(['--help']), hookloop(['run', '--help'])])
-    assert.deepEqual([help.code, runHelp.code, help.stderr, runHelp.stderr], [0, 0, '', ''])
-    assert.match(help.stdout, /Commands:\n {2}models .*\n(.*\n)* {2}run /)
-    for (const [code, meaning] of exitCodeTable) assert.ok(runHelp.stdout.includes(`${code}  `), meaning)
+  test('--help lists the commands, and run --help the exit codes', async () => {
+    const [all, run] = await Promise.all([hookloop(['--help']), help('run')])
+    assert.deepEqual([all.code, run.code, all.stderr, run.stderr], [0, 0, '', ''])
+    const listed = [...all.stdout.matchAll(/^ {2}(\w+) .*[a-z]/gm)].map(([, name]) => name!)
+    assert.deepEqual(
+      listed.filter((name) => name !== 'help' && name !== 'node'),
+      commands.filter((name) => !name.includes(' ')),
+    )
+    for (const [code, meaning] of exitCodeTable) assert.ok(run.stdout.includes(`${code}  `), meaning)
+  })
+
+  test('every option of every command, and every exit code, stands in the docs', async () => {
+    const pages = await Promise.all(commands.map(help))
+    const options = pages.map(({ stdout }) =>
+      [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name!),
+    )
+    assert.ok(options.every((each) => each.includes('--json') && each.includes('--help')))
+    const words = [...new Set(options.flat()), ...commands.map((name) => `hookloop ${name}`)]
+    const codes = exitCodeTable.map(([code]) => `| ${code} |`)
+    assert.deepEqual(
+      [...words, ...codes].filter((word) => !docs.includes(word)),
+      [],
+    )
+  })
+
+  test('a value is never taken for an option', async () => {
+    const { code, stdout } = await hookloop(['run', 'hello', '--model', 'none/x', '--system', '--version'])
+    assert.deepEqual([code, stdout], [2, ''])
   })
 
   test('--version is the version of the package', async () => {
@@ -30,16 +68,5 @@ describe('hookloop', { concurrency: 2 }, () => {
     const { code, stderr } = await hookloop([])
     assert.equal(code, 2)
     assert.match(stderr, /^Usage: hookloop/)
-  })
-
-  test('every option and every exit code of run stands in the docs', async () => {
-    const { stdout } = await hookloop(['run', '--help'])
-    const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name!)
-    const codes = exitCodeTable.map(([code]) => `| ${code} |`)
-    assert.ok(options.length > 12)
-    assert.deepEqual(
-      [...options, ...codes].filter((word) => !docs.includes(word)),
-      [],
-    )
   })
 })

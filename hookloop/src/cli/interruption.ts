@@ -34,6 +34,9 @@ export function interruptible(output: Writable, onInterrupt: (by: Interruption) 
   return {
     signal: controller.signal,
     by: () => first?.by,
-    dispose: () => void process.off('SIGINT', onSignal).off('SIGTERM', onSignal),
+    dispose: () => {
+      process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+      output.off('error', onError)
+    },
   }
 }

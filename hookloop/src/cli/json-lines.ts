@@ -2,9 +2,15 @@ import { inspect } from 'node:util'
 import type { Run } from '../agent/run.ts'
 import { usageOf } from './summary.ts'
 
-/** The last line of `--json`: how the run ended, in one object. */
-export function resultLine(run: Run<unknown>): object {
-  const base = { type: 'result', status: run.status, text: run.text, usage: usageOf(run) }
+/** The last line of `--json`: how the run ended, in one object, and the session it is kept in. */
+export function resultLine(run: Run<unknown>, session?: string): object {
+  const base = {
+    type: 'result',
+    status: run.status,
+    text: run.text,
+    usage: usageOf(run),
+    ...(session !== undefined && { session }),
+  }
   switch (run.status) {
     case 'completed':
       return run.output === run.text ? base : { ...base, output: JSON.parse(jsonText(run.output)) as unknown }

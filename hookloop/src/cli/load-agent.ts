@@ -16,10 +16,7 @@ export type AgentFile =
 
 /** The agent that a file has as its default export. */
 export async function loadAgent(file: string): Promise<AgentFile> {
-  const path = resolve(file)
-  if (!existsSync(path)) throw new UsageError(`--agent ${file}: there is no such file.`)
-  shareLibrary()
-  const exported = await importDefault(file, path)
+  const exported = await loadDefault(file, '--agent')
   if (isAgent(exported)) return { agent: exported }
   if (typeof exported === 'object' && exported !== null && !Array.isArray(exported)) {
     return { options: exported }
@@ -30,12 +27,16 @@ export async function loadAgent(file: string): Promise<AgentFile> {
   )
 }
 
-async function importDefault(file: string, path: string): Promise<unknown> {
+/** What a module has as its default export. `option` is what named it, for when something is wrong with it. */
+export async function loadDefault(file: string, option: string): Promise<unknown> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw new UsageError(`${option} ${file}: there is no such file.`)
+  shareLibrary()
   try {
     const loaded = (await import(pathToFileURL(path).href)) as { readonly default?: unknown }
     return loaded.default
   } catch (thrown) {
-    throw new UsageError(`--agent ${file} cannot be loaded: ${messageOf(thrown)}${hintFor(file, thrown)}`, {
+    throw new UsageError(`${option} ${file} cannot be loaded: ${messageOf(thrown)}${hintFor(file, thrown)}`, {
       cause: thrown,
     })
   }
@@ -55,11 +56,15 @@ function isAgent(value: unknown): value is Agent<unknown> {
   return typeof run === 'function' && typeof stream === 'function' && typeof describe === 'function'
 }
 
+let isShared = false
+
 /**
  * Lets every file that imports `hookloop` get the copy that runs this command. A hook or a tool is known by identity, so
  * those of another copy, or of the sources beside a build, would be strangers.
  */
 function shareLibrary(): void {
+  if (isShared) return
+  isShared = true
   const isSource = import.meta.url.endsWith('.ts')
   registerHooks({
     resolve(specifier, context, next) {

@@ -34,7 +34,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout], [0, 'Hi there!\n'])
     assert.match(
       stderr,
-      /^thinking: A greeting\.\n✓ completed · 1 step · 12 tokens in, 34 out · <\$0\.0001 · .* m?s\n$/,
+      /^thinking: A greeting\.\n✓ completed · 1 step · 12 tokens in, 34 out · <\$0\.0001 · .* m?s\nkept as \S+ · .*\n$/,
     )
   })
 
@@ -54,11 +54,12 @@ describe('hookloop run', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await hookloop(['run', 'hello', ...model, '--json'], { env })
     const lines = stdout.trimEnd().split('\n')
     const events = lines.map((line) => JSON.parse(line) as AgentEvent | { type: 'result'; usage: object })
-    const { usage, ...result } = events.at(-1) as { type: 'result'; usage: object }
+    const { usage, session, ...result } = events.at(-1) as { type: 'result'; usage: object; session: string }
     assert.deepEqual([code, stderr], [0, ''])
     assert.deepEqual([events[0]?.type, events.at(-2)?.type], ['started', 'finished'])
     assert.deepEqual(result, { type: 'result', status: 'completed', text: 'Hi there!' })
     assert.equal((usage as { outputTokens: number }).outputTokens, 34)
+    assert.match(session, /^\w{4}-\w{4}$/)
   })
 
   test('with --json --no-stream there is every event but those of an answer while it is written', async () => {

@@ -21,8 +21,9 @@ function columnWidths(rows: readonly (readonly Cell[])[]): readonly number[] {
 }
 
 function rowWords(row: readonly Cell[], widths: readonly number[]): string {
-  const cells = row.map(({ text, paint = String }, i) => {
-    return `${paint(text)}${i === row.length - 1 ? '' : ' '.repeat(widths[i]! - text.length)}`
+  const last = row.findLastIndex(({ text }) => text !== '')
+  const cells = row.slice(0, last + 1).map(({ text, paint = String }, i) => {
+    return `${paint(text)}${i === last ? '' : ' '.repeat(widths[i]! - text.length)}`
   })
   return cells.join(GAP)
 }

@@ -8,6 +8,9 @@ import { addUsage, noUsage, type Usage } from './usage.ts'
 /** Bumped when the JSON of a state changes in a way an older version cannot read. */
 export const STATE_VERSION = 1
 
+/** Where the metadata of a conversation name the model it uses, if that is another one than its agent's. */
+export const MODEL_KEY = 'hookloop.model'
+
 export type StateFields = {
   readonly agentId: string
   readonly parentId: string | undefined
@@ -51,6 +54,11 @@ export class AgentState {
       executionCount: change.executionCount ?? now.executionCount,
       execution: change.execution ?? now.execution,
     })
+  }
+
+  /** Everything a state consists of. */
+  static fieldsOf(state: AgentState): StateFields {
+    return state.#fields
   }
 
   /** Whether a hook could have made `later` out of `earlier`: the loop's part is untouched. */

@@ -18,6 +18,8 @@ export type LedgerEntry = {
   readonly value?: Json
   readonly changes?: readonly Change[]
   readonly error?: string
+  /** It tells of a shadow: nothing came of it. Hooks do not see it in their ledger. */
+  readonly shadow?: true
 }
 
 /** An entry with the time it took. Hooks see the ledger without it, because it differs from run to run. */

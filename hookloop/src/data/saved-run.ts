@@ -230,6 +230,7 @@ const ledgerEntry = shape({
   message: optional(text),
   error: optional(text),
   changes: optional(listOf(shape({ path: text }))),
+  shadow: optional(boolean),
 })
 
 const stateShape = shape({

@@ -20,6 +20,8 @@ export type ToolExecution = {
   readonly by?: string
   readonly withheld?: true
   readonly truncated?: true
+  /** With `outcomeUnknown`: the process that ran it died. */
+  readonly interrupted?: true
   /** What the tool itself spent on models. */
   readonly usage?: TokenUsage
 }

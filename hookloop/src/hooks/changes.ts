@@ -94,7 +94,8 @@ function own(object: JsonObject, key: string): Json {
   return (Object.hasOwn(object, key) ? object[key] : undefined) as Json
 }
 
-function short(value: Json): Json {
+/** A value, or the beginning of its text if that is long. */
+export function short(value: Json): Json {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length <= MAX_TEXT ? value : `${text.slice(0, MAX_TEXT)}…`
 }

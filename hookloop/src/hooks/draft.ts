@@ -32,6 +32,20 @@ export interface HookHost {
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
   /** Counts what a hook has spent. */
   spend(usage: TokenUsage): void
+  /** Where it is told what shadows would have done. Missing where nobody wants to know: there they do not run. */
+  readonly shadows?: ShadowDesk | undefined
+}
+
+export interface ShadowDesk {
+  /** Adds what a shadow would have done. */
+  note(
+    at: NotedPlace & { readonly step: number },
+    hook: NotedHook,
+    durationMs: number,
+    what?: Partial<LedgerEntry>,
+  ): void
+  /** Takes care of one that has not answered yet. `giveUp` is called when nobody waits for it any more. */
+  follow(work: Promise<void>, giveUp: () => void): void
 }
 
 /** Where a hook fired. */

@@ -19,6 +19,8 @@ export class Firing implements Origin {
   readonly plan: Plan
   /** The tool call this is about, as a place for keys. */
   readonly callIndex: number | undefined
+  /** What the first hook is given. */
+  readonly start: Draft
   draft: Draft
   votes: readonly ContinuationEvaluation[] = none
   asks: readonly Ask[] = none
@@ -32,7 +34,7 @@ export class Firing implements Origin {
   /** What hooks with an effect did in this firing: when it is tried again, they are not. */
   performed: Map<string, HookOutcome> | undefined
   /** At `beforeToolUse`: whether the arguments fit the tool, for hooks that are typed by it. */
-  fits: (() => boolean | Promise<boolean>) | undefined
+  fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
   /** When the last hook ended, if the next one begins right then. */
   mark = 0
   #context: Context | undefined
@@ -42,7 +44,8 @@ export class Firing implements Origin {
     this.host = host
     this.plan = plan
     this.callIndex = callIndex
-    this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
+    this.start = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
+    this.draft = this.start
   }
 
   get trigger(): HookTrigger {

@@ -31,6 +31,8 @@ export type Hook<T = HookTrigger> = {
   readonly onFailure: 'continue' | 'block' | undefined
   readonly effect: boolean
   readonly stream: StreamPolicy | undefined
+  /** Whether nothing comes of what it decides; see `shadow`. */
+  readonly shadow: boolean
   readonly handle: (ctx: never, next: never) => unknown
 }
 
@@ -99,6 +101,19 @@ export function observe<T extends PlainTrigger, A = JsonObject>(
   return declare('observe', watched, handler, options)
 }
 
+/**
+ * The same hook as a shadow: it sees every event it would see in force, and what it would have decided is in the ledger.
+ * Nothing comes of it otherwise, and nobody waits for it. A hook that has effects or wraps a call cannot be one.
+ */
+export function shadow<T extends PlainTrigger>(of: Hook<T>, options: { readonly name?: string } = {}): Hook<T> {
+  if (!isHook(of)) throw invalid('given to shadow()', 'it is not made by hook() or guard()', of)
+  const { name } = options
+  const made: Hook<T> = Object.freeze({ ...of, ...(name !== undefined && { name, named: true }), shadow: true })
+  check(made)
+  declared.add(made)
+  return made
+}
+
 export function isHook(value: unknown): value is Hook {
   return typeof value === 'object' && value !== null && declared.has(value)
 }
@@ -133,6 +148,7 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
     onFailure: options.onFailure,
     effect: options.effect ?? false,
     stream: options.stream,
+    shadow: false,
     handle,
   })
   check(made)
@@ -183,6 +199,7 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (around.length > 0 && options.effect) {
     throw invalid(name, 'an around hook is part of the call it wraps, which is recorded as a whole', true)
   }
+  if (options.shadow) checkShadow(name, { mode, isAround: around.length > 0, effect: options.effect })
   if (!Number.isFinite(options.priority)) throw invalid(name, '"priority" must be a number', options.priority)
   if (options.timeoutMs !== undefined && !(options.timeoutMs > 0)) {
     throw invalid(name, '"timeoutMs" must be a positive number', options.timeoutMs)
@@ -214,6 +231,13 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {
     throw invalid(name, `"onFailure" is 'continue' or 'block'`, options.onFailure)
   }
+}
+
+function checkShadow(name: string, is: { mode: Mode; isAround: boolean; effect: boolean }): void {
+  if (is.mode === 'observe')
+    throw invalid(name, 'an observer decides nothing as it is, so it cannot be a shadow', 'observe')
+  if (is.isAround) throw invalid(name, 'an around hook makes the call it wraps, so it cannot be a shadow', 'around')
+  if (is.effect) throw invalid(name, 'it has effects, and a shadow may have none', true)
 }
 
 function isSelector(tool: unknown): boolean {

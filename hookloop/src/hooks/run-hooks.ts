@@ -1,11 +1,12 @@
 import type { ContinuationEvaluation } from '../data/continuation.ts'
 import { hashJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import type { Effects } from '../effects.ts'
-import { AgentError, messageOf, toAgentError } from '../errors.ts'
+import { MAX_TIMER_MS, type Effects } from '../effects.ts'
+import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
 import { changesBetween } from './changes.ts'
 import { Context, type Draft, type Mode } from './draft.ts'
-import type { Firing } from './firing.ts'
+import { Firing } from './firing.ts'
+import { Moment } from './moment.ts'
 import { applyOutcome, toOutcome, type HookOutcome } from './outcome.ts'
 import type { StackedHook } from './stack.ts'
 import { specOf } from './triggers.ts'
@@ -14,6 +15,7 @@ import { specOf } from './triggers.ts'
 // answers at once costs no microtask; only what is thenable is waited for.
 
 const GUARD_TIMEOUT_MS = 60_000
+const SHADOW_TIMEOUT_MS = 60_000
 
 /** A hook that failed where nobody had said what to do then. Says which, and where the others would go on. */
 export class HookFailure extends Error {
@@ -31,6 +33,10 @@ export class HookFailure extends Error {
 export function runTransforms(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
     if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
+    if (hooks[i]!.shadow) {
+      runShadow(firing, hooks[i]!)
+      continue
+    }
     const waiting = isTyped(hooks[i]!) ? runTyped(firing, hooks[i]!, i) : runOne(firing, hooks[i]!, 'transform', i)
     if (waiting !== undefined) return waiting.then(() => runTransforms(firing, hooks, i + 1))
   }
@@ -40,6 +46,10 @@ export function runTransforms(firing: Firing, hooks: readonly StackedHook[], fro
 export function runGuards(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
     if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
+    if (hooks[i]!.shadow) {
+      runShadow(firing, hooks[i]!)
+      continue
+    }
     const waiting = runOne(firing, hooks[i]!, 'guard', i)
     if (waiting !== undefined) return waiting.then(() => runGuards(firing, hooks, i + 1))
   }
@@ -81,11 +91,13 @@ function isTyped({ tool, triggers }: StackedHook): boolean {
   return typeof tool === 'object' && !(tool instanceof RegExp) && triggers.includes('beforeToolUse')
 }
 
+const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
+
 /** A hook that was given the tool itself is promised valid arguments; one that was given a name may repair them. */
 function runTyped(firing: Firing, hook: StackedHook, index: number): void | Promise<void> {
   const go = (fits: boolean): void | Promise<void> => {
     if (fits) return runOne(firing, hook, 'transform', index)
-    note(firing, hook, firing.startOfHook(), { decision: 'skipped', message: 'the arguments do not fit the tool' })
+    note(firing, hook, firing.startOfHook(), UNFIT)
   }
   const fits = firing.fits?.() ?? true
   return typeof fits === 'boolean' ? go(fits) : fits.then(go)
@@ -160,9 +172,12 @@ function performed(firing: Firing, { draft, scope }: Performed): Draft {
   return draft
 }
 
-/** What a recorded hook was asked about, short: the number of messages and a fingerprint of the rest. */
+/**
+ * What a recorded hook was asked about, short: the number of messages and a fingerprint of the rest. How long a tool took
+ * is for observers, and no two runs have it in common.
+ */
 function describe({ state, facts }: Draft): Json {
-  const { request: _request, messages: _messages, ...rest } = facts
+  const { request: _request, messages: _messages, durationMs: _ms, ...rest } = facts
   return { messages: state.messages.length, facts: hashJson(toJson(rest)) }
 }
 
@@ -181,11 +196,19 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const { transforms, guards } = firing.plan
-  const isLast = guards.length === 0 && transforms.at(-1) === hook
-  const changes = hook.mode === 'transform' ? changesBetween(before, draft, isLast) : []
+  const isLast = transforms.findLast(isInForce) === hook && !guards.some(isInForce)
+  const what = opinionOf(hook, before, draft, isLast)
   if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
-  const what = { ...decisionOf(draft), ...(changes.length > 0 && { changes }) }
   note(firing, hook, started, Object.keys(what).length > 0 ? what : undefined)
+}
+
+function isInForce({ shadow }: StackedHook): boolean {
+  return !shadow
+}
+
+function opinionOf({ mode }: StackedHook, before: Draft, after: Draft, isLast: boolean): Partial<LedgerEntry> {
+  const changes = mode === 'transform' ? changesBetween(before, after, isLast) : []
+  return { ...decisionOf(after), ...(changes.length > 0 && { changes }) }
 }
 
 function limitTime(firing: Firing, by: string, ms: number): void {
@@ -226,16 +249,27 @@ function fail(
   const { code, value } = cause
   if (isFatal(cause)) throw cause
   const error = new AgentError(code, `${words(hook, firing)}: ${cause.message}`, { value, cause: cause.cause ?? cause })
-  const closes = hook.mode === 'guard' || hook.onFailure === 'block'
+  const closes = failsClosed(hook)
   if (closes) sayNo(firing, hook.name, error.message, firing.host.cancelled ? 'userRequested' : 'errorForbade')
-  const decision = closes ? specOf(firing.trigger).no : hook.onFailure
-  note(firing, hook, started, { error: cause.message, ...(decision && { decision }) })
+  note(firing, hook, started, failedOpinion(firing, hook, cause.message))
   if (!closes && hook.onFailure !== 'continue') throw new HookFailure(error, index)
 }
 
+function failsClosed({ mode, onFailure }: StackedHook): boolean {
+  return mode === 'guard' || onFailure === 'block'
+}
+
+function failedOpinion(firing: Firing, hook: StackedHook, error: string): Partial<LedgerEntry> {
+  const decision = failsClosed(hook) ? specOf(firing.trigger).no : hook.onFailure
+  return { error, ...(decision && { decision }) }
+}
+
+/** What a run that is written down ends with when it cannot be. */
+export const notStored: ReadonlySet<ErrorCode> = new Set(['RECORDING_FAILED', 'STORE_FAILED', 'SESSION_FENCED'])
+
 /** Errors that are not about the hook: the run cannot go on whatever anybody decides. */
 export function isFatal(error: AgentError): boolean {
-  return error.code.startsWith('REPLAY_') || error.code === 'RECORDING_FAILED'
+  return error.code.startsWith('REPLAY_') || notStored.has(error.code)
 }
 
 function words(hook: StackedHook, firing: Firing): string {
@@ -245,11 +279,68 @@ function words(hook: StackedHook, firing: Firing): string {
 
 function skipAll(firing: Firing, hooks: readonly StackedHook[]): void {
   const message = `blocked by "${firing.blocked!.by}" before`
-  for (const hook of hooks) note(firing, hook, firing.startOfHook(), { decision: 'skipped', message })
+  for (const hook of hooks) {
+    if (!hook.shadow) note(firing, hook, firing.startOfHook(), { decision: 'skipped', message })
+  }
 }
 
 function note(firing: Firing, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
   const ended = performance.now()
   firing.host.note(firing, hook, ended - started, what)
   firing.mark = ended // the next hook begins here: reading the clock costs as much as calling a hook
+}
+
+/**
+ * Gives a shadow what it would be given. Its answer is a line in the ledger and nothing else: no clock, no record and no
+ * other hook knows of it, and nobody waits for it.
+ */
+function runShadow(firing: Firing, hook: StackedHook): void {
+  const { shadows } = firing.host
+  if (shadows === undefined) return
+  const started = performance.now()
+  const { plan, callIndex } = firing
+  const own = new Firing(new Moment(firing.host), plan, firing.state, firing.facts, callIndex)
+  let isTold = false
+  const tell = (what?: Partial<LedgerEntry>): void => {
+    if (!isTold) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
+    isTold = true
+  }
+  const fail = (thrown: unknown): void => tell(failedOpinion(own, hook, messageOf(thrown)))
+  const take = (returned: unknown): void => {
+    const draft = Context.accept(returned, own)
+    tell(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
+  }
+  try {
+    const ctx = own.context(hook.mode)
+    const go = (fits: boolean): unknown => {
+      if (fits) return hook.handle(ctx as never, undefined as never)
+      tell(UNFIT)
+      return ctx
+    }
+    if (hook.when === undefined || applies(hook, ctx)) {
+      const fits = hook.mode === 'guard' || !isTyped(hook) || (firing.fits?.({ byShadow: true }) ?? true)
+      const returned = typeof fits === 'boolean' ? go(fits) : fits.then(go)
+      if (isThenable(returned)) {
+        shadows.follow(limitedAside(hook, returned).then(take).catch(fail), () => fail(new Error(UNANSWERED)))
+      } else {
+        take(returned)
+      }
+    }
+  } catch (thrown) {
+    fail(thrown)
+  }
+  firing.mark = 0 // the next hook begins when this one has ended
+}
+
+const UNANSWERED = 'It had not answered when the run was over.'
+
+/** A limit on time that is on no record. */
+function limitedAside(hook: StackedHook, work: PromiseLike<unknown>): Promise<unknown> {
+  const ms = Math.min(hook.timeoutMs ?? SHADOW_TIMEOUT_MS, MAX_TIMER_MS)
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms.`)), ms)
+    timer.unref() // whoever has nothing left to do need not wait for it
+  })
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer))
 }

@@ -21,7 +21,10 @@ export type Plan = {
   readonly arounds: readonly StackedHook[]
   readonly guards: readonly StackedHook[]
   readonly observers: readonly StackedHook[]
+  /** Whether no hook is in force here. */
   readonly empty: boolean
+  /** Whether there are shadows: they stand among `transforms` in their order, and in front of `guards`. */
+  readonly shadowed: boolean
 }
 
 /**
@@ -30,6 +33,7 @@ export type Plan = {
  */
 export class HookStack {
   readonly hooks: readonly StackedHook[]
+  readonly hasShadows: boolean
   readonly #plans: ReadonlyMap<HookTrigger, Plan>
   readonly #toolPlans: ReadonlyMap<string, ReadonlyMap<HookTrigger, Plan>>
   readonly #tools: readonly string[]
@@ -40,6 +44,7 @@ export class HookStack {
       throw new AgentError('HOOK_INVALID_OPTION', `An agent has at most ${MAX_HOOKS} hooks; these are ${hooks.length}.`)
     }
     this.hooks = withUniqueNames(hooks)
+    this.hasShadows = hooks.some((each) => each.shadow)
     this.#tools = tools
     this.#declared = hooks
     const sorted = this.hooks.toSorted((a, b) => b.priority - a.priority) // stable: ties keep registration order
@@ -58,8 +63,10 @@ export class HookStack {
     return plans.get(trigger)!
   }
 
+  /** The hooks in force. */
   records(): readonly HookRecord[] {
-    return Object.freeze(this.hooks.map(({ name, mode }) => Object.freeze({ name, mode })))
+    const inForce = this.hooks.filter((each) => !each.shadow)
+    return Object.freeze(inForce.map(({ name, mode }) => Object.freeze({ name, mode })))
   }
 }
 
@@ -68,15 +75,18 @@ function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> 
     triggerNames.map((trigger, number) => {
       const here = hooks.filter((each) => each.triggers.includes(trigger))
       const transforms = here.filter((each) => each.mode === 'transform')
+      const guards = here.filter((each) => each.mode === 'guard')
       const plan: Plan = {
         trigger,
         number,
         contexts: contextClasses[trigger],
         transforms: isAround(trigger) ? [] : transforms,
         arounds: isAround(trigger) ? transforms : [],
-        guards: here.filter((each) => each.mode === 'guard'),
+        // All guards see the same value; shadows do so before one in force can end the matter.
+        guards: [...guards.filter((each) => each.shadow), ...guards.filter((each) => !each.shadow)],
         observers: here.filter((each) => each.mode === 'observe'),
-        empty: here.length === 0,
+        empty: here.every((each) => each.shadow),
+        shadowed: here.some((each) => each.shadow),
       }
       return [trigger, plan]
     }),
@@ -89,16 +99,23 @@ function withUniqueNames(hooks: readonly Hook[]): readonly StackedHook[] {
   const seen = new Set<Hook>()
   for (const each of hooks) {
     if (seen.has(each)) throw duplicate(each.name, 'was added twice')
-    if (each.named && taken.has(each.name)) throw duplicate(each.name, 'has the name of another hook')
     seen.add(each)
-    if (each.named) taken.add(each.name)
   }
-  return hooks.map((each, index) => {
-    let name = each.name
-    for (let count = 2; !each.named && taken.has(name); count++) name = `${each.name}#${count}`
-    taken.add(name)
-    return Object.freeze({ ...each, name, named: true, index, selects: selectorOf(each) })
-  })
+  const names = new Map<Hook, string>()
+  // Hooks in force come first: what they are called must not depend on a shadow.
+  for (const isShadow of [false, true]) {
+    const these = hooks.filter((each) => each.shadow === isShadow)
+    for (const each of these.toSorted((a, b) => Number(b.named) - Number(a.named))) {
+      if (each.named && taken.has(each.name)) throw duplicate(each.name, 'has the name of another hook')
+      let name = each.name
+      for (let count = 2; taken.has(name); count++) name = `${each.name}#${count}`
+      taken.add(name)
+      names.set(each, name)
+    }
+  }
+  return hooks.map((each, index) =>
+    Object.freeze({ ...each, name: names.get(each)!, named: true, index, selects: selectorOf(each) }),
+  )
 }
 
 function selectorOf({ tool }: Hook): (toolName: string) => boolean {

@@ -160,13 +160,13 @@ export function repeatedKey(key: string, times: number): string {
 }
 
 /** How long was waited, if this is the timeout of that key and not one that came from inside. */
-function timeoutOf(error: unknown, key: string): number | undefined {
+export function timeoutOf(error: unknown, key: string): number | undefined {
   if (!(error instanceof AgentError) || error.code !== 'HOOK_TIMED_OUT') return undefined
   const fired = error.value as { readonly key?: string; readonly ms?: number } | undefined
   return fired?.key === key ? fired.ms : undefined
 }
 
-function errorText(thrown: unknown): ErrorText {
+export function errorText(thrown: unknown): ErrorText {
   const { code, message, value } = toAgentError(thrown, 'HOOK_FAILED')
   return value === undefined ? { code, message } : { code, message, value: toJson(value) }
 }

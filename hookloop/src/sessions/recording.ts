@@ -78,7 +78,7 @@ function parseLine(line: string, number: number): RecordEntry {
     throw invalid(number, messageOf(error))
   }
   if (!isJsonObject(value)) throw invalid(number, 'it is not an object')
-  const problem = problemOf(value)
+  const problem = problemOfEntry(value)
   if (problem !== undefined) throw invalid(number, problem)
   if (value['type'] === 'run' && (value['version'] as number) > RECORDING_VERSION) {
     throw new AgentError(
@@ -90,7 +90,8 @@ function parseLine(line: string, number: number): RecordEntry {
   return value as RecordEntry
 }
 
-function problemOf(entry: { readonly [key: string]: Json }): string | undefined {
+/** What is wrong with an entry, if anything is. */
+export function problemOfEntry(entry: { readonly [key: string]: Json }): string | undefined {
   const needs = (key: string, type: 'string' | 'number'): string | undefined =>
     typeof entry[key] === type ? undefined : `"${key}" must be a ${type}`
   switch (entry['type']) {

@@ -11,33 +11,35 @@ import { parseRecording, formatRecording, type Recording, type RecordEntry } fro
  */
 export function replayEffects(recording: Recording): EffectsFactory {
   // Through the parser, so that entries from anywhere are checked once and frozen.
-  const record = new Record(parseRecording(formatRecording(recording)))
-  return ({ signal, emit }) => new ReplayEffects(new Reading(record, signal), emit, record.id, record.startedAt)
+  const [first, ...entries] = parseRecording(formatRecording(recording))
+  if (first?.type !== 'run') throw new AgentError('RECORDING_INVALID', 'The recording is empty: nothing was run.')
+  const { id, at } = first
+  const index = new RecordIndex(entries)
+  if (index.repeated !== undefined) throw new AgentError('RECORDING_INVALID', `"${index.repeated}" begins twice.`)
+  return ({ signal, emit }) => new ReplayEffects(new Reading(index, signal), { emit, name: id, now: at })
 }
 
 type Outcome = Extract<RecordEntry, { type: 'end' }>
 
-class Record {
-  readonly id: string
-  readonly startedAt: number
-  readonly cancelledAt: number
+/** What a recording says, or a piece of one, by key. */
+export class RecordIndex {
   readonly begins = new Map<string, Json>()
   /** Waits during which the signal aborted. */
   readonly aborts = new Set<string>()
   readonly ends = new Map<string, { readonly outcome: Outcome; readonly line: number }>()
-  readonly lastBegin: number
   readonly timeouts = new Map<string, { readonly at: number; readonly ms: number }>()
+  readonly cancelledAt: number
+  readonly lastBegin: number
+  /** A key that was begun more than once: by processes that died, or by mistake. */
+  readonly repeated: string | undefined
 
   constructor(entries: readonly RecordEntry[]) {
-    const [first, ...rest] = entries
-    if (first?.type !== 'run') throw new AgentError('RECORDING_INVALID', 'The recording is empty: nothing was run.')
-    this.id = first.id
-    this.startedAt = first.at
     let cancelledAt = Infinity
     let lastBegin = 0
-    for (const [i, entry] of rest.entries()) {
+    let repeated: string | undefined
+    for (const [i, entry] of entries.entries()) {
       if (entry.type === 'begin') {
-        if (this.begins.has(entry.key)) throw new AgentError('RECORDING_INVALID', `"${entry.key}" begins twice.`)
+        if (this.begins.has(entry.key)) repeated ??= entry.key
         this.begins.set(entry.key, entry.input)
         lastBegin = i + 1
       }
@@ -48,14 +50,16 @@ class Record {
     }
     this.cancelledAt = cancelledAt
     this.lastBegin = lastBegin
+    this.repeated = repeated
   }
 }
 
 /** One replay of a record: how far it has come. */
-class Reading {
-  readonly #record: Record
-  readonly #times = new Map<string, number>()
+export class Reading {
+  #index: RecordIndex
+  #times = new Map<string, number>()
   #checks = 0
+  #isCancelled = false
   /** The line up to which the replay has come. */
   #last = 0
 
@@ -63,15 +67,23 @@ class Reading {
   readonly controller = new AbortController()
   readonly signal: AbortSignal
 
-  constructor(record: Record, signal: AbortSignal) {
-    this.#record = record
+  constructor(index: RecordIndex, signal: AbortSignal) {
+    this.#index = index
     this.signal = AbortSignal.any([signal, this.controller.signal]) // leaves nothing behind on one that lives longer
+  }
+
+  /** Goes on with the next piece of the record, in which everything is counted anew. */
+  turn(index: RecordIndex): void {
+    this.#index = index
+    this.#times = new Map()
+    this.#checks = 0
+    this.#last = 0
   }
 
   outcome(key: string, input: Json): Outcome {
     const unique = this.#next(key)
-    const recorded = this.#record.begins.get(unique)
-    if (recorded === undefined && this.#last >= this.#record.lastBegin) throw incomplete(unique)
+    const recorded = this.#index.begins.get(unique)
+    if (recorded === undefined && this.#last >= this.#index.lastBegin) throw incomplete(unique)
     if (recorded === undefined) {
       throw new AgentError('REPLAY_DIVERGED', `The recording knows nothing of "${unique}": the run took another way.`, {
         value: unique,
@@ -83,7 +95,7 @@ class Reading {
         value: unique,
       })
     }
-    const end = this.#record.ends.get(unique)
+    const end = this.#index.ends.get(unique)
     if (end === undefined) throw incomplete(unique)
     this.#last = Math.max(this.#last, end.line)
     return end.outcome
@@ -91,14 +103,14 @@ class Reading {
 
   timeout(key: string): { readonly at: number; readonly ms: number } | undefined {
     const unique = this.#next(key)
-    if (this.#record.aborts.has(unique)) this.controller.abort()
-    return this.#record.timeouts.get(unique)
+    if (this.#index.aborts.has(unique)) this.controller.abort()
+    return this.#index.timeouts.get(unique)
   }
 
   cancelled(): boolean {
-    const cancelled = ++this.#checks >= this.#record.cancelledAt
-    if (cancelled) this.controller.abort()
-    return cancelled
+    this.#isCancelled ||= ++this.#checks >= this.#index.cancelledAt
+    if (this.#isCancelled) this.controller.abort()
+    return this.#isCancelled
   }
 
   #next(key: string): string {
@@ -108,7 +120,9 @@ class Reading {
   }
 }
 
-class ReplayEffects implements Effects {
+type Replayed = { readonly emit: Emit | undefined; readonly name: string; readonly now: number }
+
+export class ReplayEffects implements Effects {
   readonly signal: AbortSignal
   readonly emit: Emit | undefined
   readonly #reading: Reading
@@ -116,7 +130,7 @@ class ReplayEffects implements Effects {
   #now: number
   #ids = 0
 
-  constructor(reading: Reading, emit: Emit | undefined, name: string, now: number) {
+  constructor(reading: Reading, { emit, name, now }: Replayed) {
     this.#reading = reading
     this.signal = reading.signal
     this.emit = emit
@@ -126,7 +140,7 @@ class ReplayEffects implements Effects {
 
   async perform<T extends Json>(effect: Effect): Promise<T> {
     const end = this.#reading.outcome(effect.key, toJson(effect.input()))
-    this.#stamp(end.at)
+    this.stamp(end.at)
     if ('value' in end) return end.value as T
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
   }
@@ -135,20 +149,20 @@ class ReplayEffects implements Effects {
     const fired = this.#reading.timeout(key)
     if (fired === undefined) return work
     work.then(undefined, () => undefined)
-    this.#stamp(fired.at)
+    this.stamp(fired.at)
     throw timedOut(key, fired.ms)
   }
 
   async sleep(key: string, ms: number): Promise<void> {
-    this.#stamp(this.#reading.outcome(key, ms).at)
+    this.stamp(this.#reading.outcome(key, ms).at)
   }
 
   scope(name: string): Effects {
-    return new ReplayEffects(this.#reading, this.emit, `${this.#name}/${name}`, this.#now)
+    return new ReplayEffects(this.#reading, { emit: this.emit, name: `${this.#name}/${name}`, now: this.#now })
   }
 
   join(scope: Effects): void {
-    this.#stamp(scope.now())
+    this.stamp(scope.now())
   }
 
   cancelled(): boolean {
@@ -163,7 +177,8 @@ class ReplayEffects implements Effects {
     return `${this.#name}.${++this.#ids}`
   }
 
-  #stamp(time: number): void {
+  /** It is so late now. */
+  protected stamp(time: number): void {
     if (time > this.#now) this.#now = time
   }
 }

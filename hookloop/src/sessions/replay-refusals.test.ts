@@ -7,7 +7,7 @@ import type { Run } from '../agent/run.ts'
 import { tool } from '../agent/tool.ts'
 import { errorPolicy } from '../capabilities/error-policy.ts'
 import { createAgent } from '../create-agent.ts'
-import { guard, hook } from '../hooks/hook.ts'
+import { guard, hook, observe } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel } from '../models/scripted.ts'
 import { recordEffects } from './record-effects.ts'
 import { memoryRecording, type RecordEntry, type Recording } from './recording.ts'
@@ -173,4 +173,14 @@ test('one recording serves any number of replays, also at once', async () => {
     ['completed', 'completed', 'completed'],
   )
   assert.equal(new Set(runs.map((run) => JSON.stringify(run.state))).size, 1)
+})
+
+test('how long a tool took, which observers see, is not part of what a hook with an effect was asked', async () => {
+  const audit = hook('afterToolUse', (ctx) => ctx, { name: 'audit', effect: true })
+  const agent = worker(
+    audit,
+    observe('afterToolUse', () => undefined),
+  )
+  const replayed = await agent.run('go', { effects: replayEffects(await recorded(agent)) })
+  assert.equal(failureOf(replayed)?.message, undefined)
 })

@@ -58,7 +58,8 @@ export async function fire<T extends HookTrigger, K extends T>(
   }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
-  const plan = new HookStack([hook], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
+  const inForce: Hook = hook.shadow ? { ...hook, shadow: false } : hook // a shadow is tested for what it would do
+  const plan = new HookStack([inForce], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
   const seen = await parsedFacts(hook, factsFrom(trigger, given))
   const stage = new Stage(given)
   const firing = new Firing(stage, plan, given.state ?? stateFrom(given), seen)

@@ -8,3 +8,4 @@ export {
 export { fakeClock, type FakeClock } from './fake-clock.ts'
 export { fire, type FactsToFire } from './fire.ts'
 export { recordEvents, type EventRecorder } from './record-events.ts'
+export { storeContract, type ContractOptions, type MakeStore } from './store-contract.ts'

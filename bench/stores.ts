@@ -1,0 +1,106 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileStore, memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop'
+import pg from 'pg'
+import { startPostgres } from '../hookloop/src/sessions/postgres.fixture.ts'
+
+// One record of 300 characters after the other, each stored before the next: what a run waits for when it is recorded. The
+// Postgres server is one on this machine that does not wait for the disk.
+
+const RECORD = JSON.stringify({ seq: 1, type: 'end', key: 'run/0/tool/1', value: 'x'.repeat(246) })
+const ROUNDS = 20
+
+export type StoreFigures = {
+  /** Of the fastest tenth of the rounds, and of their median. */
+  readonly recordsPerSec: number
+  readonly medianRecordsPerSec: number
+  /** What a record takes up when the store is closed; a memory has no such size. */
+  readonly bytesPerRecord: number | null
+}
+
+type Measured = {
+  readonly store: SessionStore
+  readonly perRound: number
+  readonly size?: () => number | Promise<number>
+}
+
+/** By store; without Postgres where no server can be started. */
+export async function measureStores(): Promise<Record<string, StoreFigures>> {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-bench-'))
+  const inFolder = (name: string): string => join(folder, name)
+  const postgres = await startPostgres().catch(() => undefined)
+  try {
+    const figures: Record<string, StoreFigures> = {
+      memory: await measure({ store: memoryStore(), perRound: 5_000 }),
+      file: await measure({
+        store: fileStore(inFolder('files')),
+        perRound: 2_000,
+        size: () => sizeOf(inFolder('files')),
+      }),
+      fileFull: await measure({
+        store: fileStore(inFolder('full'), { durability: 'full' }),
+        perRound: 100,
+        size: () => sizeOf(inFolder('full')),
+      }),
+      sqlite: await measure({
+        store: sqliteStore(inFolder('normal.db')),
+        perRound: 2_000,
+        size: () => sizeOf(inFolder('normal.db')),
+      }),
+      sqliteFull: await measure({
+        store: sqliteStore(inFolder('full.db'), { durability: 'full' }),
+        perRound: 100,
+        size: () => sizeOf(inFolder('full.db')),
+      }),
+    }
+    if (postgres === undefined) return figures
+    const { connectionString } = postgres
+    return {
+      ...figures,
+      postgres: await measure({
+        store: postgresStore({ connectionString }),
+        perRound: 200,
+        size: () => sizeOfTable(connectionString),
+      }),
+    }
+  } finally {
+    await postgres?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measure({ store, perRound, size }: Measured): Promise<StoreFigures> {
+  const writer = await store.open('bench', { create: true })
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const started = performance.now()
+    for (let i = 0; i < perRound; i++) {
+      const stored = writer.append([RECORD])
+      if (stored !== undefined) await stored
+    }
+    times.push((performance.now() - started) / 1000)
+  }
+  await store.close()
+  const sorted = times.toSorted((a, b) => a - b)
+  const perSec = (seconds: number): number => Math.round(perRound / seconds)
+  return {
+    recordsPerSec: perSec(sorted[Math.floor(ROUNDS / 10)]!),
+    medianRecordsPerSec: perSec(sorted[Math.floor(ROUNDS / 2)]!),
+    bytesPerRecord: size === undefined ? null : Math.round((await size()) / (ROUNDS * perRound)),
+  }
+}
+
+function sizeOf(path: string): number {
+  const found = statSync(path)
+  if (!found.isDirectory()) return found.size
+  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
+}
+
+async function sizeOfTable(connectionString: string): Promise<number> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  const { rows } = await client.query<{ size: string }>(`SELECT pg_total_relation_size('hookloop.lines') AS size`)
+  await client.end()
+  return Number(rows[0]!.size)
+}

@@ -1,0 +1,71 @@
+import type { AgentState } from '../data/agent-state.ts'
+import type { AgentEvent } from '../data/event.ts'
+import type { Json, JsonObject } from '../data/json.ts'
+import type { Message } from '../data/message.ts'
+import type { AgentError } from '../errors.ts'
+import { Firing } from '../hooks/firing.ts'
+import { HookFailure } from '../hooks/run-hooks.ts'
+import type { Live } from './live.ts'
+import type { LiveRun } from './live-run.ts'
+import type { ResumeOptions } from './resume.ts'
+import type { Run } from './run.ts'
+
+/** How a message in a session is to be worked on. */
+export type SendOptions = {
+  readonly signal?: AbortSignal
+  /** Facts for hooks to read, kept from here on. */
+  readonly metadata?: JsonObject
+  /** `false`: an answer is not shown while it is written. */
+  readonly deltas?: boolean
+}
+
+/**
+ * A conversation that is kept. It lives in the store, not in this object: any process may make one for the same id, and
+ * whoever acts on it holds the session for as long as the action takes.
+ */
+export type Session<O = string> = {
+  readonly id: string
+  /** The state as it is kept now; nothing before the first message. */
+  readonly state: () => Promise<AgentState | undefined>
+  /** Says something, and runs. */
+  readonly send: (input: string | Message, options?: SendOptions) => Promise<Run<O>>
+  readonly stream: (input: string | Message, options?: SendOptions) => Live<AgentEvent, O>
+  /** Takes no input until it is resumed. */
+  readonly suspend: (reason?: string) => Promise<void>
+  /** Goes on with a run that waits or was cut off; a session that was only suspended takes input again. */
+  readonly resume: (options?: ResumeOptions & SendOptions) => Promise<Run<O> | undefined>
+  /** Forgets the conversation; metadata stays. */
+  readonly clear: () => Promise<void>
+  /** Another session that begins where this one is, or was. */
+  readonly fork: (options?: {
+    readonly at?: number
+    readonly as?: string
+    readonly message?: string | Message
+  }) => Promise<Session<O>>
+  /** Uses another model from now on, by its name. */
+  readonly changeModel: (model: string) => Promise<void>
+  readonly changeSystemPrompt: (text: string) => Promise<void>
+  readonly writeMetadata: (key: string, value: Json) => Promise<void>
+  /** The list of tasks, as metadata under `tasks`. */
+  readonly updateTasks: (tasks: Json) => Promise<void>
+  /** Fires `onSessionEnd`. The session stays where it is, and may be begun again. */
+  readonly end: (reason?: string) => Promise<void>
+}
+
+/** Fires a trigger that belongs to a session and not to a run. A hook that throws there rejects. */
+export async function fireInSession(
+  run: LiveRun,
+  trigger: 'onSessionStart' | 'onSessionEnd',
+  facts: { readonly sessionId: string; readonly source?: string; readonly reason?: string },
+): Promise<AgentState> {
+  const plan = run.parts.stack.plan(trigger)
+  if (plan.empty) return run.state
+  const firing = new Firing(run, plan, run.state, facts)
+  try {
+    await run.transformOrThrow(firing, plan)
+  } catch (thrown) {
+    throw thrown instanceof HookFailure ? (thrown.error satisfies AgentError) : thrown
+  }
+  await run.judge(firing, plan)
+  return run.state
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LineEditor, type Typed } from './line-editor.ts'
+
+/** What comes of keys that are pressed one bunch after the other. */
+async function type(bunches: readonly string[], history: readonly string[] = [], reads = 1): Promise<readonly Typed[]> {
+  const stdin = new PassThrough()
+  const editor = new LineEditor({ stdin, output: new PassThrough(), history, words: ['/help', '/clear'] })
+  const typed: Typed[] = []
+  const keys = [...bunches]
+  for (let i = 0; i < reads; i++) {
+    const before = typed.length
+    const reading = editor.read('› ').then((each) => typed.push(each))
+    while (typed.length === before && keys.length > 0) {
+      stdin.write(keys.shift())
+      await sleep(40)
+    }
+    await reading
+  }
+  return typed
+}
+
+test('a line is what was typed, as it was edited', async () => {
+  assert.deepEqual(await type(['helo\u001B[Dl\u001B[F!\r']), [{ text: 'hello!' }])
+})
+
+test('lines that are pasted are one message, also without a last line end', async () => {
+  assert.deepEqual(await type(['one\rtwo\rthree', '\r']), [{ text: 'one\ntwo\nthree' }])
+})
+
+test('a line that ends in a backslash goes on in the next one', async () => {
+  assert.deepEqual(await type(['one\\\r', 'two\r']), [{ text: 'one\ntwo' }])
+})
+
+test('what was said before can be had again, also what was said in an earlier process', async () => {
+  const typed = await type(['new\r', '\u001B[A\u001B[A\r'], ['older', 'old'], 2)
+  assert.deepEqual(typed, [{ text: 'new' }, { text: 'old' }])
+})
+
+test('the tab key completes commands', async () => {
+  assert.deepEqual(await type(['/cl', '\t', '\r']), [{ text: '/clear' }])
+})
+
+test('Ctrl-C interrupts and Ctrl-D ends, and the editor can be used again', async () => {
+  const typed = await type(['some\u0003', '\u0004', 'more\r'], [], 3)
+  assert.deepEqual(typed, ['interrupted', 'ended', { text: 'more' }])
+})

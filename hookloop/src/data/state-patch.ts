@@ -1,0 +1,149 @@
+import { AgentError } from '../errors.ts'
+import { AgentState, STATE_VERSION, type StateFields } from './agent-state.ts'
+import type { Execution, Step } from './execution.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { List } from './list.ts'
+import type { Message } from './message.ts'
+import { fromStateJson } from './saved-run.ts'
+
+/** A list that kept its beginning and got other items behind it. */
+type Grown<T> = { readonly keep: number; readonly add: readonly T[] }
+
+/** What an object has no longer, and then what it has now. */
+type Changed = { readonly unset?: readonly string[]; readonly set?: JsonObject }
+
+/**
+ * What became of a state, as JSON: what a log holds in place of the whole, so that it grows with what happened and not
+ * with its square. Patches are put together in order, beginning with one that was made of nothing.
+ */
+export type StatePatch = {
+  readonly fields?: Changed
+  readonly messages?: Grown<Message>
+  readonly metadata?: Changed
+  readonly execution?: Changed & { readonly steps?: Grown<Step> }
+}
+
+/** What is different in the later of two states. Parts that both share by identity are not looked into. */
+export function patchBetween(before: AgentState | undefined, after: AgentState): StatePatch {
+  const earlier = before === undefined ? undefined : fieldsOf(before)
+  const later = fieldsOf(after)
+  const fields = changed(earlier?.plain ?? {}, later.plain)
+  const messages = grown(earlier?.messages ?? List.empty<Message>(), later.messages)
+  const metadata = changed(earlier?.metadata ?? {}, later.metadata)
+  const execution = executionPatch(earlier?.execution, later.execution)
+  return {
+    ...(fields && { fields }),
+    ...(messages && { messages }),
+    ...(metadata && { metadata }),
+    ...(execution && { execution }),
+  }
+}
+
+/** Puts patches together again. Throws STATE_INVALID when they do not make a state. */
+export class StateBuilder {
+  #fields: JsonObject = {}
+  #messages: Message[] = []
+  #metadata: JsonObject = {}
+  #execution: JsonObject | undefined
+  #steps: Step[] = []
+
+  apply({ fields, messages, metadata, execution }: StatePatch): void {
+    this.#fields = apply(this.#fields, fields)
+    this.#metadata = apply(this.#metadata, metadata)
+    if (messages !== undefined) this.#messages = regrown(this.#messages, messages)
+    if (execution === undefined) return
+    this.#execution = apply(this.#execution ?? {}, execution)
+    if (execution.steps !== undefined) this.#steps = regrown(this.#steps, execution.steps)
+  }
+
+  build(): AgentState {
+    return fromStateJson({
+      ...this.#fields,
+      messages: this.#messages as unknown as Json,
+      metadata: this.#metadata,
+      ...(this.#execution !== undefined && {
+        execution: { ...this.#execution, steps: this.#steps as unknown as Json },
+      }),
+    })
+  }
+}
+
+type Parts = Pick<StateFields, 'messages' | 'metadata' | 'execution'> & { readonly plain: JsonObject }
+
+function fieldsOf(state: AgentState): Parts {
+  const { messages, metadata, execution, ...rest } = AgentState.fieldsOf(state)
+  const { agentId, parentId, systemPrompt, responseFormat, spentBefore, executionCount } = rest
+  const plain = {
+    version: STATE_VERSION,
+    agentId,
+    ...(parentId !== undefined && { parentId }),
+    systemPrompt,
+    ...(responseFormat !== undefined && { responseFormat }),
+    spentBefore,
+    executionCount,
+  }
+  return { plain, messages, metadata, execution }
+}
+
+/** Keeps the place of the steps among the fields, so that the text of a state is the same again. */
+const inPlace: { readonly steps: readonly Json[] } = { steps: [] }
+
+function executionPatch(before: Execution | undefined, after: Execution | undefined): StatePatch['execution'] {
+  if (after === undefined || before === after) return undefined
+  const earlier = before === undefined ? {} : { ...before, ...inPlace }
+  const steps = grown(before?.steps ?? List.empty<Step>(), after.steps)
+  const rest = changed(earlier, { ...after, ...inPlace })
+  return { ...rest, ...(steps && { steps }) }
+}
+
+function grown<T>(before: List<T>, after: List<T>): Grown<T> | undefined {
+  if (before === after) return undefined
+  const keep = after.extends(before) ? before.length : sharedLength(before, after)
+  if (keep === before.length && keep === after.length) return undefined
+  return { keep, add: after.slice(keep) }
+}
+
+function sharedLength<T>(before: List<T>, after: List<T>): number {
+  let length = 0
+  while (length < before.length && length < after.length && before.at(length) === after.at(length)) length++
+  return length
+}
+
+function changed(before: JsonObject, after: JsonObject): Changed | undefined {
+  if (before === after) return undefined
+  const [earlier, later] = [Object.keys(before), Object.keys(after)]
+  const gone = earlier.filter((key) => !Object.hasOwn(after, key))
+  const isNew = (key: string): boolean => !Object.hasOwn(before, key)
+  const order = [...earlier.filter((key) => Object.hasOwn(after, key)), ...later.filter(isNew)]
+  const moved = later.some((key, i) => key !== order[i]) // as when a key was taken out and put in again
+  const set = moved ? later : later.filter((key) => isNew(key) || before[key] !== after[key])
+  const unset = moved ? earlier : gone
+  if (set.length === 0 && unset.length === 0) return undefined
+  return {
+    ...(unset.length > 0 && { unset }),
+    ...(set.length > 0 && { set: Object.fromEntries(set.map((key) => [key, after[key]!])) }),
+  }
+}
+
+function apply(before: JsonObject, change: Changed | undefined): JsonObject {
+  if (change === undefined) return before
+  if (!isJsonObject(change)) throw malformed('a change is no object')
+  const { unset = [], set = {} } = change
+  if (!Array.isArray(unset) || !isJsonObject(set)) throw malformed('a change does not say what it changes')
+  const after = Object.assign(Object.create(null), before) as { [key: string]: Json }
+  for (const key of unset as readonly string[]) delete after[key]
+  return Object.assign(after, set)
+}
+
+function regrown<T>(before: T[], grown: Grown<T>): T[] {
+  const { keep, add } = isJsonObject(grown) ? grown : ({} as Partial<Grown<T>>)
+  if (!Number.isInteger(keep) || !(keep! >= 0 && keep! <= before.length) || !Array.isArray(add))
+    throw malformed(`a list of ${before.length} cannot have kept ${String(keep)}`)
+  before.length = keep!
+  for (const item of add as readonly T[]) before.push(item) // there may be more than a call can take
+  return before
+}
+
+function malformed(why: string): AgentError {
+  return new AgentError('STATE_INVALID', `The changes of a state cannot be put together: ${why}.`)
+}

@@ -1,0 +1,37 @@
+import type { ToModel } from '../data/inference.ts'
+import type { LedgerEntry } from '../data/ledger.ts'
+import type { List } from '../data/list.ts'
+import type { Usage } from '../data/usage.ts'
+import type { Effects } from '../effects.ts'
+import type { HookHost } from './draft.ts'
+
+/** A run as it was at one event, for hooks that may take their time and must not touch it. */
+export class Moment implements HookHost {
+  readonly spent: Usage
+  readonly now: number
+  readonly signal: AbortSignal
+  readonly ledger: List<LedgerEntry>
+  readonly effects: Effects
+  readonly step: number
+  readonly place: string
+  readonly toModel: ToModel
+
+  constructor(host: HookHost) {
+    this.spent = host.spent
+    this.now = host.now
+    this.signal = host.signal
+    this.ledger = host.ledger
+    this.effects = host.effects
+    this.step = host.step
+    this.place = host.place
+    this.toModel = host.toModel
+  }
+
+  get cancelled(): boolean {
+    return this.signal.aborted // whoever only looks on must not be the one that makes the run notice
+  }
+
+  note(): void {}
+  watch(): void {}
+  spend(): void {}
+}

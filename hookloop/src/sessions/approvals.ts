@@ -1,0 +1,84 @@
+import { checkedAnswer } from '../agent/admission.ts'
+import type { Execution } from '../data/execution.ts'
+import { isJsonObject, type JsonObject } from '../data/json.ts'
+import { approvalFits, type Answer, type Approval, type OpenCall } from '../data/tool-call.ts'
+import { AgentError } from '../errors.ts'
+import { agentOf, createdAt, holdSession } from './held-session.ts'
+import type { KeptSession } from './kept-session.ts'
+import { answeredBefore, notNow } from './resume-answers.ts'
+import { headOf } from './session-head.ts'
+import type { SessionStore } from './store.ts'
+
+/** A question that waits for a person, and the session it waits in. */
+export type PendingApproval = Approval & { readonly session: string }
+
+/** Every question that waits in a store and has not been answered. */
+export async function listApprovals(store: SessionStore): Promise<readonly PendingApproval[]> {
+  const sessions = await store.list()
+  return sessions.flatMap(({ id, head }) => pendingIn(head).map((approval) => ({ ...approval, session: id })))
+}
+
+/** One head that is damaged must not hide the questions of the others. */
+function pendingIn({ pending }: JsonObject): readonly Approval[] {
+  return Array.isArray(pending) ? (pending.filter(isJsonObject) as unknown as readonly Approval[]) : []
+}
+
+/**
+ * Answers a question, from any process, once: another answer, one to other arguments than were shown, and a yes that
+ * comes too late are refused. The run goes on with `agent.resume(session)`.
+ */
+export async function answerApproval(
+  store: SessionStore,
+  {
+    session: id,
+    approval,
+    answer: given,
+    by,
+    now = Date.now(),
+  }: {
+    readonly session: string
+    readonly approval: string
+    readonly answer: Answer
+    readonly by?: string
+    readonly now?: number
+  },
+): Promise<void> {
+  const answer = checkedAnswer(given)
+  if (answer === 'suspend') {
+    throw new AgentError('ANSWER_INVALID', 'To leave a question open, do not answer it.', { value: given })
+  }
+  await holdSession(store, { id }, async ({ kept, journal }) => {
+    const asked = askedIn(kept, approval)
+    const isYes = answer === 'allow' || 'allow' in answer
+    if (isYes && asked.expiresAt !== undefined && now >= asked.expiresAt) {
+      throw new AgentError('ANSWER_EXPIRED', `"${approval}" expired; it can only be refused now.`, { value: approval })
+    }
+    journal.append({ type: 'answer', approval, answer, at: now, ...(by !== undefined && { by }) })
+    const origin = { agent: agentOf(kept), createdAt: createdAt(kept) ?? now }
+    journal.setHead(headOf(kept.state!, origin, { ...kept.open!.given, [approval]: answer }))
+    await journal.store()
+  })
+}
+
+/** The question, if it is one that this session waits for, and about the arguments that were shown. */
+function askedIn({ open, state }: KeptSession, id: string): Approval {
+  const execution = state?.execution
+  const calls = open?.phase === 'suspended' && execution !== undefined ? openCalls(execution) : []
+  const index = calls.findIndex((call) => call.approval?.id === id)
+  const call = calls[index]
+  if (call?.approval === undefined) {
+    throw new AgentError('ANSWER_UNKNOWN', `The session does not wait for "${id}".`, { value: id })
+  }
+  if (call.result !== undefined || Object.hasOwn(open!.given, id) || Object.hasOwn(open!.answers ?? {}, id)) {
+    throw answeredBefore(id)
+  }
+  if (open!.answers !== undefined) throw notNow(id)
+  if (approvalFits(call.approval, call, `${execution!.id}/${execution!.steps.length}/${index}`)) return call.approval
+  throw new AgentError('APPROVAL_MISMATCH', `The arguments of the call are not the ones that were to be approved.`, {
+    value: id,
+  })
+}
+
+function openCalls({ cursor }: Execution): readonly OpenCall[] {
+  return cursor?.phase === 'tools' ? cursor.step.calls : []
+}

@@ -1,0 +1,47 @@
+import type { AgentState } from '../data/agent-state.ts'
+import { toJson, type JsonObject } from '../data/json.ts'
+import { textOf, type Message } from '../data/message.ts'
+import type { Answers, Approval } from '../data/tool-call.ts'
+
+/** What a list shows of a session. */
+export type SessionHead = {
+  readonly status: 'running' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
+  readonly agent: string
+  readonly createdAt: number
+  /** The beginning of what was first said. */
+  readonly title: string
+  readonly steps: number
+  readonly tokens: number
+  readonly costUsd: number
+  /** Questions that wait for a person. */
+  readonly pending: readonly Approval[]
+}
+
+const TITLE = 80
+
+/** Whose session it is, and since when. */
+export type SessionOrigin = Pick<SessionHead, 'agent' | 'createdAt'>
+
+/** The head of a session in this state, whose questions may have been answered meanwhile. */
+export function headOf(state: AgentState, from: SessionOrigin, answered: Answers = {}): JsonObject {
+  const { execution, usage, messages } = state
+  const cursor = execution?.cursor
+  const calls = execution?.status === 'suspended' && cursor?.phase === 'tools' ? cursor.step.calls : []
+  const head: SessionHead = {
+    status: execution?.status ?? 'idle',
+    ...from,
+    title: titleOf(messages.find((message) => message.role === 'user')),
+    steps: usage.steps,
+    tokens: usage.inputTokens + usage.outputTokens,
+    costUsd: usage.costUsd,
+    pending: calls.flatMap(({ approval, result }) =>
+      approval !== undefined && result === undefined && !Object.hasOwn(answered, approval.id) ? [approval] : [],
+    ),
+  }
+  return toJson(head) as JsonObject
+}
+
+function titleOf(message: Message | undefined): string {
+  const text = message === undefined ? '' : textOf(message.content).replace(/\s+/g, ' ').trim()
+  return text.length <= TITLE ? text : `${text.slice(0, TITLE - 1)}…`
+}

@@ -1,0 +1,66 @@
+import { hashText, isJsonObject, keptJson, type JsonObject } from '../data/json.ts'
+import { AgentError, messageOf } from '../errors.ts'
+
+const SUM_LENGTH = 16
+const SEALED = /,"sum":"([0-9a-f]{16})"}$/
+
+/** The beginning of every log: what the first line is chained to. */
+export const NO_SUM = '0'.repeat(SUM_LENGTH)
+
+/**
+ * Records as lines of JSON. Each has its number and a sum over itself and the line before it, so that a line that was
+ * edited, moved, left out or added is found. A log without its last lines is one of an earlier moment, as after a crash.
+ * The sum finds damage, not somebody who knows how it is made.
+ */
+export class LineSealer {
+  #seq: number
+  #sum: string
+
+  constructor(after: { readonly seq: number; readonly sum: string } = { seq: -1, sum: NO_SUM }) {
+    this.#seq = after.seq
+    this.#sum = after.sum
+  }
+
+  seal(record: JsonObject): string {
+    const body = JSON.stringify({ seq: ++this.#seq, ...record })
+    this.#sum = sumOf(this.#sum, body)
+    return `${body.slice(0, -1)},"sum":"${this.#sum}"}`
+  }
+}
+
+/** Reads lines back, or throws SESSION_CORRUPT with the line at fault. */
+export function readLines(lines: readonly string[]): {
+  readonly records: readonly JsonObject[]
+  readonly end: { readonly seq: number; readonly sum: string }
+} {
+  let sum = NO_SUM
+  const records = lines.map((line, seq) => {
+    const sealed = SEALED.exec(line)
+    const body = sealed === null ? '' : `${line.slice(0, sealed.index)}}`
+    sum = sumOf(sum, body)
+    if (sealed?.[1] !== sum) throw corrupt(seq, 'it was changed, or a line before it was taken out')
+    const record = parse(body, seq)
+    if (record['seq'] !== seq) throw corrupt(seq, 'it stands in another place than it was written to')
+    return record
+  })
+  return { records, end: { seq: lines.length - 1, sum } }
+}
+
+function parse(body: string, seq: number): JsonObject {
+  let value: unknown
+  try {
+    value = keptJson(JSON.parse(body), 'record')
+  } catch (error) {
+    throw corrupt(seq, messageOf(error))
+  }
+  if (isJsonObject(value)) return value
+  throw corrupt(seq, 'it is not an object')
+}
+
+function sumOf(before: string, body: string): string {
+  return hashText(before, body).slice(0, SUM_LENGTH)
+}
+
+function corrupt(seq: number, why: string): AgentError {
+  return new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be used: ${why}.`, { value: seq })
+}

@@ -1,0 +1,154 @@
+import type { SessionPort } from '../agent/build-agent.ts'
+import { stateFor } from '../agent/begin.ts'
+import { streamRun } from '../agent/live.ts'
+import { LiveRun } from '../agent/live-run.ts'
+import type { AgentParts } from '../agent/parts.ts'
+import { fireInSession, type SendOptions, type Session } from '../agent/session.ts'
+import { MODEL_KEY, type AgentState } from '../data/agent-state.ts'
+import type { Emit } from '../data/event.ts'
+import { toInput, type Message } from '../data/message.ts'
+import type { Run } from '../agent/run.ts'
+import { liveEffects } from '../effects.ts'
+import { AgentError } from '../errors.ts'
+import { forkSession } from './fork.ts'
+import { beginSession, holdSession, noteChanged, type HeldSession } from './held-session.ts'
+import { readSession } from './kept-session.ts'
+import { resumeInSession, runInSession } from './run-session.ts'
+import { checkSessionId, type SessionStore } from './store.ts'
+
+/** How an agent with a store keeps its runs. */
+export function sessionPort(store: SessionStore): SessionPort {
+  return {
+    run: async (parts, input, how) => runInSession(store, { parts, input, how }),
+    resume: (parts, how) => resumeInSession(store, { parts, how }),
+    session: (parts, id = crypto.randomUUID()) => new KeptConversation(store, parts, checkSessionId(id)),
+  }
+}
+
+class KeptConversation implements Session {
+  readonly id: string
+  readonly #store: SessionStore
+  readonly #parts: AgentParts
+  #isStarted = false
+
+  constructor(store: SessionStore, parts: AgentParts, id: string) {
+    this.id = id
+    this.#store = store
+    this.#parts = parts
+  }
+
+  readonly state = async (): Promise<AgentState | undefined> => {
+    const stored = await this.#store.read(this.id)
+    return stored === undefined ? undefined : readSession(stored.lines, this.id).state
+  }
+
+  readonly send = (input: string | Message, options: SendOptions = {}): Promise<Run> => this.#send(input, options)
+
+  readonly stream: Session['stream'] = (input, options = {}) => streamRun((emit) => this.#send(input, options, emit))
+
+  readonly suspend = (reason?: string): Promise<void> =>
+    this.#hold(async ({ kept, journal }) => {
+      if (kept.isHeld) return
+      journal.append({ type: 'held', at: Date.now(), ...(reason !== undefined && { reason }) })
+      await journal.store()
+    })
+
+  readonly resume: Session['resume'] = async (options = {}) => {
+    const isOpen = await this.#hold(async ({ kept, journal }) => {
+      if (kept.isHeld) {
+        journal.append({ type: 'released', at: Date.now() })
+        await journal.store()
+      }
+      return kept.open !== undefined
+    })
+    await this.#start()
+    return isOpen
+      ? resumeInSession(this.#store, { parts: this.#parts, how: { ...options, session: this.id } })
+      : undefined
+  }
+
+  readonly clear = (): Promise<void> => this.#change((state) => state.withMessages([]))
+
+  readonly fork: Session['fork'] = async (options = {}) =>
+    new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, options))
+
+  readonly changeModel = async (model: string): Promise<void> => {
+    this.#parts.toModel(model) // a name that cannot be understood is refused now, not at the next message
+    await this.#change((state) => state.withMetadata(MODEL_KEY, model))
+  }
+
+  readonly changeSystemPrompt = (text: string): Promise<void> => this.#change((state) => state.withSystemPrompt(text))
+
+  readonly writeMetadata: Session['writeMetadata'] = (key, value) =>
+    key === MODEL_KEY && typeof value === 'string'
+      ? this.changeModel(value)
+      : this.#change((state) => state.withMetadata(key, value))
+
+  readonly updateTasks: Session['updateTasks'] = (tasks) => this.#change((state) => state.withMetadata('tasks', tasks))
+
+  readonly end = async (reason = 'other'): Promise<void> => {
+    this.#isStarted = false
+    const stored = await this.#store.read(this.id)
+    if (stored === undefined || stored.lines.length === 0) return // nothing was said, and nothing ends
+    await this.#hold(async (session) => {
+      const before = session.kept.state ?? this.#freshState()
+      const state = await fireInSession(this.#live(before), 'onSessionEnd', { sessionId: this.id, reason })
+      if (session.kept.open === undefined && state !== before) await this.#keep(session, state)
+    })
+  }
+
+  async #send(input: string | Message, options: SendOptions, emit?: Emit): Promise<Run> {
+    const message = toInput(input)
+    await this.#start()
+    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
+    return runInSession(this.#store, { parts: this.#parts, input: message, how })
+  }
+
+  /** Fires `onSessionStart`, once for each time somebody takes the conversation up. If that fails, it is not taken up. */
+  async #start(): Promise<void> {
+    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
+    await holdSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { kept } = session
+      if (kept.open !== undefined) return // what is open is gone on with as it was left
+      const source = kept.records.some(({ type }) => type === 'input') ? 'resume' : 'startup'
+      const before = kept.state ?? this.#freshState()
+      const state = await fireInSession(this.#live(before), 'onSessionStart', { sessionId: this.id, source })
+      if (state !== kept.state) await this.#keep(session, state)
+      this.#isStarted = true
+    })
+  }
+
+  /** Changes what is kept, between two runs. */
+  #change(change: (state: AgentState) => AgentState): Promise<void> {
+    return holdSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { kept } = session
+      if (kept.open !== undefined) {
+        throw new AgentError(
+          'STATE_SUSPENDED',
+          `The session "${this.id}" has a run that has not ended; it cannot be changed now.`,
+        )
+      }
+      const state = change(kept.state ?? this.#freshState())
+      if (state !== kept.state) await this.#keep(session, state)
+    })
+  }
+
+  async #keep(session: HeldSession, state: AgentState): Promise<void> {
+    const [agent, at] = [this.#parts.name, Date.now()]
+    beginSession(session, { agent, at })
+    noteChanged(session, state, { agent, at })
+    await session.journal.store()
+  }
+
+  #freshState(): AgentState {
+    return stateFor(this.#parts, { from: undefined, agentId: () => crypto.randomUUID(), metadata: undefined })
+  }
+
+  #live(state: AgentState): LiveRun {
+    return new LiveRun(this.#parts, liveEffects()({ signal: new AbortController().signal, emit: undefined }), state)
+  }
+
+  #hold<T>(work: (session: HeldSession) => Promise<T>): Promise<T> {
+    return holdSession(this.#store, { id: this.id }, work)
+  }
+}

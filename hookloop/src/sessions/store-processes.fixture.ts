@@ -1,0 +1,208 @@
+// What a store must survive when its users are processes that die, stall and race. Run by every store that outlives one.
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import { after, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { batchAfter, batchOf, wholeBatches } from './batches.fixture.ts'
+import type { SessionStore } from './store.ts'
+
+/** Compiled once, and not for every process anew. */
+const NODE_COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'hookloop-compiled-'))
+after(() => rmSync(NODE_COMPILE_CACHE, { recursive: true, force: true }))
+
+const SCRIPT = fileURLToPath(new URL('store-process.fixture.ts', import.meta.url))
+
+export type StoreOfProcesses = {
+  readonly kind: 'file' | 'sqlite' | 'postgres'
+  /** What the processes find it by. */
+  readonly place: string
+  /** The same store, in this process. */
+  readonly store: SessionStore
+}
+
+/** How a process can die at an operation: before it, or in the middle of it if it can be begun and not ended. */
+const DEATHS: Record<string, readonly string[]> = { writeSync: ['before', 'half'], query: ['half'] }
+
+export function processContract(name: string, where: () => StoreOfProcesses): void {
+  suite(`${name} survives its processes`, () => {
+    test('D01: a process killed at any operation leaves whole batches, and a session that can be taken at once', async () => {
+      await where().store.list()
+      const [said = ''] = await start(where(), ['tour', 'undisturbed']).said()
+      const deaths = said
+        .split(' ')
+        .flatMap((name, i) => (DEATHS[name] ?? ['before']).map((how) => ({ at: i + 1, how })))
+      assert.ok(deaths.length > 12, said)
+      await inParallel(deaths, async ({ at, how }) => {
+        const { store } = where()
+        const id = `killed-${at}-${how}`
+        await write(store, `${id}-old`, 2)
+        const env = { KILL_AT: String(at), KILL_HOW: how }
+        const child = start(where(), ['tour', id], env)
+        assert.equal(await child.ended, 'SIGKILL', `${id}: ${(await child.said()).join()} ${await child.errors}`)
+        const old = await store.read(`${id}-old`)
+        assert.ok(old === undefined || wholeBatches(old) === 2)
+        const before = wholeBatches((await store.read(id)) ?? { lines: [] })
+        assert.ok(before <= 3)
+        await write(store, id, 2)
+        const after = await store.read(id)
+        // What was sent to a server may be done by it after its sender has died.
+        assert.ok(after !== undefined && wholeBatches(after) >= before + 2)
+        assert.deepEqual((await store.list()).find((each) => each.id === id)?.head, after.head)
+      })
+    })
+
+    test('D01: a process killed at any moment has lost nothing that it was told is stored', async () => {
+      let stored = 0
+      for (let round = 0; round < 6; round++) {
+        const child = start(where(), ['write', 'random', '1000000'])
+        const said = child.said()
+        await child.spoke
+        await pause(Math.random() * 30)
+        child.process.kill('SIGKILL')
+        await child.ended
+        const acknowledged = Number((await said).at(-1)) + 1
+        const kept = wholeBatches((await where().store.read('random'))!)
+        assert.ok(kept >= acknowledged && acknowledged > stored, `${kept} of ${acknowledged} after ${stored}`)
+        stored = kept
+      }
+    })
+
+    test('D02: two processes that add 300 times each to what they find have added 600', async () => {
+      const both = [0, 1].map(() => start(where(), ['count', 'count', '300']).said())
+      assert.deepEqual(await Promise.all(both), [['done'], ['done']])
+      const { lines } = (await where().store.read('count'))!
+      assert.deepEqual([lines.length, lines.at(-1)], [600, '600'])
+    })
+
+    test('D16: a process that was stopped, and wakes up when its session was taken over, can write no more', async () => {
+      const { store } = where()
+      const zombie = start(where(), ['hold', 'zombie'], { LEASE_MS: '700' })
+      await zombie.spoke
+      zombie.process.kill('SIGSTOP')
+      await assert.rejects(store.open('zombie'), { code: 'SESSION_BUSY' })
+      await pause(900)
+      const successor = await store.open('zombie')
+      await successor.append(['next'])
+      zombie.process.kill('SIGCONT')
+      zombie.process.stdin.end('too late\n')
+      assert.deepEqual(await zombie.said(), ['held', 'SESSION_FENCED'])
+      await successor.append(['last'])
+      await successor.release()
+      assert.deepEqual((await store.read('zombie'))?.lines, ['held', 'next', 'last'])
+    })
+
+    test('D16: whoever is stopped, woken or killed, and whenever, no two are told that they stored the same', async () => {
+      const id = 'numbers'
+      const begin = (): Child => start(where(), ['number', id], { LEASE_MS: '50' })
+      const all = [begin(), begin(), begin()]
+      const alive = all.slice()
+      await Promise.all(all.map((child) => child.spoke))
+      for (let round = 0; round < 9; round++) {
+        const at = Math.floor(Math.random() * alive.length)
+        if (round % 4 === 3) {
+          alive[at]!.process.kill('SIGKILL')
+          all.push((alive[at] = begin()))
+        } else {
+          alive[at]!.process.kill('SIGSTOP')
+          await pause(40 + Math.random() * 60)
+          alive[at]!.process.kill('SIGCONT')
+        }
+        await pause(Math.random() * 10)
+      }
+      for (const child of alive) child.process.kill('SIGKILL')
+      const said = (await Promise.all(all.map((child) => child.said()))).flat().map(Number)
+      const { lines } = (await where().store.read(id))!
+      assert.deepEqual(
+        lines,
+        lines.map((_, i) => String(i + 1)),
+      )
+      assert.ok(said.length > 10 && lines.length >= said.length, `${said.length} of ${lines.length}`)
+      assert.equal(new Set(said).size, said.length)
+      assert.ok(
+        said.every((number) => number <= lines.length),
+        said.filter(Number.isNaN).join(),
+      )
+    })
+
+    test('D16: a session whose holder has died is taken at once, and not while it lives', async () => {
+      const { store } = where()
+      const holder = start(where(), ['hold', 'dies'])
+      await holder.spoke
+      await assert.rejects(store.open('dies'), {
+        code: 'SESSION_BUSY',
+        message: new RegExp(`process ${holder.process.pid} `),
+      })
+      holder.process.kill('SIGKILL')
+      await holder.ended
+      const writer = await store.open('dies')
+      assert.deepEqual(writer.lines, ['held'])
+      await writer.release()
+    })
+  })
+}
+
+export type Child = {
+  readonly process: ChildProcessByStdio<Writable, Readable, Readable>
+  /** When it has said something. */
+  readonly spoke: Promise<unknown>
+  /** All that it says, when it has ended. */
+  said(): Promise<readonly string[]>
+  /** The signal that ended it, or what it returned. */
+  readonly ended: Promise<string | number | null>
+  readonly errors: Promise<string>
+}
+
+export function start(
+  { kind, place }: StoreOfProcesses,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  shell?: string,
+): Child {
+  const command = [process.execPath, '--conditions=hookloop-source', SCRIPT, kind, place, ...args]
+  const [program, ...rest] = shell === undefined ? command : ['sh', '-c', `${shell}; exec "$@"`, 'sh', ...command]
+  const child = spawn(program!, rest, {
+    env: { ...process.env, NODE_COMPILE_CACHE, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  const output = createInterface({ input: child.stdout })
+  output.on('line', (line) => lines.push(line))
+  const spoke = new Promise((resolve) => output.once('line', resolve).once('close', resolve))
+  const closed = new Promise((resolve) => output.once('close', resolve))
+  let errors = ''
+  child.stderr.on('data', (text) => (errors += String(text)))
+  const ended = new Promise<string | number | null>((resolve) =>
+    child.on('close', (code, signal) => resolve(signal ?? code)),
+  )
+  return {
+    process: child,
+    spoke,
+    ended,
+    errors: ended.then(() => errors),
+    async said() {
+      await Promise.all([ended, closed])
+      return lines
+    },
+  }
+}
+
+async function write(store: SessionStore, id: string, batches: number): Promise<void> {
+  const writer = await store.open(id, { create: true })
+  const first = batchAfter(writer.lines)
+  for (let i = 0; i < batches; i++) await writer.append(...batchOf(first + i))
+  await writer.release()
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const worker = async (): Promise<void> => {
+    for (const item of left) await work(item)
+  }
+  await Promise.all([worker(), worker(), worker()])
+}

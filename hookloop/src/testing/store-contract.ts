@@ -1,0 +1,381 @@
+import type { JsonObject } from '../data/json.ts'
+import type { SessionStore, SessionWriter } from '../sessions/store.ts'
+
+/** Gives a store over the sessions of a place: the same ones for the same place, none for a new one. */
+export type MakeStore = (place: string) => SessionStore | Promise<SessionStore>
+
+export type ContractOptions = {
+  /** The lease of the stores that are made, if they have one. Without it, what leases promise is not tested. */
+  readonly leaseMs?: number
+}
+
+type Scene = {
+  /** Another store over the same sessions, as another process would have one. */
+  readonly store: () => Promise<SessionStore>
+  /** Stops whatever renews leases from now on. */
+  readonly silence: () => void
+}
+
+/**
+ * What every session store must do, as tests of `node:test`: call it in a test file. `makeStore` is called several times
+ * for one place, a word of letters, digits and _, as several processes would.
+ */
+export function storeContract(name: string, makeStore: MakeStore, options: ContractOptions = {}): void {
+  const { suite, test } = process.getBuiltinModule('node:test')
+  const prefix = `s${Math.floor(Math.random() * 1e9).toString(36)}`
+  suite(`${name} keeps the contract of a session store`, () => {
+    const cases = [...contract, ...(options.leaseMs === undefined ? [] : leaseContract(options.leaseMs))]
+    for (const [i, [title, check]] of cases.entries()) {
+      test(title, async (t) => {
+        const stores: SessionStore[] = []
+        t.after(async () => {
+          for (const store of stores) await store.close()
+        })
+        await check({
+          store: async () => {
+            const store = await makeStore(`${prefix}_${i}`)
+            stores.push(store)
+            return store
+          },
+          silence: () => t.mock.timers.enable({ apis: ['setInterval'] }),
+        })
+      })
+    }
+  })
+}
+
+type Case = readonly [title: string, check: (scene: Scene) => Promise<void>]
+
+const contract: readonly Case[] = [
+  [
+    'a session that is not there cannot be read, opened or listed, and deleting it does nothing',
+    async ({ store }) => {
+      const sessions = await store()
+      await sessions.delete('none')
+      same(await sessions.read('none'), undefined)
+      same(await codeOf(() => sessions.open('none')), 'SESSION_UNKNOWN')
+      same(await sessions.list(), [])
+    },
+  ],
+  [
+    'a session that is opened to create it is there, and empty',
+    async ({ store }) => {
+      const sessions = await store()
+      const writer = await sessions.open('new', { create: true })
+      same(writer.lines, [])
+      same(await sessions.read('new'), { head: {}, lines: [] })
+      same(idsOf(await sessions.list()), ['new'])
+    },
+  ],
+  [
+    'a session that is there is opened with what it holds, whether or not it may be created',
+    async ({ store }) => {
+      const sessions = await store()
+      await write(sessions, 'kept', ['one', 'two'])
+      for (const create of [true, false]) {
+        const writer = await sessions.open('kept', { create })
+        same(writer.lines, ['one', 'two'])
+        await writer.release()
+      }
+    },
+  ],
+  [
+    'lines come back as they were, in their order, from another store as well',
+    async ({ store }) => {
+      const lines = [...oddLines, 'x'.repeat(1_000_000)]
+      await write(await store(), 'odd', lines)
+      const writer = await (await store()).open('odd')
+      for (const line of lines) await writer.append([line])
+      same((await (await store()).read('odd'))?.lines, [...lines, ...lines])
+    },
+  ],
+  [
+    'what a writer was given when it took the session does not change',
+    async ({ store }) => {
+      const sessions = await store()
+      await write(sessions, 'given', ['one'])
+      const writer = await sessions.open('given')
+      const before = await sessions.read('given')
+      await writer.append(['two'])
+      same(writer.lines, ['one'])
+      same(before?.lines, ['one'])
+    },
+  ],
+  [
+    'appends that nobody waits for are stored in the order they were called, and before a release',
+    async ({ store }) => {
+      const sessions = await store()
+      const writer = await sessions.open('queue', { create: true })
+      const expected = Array.from({ length: 40 }, (_, i) => `line ${i}`)
+      const appended = expected.map((line) => writer.append([line]))
+      await writer.release()
+      await Promise.all(appended)
+      same((await sessions.read('queue'))?.lines, expected)
+    },
+  ],
+  [
+    'a head is kept until another is given, with lines or alone',
+    async ({ store }) => {
+      const sessions = await store()
+      const writer = await sessions.open('head', { create: true })
+      const seen: unknown[] = []
+      const look = async (): Promise<void> => void seen.push(await sessions.read('head'))
+      await writer.append(['one'], { title: 'first', of: [1, null, { deep: true }] })
+      await look()
+      await writer.append(['two'])
+      await look()
+      await writer.append([], { title: 'second \ud800 "\'' })
+      await look()
+      same(seen, [
+        { head: { title: 'first', of: [1, null, { deep: true }] }, lines: ['one'] },
+        { head: { title: 'first', of: [1, null, { deep: true }] }, lines: ['one', 'two'] },
+        { head: { title: 'second \ud800 "\'' }, lines: ['one', 'two'] },
+      ])
+      same((await sessions.list())[0]?.head, { title: 'second \ud800 "\'' })
+    },
+  ],
+  [
+    'sessions do not mix',
+    async ({ store }) => {
+      const sessions = await store()
+      const [a, b] = [await sessions.open('a', { create: true }), await sessions.open('b', { create: true })]
+      for (let i = 0; i < 5; i++) {
+        await a.append([`a${i}`], { of: 'a' })
+        await b.append([`b${i}`], { of: 'b' })
+      }
+      same((await sessions.read('a'))?.lines, ['a0', 'a1', 'a2', 'a3', 'a4'])
+      same((await sessions.read('b'))?.head, { of: 'b' })
+    },
+  ],
+  [
+    'D03: of several who open a session at once one gets it, and the others are told it is busy',
+    async ({ store }) => {
+      const stores = await Promise.all([store(), store(), store(), store()])
+      await write(stores[0], 'wanted', ['one'])
+      const opened = await Promise.all(stores.map((each) => codeOf(() => each.open('wanted'))))
+      same(opened.toSorted(), ['SESSION_BUSY', 'SESSION_BUSY', 'SESSION_BUSY', 'none'])
+    },
+  ],
+  [
+    'D03: a session is busy until its writer lets go of it, and can then be taken at once',
+    async ({ store }) => {
+      const [mine, other] = [await store(), await store()]
+      const writer = await mine.open('taken', { create: true })
+      await writer.append(['one'])
+      same(await codeOf(() => other.open('taken', { create: true })), 'SESSION_BUSY')
+      same(await codeOf(() => mine.open('taken')), 'SESSION_BUSY')
+      same((await other.read('taken'))?.lines, ['one'])
+      await writer.release()
+      await writer.release()
+      same((await other.open('taken')).lines, ['one'])
+    },
+  ],
+  [
+    'a writer that has let go of its session cannot write to it any more',
+    async ({ store }) => {
+      const sessions = await store()
+      const writer = await sessions.open('gone', { create: true })
+      await writer.release()
+      same(await codeOf(() => writer.append(['late'])), 'SESSION_FENCED')
+      await write(sessions, 'gone', ['one'])
+      same(await codeOf(() => writer.append(['later'])), 'SESSION_FENCED')
+      same((await sessions.read('gone'))?.lines, ['one'])
+    },
+  ],
+  [
+    'a store that is closed lets go of its sessions',
+    async ({ store }) => {
+      const closed = await store()
+      const writer = await closed.open('left', { create: true })
+      await writer.append(['one'])
+      await closed.close()
+      same((await (await store()).open('left')).lines, ['one'])
+    },
+  ],
+  [
+    'the latest session is listed first',
+    async ({ store }) => {
+      const sessions = await store()
+      const started = Date.now()
+      for (const id of ['a', 'b', 'c', 'a']) {
+        await write(sessions, id, ['one'], { id })
+        await pause(8)
+      }
+      const listed = await sessions.list()
+      same(idsOf(listed), ['a', 'c', 'b'])
+      same(listed[0]?.head, { id: 'a' })
+      same(
+        listed.every(({ updatedAt }) => Math.abs(updatedAt - started) < 60_000),
+        true,
+      )
+    },
+  ],
+  [
+    'a session that is written to cannot be deleted; one that is deleted is gone, and can be made anew',
+    async ({ store }) => {
+      const [sessions, other] = [await store(), await store()]
+      const writer = await sessions.open('old', { create: true })
+      await writer.append(['one'], { old: true })
+      same(await codeOf(() => other.delete('old')), 'SESSION_BUSY')
+      await writer.release()
+      await other.delete('old')
+      same(await sessions.read('old'), undefined)
+      same(await sessions.list(), [])
+      same((await other.open('old', { create: true })).lines, [])
+      same(await sessions.read('old'), { head: {}, lines: [] })
+    },
+  ],
+  [
+    'D08: an id that could be a path or a query is refused by everything that takes one',
+    async ({ store }) => {
+      const sessions = await store()
+      for (const id of badIds) {
+        const calls = [
+          () => sessions.open(id, { create: true }),
+          () => sessions.read(id),
+          () => sessions.delete(id),
+          () => sessions.open(id),
+        ]
+        for (const call of calls) same([id, await codeOf(call)], [id, 'SESSION_ID_INVALID'])
+      }
+      same(await sessions.list(), [])
+    },
+  ],
+  [
+    'D10: what looks like a query, a path or a pattern is text',
+    async ({ store }) => {
+      const sessions = await store()
+      const head = Object.fromEntries(oddLines.map((line, i) => [`${line} ${i}`, line]))
+      await write(sessions, 'x_', oddLines, head)
+      await write(sessions, 'xy', ['one'])
+      await sessions.delete('x_') // an underscore is any letter in a LIKE
+      same(idsOf(await sessions.list()), ['xy'])
+      await write(sessions, 'x_', oddLines, head)
+      same(await sessions.read('x_'), { head, lines: oddLines })
+    },
+  ],
+  [
+    'D13: what is not a line, or a head that is not JSON, is refused with all that came with it, and the writer goes on',
+    async ({ store }) => {
+      const sessions = await store()
+      const writer = await sessions.open('strict', { create: true })
+      const circle: Record<string, unknown> = {}
+      circle['self'] = circle
+      const heads = [{ at: new Date() }, { of: Number.NaN }, { of: 1n }, { of: new Map() }, circle, { of: () => 1 }]
+      for (const line of ['two\nlines', 'a \0', 'half \ud800 a pair'])
+        same([line, await codeOf(() => writer.append(['fine', line]))], [line, 'JSON_INVALID'])
+      for (const head of heads)
+        same(await codeOf(() => writer.append(['fine'], head as unknown as JsonObject)), 'JSON_INVALID')
+      await writer.append(['one'], JSON.parse('{"__proto__":{"polluted":true},"of":1}') as JsonObject)
+      same(await sessions.read('strict'), { head: { of: 1 }, lines: ['one'] })
+      same('polluted' in {}, false)
+    },
+  ],
+  [
+    'D02: nothing is lost when two add to what they find, one after the other',
+    async ({ store }) => {
+      const add = async (sessions: SessionStore): Promise<void> => {
+        for (let done = 0; done < 20;) {
+          try {
+            const writer = await sessions.open('count', { create: true })
+            await writer.append([String(Number(writer.lines.at(-1) ?? 0) + 1)])
+            await writer.release()
+            done++
+          } catch (error) {
+            if ((error as { code?: string }).code !== 'SESSION_BUSY') throw error
+            await pause(1)
+          }
+        }
+      }
+      const stores = await Promise.all([store(), store()])
+      await Promise.all(stores.map(add))
+      const { lines = [] } = (await stores[0].read('count')) ?? {}
+      same([lines.length, lines.at(-1)], [40, '40'])
+    },
+  ],
+]
+
+function leaseContract(leaseMs: number): readonly Case[] {
+  return [
+    [
+      'D16: a writer that falls silent is taken over from when its lease is over, and cannot write any more',
+      async ({ store, silence }) => {
+        const [silent, next] = [await store(), await store()]
+        silence()
+        const writer = await silent.open('silent', { create: true })
+        await writer.append(['one'], { by: 'silent' })
+        same(await codeOf(() => next.open('silent')), 'SESSION_BUSY')
+        await pause(leaseMs * 1.5)
+        const successor = await next.open('silent')
+        same(successor.lines, ['one'])
+        same(await codeOf(() => writer.append(['lost', 'lost'], { by: 'nobody' })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append([], { by: 'nobody' })), 'SESSION_FENCED')
+        same(await next.read('silent'), { head: { by: 'silent' }, lines: ['one'] })
+        await successor.append(['two'], { by: 'next' })
+        same(await codeOf(() => writer.append(['lost'])), 'SESSION_FENCED')
+        await writer.release()
+        await successor.append(['three'])
+        same(await next.read('silent'), { head: { by: 'next' }, lines: ['one', 'two', 'three'] })
+        same(await codeOf(() => silent.open('silent')), 'SESSION_BUSY')
+      },
+    ],
+    [
+      'D16: a writer that is idle but alive keeps its session',
+      async ({ store }) => {
+        const [mine, other] = [await store(), await store()]
+        const writer = await mine.open('idle', { create: true })
+        await pause(leaseMs * 2)
+        same(await codeOf(() => other.open('idle')), 'SESSION_BUSY')
+        await writer.append(['one'])
+      },
+    ],
+  ]
+}
+
+const badIds = [
+  ...['', '.', '..', '../x', '../../o/x', 'a/b', 'a\\b', '/etc/passwd', '%2e%2e', 'a.jsonl', '-rf', '_a', 'a b'].concat(
+    ['a\n', 'a\0', 'é', '会', 'a:b', "a'--", 'x'.repeat(129), 'x'.repeat(5000)],
+  ),
+  ...([undefined, null, 1, {}, ['a']] as unknown as string[]),
+]
+
+const oddLines = [
+  '',
+  ' ',
+  '{"batch":{"lines":9}}',
+  '{"hookloop":"session","version":9}',
+  '{"__proto__":{"polluted":true},"constructor":{"prototype":{}}}',
+  `'); DROP TABLE sessions; --`,
+  `$1 %s ? :id @id \${x} \\ \\n "quoted" 'quoted' \`ticks\``,
+  '\ufeff\u2028\r\t\u0001 é 会 😀',
+  '{"n":1e400,"deep":[[[]]]}',
+]
+
+async function write(sessions: SessionStore, id: string, lines: readonly string[], head?: JsonObject): Promise<void> {
+  const writer: SessionWriter = await sessions.open(id, { create: true })
+  await writer.append(lines, head)
+  await writer.release()
+}
+
+/** The code that something fails with, whether it throws or rejects; 'none' if it does not. */
+async function codeOf(call: () => unknown): Promise<string> {
+  try {
+    await call()
+    return 'none'
+  } catch (error) {
+    return String((error as { code?: unknown }).code ?? error)
+  }
+}
+
+function idsOf(listed: readonly { readonly id: string }[]): readonly string[] {
+  return listed.map(({ id }) => id)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function same(actual: unknown, expected: unknown): void {
+  const assert: typeof import('node:assert/strict') = process.getBuiltinModule('node:assert/strict')
+  assert.deepEqual(actual, expected)
+}
