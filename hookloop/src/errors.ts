@@ -16,6 +16,7 @@ export const errorCodes = {
   HOOK_INVALID_PATTERN: 'A tool pattern cannot be matched in linear time.',
   HOOK_NEXT_MISUSED: 'An around hook forgot to return a result, or called next() after it had returned.',
   HOOK_NO_RETURN: 'A hook returned nothing. A forgotten return would lose a decision, so it counts as a failure.',
+  HOOK_OUTCOME_INVALID: 'An action answered with something that is no outcome, or that has no effect at its trigger.',
   HOOK_TIMED_OUT: 'A hook did not answer in time.',
   HOOK_UNKNOWN_TRIGGER: 'A hook was declared on a trigger that does not exist.',
   INPUT_INVALID: 'The input of a run is neither a text nor a user message.',

@@ -3,6 +3,7 @@ import type { JsonObject } from '../data/json.ts'
 import type { ToolRef } from '../data/schema.ts'
 import type { ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
+import { isAction, type Action } from './action.ts'
 import type { AroundContext, GuardContext, HookContext, ObserveContext, SeenContext } from './context.ts'
 import type { Mode } from './draft.ts'
 import type { NamePattern } from './patterns.ts'
@@ -33,6 +34,8 @@ export type Hook<T = HookTrigger> = {
   readonly stream: StreamPolicy | undefined
   /** Whether nothing comes of what it decides; see `shadow`. */
   readonly shadow: boolean
+  /** What it does elsewhere, instead of `handle`. */
+  readonly action: Action | undefined
   readonly handle: (ctx: never, next: never) => unknown
 }
 
@@ -49,7 +52,7 @@ export type Around<C, R, N> = (ctx: C, next: (...change: N[]) => Promise<R>) => 
 
 /** A transform returns its context; an `around…` hook returns what `next()` gave, or a substitute. */
 export type HookHandler<T extends HookTrigger, I, O> = [T] extends [PlainTrigger]
-  ? Handler<HookContext<T, I>, HookContext<T, I>>
+  ? Handler<HookContext<T, I>, HookContext<T, I>> | Action
   : [T] extends ['aroundInference']
     ? Around<AroundContext<T>, InferenceResponse, RequestChange>
     : [T] extends ['aroundToolUse']
@@ -85,7 +88,7 @@ export function hook<T extends HookTrigger, I = JsonObject, O = JsonObject>(
 /** A hook that decides about the value as it will be used. It changes nothing, and it fails closed. */
 export function guard<T extends GuardTrigger, A = JsonObject>(
   on: On<T>,
-  handler: Handler<GuardContext<T, A>, GuardContext<T, A>>,
+  handler: Handler<GuardContext<T, A>, GuardContext<T, A>> | Action,
   options?: HookOptions<T, A, ToolRef<unknown, A>>,
 ): Hook<T> {
   return declare('guard', on, handler, options)
@@ -94,7 +97,7 @@ export function guard<T extends GuardTrigger, A = JsonObject>(
 /** A hook that watches. It can change nothing, delay nothing and break nothing. */
 export function observe<T extends PlainTrigger, A = JsonObject>(
   on: On<T> | '*',
-  handler: Handler<ObserveContext<T, A>, unknown>,
+  handler: Handler<ObserveContext<T, A>, unknown> | Action,
   options?: HookOptions<T, A, ToolRef<unknown, A>>,
 ): Hook<T> {
   const watched = on === '*' ? (triggerNames.filter((name) => !isAround(name)) as unknown as readonly T[]) : on
@@ -135,9 +138,14 @@ type LooseOptions = {
 function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object | undefined): Hook<T> {
   const options = (given ?? {}) as LooseOptions
   const triggers: readonly T[] = Object.freeze(Array.isArray(on) ? [...new Set(on)] : [on as T])
-  const handle = toFunction(handler)
+  const action = isAction(handler) ? handler : undefined
+  const handle = action === undefined ? toFunction(handler) : performsElsewhere
   const made: Hook<T> = Object.freeze({
-    name: options.name ?? nameOf(handler) ?? `${mode === 'transform' ? 'hook' : mode}:${triggers.join('+')}`,
+    name:
+      options.name ??
+      action?.label ??
+      nameOf(handler) ??
+      `${mode === 'transform' ? 'hook' : mode}:${triggers.join('+')}`,
     named: options.name !== undefined,
     triggers,
     mode,
@@ -149,11 +157,17 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
     effect: options.effect ?? false,
     stream: options.stream,
     shadow: false,
+    action,
     handle,
   })
   check(made)
   declared.add(made)
   return made
+}
+
+/** The handler of a hook that has an action: never called. */
+function performsElsewhere(ctx: never): unknown {
+  return ctx
 }
 
 function toFunction(handler: unknown): (ctx: never, next: never) => unknown {
@@ -196,10 +210,14 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (around.length > 0 && around.length < triggers.length) {
     throw invalid(name, 'a handler with next() cannot serve plain triggers as well; make it two hooks', triggers)
   }
+  const effect = options.effect || options.action !== undefined
+  if (around.length > 0 && options.action !== undefined) {
+    throw invalid(name, 'an action answers with an outcome; it cannot wrap a call', options.action.kind)
+  }
   if (around.length > 0 && options.effect) {
     throw invalid(name, 'an around hook is part of the call it wraps, which is recorded as a whole', true)
   }
-  if (options.shadow) checkShadow(name, { mode, isAround: around.length > 0, effect: options.effect })
+  if (options.shadow) checkShadow(name, { mode, isAround: around.length > 0, effect })
   if (!Number.isFinite(options.priority)) throw invalid(name, '"priority" must be a number', options.priority)
   if (options.timeoutMs !== undefined && !(options.timeoutMs > 0)) {
     throw invalid(name, '"timeoutMs" must be a positive number', options.timeoutMs)
@@ -225,7 +243,7 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (options.stream !== undefined && !streamPolicies.includes(options.stream)) {
     throw invalid(name, `"stream" is 'hold', 'window' or 'after'`, options.stream)
   }
-  if (options.stream === 'window' && options.effect) {
+  if (options.stream === 'window' && effect) {
     throw invalid(name, 'with "window" it sees an answer many times, and an effect happens once', options.stream)
   }
   if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {

@@ -3,6 +3,7 @@ import { hashJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { MAX_TIMER_MS, type Effects } from '../effects.ts'
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
+import { checkedOutcome } from './action.ts'
 import { changesBetween } from './changes.ts'
 import { Context, type Draft, type Mode } from './draft.ts'
 import { Firing } from './firing.ts'
@@ -63,7 +64,8 @@ export function runObservers(firing: Firing, hooks: readonly StackedHook[]): voi
     try {
       const ctx = firing.context('observe')
       if (hook.when !== undefined && !applies(hook, ctx)) continue
-      const result = hook.handle(ctx as never, undefined as never)
+      const result =
+        hook.action === undefined ? hook.handle(ctx as never, undefined as never) : perform(firing, hook, ctx)
       if (isThenable(result)) firing.host.watch(hook.name, firing.trigger, result)
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
@@ -116,7 +118,7 @@ function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): v
   try {
     const ctx = firing.context(mode)
     if (hook.when !== undefined && !applies(hook, ctx)) return undefined
-    const result = hook.effect ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
+    const result = isPerformed(hook) ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
     if (result === ctx) return note(firing, hook, started)
     if (isThenable(result)) return settle(firing, hook, { result, started, index })
     accept(firing, hook, Context.accept(result, firing), started)
@@ -135,7 +137,7 @@ async function settle(
     accept(
       firing,
       hook,
-      hook.effect ? performed(firing, returned as Performed) : Context.accept(returned, firing),
+      isPerformed(hook) ? performed(firing, returned as Performed) : Context.accept(returned, firing),
       started,
     )
   } catch (thrown) {
@@ -143,12 +145,17 @@ async function settle(
   }
 }
 
+function isPerformed({ effect, action }: StackedHook): boolean {
+  return effect || action !== undefined
+}
+
 function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
+  if (hook.action !== undefined) return work // it ends what it began when its time is over, and says so
   const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
   return firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, ms, work)
 }
 
-/** A hook with `effect: true`: what it did is recorded as JSON, and what the run goes on with is made from that. */
+/** A hook with `effect: true` or an action: what it did is recorded as JSON, and what the run goes on with is made from that. */
 async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Performed> {
   const before = firing.draft
   const done = firing.performed?.get(hook.name)
@@ -156,7 +163,12 @@ async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise
   const key = firing.keyFor(hook.name)
   // In a scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
   const scope = firing.host.effects.scope(key)
-  const outcome = (await scope.perform<Json>({ key, kind: 'hook', input: () => describe(before) }, async () => {
+  const { action, mode, timeoutMs } = hook
+  const effect = { key, kind: 'hook', input: () => describe(before) } as const
+  const outcome = (await scope.perform<Json>(effect, async (signal) => {
+    if (action !== undefined) {
+      return toJson(checkedOutcome(await action.perform(ctx, { mode, signal, timeoutMs }), firing.trigger, mode))
+    }
     const returned = await hook.handle(ctx as never, undefined as never)
     return toJson(toOutcome(before, Context.accept(returned, firing)))
   })) as HookOutcome
