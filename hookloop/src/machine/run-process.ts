@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import { CappedOutput, type CappedText, type OutputCap } from './capped-output.ts'
 import { problemWith } from './find-executable.ts'
+import { openRealPipes } from './real-pipes.ts'
 import { newTag, TAG_VARIABLE } from './process-tag.ts'
 import { ProcessTree } from './process-tree.ts'
 import { watchOver } from './running-trees.ts'
@@ -58,14 +59,11 @@ export async function runProcess(
   const problem = problemWithText(argv, options.env) ?? problemWith(argv[0], { ...options, path: options.env['PATH'] })
   if (options.signal?.aborted === true) return running.result({ ended: 'cancelled', problem: 'It was not started.' })
   if (problem !== undefined) return running.result({ ended: 'notStarted', problem })
-  try {
-    return await running.start(argv)
-  } catch (thrown) {
-    return running.result({ ended: 'notStarted', problem: startProblem(thrown) })
-  }
+  return running.start(argv)
 }
 
 type Ending = Partial<ProcessResult> & { readonly ended: ProcessResult['ended'] }
+type Streams = Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'>
 type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 
 /** One process under way. */
@@ -97,29 +95,34 @@ class Running {
     const { cwd, env, input } = this.#options
     const tag = newTag()
     const [command, ...args] = [...tag.wrapper, ...argv] as [string, ...string[]]
-    const child = spawn(command, args, {
-      cwd,
-      env: { ...env, [TAG_VARIABLE]: tag.variable },
-      detached: true, // a session of its own: no terminal, and a group that can be told from ours
-      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    })
-    const exited = exitOf(child)
-    if (child.pid === undefined) return this.result({ ended: 'notStarted', problem: startProblem(await exited) })
-    const tree = new ProcessTree(tag, child.pid)
-    const release = watchOver(tree)
+    const pipes = await openRealPipes({ withInput: input !== undefined })
+    const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     try {
-      return await this.#follow(child, { exited, tree })
+      const child: ChildProcess = spawn(command, args, {
+        cwd,
+        env: { ...env, [TAG_VARIABLE]: tag.variable },
+        detached: true, // a session of its own: no terminal, and a group that can be told from ours
+        stdio,
+      })
+      const exited = exitOf(child)
+      if (child.pid === undefined) return this.result({ ended: 'notStarted', problem: startProblem(await exited) })
+      const tree = new ProcessTree(tag, child.pid)
+      const release = watchOver(tree)
+      pipes?.closeGiven()
+      return await this.#follow(pipes ?? child, { exited, tree }).finally(release)
+    } catch (thrown) {
+      return this.result({ ended: 'notStarted', problem: startProblem(thrown) })
     } finally {
-      release()
+      for (const stream of [pipes?.stdin, pipes?.stdout, pipes?.stderr]) stream?.destroy()
     }
   }
 
   async #follow(
-    child: ChildProcess,
+    streams: Streams,
     { exited, tree }: { exited: Promise<Exit | Error>; tree: ProcessTree },
   ): Promise<ProcessResult> {
-    const drained = Promise.all([this.#read(child.stdout, 'stdout'), this.#read(child.stderr, 'stderr')])
-    feed(child, this.#options.input)
+    const drained = Promise.all([this.#read(streams.stdout, 'stdout'), this.#read(streams.stderr, 'stderr')])
+    feed(streams, this.#options.input)
     const told = new Told(this.#options)
     try {
       const first = await Promise.race([exited, told.promise])
@@ -138,7 +141,7 @@ class Running {
       })
     } finally {
       told.forget()
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
+      for (const stream of [streams.stdin, streams.stdout, streams.stderr]) stream?.destroy()
     }
   }
 
@@ -196,8 +199,8 @@ function exitOf(child: ChildProcess): Promise<Exit | Error> {
 }
 
 /** A child that never reads its input, or closes it, is none of our business. */
-function feed({ stdin }: ChildProcess, input: string | Uint8Array | undefined): void {
-  if (stdin === null || stdin === undefined || input === undefined) return
+function feed({ stdin }: Streams, input: string | Uint8Array | undefined): void {
+  if (stdin === null || input === undefined) return
   stdin.on('error', () => undefined)
   stdin.end(input)
 }
