@@ -3,9 +3,16 @@ import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../age
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../data/agent-state.ts'
 import type { Json, JsonObject } from '../../data/json.ts'
+import {
+  nameProblem,
+  nameValue,
+  readNamed,
+  withoutName,
+  type NamedValues,
+  type NamingLimits,
+} from '../../data/named-values.ts'
 import { hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
-import { readEntries, storeEntry, type Entries, type Limits } from './entries.ts'
 
 export type MetadataOptions = {
   /** How many values may be kept at once. */
@@ -47,16 +54,15 @@ export function metadata(options: MetadataOptions = {}): Capability {
       policy.reserved,
     )
   }
-  const tests = [...always, ...policy.reserved].map(toNameTest)
-  const limits: Limits = { ...policy, isReserved: (key) => tests.some((test) => test(key)) }
+  const limits = limitsOf(policy)
   const store = storeTool(limits)
   const keep = hook(
     'afterToolUse',
     (ctx) => {
       if (ctx.toolExecution.status !== 'ok') return ctx
-      const next = storeEntry(readEntries(ctx.state.metadata[METADATA_KEY]), ctx.toolCall.args, limits)
+      const next = stored(storedMetadata(ctx.state), ctx.toolCall.args, limits)
       if ('problem' in next) return ctx.withOutput(next.problem) // somebody answered in the tool's place
-      return ctx.withState((state) => state.withMetadata(METADATA_KEY, next.entries))
+      return ctx.withState((state) => state.withMetadata(METADATA_KEY, next.values))
     },
     { name: 'metadata.keep', priority: 100, tool: store },
   )
@@ -70,17 +76,40 @@ export function metadata(options: MetadataOptions = {}): Capability {
 
 /** What the model has stored, by key. It is the model's word: nothing that a guard may rely on. */
 export function storedMetadata(state: AgentState): JsonObject {
-  return readEntries(state.metadata[METADATA_KEY])
+  return readNamed(state.metadata[METADATA_KEY])
 }
 
-function storeTool(limits: Limits): Tool<JsonObject, JsonObject> {
-  const { maxKeys, maxKeyLength, maxValueBytes } = limits
+function limitsOf({ maxKeys, maxKeyLength, reserved, ...sizes }: Required<MetadataOptions>): NamingLimits {
+  const tests = [...always, ...reserved].map(toNameTest)
+  const isReserved = (key: string): boolean => tests.some((test) => test(key))
+  return { ...sizes, word: 'key', maxNames: maxKeys, maxNameLength: maxKeyLength, isReserved }
+}
+
+type Stored = { readonly values: NamedValues; readonly words: string } | { readonly problem: string }
+
+/** What is stored after one call, or why it cannot be. Null removes. */
+function stored(values: NamedValues, { key = null, value = null }: JsonObject, limits: NamingLimits): Stored {
+  if (value !== null) {
+    const next = nameValue(values, [key, value], limits)
+    return 'problem' in next
+      ? next
+      : { values: next.values, words: `Stored ${next.bytes} bytes under "${key as string}".` }
+  }
+  const problem = nameProblem(key, limits)
+  if (problem !== undefined) return { problem }
+  const isThere = Object.hasOwn(values, key as string)
+  const words = isThere ? `Removed "${key as string}".` : `There was nothing under "${key as string}".`
+  return { values: withoutName(values, key as string), words }
+}
+
+function storeTool(limits: NamingLimits): Tool<JsonObject, JsonObject> {
+  const { maxNames, maxNameLength, maxValueBytes } = limits
   return tool({
     name: 'store_metadata',
     description:
       'Keeps a value under a key, for later in this conversation; a value that is there is replaced. ' +
       'Store null to remove it. ' +
-      `At most ${maxKeys} keys of up to ${maxKeyLength} characters (letters, digits, _ . - and a letter first), ` +
+      `At most ${maxNames} keys of up to ${maxNameLength} characters (letters, digits, _ . - and a letter first), ` +
       `and ${maxValueBytes} bytes of JSON per value.`,
     input: {
       type: 'object',
@@ -92,7 +121,7 @@ function storeTool(limits: Limits): Tool<JsonObject, JsonObject> {
       additionalProperties: false,
     },
     execute: (args, { state }) => {
-      const next = storeEntry(readEntries(state.metadata[METADATA_KEY]), args, limits)
+      const next = stored(storedMetadata(state), args, limits)
       if ('problem' in next) throw new Error(next.problem)
       return next.words
     },
@@ -111,16 +140,16 @@ function readTool(): Tool {
     },
     concurrent: true,
     execute: ({ key }, { state }) => {
-      const entries = readEntries(state.metadata[METADATA_KEY])
-      const value = entries[key as string]
+      const values = storedMetadata(state)
+      const value = values[key as string]
       if (value !== undefined) return value
-      throw new Error(`Nothing is stored under that key. ${wordKeys(entries)}`)
+      throw new Error(`Nothing is stored under that key. ${wordKeys(values)}`)
     },
   })
 }
 
-function wordKeys(entries: Entries): string {
-  const keys = Object.keys(entries)
+function wordKeys(values: NamedValues): string {
+  const keys = Object.keys(values)
   return keys.length === 0 ? 'Nothing is stored at all.' : `There is: ${keys.join(', ')}.`
 }
 
@@ -132,11 +161,11 @@ function listTool(): Tool {
     description: 'Lists the keys that were stored with store_metadata, with the size and the beginning of each value.',
     input: { type: 'object', properties: {}, additionalProperties: false },
     concurrent: true,
-    execute: (_args, { state }) => Object.entries(readEntries(state.metadata[METADATA_KEY])).map(describeEntry),
+    execute: (_args, { state }) => Object.entries(storedMetadata(state)).map(describeValue),
   })
 }
 
-function describeEntry([key, value]: [string, Json]): JsonObject {
+function describeValue([key, value]: [string, Json]): JsonObject {
   const text = JSON.stringify(value)
   const shown = text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW).toWellFormed()}…`
   return { key, bytes: Buffer.byteLength(text), value: shown }
