@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import { CappedOutput, type CappedText, type OutputCap } from './capped-output.ts'
 import { problemWith } from './find-executable.ts'
-import { openRealPipes } from './real-pipes.ts'
+import { openRealPipes, type RealPipes } from './real-pipes.ts'
 import { newTag, TAG_VARIABLE } from './process-tag.ts'
 import { ProcessTree } from './process-tree.ts'
 import { watchOver } from './running-trees.ts'
@@ -98,18 +98,11 @@ class Running {
     const pipes = await openRealPipes({ withInput: input !== undefined })
     const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     try {
-      const child: ChildProcess = spawn(command, args, {
-        cwd,
-        env: { ...env, [TAG_VARIABLE]: tag.variable },
-        detached: true, // a session of its own: no terminal, and a group that can be told from ours
-        stdio,
-      })
+      const child = startChild([command, ...args], { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio }, pipes)
       const exited = exitOf(child)
       if (child.pid === undefined) return this.result({ ended: 'notStarted', problem: startProblem(await exited) })
       const tree = new ProcessTree(tag, child.pid)
-      const release = watchOver(tree)
-      pipes?.closeGiven()
-      return await this.#follow(pipes ?? child, { exited, tree }).finally(release)
+      return await this.#follow(pipes ?? child, { exited, tree }).finally(watchOver(tree))
     } catch (thrown) {
       return this.result({ ended: 'notStarted', problem: startProblem(thrown) })
     } finally {
@@ -165,6 +158,19 @@ class Running {
         resolve()
       })
     })
+  }
+}
+
+/** Our copies of what the child was given are closed in any case, or its output would never end. */
+function startChild(
+  [command, ...args]: readonly [string, ...string[]],
+  how: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly stdio: StdioOptions },
+  pipes: RealPipes | undefined,
+): ChildProcess {
+  try {
+    return spawn(command, args, { ...how, detached: true }) // a session of its own: no terminal, and a group to tell
+  } finally {
+    pipes?.closeGiven()
   }
 }
 
