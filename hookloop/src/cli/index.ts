@@ -6,6 +6,7 @@ import { colorsFor } from './colors.ts'
 import { commandName } from './command-name.ts'
 import { exitCodes, exitCodeTable, type ExitCode } from './exit-codes.ts'
 import { models } from './models.ts'
+import type { PolicyFlags } from './policy.ts'
 import { printable } from './printable.ts'
 import { run, type Place, type RunFlags } from './run.ts'
 import { UsageError } from './usage-error.ts'
@@ -60,7 +61,23 @@ function commandLine(place: Place, done: (code: ExitCode) => void): Command {
   addRunOptions(program.command('run'))
     .addHelpText('after', `\n${examples(place.command)}\n\n${bold('Exit codes:')}\n${exitCodeWords()}`)
     .action(async (words: string[], flags: RunFlags) => done(await run(words, flags, place)))
+  const policy = program.command('policy').description('check a policy before it is trusted')
+  addPolicyOptions(policy.command('bash'))
+    .addHelpText('after', `\nExample:\n  echo 'git log | head' | ${place.command} policy bash --allow 'git log,head'`)
+    .action(async (flags: PolicyFlags) => {
+      const { policyBash } = await import('./policy.ts') // no other command needs a shell grammar
+      done(await policyBash(flags, place))
+    })
   return program
+}
+
+function addPolicyOptions(command: Command): Command {
+  return command
+    .description('say what the bash tool would do about each command on stdin; runs none of them')
+    .option('--allow <rules>', 'what may run, with commas between; may be repeated', collect)
+    .option('--deny <rules>', 'what may not, wherever it stands; may be repeated', collect)
+    .option('--ask <rules>', 'what a person decides; may be repeated', collect)
+    .option('--json', 'print a line of JSON for each command')
 }
 
 function addRunOptions(command: Command): Command {
