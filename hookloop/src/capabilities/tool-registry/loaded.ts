@@ -9,7 +9,7 @@ export type Loaded = {
 }
 
 /** What is kept of it, as far as there are such tools: the state may be from when there were others. */
-export function readLoaded(kept: Json | undefined, isKnown: (name: string) => boolean): Loaded {
+export function readLoaded(kept: Json | undefined, isKnown: (name: string) => boolean = () => true): Loaded {
   if (!isJsonObject(kept)) return nothing
   const names = known(kept['names'], isKnown)
   const used = known(kept['byUse'], (name) => names.includes(name))

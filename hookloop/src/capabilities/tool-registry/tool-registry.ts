@@ -2,7 +2,7 @@ import type { Capability } from '../../agent/capability.ts'
 import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
 import { isTool, tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../data/agent-state.ts'
-import type { JsonObject } from '../../data/json.ts'
+import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { loadTools, readLoaded, useTool, type Loaded } from './loaded.ts'
@@ -52,7 +52,7 @@ export function toolRegistry(options: ToolRegistryOptions): Capability {
 
 /** The tools that a state has loaded, in the order in which they are offered. */
 export function loadedTools(state: AgentState): readonly string[] {
-  return readLoaded(state.metadata[TOOLS_KEY], () => true).names
+  return readLoaded(state.metadata[TOOLS_KEY]).names
 }
 
 function shownAlways(tools: readonly Tool[], always: readonly string[]): ReadonlySet<string> {
@@ -79,6 +79,7 @@ class Registry {
   readonly hidden: ReadonlySet<string>
   readonly limits: Limits
   readonly #splits = new WeakMap<readonly string[], Split>()
+  readonly #loaded = new WeakMap<JsonObject, Loaded>()
   #search: ToolSearch | undefined
 
   constructor(tools: readonly Tool[], limits: Limits) {
@@ -87,8 +88,15 @@ class Registry {
     this.limits = limits
   }
 
+  /** What a state has loaded. The same in most steps as in the one before, so it is read once. */
   loaded(state: AgentState): Loaded {
-    return readLoaded(state.metadata[TOOLS_KEY], (name) => this.hidden.has(name))
+    const kept = state.metadata[TOOLS_KEY]
+    if (!isJsonObject(kept)) return readLoaded(undefined)
+    const known = this.#loaded.get(kept)
+    if (known !== undefined) return known
+    const loaded = readLoaded(kept, (name) => this.hidden.has(name))
+    this.#loaded.set(kept, loaded)
+    return loaded
   }
 
   search(query: string, limit: number): readonly Tool[] {
