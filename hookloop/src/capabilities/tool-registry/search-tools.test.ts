@@ -48,11 +48,14 @@ test('a word in a name tells more than one in a description', () => {
 })
 
 test('a rare word tells more than one that every tool has', () => {
-  const tools = [
-    ...Array.from({ length: 30 }, (_, i) => made(`file_${i}`, 'Reads a file.')),
-    made('zip', 'Packs a file.'),
-  ]
-  assert.equal(indexTools(tools)('pack the file', 1)[0]?.name, 'zip')
+  const tools = [...Array.from({ length: 30 }, (_, i) => made(`file_${i}`, 'Reads.')), made('zip', 'Packs things.')]
+  assert.equal(indexTools(tools)('pack a file', 1)[0]?.name, 'zip')
+})
+
+test('who writes the name of a tool finds that tool', () => {
+  const long = 'Does this and that, and more of that, and something else that takes many words to say.'
+  const found = indexTools([made('mail_mail', 'Mails mail.'), made('mail', long), made('mailer', 'Mails mail.')])
+  assert.equal(found('mail', 1)[0]?.name, 'mail')
 })
 
 test('tools that fit equally well come in the order in which they were given', () => {
