@@ -4,7 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 /** Why a command cannot be started, in words, or undefined if it can be found: what `spawn` says about it is one code for all. */
 export function problemWith(
   command: string,
-  { cwd, path = '' }: { readonly cwd: string; readonly path: string | undefined },
+  { cwd, path = '/bin:/usr/bin' }: { readonly cwd: string; readonly path: string | undefined },
 ): string | undefined {
   if (!isFolder(cwd)) return `The working directory ${JSON.stringify(cwd)} does not exist or is no directory.`
   const shown = JSON.stringify(command)

@@ -85,10 +85,7 @@ describe('what cannot start is a result in words', () => {
   test('a NUL in a word, in a variable, and a variable without a name', async () => {
     assert.match(await problemOf(['echo', 'a\0b']), /^notStarted null: A word of the command contains a NUL/)
     for (const env of [{ A: 'x\0' }, { 'A=B': 'x' }, { '': 'x' }, { A: 1 as unknown as string }])
-      assert.match(
-        await problemOf(['true'], { env: { ...options.env, ...env } as never }),
-        /^notStarted null: The environment/,
-      )
+      assert.match(await problemOf(['true'], { env: { ...options.env, ...env } }), /^notStarted null: The environment/)
   })
 
   test('a command line that is too long', async () => {

@@ -146,7 +146,7 @@ describe(
       const [hour, other] = [anHour(), anHour()]
       const runtime = startRuntime(hour)
       const cancel = new AbortController()
-    const living = runScript(`sleep ${other}`, { signal: cancel.signal })
+      const living = runScript(`sleep ${other}`, { signal: cancel.signal })
       await until(() => countWith(hour) === 3 && countWith(other) === 1)
       runtime.child.kill('SIGKILL')
       await runtime.ended
@@ -158,7 +158,7 @@ describe(
         { orphans: 3, enough: true, living: 1 },
       )
       cancel.abort()
-    await living
+      await living
     })
 
     test('P12 a working directory that was removed is said so, and the next call elsewhere works', async () => {
