@@ -25,7 +25,7 @@ type Judge = (argv: readonly string[]) => readonly Danger[]
 
 /** Programs that run what they are given: which file or text that is must stand in the rule. */
 const INTERPRETER =
-  /^(?:(?:python|pypy|ruby|perl|lua|php|node|deno|bun|ts-node|tsx|tclsh|wish|expect|guile|racket|ghci|irb|octave|java|groovy|scala|julia|R|Rscript|osascript|m4|gdb|lldb|vim?|nvim|view|ex|ed|emacs|nano|less|more|most|sqlite3|psql|mysql|ldd|at|batch|crontab|socat|nc|ncat|netcat|telnet|ftp|sftp|scp|screen|tmux|systemd-run|openssl)[\d.]*|(?:ba|da|a|z|k|mk|rba|ya|fi|c|tc)?sh|pwsh|powershell)$/
+  /^(?:(?:python|pypy|ruby|perl|lua|php|node|deno|bun|ts-node|tsx|tclsh|wish|expect|guile|racket|ghci|irb|octave|java|groovy|scala|julia|R|Rscript|osascript|m4|gdb|lldb|vim?|nvim|view|ex|ed|emacs|nano|less|more|most|sqlite3|psql|mysql|ldd|at|batch|crontab|socat|nc|ncat|netcat|telnet|ftp|sftp|scp|screen|tmux|systemd-run|openssl|ssh|su|sudo|doas|runuser|chroot|unshare|nsenter|script|parallel|nix-shell)[\d.]*|(?:ba|da|a|z|k|mk|rba|ya|fi|c|tc)?sh|pwsh|powershell)$/
 
 const interpreter: Judge = (argv) => {
   if (argv.length === 1) return [{ index: 1, why: 'it runs what it reads' }]
@@ -141,6 +141,8 @@ const make: Judge = (argv) => [
   ...words(/^\w+[:+?!]*=/, 'changes what make runs')(argv),
 ]
 
+const containers = words(/^(?:run|exec|compose|build|buildx|cp|start|create)$/, 'runs something elsewhere')
+
 const NPM_SUBCOMMANDS = /^(?:exec|x|explore|edit|config|set|init|create|link|install-script|hook|publish|token|login)$/
 
 const packageManager: Judge = (argv) => [
@@ -250,5 +252,8 @@ const programs: { readonly [name: string]: Judge } = {
   cargo: unless({ long: ['config', 'fix'] }),
   xargs: harmless, // what it runs is looked at elsewhere
   env: harmless,
+  docker: containers,
+  podman: containers,
+  kubectl: words(/^(?:exec|run|debug|attach|cp|edit)$/, 'runs something elsewhere'),
   sysctl: words(/=|^-w/, 'changes a setting'),
 }

@@ -72,16 +72,25 @@ function wrapperNamed(name: string, args: readonly string[]): { wrapper: Wrapper
     const isLookup = name === 'command' && /^-[a-zA-Z]*[vV]/.test(args[0] ?? '')
     return isLookup ? undefined : { wrapper: single, from: 1 }
   }
+  if (!beginnings.has(name)) return undefined
   let key = name
   for (const [index, arg] of args.slice(0, MAX_WORDS).entries()) {
-    const isPart = Object.keys(wrappers).some((each) => each === `${key} ${arg}` || each.startsWith(`${key} ${arg} `))
-    if (!isPart) continue
+    if (!beginnings.has(`${key} ${arg}`)) {
+      const mayBelong = arg.startsWith('-') || args[index - 1]?.startsWith('-') === true
+      if (mayBelong) continue
+      return undefined
+    }
     key = `${key} ${arg}`
     const wrapper = Object.hasOwn(wrappers, key) ? wrappers[key] : undefined
     if (wrapper !== undefined) return { wrapper, from: index + 2 }
   }
   return undefined
 }
+
+/** `git`, `git bisect` and `git bisect run`. */
+const beginnings: ReadonlySet<string> = new Set(
+  Object.keys(wrappers).flatMap((key) => key.split(' ').map((_, index, words) => words.slice(0, index + 1).join(' '))),
+)
 
 /** How far the words that make a wrapper are looked for. */
 const MAX_WORDS = 6
