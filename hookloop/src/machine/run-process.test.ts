@@ -41,6 +41,14 @@ describe('a process', () => {
     assert.equal((await runScript('echo a', { onOutput })).stdout.head, 'a\n')
   })
 
+  test('that ended while we were busy has ended in time, with all that it wrote', async () => {
+    const running = runScript('head -c 60000 /dev/zero; exit 3', { timeoutMs: 500, output: { head: 100_000, tail: 0 } })
+    await sleep(100) // it has started
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+    const { ended, exitCode, stdout } = await running
+    assert.deepEqual([ended, exitCode, stdout.totalBytes], ['exited', 3, 60_000])
+  })
+
   test('reads what it is given, and may leave it unread or close it', async () => {
     const input = 'é'.repeat(500_000)
     const counted = await runScript('wc -c', { input })

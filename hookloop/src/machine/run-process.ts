@@ -185,7 +185,7 @@ class Told {
     this.#signal = signal
     this.promise = new Promise((resolve) => {
       if (timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS)
-        this.#timer = setTimeout(() => resolve('timedOut'), timeoutMs)
+        this.#timer = setTimeout(() => afterOthers(() => resolve('timedOut')), timeoutMs)
       this.#onAbort = () => resolve('cancelled')
       signal?.addEventListener('abort', this.#onAbort, { once: true })
     })
@@ -232,13 +232,18 @@ async function endBackground(
 async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms)
+    timer = setTimeout(() => afterOthers(() => resolve(undefined)), ms)
   })
   try {
     return await Promise.race([work, over])
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** When this process was busy, its timers are due before it has seen what happened meanwhile. So it looks first. */
+function afterOthers(act: () => void): void {
+  setImmediate(() => setImmediate(act))
 }
 
 function tryTo(act: () => void): void {
