@@ -4,14 +4,9 @@ type Fetch = typeof globalThis.fetch
 const NEW_LINE = 10
 const RETURN = 13
 
-/**
- * A fetch whose answers end where they become too large: a body, or one event of a stream. A stream that nobody asked
- * for is not opened: it could only bring what is not listened to.
- */
+/** A fetch whose answers end where they become too large: a body, or one event of a stream. */
 export function boundedFetch(fetch: Fetch, maxBytes: number, tooLarge: (why: string) => void): Fetch {
   return async (input, init) => {
-    const isUnasked = init?.method === 'GET' && !new Headers(init.headers).has('last-event-id')
-    if (isUnasked) return new Response(null, { status: 405 })
     const response = await fetch(input, init)
     if (response.body === null) return response
     const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')

@@ -29,7 +29,7 @@ export type CallOptions = {
   readonly onProgress?: ((update: JsonObject) => void) | undefined
 }
 
-/** How long to wait for a server that is asked for the newest protocol and says nothing, as old ones may. */
+/** How long to wait for a process that is asked for the newest protocol and says nothing, as old ones may. */
 const PROBE_MS = 10_000
 const MAX_PROGRESS = 1_000
 const MAX_PROGRESS_CHARS = 500
@@ -48,6 +48,8 @@ export class Connection {
   #opening: Promise<Connected> | undefined
   #reconnects = 0
   #isClosed = false
+  #calls = 0
+  readonly #watchers = new Map<unknown, (progress: Progress) => void>()
 
   constructor(sdk: Sdk, settings: ServerSettings) {
     this.#sdk = sdk
@@ -66,13 +68,15 @@ export class Connection {
   async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<CallToolResult> {
     const connected = await this.#ready(signal)
     await this.#checkUnchanged(connected, tool, signal)
-    const options = {
-      timeout: MAX_TIMER_MS,
-      toolDefinition: tool.definition as never,
-      ...(signal && { signal }),
-      ...(onProgress && { onprogress: boundedProgress(onProgress) }),
+    const token = `call-${this.#calls++}`
+    if (onProgress !== undefined) this.#watchers.set(token, boundedProgress(onProgress))
+    const params = { name: tool.ownName, arguments: args, ...(onProgress && { _meta: { progressToken: token } }) }
+    const options = { timeout: MAX_TIMER_MS, toolDefinition: tool.definition as never, ...(signal && { signal }) }
+    try {
+      return await this.#ask(connected, () => connected.client.callTool(params, options))
+    } finally {
+      this.#watchers.delete(token)
     }
-    return this.#ask(connected, () => connected.client.callTool({ name: tool.ownName, arguments: args }, options))
   }
 
   /** Any other request, its answer as it came. */
@@ -148,11 +152,12 @@ export class Connection {
   async #connectWith(mode: 'auto' | 'legacy'): Promise<{ readonly connected: Connected; readonly listed: Listed }> {
     const { connectTimeoutMs: ms, roots } = this.settings
     const link = this.#newLink()
+    const isProcess = 'command' in this.settings.place
     const client = new this.#sdk.Client(
       { name: 'hookloop', version: '1' },
       {
         capabilities: roots.length === 0 ? {} : { roots: {} },
-        versionNegotiation: { mode, probe: { timeoutMs: Math.min(PROBE_MS, ms / 2) } },
+        versionNegotiation: { mode, probe: { timeoutMs: isProcess ? Math.min(PROBE_MS, ms / 2) : ms } },
       },
     )
     this.#answerRequests(client)
@@ -177,6 +182,10 @@ export class Connection {
     const connected = { client, link, known: fingerprintsOf(listed), isStale: false, isForgotten: false }
     client.setNotificationHandler('notifications/tools/list_changed', () => {
       connected.isStale = true
+    })
+    // Not the SDK's own: it forgets who watches as soon as the answer is there, and so loses the last steps before it.
+    client.setNotificationHandler('notifications/progress', ({ params }) => {
+      this.#watchers.get(params.progressToken)?.(params)
     })
     return { connected, listed }
   }

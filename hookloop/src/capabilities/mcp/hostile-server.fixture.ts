@@ -148,7 +148,7 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       { name: 'bad_output', inputSchema: anything, outputSchema: { type: 'object', properties: [] } },
       { name: 'huge', inputSchema: { ...anything, description: 'x'.repeat(100_000) } },
       { name: 'huger', inputSchema: { ...anything, description: 'x'.repeat(1_000_000) } },
-      { name: 'deep', inputSchema: { ...anything, default: JSON.parse(deep(5_000)) as unknown } },
+      { name: 'deep', inputSchema: { ...anything, default: JSON.parse(deep(1_000)) as unknown } },
       { name: '', inputSchema: anything },
       { name: 5, inputSchema: anything },
       null,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage, StreamableHTTPClientTransport, TransportSendOptions } from '@modelcontextprotocol/client'
 import { boundedFetch } from './bounded-fetch.ts'
-import { settledWithin, type Link } from './link.ts'
+import { settledWithin, unanswered, type Link } from './link.ts'
 import type { Sdk } from './load-sdk.ts'
 import { floodWords, MessageBudget } from './message-budget.ts'
 import type { HttpServer } from './settings.ts'
@@ -11,13 +11,10 @@ const FAREWELL_MS = 1_000
 /** How long a stream may stay open once it has brought what it was opened for. */
 const LINGER_MS = 1_000
 /** A server may say how soon it is called again; not sooner than this. */
-const MIN_RETRY_MS = 250
+const MIN_RETRY_MS = 1_000
 
 /** The same to both, but one of them says that what is left out may not be `undefined`. */
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
-
-/** What the answer to a request says when its stream ended without one. */
-export const LOST = 'the connection broke off before the answer came'
 
 /**
  * A server over streamable HTTP: the SDK's transport, with an end to what it would wait for without one. A request whose
@@ -47,7 +44,7 @@ export class HttpLink implements Link {
       fetch: bounded,
       ...(headers && { requestInit: { headers: { ...headers } } }),
       reconnectionScheduler: (reconnect, delay) => {
-        const timer = setTimeout(reconnect, Math.max(delay, MIN_RETRY_MS))
+        const timer = setTimeout(reconnect, Math.max(delay, MIN_RETRY_MS)).unref()
         return () => clearTimeout(timer)
       },
     })
@@ -72,6 +69,7 @@ export class HttpLink implements Link {
 
   async send(message: JSONRPCMessage, given: TransportSendOptions = {}): Promise<void> {
     const options = given as SendOptions
+    this.#budget.sent(message)
     if (!('method' in message)) return this.#inner.send(message, options)
     if (!('id' in message)) {
       await this.#inner.send(message, options)
@@ -108,7 +106,7 @@ export class HttpLink implements Link {
   }
 
   #receive(message: JSONRPCMessage): void {
-    if (!this.#budget.spend()) return this.#breakOff(floodWords)
+    if (!this.#budget.received(message)) return this.#breakOff(floodWords)
     const isAnswer = !('method' in message)
     if (isAnswer && message.id !== undefined) void this.#lingering(message.id)
     this.onmessage?.(message)
@@ -125,8 +123,7 @@ export class HttpLink implements Link {
   #streamEnded(id: string | number, options: TransportSendOptions): void {
     if (!this.#open.delete(id)) return
     options.onRequestStreamEnd?.()
-    const message = this.#takeOversized() ?? LOST
-    this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_000, message } })
+    this.onmessage?.(unanswered(id, this.#takeOversized() ?? 'the connection broke off before the answer came'))
   }
 
   #takeOversized(): string | undefined {

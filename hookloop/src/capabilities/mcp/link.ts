@@ -1,4 +1,4 @@
-import type { Transport } from '@modelcontextprotocol/client'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 
 /** A connection that can say why it ended. */
 export type Link = Transport & {
@@ -9,6 +9,14 @@ export type Link = Transport & {
   /** The process, if there is one and it was started. */
   readonly pid?: number | null
 }
+
+/** Answers a request in place of a server that did not, or not so that it could be understood. */
+export function unanswered(id: string | number, why: string): JSONRPCMessage {
+  return { jsonrpc: '2.0', id, error: { code: UNANSWERED, message: why } }
+}
+
+/** The code of such an answer, out of those that are nobody's. */
+export const UNANSWERED = -32_099
 
 /** Waits for something to come to its end, but not for long. */
 export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {

@@ -34,6 +34,12 @@ export function runCalls(use: readonly Use[], calls: readonly ScriptedCall[], si
   return agent.run('Go.', signal && { signal })
 }
 
+/** The words one call came to, however it ended. */
+export async function wordsOf(use: Use | readonly Use[], name: string, args: Json = {}): Promise<string> {
+  const { output } = await callOnce(use, name, args)
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}
+
 /** What one call came to. */
 export async function callOnce(
   use: Use | readonly Use[],

@@ -1,19 +1,31 @@
-const PER_SECOND = 10_000
+import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
-/** How many messages a server may send. One that sends without end keeps this process from everything else. */
+const AT_ONCE = 10_000
+const PER_SECOND = 1_000
+
+/**
+ * How much a server may say that nobody asked for. Answers are free, one for each request; whoever sends anything else
+ * without end would keep this process from everything else.
+ */
 export class MessageBudget {
-  #second = 0
-  #spent = 0
+  readonly #asked = new Set<unknown>()
+  #left = AT_ONCE
+  #since = performance.now()
 
-  /** Counts one message; false when there were too many in this second. */
-  spend(): boolean {
-    const second = Math.floor(performance.now() / 1_000)
-    if (second !== this.#second) {
-      this.#second = second
-      this.#spent = 0
-    }
-    return ++this.#spent <= PER_SECOND
+  /** Takes note of what is sent: a request may be answered once. */
+  sent(message: JSONRPCMessage): void {
+    if ('id' in message && 'method' in message) this.#asked.add(message.id)
+  }
+
+  /** Counts what was received, a message or something that is none; false when it was too much. */
+  received(message?: JSONRPCMessage): boolean {
+    if (message !== undefined && !('method' in message) && this.#asked.delete(message.id)) return true
+    const now = performance.now()
+    this.#left = Math.min(AT_ONCE, this.#left + ((now - this.#since) / 1_000) * PER_SECOND)
+    this.#since = now
+    this.#left -= 1
+    return this.#left >= 0
   }
 }
 
-export const floodWords = `it sent more than ${PER_SECOND.toLocaleString('en')} messages in a second`
+export const floodWords = 'it sent too many messages that nobody asked for'

@@ -139,8 +139,11 @@ export async function serve(handle: (request: Request) => Response | Promise<Res
   const requests: Request[] = []
   const server: Server = createServer((incoming, outgoing) => {
     const { port } = server.address() as AddressInfo
+    const left = new AbortController()
+    outgoing.once('close', () => left.abort())
     const request = new Request(`http://127.0.0.1:${port}${incoming.url}`, {
       method: incoming.method!,
+      signal: left.signal,
       headers: incoming.headers as { [name: string]: string },
       ...(incoming.method === 'POST' && { body: Readable.toWeb(incoming) as ReadableStream, duplex: 'half' }),
     })

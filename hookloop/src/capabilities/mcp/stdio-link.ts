@@ -10,7 +10,7 @@ import { newTag, TAG_VARIABLE } from '../../machine/process-tag.ts'
 import { ProcessTree } from '../../machine/process-tree.ts'
 import { watchOver } from '../../machine/running-trees.ts'
 import { LineReader } from './line-reader.ts'
-import { settledWithin, type Link } from './link.ts'
+import { settledWithin, unanswered, type Link } from './link.ts'
 import type { Sdk } from './load-sdk.ts'
 import { floodWords, MessageBudget } from './message-budget.ts'
 import type { StdioServer } from './settings.ts'
@@ -46,6 +46,7 @@ export class StdioLink implements Link {
   #release: () => Promise<void> = async () => undefined
   #closing: Promise<void> | undefined
   #isClosed = false
+  #graceMs = GRACE_MS
 
   constructor(sdk: Sdk, server: StdioServer, { maxMessageBytes }: { readonly maxMessageBytes: number }) {
     this.#sdk = sdk
@@ -94,8 +95,8 @@ export class StdioLink implements Link {
     })
     this.#release = async () => {
       child.stdin.end()
-      await settledWithin(GRACE_MS, exited)
-      await tree.end(GRACE_MS)
+      await settledWithin(this.#graceMs, exited)
+      await tree.end(this.#graceMs)
       forget()
       await settledWithin(DRAIN_MS, drained)
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
@@ -105,6 +106,7 @@ export class StdioLink implements Link {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) throw new Error('Not connected')
+    this.#budget.sent(message)
     const isTaken = stdin.write(this.#sdk.serializeMessage(message))
     if (!isTaken && stdin.writableLength > MAX_UNREAD_BYTES) this.#breakOff('it does not read what it is sent')
   }
@@ -120,19 +122,28 @@ export class StdioLink implements Link {
       return this.#breakOff(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
     }
     for (const line of lines) {
-      if (!this.#budget.spend()) return this.#breakOff(floodWords)
-      if (!line.startsWith('{')) continue // servers print to their output what belongs elsewhere
-      try {
-        this.onmessage?.(this.#sdk.deserializeMessage(line))
-      } catch (thrown) {
-        this.onerror?.(thrown as Error)
-      }
+      // Servers print to their output what belongs elsewhere.
+      const message = line.startsWith('{') ? this.#parse(line) : undefined
+      if (!this.#budget.received(message)) return this.#breakOff(floodWords)
+      if (message !== undefined) this.onmessage?.(message)
+    }
+  }
+
+  /** A line that is no message is passed over, unless somebody waits for it. */
+  #parse(line: string): JSONRPCMessage | undefined {
+    try {
+      return this.#sdk.deserializeMessage(line)
+    } catch (thrown) {
+      this.onerror?.(thrown as Error)
+      const id = idOf(line)
+      return id === undefined ? undefined : unanswered(id, 'what it sent is no answer')
     }
   }
 
   /** Whoever waits for an answer is told at once; the process is ended behind their backs. */
   #breakOff(why: string): void {
     this.#failed(why)
+    this.#graceMs = 0
     this.#closed()
     void this.close()
   }
@@ -146,5 +157,15 @@ export class StdioLink implements Link {
     if (this.#isClosed) return
     this.#isClosed = true
     this.onclose?.()
+  }
+}
+
+/** The request that a broken answer was meant for. */
+function idOf(line: string): string | number | undefined {
+  try {
+    const { id, method } = JSON.parse(line) as { id?: unknown; method?: unknown }
+    return method === undefined && (typeof id === 'string' || typeof id === 'number') ? id : undefined
+  } catch {
+    return undefined
   }
 }
