@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Use } from '../../agent/capability.ts'
@@ -65,18 +66,51 @@ export class Workshop {
       ],
     })
     const run = await agent.run('Go.')
-    return { run, executions, outputs: executions.map(({ output }) => String(output)) }
+    return { run, executions, outputs: executions.map(textOf) }
   }
 
   /** One call. */
   async call(name: string, args: JsonObject, options: FilesOptions & { use?: readonly Use[] } = {}): Promise<Called> {
     const { executions, run } = await this.run([[name, args]], options)
-    return { status: executions[0]!.status, output: String(executions[0]!.output), by: executions[0]!.by, run }
+    const [execution] = executions as [ToolExecution]
+    return { status: execution.status, output: textOf(execution), by: execution.by, run }
+  }
+
+  /** Makes calls, none of which may work, and makes sure that nothing outside was touched or told. */
+  async refused(calls: readonly Call[]): Promise<readonly string[]> {
+    const { executions, outputs, run } = await this.run(calls, { readFirst: false })
+    assert.ok(!statuses(executions).includes('ok'), outputs.join('\n'))
+    assert.equal(executions.length, calls.length)
+    assert.equal(run.status, 'completed')
+    assert.ok(!everythingOf(run).includes(CANARY))
+    assert.deepEqual(readdirSync(this.outside), ['secret'])
+    assert.equal(readFileSync(this.secret, 'utf8'), `${CANARY}\n`)
+    return outputs
   }
 
   remove(): void {
     rmSync(this.home, { recursive: true, force: true })
   }
+}
+
+/** Every tool on one path, each in a way that would show or destroy the secret. */
+export function everyTool(path: string): readonly Call[] {
+  return [
+    ['read_file', { path }],
+    ['list_dir', { path }],
+    ['search_files', { path, pattern: 'CAN.RY' }],
+    ['search_files', { path, glob: '*' }],
+    ['write_file', { path, content: 'x', overwrite: true }],
+    ['edit_file', { path, old_string: 'CANARY', new_string: 'x' }],
+  ]
+}
+
+export function statuses(executions: readonly ToolExecution[]): readonly string[] {
+  return executions.map(({ status }) => status)
+}
+
+function textOf({ output }: ToolExecution): string {
+  return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
 export type Ran = {

@@ -76,7 +76,7 @@ test('CRLF and bytes that are no text are told, a byte order mark is not shown',
 
 test('a folder, a missing file and arguments that do not fit are told in words', async () => {
   shop.put('d/x', '')
-  const { executions, run } = await shop.run([
+  const { executions, outputs, run } = await shop.run([
     ['read_file', { path: 'd' }],
     ['read_file', { path: 'none' }],
     ['read_file', { path: 'd/x/y' }],
@@ -88,8 +88,8 @@ test('a folder, a missing file and arguments that do not fit are told in words',
     executions.map(({ status }) => status),
     ['failed', 'failed', 'failed', 'failed', 'failed', 'blocked'],
   )
-  assert.match(String(executions[0]!.output), /d is a folder\. Use list_dir\./)
-  assert.match(String(executions[1]!.output), /There is no file none\./)
+  assert.match(outputs[0]!, /d is a folder\. Use list_dir\./)
+  assert.match(outputs[1]!, /There is no file none\./)
   assert.equal(run.status, 'completed')
 })
 

@@ -41,15 +41,18 @@ class Translation {
     if (char === '\\') return this.#escape()
     if (char === '[') return this.#class()
     if (char === '.') return `(?:.|${UNREADABLE})`
-    if (char === '^') return '^\\x{FEFF}?' // a byte order mark is not part of the first line
     if (char === '(') return this.#group()
     if (char === '{') return this.#repeat(rest)
-    return '*+?|)$'.includes(char) ? char : literal(char)
+    // An anchor in the middle is rare, and ripgrep has been seen to miss lines there.
+    if (char === '^' && this.#at > 1 && !'|('.includes(this.#pattern[this.#at - 2]!)) throw new NotCertain()
+    // In a file of CRLF lines ripgrep takes in the CR at a `$`: what comes after it would be somewhere else.
+    if (char === '$' && rest.length > 1 && rest[1] !== '|') throw new NotCertain()
+    return '*+?|)^$'.includes(char) ? char : literal(char)
   }
 
   #escape(): string {
     const char = this.#pattern[this.#at++] ?? ''
-    if ('bB'.includes(char)) return `(?-u:\\${char})`
+    if (char === 'b' || char === 'B') return `(?-u:\\${char})`
     const members = classes[char.toLowerCase()]
     if (members !== undefined) return char === char.toLowerCase() ? `[${members}]` : `(?:[^${members}]|${UNREADABLE})`
     return escapedLiteral(char)

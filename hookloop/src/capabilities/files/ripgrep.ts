@@ -49,6 +49,7 @@ export function ripgrepAt(program: string, { skip, maxDepth, maxFileBytes }: Rip
         ...(literal ? ['--fixed-strings'] : []),
         ...(ignoreCase || inline ? ['--ignore-case'] : []),
         `--regexp=${expression}`,
+        '--regexp=\uFEFF', // the line after a byte order mark begins there for us, and not for ripgrep
         '--',
         '.',
       ],
