@@ -1,5 +1,5 @@
 // Servers that do what no server should, on bare JSON-RPC. The first argument says which of them this is.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 type Message = { id?: number | string; method?: string; params?: { [name: string]: unknown } }
@@ -20,6 +20,7 @@ const log = (line: string): void => {
   const file = process.env['CALL_LOG']
   if (file !== undefined) appendFileSync(file, `${line}\n`)
 }
+const logged = (): string => readFileSync(process.env['CALL_LOG']!, 'utf8')
 const raw = (text: string): boolean => process.stdout.write(text)
 const send = (message: object): boolean =>
   raw(JSON.stringify({ jsonrpc: '2.0', ...message }) + (behaviour.lineEnd ?? '\n'))
@@ -202,6 +203,13 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       send({ method: 'notifications/tools/list_changed' })
     },
   },
+  'another-after-death': {
+    tools: () => [{ name: 'go', description: logged() === '' ? 'Goes.' : 'Goes elsewhere.', inputSchema: anything }],
+    call: () => {
+      log('called')
+      process.exit(1)
+    },
+  },
   'says-changed': {
     begin: () => void setInterval(() => send({ method: 'notifications/tools/list_changed' }), 5),
     call: ok,
@@ -221,6 +229,7 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   },
   'will-not-end': {
     begin: () => {
+      log(String(process.pid))
       process.on('SIGTERM', () => undefined)
       setInterval(() => undefined, 1_000)
     },

@@ -147,15 +147,18 @@ test('a server that is not there cannot be connected, and it is said why', async
   assert.deepEqual([servers.tools, servers.notes!.length], [[], 1])
 })
 
+type Answer = (id: number, request: Request) => Response | Promise<Response>
+
 /** A server that works until its tool is called; then this is what comes. */
-async function breaking(t: TestContext, answer: (id: number) => Response | Promise<Response>): Promise<string> {
+async function breaking(t: TestContext, answer: Answer, get?: () => Response): Promise<string> {
   const { url } = await served(
     t,
     serve(async (request) => {
+      if (request.method === 'GET' && get !== undefined) return get()
       if (request.method !== 'POST') return new Response(null, { status: 405 })
       const { id, method } = (await request.json()) as { id?: number; method: string }
       if (id === undefined) return new Response(null, { status: 202 })
-      if (method === 'tools/call') return answer(id)
+      if (method === 'tools/call') return answer(id, request)
       const results: { [method: string]: object } = {
         initialize: {
           protocolVersion: '2025-06-18',
@@ -184,7 +187,7 @@ const cut = (text: string): ReadableStream => {
 const notification = (id: number): string =>
   `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${id}}}\n\n`
 
-const breaks: { readonly [what: string]: { answer: (id: number) => Response | Promise<Response>; says: RegExp } } = {
+const breaks: { readonly [what: string]: { readonly answer: Answer; readonly says: RegExp } } = {
   'cuts its stream in the middle': {
     answer: (id) => new Response(cut(`data: {"jsonrpc":"2.0","id":${id},"re`), events),
     says: /did not answer: the connection broke off before the answer came\. The call may have had/,
@@ -234,4 +237,47 @@ test('a fetch of your own is used for everything', async (t) => {
   const servers = await connected(t, { url: server.url, fetch: counting })
   await callOnce(servers, add, numbers)
   assert.equal(calls, server.requests.length)
+})
+
+test('a request that was given up is not left open', async (t) => {
+  let left = false
+  const url = await breaking(t, (_id, { signal }) => {
+    signal.addEventListener('abort', () => (left = true))
+    return new Promise(() => undefined)
+  })
+  const servers = await connected(t, { url, callTimeoutMs: 300 })
+  await callOnce(servers, 'mcp__it__go')
+  await until(() => left)
+})
+
+test('a stream that stays open after the answer is left', async (t) => {
+  let left = false
+  const url = await breaking(t, (id, { signal }) => {
+    signal.addEventListener('abort', () => (left = true))
+    const words = `data: {"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"ok"}]}}\n\n`
+    return new Response(
+      new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(words)) }),
+      events,
+    )
+  })
+  const servers = await connected(t, { url })
+  assert.deepEqual(await callOnce(servers, 'mcp__it__go'), { status: 'ok', output: 'ok' })
+  await until(() => left)
+})
+
+test('a server that wants to be called again at once has to wait', async (t) => {
+  let opened = 0
+  const url = await breaking(
+    t,
+    () => Response.json({}),
+    () => {
+      opened++
+      return new Response('retry: 0\nid: 1\ndata:\n\n', events)
+    },
+  )
+  await connected(t, { url })
+  await until(() => opened > 0)
+  const before = opened
+  await sleep(1_500)
+  assert.ok(opened - before <= 2, `it was called ${opened - before} times`)
 })

@@ -55,6 +55,16 @@ test('a server is connected again as often as is allowed, and then no more', asy
   assert.match(outputs[2]!, /It is not connected again. The call was not made/)
 })
 
+test('a server that comes back with another tool of that name is not called', async (t) => {
+  const CALL_LOG = logFile('another')
+  const servers = await connected(t, { ...hostile('another-after-death'), env: { CALL_LOG } })
+  const died = await callOnce(servers, 'mcp__it__go')
+  const second = await callOnce(servers, 'mcp__it__go')
+  assert.match(died.output as string, /ended with exit code 1/)
+  assert.match(second.output as string, /has changed this tool since it was offered\. The call was not made\./)
+  assert.equal(read(CALL_LOG), 'called\n')
+})
+
 test('a cancelled run cancels the request, and nobody knows what it did', async (t) => {
   for (const how of ['real', 'hostile']) {
     const CALL_LOG = logFile(`cancelled-${how}`)
@@ -157,13 +167,14 @@ test('a program that is asked to end takes its servers with it', async () => {
 
 test('a required server that cannot be started fails the building, and the others are not left running', async (t) => {
   const CALL_LOG = logFile('required')
-  const good = { ...real, env: { CALL_LOG } }
+  const good = { ...hostile('will-not-end'), env: { CALL_LOG } }
   const bad = { command: 'no-such-program', env: { KEY: 'x' } }
   await assert.rejects(mcp({ servers: { good, bad } }), {
     code: 'AGENT_INVALID_OPTION',
     message: /^mcp: The MCP server "bad" cannot be connected: "no-such-program" was not found .*required: false/,
   })
-  const servers = await mcp({ servers: { good, bad: { ...bad, required: false } } })
+  assert.deepEqual([read(CALL_LOG) !== '', isAlive(Number(read(CALL_LOG)))], [true, false])
+  const servers = await mcp({ servers: { good: real, bad: { ...bad, required: false } } })
   t.after(() => servers.close())
   assert.match(servers.notes!.join('\n'), /The MCP server "bad" cannot be connected: .* It is left out\./)
   assert.equal(servers.tools!.filter(({ name }) => name.startsWith('mcp__bad')).length, 0)
