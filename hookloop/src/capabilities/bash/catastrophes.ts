@@ -6,9 +6,10 @@ import { baseName } from './matching.ts'
  * allowed `rm` meant the root of the file system or a whole home.
  */
 export function catastropheOf(words: readonly SeenWord[]): string | undefined {
-  const [program, ...args] = words.map(({ value, loose }) => value ?? loose)
-  if (program === undefined) return undefined
-  const name = baseName(program)
+  const [program] = words
+  const name = baseName(program?.value ?? program?.loose ?? '')
+  if (!/^(?:rm|ch(?:mod|own|grp)|find|dd|mkfs.*)$/.test(name)) return undefined
+  const args = words.slice(1).map(({ value, loose }) => value ?? loose)
   const operands = args.filter((arg) => !arg.startsWith('-'))
   switch (name) {
     case 'rm':
@@ -24,7 +25,7 @@ export function catastropheOf(words: readonly SeenWord[]): string | undefined {
     case 'dd':
       return args.some((arg) => DISK.test(arg)) ? 'dd over a disk' : undefined
     default:
-      return name === 'mkfs' || name.startsWith('mkfs.') ? 'making a file system' : undefined
+      return 'making a file system'
   }
 }
 

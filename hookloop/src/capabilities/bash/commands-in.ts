@@ -2,7 +2,7 @@ import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, ParsedScript, Redirection, SyntaxNode, Word } from 'unbash'
 import { literalWord } from './literal-word.ts'
 import { redirectionHazard } from './redirections.ts'
-import { reservedWords, secondReading, type Span } from './second-reading.ts'
+import { reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
 
 /** A word of a command as it was found. */
 export type SeenWord = {
@@ -29,7 +29,7 @@ export type Seen = {
 
 /** Every command that a text of bash holds, at any depth. Never throws: what cannot be read is a doubt. */
 export function commandsIn(source: string): Seen {
-  const walk: Walk = { commands: [], spans: [], doubt: undefined, isPlain: true }
+  const walk: Walk = { commands: [], spans: [], subshells: 0, branches: 0, doubt: undefined, isPlain: true }
   try {
     const script = parse(source)
     visit(script, source, walk)
@@ -44,6 +44,9 @@ type Walk = {
   readonly commands: SeenCommand[]
   /** Where the words of the text itself are, to compare with a second reading. */
   readonly spans: Span[]
+  /** How many pairs of parentheses and how many branches of a case there are. */
+  subshells: number
+  branches: number
   doubt: string | undefined
   /** Whether there is nothing in it but what the second reading understands. */
   isPlain: boolean
@@ -62,6 +65,8 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   }
   if (isUnread(node)) walk.doubt ??= 'a part of it cannot be read'
   if (node.type === 'Word' || node.type === 'HereDocDelimiter') walk.spans.push({ pos: node.pos, end: node.end })
+  if (node.type === 'Subshell') walk.subshells += 1
+  if (node.type === 'CaseItem') walk.branches += 1
   if (node.type === 'Case' && !isLiteralCase(node)) {
     walk.commands.push({ text: cut(source, node), words: [], hazards: ['a case that depends on an expansion'] })
     walk.isPlain = false
@@ -140,16 +145,26 @@ function isLiteralCase(node: Extract<SyntaxNode, { type: 'Case' }>): boolean {
   )
 }
 
-/** The parser and the second reading must have found the same words, before anything is allowed. */
-function disagreement(source: string, { spans, commands, isPlain }: Walk): string | undefined {
-  const isLiteral = commands.every(({ words }) => words.every(({ value }) => value !== null))
-  if (!isPlain || !isLiteral) return undefined // it is not going to be allowed
-  const words = secondReading(source)
-  if (words === undefined) return 'a second reading of it did not come to an end'
+/** The parser and the second reading must have found the same, before anything is allowed. */
+function disagreement(source: string, walk: Walk): string | undefined {
+  const isLiteral = walk.commands.every(({ words }) => words.every(({ value }) => value !== null))
+  if (!walk.isPlain || !isLiteral) return undefined // it is not going to be allowed
+  const second = secondReading(source)
+  if (second === undefined) return 'a second reading of it did not come to an end'
+  return isSame(source, walk, second) ? undefined : 'two readings of it differ'
+}
+
+function isSame(source: string, { spans, subshells, branches }: Walk, second: SecondReading): boolean {
   const parsed = new Set(spans.map(({ pos, end }) => `${pos}:${end}`))
-  const left = words.filter(({ pos, end }) => !parsed.delete(`${pos}:${end}`))
-  const isSame = parsed.size === 0 && left.every(({ pos, end }) => reservedWords.has(source.slice(pos, end)))
-  return isSame ? undefined : 'two readings of it differ'
+  const left = second.words.filter(({ pos, end }) => !parsed.delete(`${pos}:${end}`))
+  const { opening, closing } = second
+  return (
+    parsed.size === 0 &&
+    left.every(({ pos, end }) => reservedWords.has(source.slice(pos, end))) &&
+    closing === subshells + branches &&
+    opening >= subshells &&
+    opening <= closing
+  )
 }
 
 const MAX_TEXT = 2000

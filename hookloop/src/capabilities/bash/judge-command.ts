@@ -2,7 +2,7 @@ import { catastropheOf } from './catastrophes.ts'
 import { commandsIn, type SeenCommand, type SeenWord } from './commands-in.ts'
 import { dangersIn } from './dangers.ts'
 import { harmlessGitOptions } from './git-dangers.ts'
-import { allowMatches, baseName, broadMatches, isNamedBy } from './matching.ts'
+import { allowMatches, baseName, broadMatch, isNamedBy } from './matching.ts'
 import type { Danger } from './options.ts'
 import { rawCommands } from './raw-tokens.ts'
 import { readRules, type CommandRules, type Rules } from './rules.ts'
@@ -120,11 +120,11 @@ type Decision = { readonly verdict: Verdict; readonly rule: string }
 const ask = (rule: string): Decision => ({ verdict: 'ask', rule })
 
 function ownVerdict({ words, argv, hazards, wrapped }: Judged, { rules, granted }: Judging): Decision {
-  const denied = rules.deny.find((rule) => broadMatches(rule, words))
+  const denied = broadMatch(rules.deny, words)
   if (denied !== undefined) return { verdict: 'deny', rule: denied.name }
   const catastrophe = catastropheOf(words)
   if (catastrophe !== undefined) return { verdict: 'deny', rule: catastrophe }
-  const asked = rules.ask.find((rule) => broadMatches(rule, words))
+  const asked = broadMatch(rules.ask, words)
   if (asked !== undefined) return ask(asked.name)
   if (hazards[0] !== undefined) return ask(hazards[0])
   if (argv === null) return ask(notLiteral(words))
@@ -214,7 +214,7 @@ function judgeInnerText(text: string, judging: Judging): readonly FoundCommand[]
 function deniedTokens(text: string, { deny }: Rules): readonly FoundCommand[] {
   if (deny.length === 0) return []
   for (const words of rawCommands(text)) {
-    const rule = deny.find((each) => broadMatches(each, words))
+    const rule = broadMatch(deny, words)
     if (rule !== undefined) return [{ text: words[0]!.loose, argv: null, verdict: 'deny', rule: rule.name }]
   }
   return []

@@ -8,8 +8,8 @@ export type ReadWord = {
 /** What ends a word when it is not quoted. */
 const METACHARACTERS = new Set(' \t\n|&;()<>')
 
-/** What makes a dollar sign an expansion, within double quotes too. */
-const EXPANDS = /[A-Za-z0-9_{([@*#?$!-]/
+/** What makes a dollar sign an expansion, within double quotes too: also when it stands on the next line. */
+const EXPANDS = /^(?:[A-Za-z0-9_{([@*#?$!-]|\\\n)/
 
 /** The text of one word after quote removal, or null when bash would expand it, or when it is more or less than one word. */
 export function literalWord(text: string): string | null {
@@ -89,25 +89,26 @@ function readDoubleQuotes(source: string, at: number, word: Reading): number | u
       next += 2
       continue
     }
-    if (character === '`' || (character === '$' && EXPANDS.test(source[next + 1] ?? ''))) word.isLiteral = false
+    if (character === '`' || (character === '$' && EXPANDS.test(source.slice(next + 1, next + 3))))
+      word.isLiteral = false
     word.value += character
     next += 1
   }
   return undefined
 }
 
-/** A backslash at the very end is read differently by different shells: it is not taken as literal. */
+/** A line that goes on within a word can hide what the word is, and a backslash at the end escapes nothing. */
 function readEscape(source: string, at: number, word: Reading): number {
   const escaped = source[at + 1]
-  if (escaped === undefined) word.isLiteral = false
-  else if (escaped !== '\n') word.value += escaped
+  if (escaped === undefined || escaped === '\n') word.isLiteral = false
+  else word.value += escaped
   return Math.min(at + 2, source.length)
 }
 
 function readDollar(source: string, at: number, word: Reading): number | undefined {
   const next = source[at + 1] ?? ''
   if (next === "'") return readAnsiQuotes(source, at, word)
-  if (next === '"' || next === '`' || EXPANDS.test(next)) word.isLiteral = false // also a text to be translated
+  if (next === '"' || next === '`' || EXPANDS.test(source.slice(at + 1, at + 3))) word.isLiteral = false // also a text to be translated
   word.value += '$'
   return at + 1
 }

@@ -6,7 +6,7 @@ import { matchesPattern, type Rule } from './rules.ts'
  * rule with the same slashes: `./ls` is not `ls`.
  */
 export function allowMatches({ words }: Rule, argv: readonly string[]): boolean {
-  if (words.length > argv.length) return false
+  if (words.length > argv.length || argv[0]!.includes('=')) return false
   return words.every((pattern, index) => {
     const word = argv[index]!
     return index === 0 ? matchesProgram(pattern, word) : matchesPattern(pattern, word)
@@ -28,15 +28,19 @@ export function isNamedBy({ words }: Rule, argv: readonly string[], index: numbe
 }
 
 /**
- * Whether a deny or ask rule speaks of a command: by the name of the program wherever it lies, whatever options stand
- * between the words of the rule, and whatever the order of its options.
+ * The first deny or ask rule that speaks of a command: by the name of the program wherever it lies, whatever options
+ * stand between the words of the rule, and whatever the order of its options.
  */
-export function broadMatches({ words: [program, ...rest] }: Rule, words: readonly SeenWord[]): boolean {
-  if (program === undefined || words[0] === undefined) return false
-  if (!namesOf(words[0]).some((name) => matchesName(baseName(program), name))) return false
-  const args = words.slice(1).map(({ value, loose }) => value ?? loose)
-  const options = rest.filter(isOption)
-  return options.every((option) => hasOption(args, option)) && hasInOrder(args, rest.filter(isNoOption))
+export function broadMatch(rules: readonly Rule[], words: readonly SeenWord[]): Rule | undefined {
+  if (rules.length === 0 || words[0] === undefined) return undefined
+  const names = namesOf(words[0])
+  return rules.find(({ words: [program = '', ...rest] }) => {
+    if (!names.some((name) => matchesName(baseName(program), name))) return false
+    if (rest.length === 0) return true
+    const args = words.slice(1).map(({ value, loose }) => value ?? loose)
+    const options = rest.filter(isOption)
+    return options.every((option) => hasOption(args, option)) && hasInOrder(args, rest.filter(isNoOption))
+  })
 }
 
 const isOption = (word: string): boolean => word.length > 1 && word.startsWith('-')
@@ -44,7 +48,8 @@ const isNoOption = (word: string): boolean => !isOption(word)
 
 /** `rm` for `/bin/rm`, and `RM.EXE` where file names have no case. */
 export function baseName(program: string): string {
-  return (program.split('/').at(-1) ?? '').toLowerCase().replace(/\.exe$/, '')
+  const name = program.slice(program.lastIndexOf('/') + 1).toLowerCase()
+  return name.endsWith('.exe') ? name.slice(0, -4) : name
 }
 
 /** What a word in the place of a program may stand for. One that expands stands for any of its pieces. */

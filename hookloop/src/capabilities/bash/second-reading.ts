@@ -2,12 +2,21 @@ import { readWord } from './literal-word.ts'
 
 export type Span = { readonly pos: number; readonly end: number }
 
+export type SecondReading = {
+  /** Where each word begins and ends. */
+  readonly words: readonly Span[]
+  /** How many parentheses open and close something. */
+  readonly opening: number
+  readonly closing: number
+}
+
 /**
- * The words of a command that has nothing but literal words, found without the parser: where each begins and ends.
- * Undefined when there is more in it than that. What the parser found must be the same, or one of the two is wrong.
+ * What is in a command that has nothing but literal words, found without the parser. Undefined when there is more in it
+ * than that. What the parser found must be the same, or one of the two is wrong.
  */
-export function secondReading(source: string): readonly Span[] | undefined {
+export function secondReading(source: string): SecondReading | undefined {
   const words: Span[] = []
+  const parentheses = { '(': 0, ')': 0 }
   const pending: HereDocument[] = []
   let at = 0
   while (at < source.length) {
@@ -17,6 +26,7 @@ export function secondReading(source: string): readonly Span[] | undefined {
       if (after === undefined) return undefined
       at = after
     } else if (BLANKS_AND_OPERATORS.has(character)) {
+      if (character === '(' || character === ')') parentheses[character] += 1
       const operator = hereOperator(source, at)
       at += operator.length
       if (operator !== '<<' && operator !== '<<-') continue
@@ -25,7 +35,7 @@ export function secondReading(source: string): readonly Span[] | undefined {
       words.push(delimiter.span)
       pending.push({ ...delimiter, stripsTabs: operator === '<<-' })
       at = delimiter.span.end
-    } else if (character === '\\' && source[at + 1] === '\n') {
+    } else if (character === '\\' && source[at + 1] === '\n' && ' \t\n'.includes(source[at - 1] ?? ' ')) {
       at += 2
     } else if (character === '#') {
       const end = source.indexOf('\n', at)
@@ -37,7 +47,8 @@ export function secondReading(source: string): readonly Span[] | undefined {
       at = word.end
     }
   }
-  return pending.length === 0 ? words : undefined
+  if (pending.length > 0) return undefined
+  return { words, opening: parentheses['('], closing: parentheses[')'] }
 }
 
 const BLANKS_AND_OPERATORS = new Set(' \t|&;()<>')

@@ -253,8 +253,8 @@ export const shellRows: readonly SecurityRow[] = [
     commands: [
       '$('.repeat(20_000),
       `echo ${'a'.repeat(1_000_000)}`,
-      `echo ${'{a,b}'.repeat(10_000)}`,
-      '`'.repeat(5000),
+      `echo ${'{a,'.repeat(10_000)}`,
+      '('.repeat(5000),
     ],
   },
 ]

@@ -1,23 +1,30 @@
 /** Why a text is refused or doubted before it is read as a command. */
 export type Suspicion = { readonly verdict: 'ask' | 'deny'; readonly rule: string }
 
-/** How long a command may be, and how often what nests may begin in it: parsing must stay fast. */
-const MAX_LENGTH = 65_536
-const MAX_OPENINGS = 256
-const MAX_BRACES = 1500
+/** Linux hands no longer text to a program. */
+const MAX_LENGTH = 131_072
+/** How deep brackets may be within each other, and how many here-documents there may be: parsing must stay fast. */
+const MAX_BRACKETS = 100
+const MAX_DOCUMENTS = 200
 
 /** Whether a text is too much to be parsed. */
 export function tooMuch(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `it is longer than ${MAX_LENGTH} characters`
-  if (countOf(text, /[$<>][({]|`|<<|\$\[/g) > MAX_OPENINGS) return `it has more than ${MAX_OPENINGS} expansions`
-  if (countOf(text, /[{([]/g) > MAX_BRACES) return `it has more than ${MAX_BRACES} brackets`
+  if (depthOf(text) > MAX_BRACKETS) return `it has brackets more than ${MAX_BRACKETS} deep`
+  if (text.split('<<').length > MAX_DOCUMENTS) return `it has more than ${MAX_DOCUMENTS} here-documents`
   return undefined
 }
 
-function countOf(text: string, pattern: RegExp): number {
-  let count = 0
-  for (const _ of text.matchAll(pattern)) count += 1
-  return count
+/** How many brackets are open at once at most, whatever stands in quotes. */
+function depthOf(text: string): number {
+  let [depth, deepest] = [0, 0]
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at]!
+    if (character === '(' || character === '{' || character === '[') depth += 1
+    else if (character === ')' || character === '}' || character === ']') depth = Math.max(0, depth - 1)
+    deepest = Math.max(deepest, depth)
+  }
+  return deepest
 }
 
 /** Characters that a reader does not see, or that shells and terminals read in different ways. */

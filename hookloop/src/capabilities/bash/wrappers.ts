@@ -140,7 +140,7 @@ function readOptions(table: Wrapper, words: readonly SeenWord[], from: number): 
   return { next: at, starts, used, texts }
 }
 
-const MAX_STARTS = 32
+const MAX_STARTS = 8
 
 /** How many further words an option takes; undefined when that is not known. */
 function longTaken({ long = [] }: Wrapper, word: string): 0 | 1 | undefined {
