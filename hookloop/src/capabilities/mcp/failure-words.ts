@@ -23,6 +23,8 @@ export function failureOf(thrown: unknown, link: Link, secrets: readonly string[
       return acted('did not answer in time')
     case 'INVALID_RESULT':
       return acted(`answered with something that cannot be read: ${short(message)}`)
+    case 'CAPABILITY_NOT_SUPPORTED':
+      return acted('wants something that it is not given here, such as a model or a person to ask')
     case UNANSWERED:
       return acted(`did not answer: ${message}`)
     default:

@@ -210,6 +210,19 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       process.exit(1)
     },
   },
+  'asks-in-between': {
+    take: (message) => {
+      const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+      const versions = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+      if (message.method === 'server/discover') return answer(message, { ...complete, ...versions })
+      return message.method === 'tools/list' && answer(message, { ...complete, tools: plain })
+    },
+    call: (message) => {
+      const messages = [{ role: 'user', content: { type: 'text', text: 'Who are you?' } }]
+      const inputRequests = { who: { method: 'sampling/createMessage', params: { messages, maxTokens: 9 } } }
+      answer(message, { resultType: 'input_required', inputRequests, requestState: 'x' })
+    },
+  },
   'says-changed': {
     begin: () => void setInterval(() => send({ method: 'notifications/tools/list_changed' }), 5),
     call: ok,

@@ -26,6 +26,7 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
   'wrong-content': { title: 'sends content that is none', says: /answered with something that cannot be read/ },
   'result-is-null': { title: 'sends no result', says: /did not answer: what it sent is no answer/ },
   'wrong-output': { title: 'breaks its own schema', says: /does not fit the schema .*Expected "number"/ },
+  'asks-in-between': { title: 'wants a model before it answers', says: /wants something that it is not given here/ },
   'no-output': { title: 'does not send what its schema promises', says: /promises structured output and sent none/ },
 }
 

@@ -155,14 +155,14 @@ async function start(
 test('a program that forgets to close its servers ends all the same, and they with it', async () => {
   const { pid, exited } = await start('')
   assert.equal(await exited, 0)
-  await until(() => !isAlive(pid))
+  await until(() => !isAlive(pid), 3_000) // at once, before somebody else finds it
 })
 
 test('a program that is asked to end takes its servers with it', async () => {
   const { pid, child, exited } = await start('setInterval(() => undefined, 1_000)')
   child.kill('SIGTERM')
   assert.equal(await exited, 'SIGTERM')
-  await until(() => !isAlive(pid))
+  await until(() => !isAlive(pid), 3_000) // at once, before somebody else finds it
 })
 
 test('a required server that cannot be started fails the building, and the others are not left running', async (t) => {

@@ -5,7 +5,13 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createMcpHandler, McpServer, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import {
+  acceptedContent,
+  createMcpHandler,
+  inputRequired,
+  McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import * as z from 'zod'
 
@@ -84,6 +90,13 @@ export function realServer(): McpServer {
       .elicitInput({ message: 'Your password?', requestedSchema })
       .then(() => text('It answered.'))
       .catch((thrown: unknown) => text(`Refused: ${String(thrown)}`))
+  })
+  server.registerTool('confirm', {}, async (ctx) => {
+    log('confirm')
+    const sure = z.object({ sure: z.boolean() })
+    if (acceptedContent(ctx.mcpReq.inputResponses, 'sure', sure)?.sure === true) return text('confirmed')
+    const asked = inputRequired.elicit({ message: 'Sure?', requestedSchema: sure })
+    return inputRequired({ inputRequests: { sure: asked } })
   })
   server.registerTool('where', {}, async () => text(JSON.stringify((await server.server.listRoots()).roots)))
 
