@@ -19,6 +19,8 @@ export type SeenCommand = {
   readonly words: readonly SeenWord[]
   /** Why it can never be allowed by a rule, in words. */
   readonly hazards: readonly string[]
+  /** Texts that it reads: here-documents and here-strings. */
+  readonly inputs?: readonly string[]
 }
 
 export type Seen = {
@@ -31,9 +33,7 @@ export type Seen = {
 export function commandsIn(source: string): Seen {
   const walk: Walk = { commands: [], spans: [], subshells: 0, branches: 0, doubt: undefined, isPlain: true }
   try {
-    const script = parse(source)
-    visit(script, source, walk)
-    if (script.shebang !== undefined) walk.isPlain = false
+    visit(parse(source), source, walk)
   } catch {
     return { commands: walk.commands, doubt: 'it is nested too deeply to be read' } // the parser ran out of stack
   }
@@ -121,7 +121,12 @@ function simpleCommand(node: Command, source: string): SeenCommand {
     ...redirectionHazards(node.redirects),
   ]
   const words = node.name === undefined ? [] : [seenWord(node.name), ...node.args.map(seenArgument)]
-  return { text: cut(source, node), words, hazards }
+  return { text: cut(source, node), words, hazards, inputs: node.redirects.flatMap(inputOf) }
+}
+
+function inputOf(redirect: Redirection): readonly string[] {
+  if (redirect.type === 'HereDoc') return [redirect.body.text]
+  return redirect.type === 'HereString' ? [redirect.target?.value ?? ''] : []
 }
 
 function redirectionHazards(redirects: readonly Redirection[]): readonly string[] {

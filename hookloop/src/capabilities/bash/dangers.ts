@@ -121,10 +121,16 @@ const awk: Judge = (argv) => {
 }
 
 const date: Judge = (argv) => [
-  ...optionsOf({ letters: 'sf', long: ['set', 'file'] }, argv),
+  ...optionsBut(
+    {
+      flags: 'uR',
+      valued: 'dr',
+      long: ['date', 'reference', 'iso-8601', 'rfc-3339', 'rfc-email', 'utc', 'universal', 'debug', 'version', 'help'],
+    },
+    argv.map((word) => (/^-u?I[a-z]*$/.test(word) ? '-u' : word)),
+  ),
   ...operandsOf(argv)
-    .filter((index) => !argv[index]!.startsWith('+') && !/^-[drI]$/.test(argv[index - 1]!))
-    .filter((index) => !/^--(?:date|reference)$/.test(argv[index - 1]!))
+    .filter((index) => !argv[index]!.startsWith('+') && !/^(?:-u?[dr]|--date|--reference)$/.test(argv[index - 1]!))
     .map((index) => ({ index, why: `${shown(argv[index]!)} would set the clock` })),
 ]
 
@@ -140,6 +146,13 @@ const make: Judge = (argv) => [
   ...optionsOf({ letters: 'fCEI', long: ['file', 'makefile', 'directory', 'eval', 'include-dir'] }, argv),
   ...words(/^\w+[:+?!]*=/, 'changes what make runs')(argv),
 ]
+
+/** What it reads becomes arguments, also options: only a program that has no harmful ones can take that. */
+const xargs: Judge = (argv) => {
+  const run = argv.findIndex((word, index) => index > 0 && Object.hasOwn(programs, word))
+  const isHarmless = argv.length === 1 || (run !== -1 && programs[argv[run]!] === harmless)
+  return isHarmless ? [] : [{ index: argv.length, why: 'what it reads may become options' }]
+}
 
 const containers = words(/^(?:run|exec|compose|build|buildx|cp|start|create)$/, 'runs something elsewhere')
 
@@ -218,7 +231,7 @@ const programs: { readonly [name: string]: Judge } = {
   jobs: words(/^-x/, 'runs a command'),
   wait: words(/^-/, 'sets a variable'),
   hostname: atMost(0, { letters: 'Fb', long: ['file', 'boot'] }),
-  rg: unless({ letters: 'z', long: ['pre', 'pre-glob', 'hostname-bin', 'search-zip'] }),
+  rg: unless({ letters: 'z', valued: 'ABCEMTdefgjmrt', long: ['pre', 'pre-glob', 'hostname-bin', 'search-zip'] }),
   fd: unless({ letters: 'xX', long: ['exec', 'exec-batch'] }),
   fdfind: unless({ letters: 'xX', long: ['exec', 'exec-batch'] }),
   tree: unless({ letters: 'oR', long: ['output'] }),
@@ -238,6 +251,7 @@ const programs: { readonly [name: string]: Judge } = {
   rsync: unless({ letters: 'e', long: ['rsh', 'rsync-path', 'daemon', 'config'] }),
   curl: unless({
     letters: 'oOKDcJ',
+    valued: 'ACEFHPQTUXYbdehmrtuwxyz',
     long: `output output-dir remote-name remote-name-all config dump-header cookie-jar trace trace-ascii stderr libcurl
     etag-save hsts alt-svc`.split(/\s+/),
   }),
@@ -250,7 +264,7 @@ const programs: { readonly [name: string]: Judge } = {
     ...words(/^(?:run|generate|tool|env)$/, 'may run something')(argv.slice(0, 2)),
   ],
   cargo: unless({ long: ['config', 'fix'] }),
-  xargs: harmless, // what it runs is looked at elsewhere
+  xargs,
   env: harmless,
   docker: containers,
   podman: containers,

@@ -9,6 +9,7 @@ export function gitDangers(argv: readonly string[]): readonly Danger[] {
   const strict = Object.hasOwn(subcommands, first) ? subcommands[first]!(argv) : []
   const words = argv.flatMap((word, index) => {
     if (/^[a-z0-9+.-]+::/i.test(word)) return [{ index, why: `${shown(word)} names a program that moves data` }]
+    if (index > 1 && word === '--help') return [{ index, why: 'a setting may say what shows the help' }]
     return word.includes('%G') ? [{ index, why: 'checking a signature runs a program' }] : []
   })
   return [...optionsOf({ long: unsafe }, withoutHarmless(argv)), ...words, ...strict, ...bySecondWord(first, second)]
@@ -71,7 +72,7 @@ const subcommands: { readonly [name: string]: Check } = {
   diff: orderFiles,
   show: orderFiles,
   status: orderFiles,
-  grep: (argv) => optionsOf({ letters: 'O' }, argv),
+  grep: (argv) => optionsOf({ letters: 'O', valued: 'efABCm' }, argv),
   archive: (argv) => optionsOf({ letters: 'o' }, argv),
   clone: (argv) => optionsOf({ letters: 'uc' }, argv),
   rebase: (argv) => optionsOf({ letters: 'x' }, argv),

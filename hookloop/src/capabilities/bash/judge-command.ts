@@ -87,9 +87,9 @@ type Judging = {
 }
 
 /** A command and every command that it runs. */
-function judgeCommand({ text, words, hazards }: SeenCommand, judging: Judging): readonly FoundCommand[] {
+function judgeCommand({ text, words, hazards, inputs }: SeenCommand, judging: Judging): readonly FoundCommand[] {
   const { rules, depth } = judging
-  const wrapped = wrappedIn(words)
+  const wrapped = wrappedIn(words, inputs)
   const argv = literalArgv(words)
   if (wrapped !== undefined && depth >= MAX_DEPTH) {
     return [{ text, argv, verdict: 'deny', rule: `it is within more than ${MAX_DEPTH} other commands` }]

@@ -12,15 +12,21 @@ export type SafeOptions = {
 }
 
 /** The options of a program that run something or write. */
-export type UnsafeOptions = { readonly letters?: string; readonly long?: readonly string[] }
+export type UnsafeOptions = {
+  readonly letters?: string
+  /** Letters of harmless options that take the rest of the word as their value. */
+  readonly valued?: string
+  readonly long?: readonly string[]
+}
 
 /** Every option that is not known to be harmless. Long ones must be written out. */
 export function optionsBut({ flags = '', valued = '', long = [] }: SafeOptions, argv: readonly string[]): Danger[] {
   const dangers: Danger[] = []
   for (let index = 1; index < argv.length; index += 1) {
     const word = argv[index]!
-    if (word === '--') break
-    if (word === '-' || !word.startsWith('-')) continue
+    // Behind an option it may be the value of that, and what follows is options still.
+    if (word === '--' && !(index > 1 && argv[index - 1]!.startsWith('-'))) break
+    if (word === '-' || word === '--' || !word.startsWith('-')) continue
     const taken = word.startsWith('--') ? knownLong(long, word) : knownLetters({ flags, valued }, word)
     if (taken === undefined) dangers.push({ index, why: `${shown(word)} is not known to be harmless` })
     else index += taken
@@ -45,18 +51,18 @@ function knownLetters(
 }
 
 /** Every option of a list, also abbreviated, in a cluster, or with its value attached. */
-export function optionsOf({ letters = '', long = [] }: UnsafeOptions, argv: readonly string[]): Danger[] {
-  const dangers: Danger[] = []
-  for (let index = 1; index < argv.length; index += 1) {
-    const word = argv[index]!
-    if (word === '--') break
-    if (isUnsafe(word, letters, long)) dangers.push({ index, why: `${shown(word)} runs something or writes` })
-  }
-  return dangers
+export function optionsOf(unsafe: UnsafeOptions, argv: readonly string[]): Danger[] {
+  return argv.flatMap((word, index) =>
+    index > 0 && isUnsafe(word, unsafe) ? [{ index, why: `${shown(word)} runs something or writes` }] : [],
+  )
 }
 
-function isUnsafe(word: string, letters: string, long: readonly string[]): boolean {
-  if (!word.startsWith('--')) return /^-[^-]/.test(word) && letters.split('').some((letter) => word.includes(letter))
+function isUnsafe(word: string, { letters = '', valued = '', long = [] }: UnsafeOptions): boolean {
+  if (!word.startsWith('--')) {
+    const cluster = word.startsWith('-') ? word.slice(1).split('') : []
+    const end = cluster.findIndex((letter) => valued.includes(letter))
+    return cluster.slice(0, end === -1 ? cluster.length : end).some((letter) => letters.includes(letter))
+  }
   const name = word.slice(2).split('=')[0]!
   return name !== '' && long.some((each) => each.startsWith(name))
 }

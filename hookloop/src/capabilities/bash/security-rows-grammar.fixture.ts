@@ -83,6 +83,8 @@ export const shellRows: readonly SecurityRow[] = [
       'echo $x',
       'echo "$x"',
       'echo $@ $* $? $$ $! $- $0 $1',
+      'echo $\\\nx',
+      'echo "$\\\nx"',
     ],
   },
   {
@@ -217,6 +219,9 @@ export const shellRows: readonly SecurityRow[] = [
       'ls &&',
       'ls ;; pwd',
       '@(ls)',
+      'ls( pwd',
+      'ls ( "a"',
+      'ls (',
       'ls )',
       '( ls',
       '{ ls',
@@ -250,11 +255,6 @@ export const shellRows: readonly SecurityRow[] = [
     title: 'what is too large to be parsed is refused',
     rules: { allow: ['*'] },
     verdict: 'deny',
-    commands: [
-      '$('.repeat(20_000),
-      `echo ${'a'.repeat(1_000_000)}`,
-      `echo ${'{a,'.repeat(10_000)}`,
-      '('.repeat(5000),
-    ],
+    commands: ['$('.repeat(20_000), `echo ${'a'.repeat(1_000_000)}`, `echo ${'{a,'.repeat(10_000)}`, '('.repeat(5000)],
   },
 ]

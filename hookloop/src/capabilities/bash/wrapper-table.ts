@@ -12,6 +12,8 @@ export type Wrapper = {
   readonly assigns?: true
   /** Whether it is as harmless as what it runs, when it has no options but these letters. */
   readonly plain?: string
+  /** Long options that leave it as harmless. */
+  readonly plainLong?: readonly string[]
   /** Whether it hands the words to a shell, so that they are read once more. */
   readonly shell?: true
   /** Options whose value is a text for a shell. */
@@ -22,8 +24,15 @@ const text = ['-c', '--command']
 
 /** Programs that run another one, by the words that begin the command. */
 export const wrappers: { readonly [words: string]: Wrapper } = {
-  timeout: { valued: 'ks', flags: 'vfp', long: ['--kill-after', '--signal'], operands: 1, plain: 'vksfp' },
-  nice: { valued: 'n', flags: '0123456789', long: ['--adjustment'], plain: 'n0123456789' },
+  timeout: {
+    valued: 'ks',
+    flags: 'vfp',
+    long: ['--kill-after', '--signal'],
+    operands: 1,
+    plain: 'vksfp',
+    plainLong: ['--kill-after', '--signal'],
+  },
+  nice: { valued: 'n', flags: '0123456789', long: ['--adjustment'], plain: 'n0123456789', plainLong: ['--adjustment'] },
   nohup: { plain: '' },
   ionice: { valued: 'cnpPu', flags: 't', plain: 'cnt' },
   stdbuf: { valued: 'ioe', long: ['--input', '--output', '--error'], plain: 'ioe' },

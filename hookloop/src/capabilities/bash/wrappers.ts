@@ -12,12 +12,12 @@ export type Wrapped = {
 }
 
 /** What a command runs besides itself, or undefined when it is a command like any other. */
-export function wrappedIn(words: readonly SeenWord[]): Wrapped | undefined {
+export function wrappedIn(words: readonly SeenWord[], inputs: readonly string[] = []): Wrapped | undefined {
   const [first, ...rest] = words
   if (first === undefined) return undefined
   const name = baseName(first.value ?? first.loose)
   const args = rest.map(({ value, loose }) => value ?? loose)
-  if (shells.has(name)) return shellText(args)
+  if (shells.has(name)) return shellText(args, inputs)
   if (name === 'find') return only(placesAfter(args, FIND_RUNS))
   if (name === 'fd' || name === 'fdfind') return only(placesAfter(args, FD_RUNS))
   if (/^ld(?:-linux.*)?\.so/.test(name)) return wrapper({}, words, 1)
@@ -38,10 +38,10 @@ function only(starts: readonly number[]): Wrapped | undefined {
   return starts.length === 0 ? undefined : { starts, texts: [], isPlain: false }
 }
 
-/** `bash -c text`, with the letter anywhere among the options. */
-function shellText(args: readonly string[]): Wrapped | undefined {
+/** `bash -c text`, with the letter anywhere among the options, or what it reads. */
+function shellText(args: readonly string[], inputs: readonly string[]): Wrapped | undefined {
   const at = args.findIndex((arg) => /^[-+][a-zA-Z]*c[a-zA-Z]*$/i.test(arg) || /^--?command$/i.test(arg))
-  if (at === -1) return undefined
+  if (at === -1) return inputs.length === 0 ? undefined : { starts: [], texts: inputs, isPlain: false }
   const text = args.slice(at + 1).find((arg) => !/^[-+]./.test(arg))
   return { starts: [], texts: text === undefined ? [] : [text], isPlain: false }
 }
@@ -128,11 +128,11 @@ function readOptions(table: Wrapper, words: readonly SeenWord[], from: number): 
     const word = value ?? loose
     if (value === null && !word.startsWith('-')) starts.push(at)
     else if (word === '--') return { next: at + 1, starts, used, texts }
-    else if (!word.startsWith('-') || word === '-') break
+    else if (!word.startsWith('-')) break
     const text = textOption(table, words, at)
     if (text !== undefined) texts.push(text)
     const taken = word.startsWith('--') ? longTaken(table, word) : shortTaken(table, word)
-    used += word.startsWith('--') ? (taken === undefined ? '?' : '') : (word.slice(1)[0] ?? '')
+    used += word.startsWith('--') ? longUsed(table, word) : lettersUsed(table, word)
     const isValue = at + 1 < words.length && !(words[at + 1]!.value ?? '-').startsWith('-')
     if (taken === undefined && isValue) starts.push(at + 1)
     if (taken === 1 || (taken === undefined && isValue)) at += 1
@@ -154,6 +154,17 @@ function shortTaken({ valued = '', flags = '' }: Wrapper, word: string): 0 | 1 |
     if (!flags.includes(word[index]!)) return undefined
   }
   return 0
+}
+
+/** A long option stands for its letter where it is as harmless, and for none that is. */
+function longUsed({ plainLong = [] }: Wrapper, word: string): string {
+  return plainLong.includes(word.split('=')[0]!) ? '' : '?'
+}
+
+/** The letters of a cluster until one that takes the rest as its value. */
+function lettersUsed({ valued = '' }: Wrapper, word: string): string {
+  const end = word.split('').findIndex((letter, index) => index > 0 && valued.includes(letter))
+  return word === '-' ? '?' : word.slice(1, end === -1 ? word.length : end + 1)
 }
 
 function textOption({ text = [] }: Wrapper, words: readonly SeenWord[], at: number): string | undefined {
