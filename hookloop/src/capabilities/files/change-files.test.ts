@@ -204,3 +204,17 @@ test('a thousand edits in a row leave the right text and a state of the same siz
   assert.equal(contentOf('count.txt'), 'n=1000;\n')
   assert.ok(JSON.stringify(run.state.metadata).length < 400)
 })
+
+test('a diff full of control characters does not get in the way of what is remembered', async () => {
+  shop.put('control.txt', `${'\u0001'.repeat(30_000)}\nend\n`)
+  const { executions } = await shop.run([
+    read('control.txt'),
+    edit('control.txt', '\u0001', '\u0002', { replace_all: true }),
+    edit('control.txt', 'end', 'END'),
+  ])
+  assert.deepEqual(
+    executions.map(({ status }) => status),
+    ['ok', 'ok', 'ok'],
+  )
+  assert.equal(contentOf('control.txt'), `${'\u0002'.repeat(30_000)}\nEND\n`)
+})

@@ -23,6 +23,9 @@ type EditArgs = {
   readonly replace_all?: boolean
 }
 
+/** A diff is limited by itself; as JSON every character of it may take six. */
+const MAX_OUTPUT_CHARS = 262_144
+
 export function writeFileTool(workspace: Workspace, how: Tools): Tool {
   return tool({
     name: 'write_file',
@@ -39,6 +42,7 @@ export function writeFileTool(workspace: Workspace, how: Tools): Tool {
       required: ['path', 'content'],
       additionalProperties: false,
     },
+    maxOutputChars: MAX_OUTPUT_CHARS,
     execute: (args, run) => changed(workspace, { args, run, ...how }, write),
   })
 }
@@ -60,6 +64,7 @@ export function editFileTool(workspace: Workspace, how: Tools): Tool {
       required: ['path', 'old_string', 'new_string'],
       additionalProperties: false,
     },
+    maxOutputChars: MAX_OUTPUT_CHARS,
     execute: (args, run) => changed(workspace, { args, run, ...how }, edit),
   })
 }
@@ -80,7 +85,10 @@ function changed<A extends { readonly path: string }>(
     if (judged?.verdict === 'ask' && call.asked.get(args) !== opened.realPath) {
       throw new PathRefused(`${opened.shown} leads elsewhere than when it was judged. Nothing was written.`)
     }
-    return oneAtATime(opened.realPath, () => change(opened, { ...call, args }))
+    return oneAtATime(opened.realPath, () => {
+      call.run.signal.throwIfAborted() // it may have waited long
+      return change(opened, { ...call, args })
+    })
   })
 }
 
@@ -129,7 +137,9 @@ async function edit(opened: Opened, { args, run, limits }: Call<EditArgs>): Prom
     find: args.old_string,
     put: args.new_string,
     all: args.replace_all === true,
+    maxLength: limits.maxFileBytes,
   })
+  if (text === undefined) throw tooLarge('The result', limits)
   const content = toBytes('new_string', text)
   if (content.length > limits.maxFileBytes) throw tooLarge('The result', limits)
   const { mtimeMs } = await replaceFile(opened.directory, nameOf(opened), {

@@ -100,3 +100,10 @@ test('other hooks and the model get the words alone', async () => {
   assert.match(JSON.stringify(last), /hello/)
   assert.doesNotMatch(JSON.stringify(last), /mtimeMs|"seen"/)
 })
+
+test('millions of empty lines are not shown at once, however many are asked for', async () => {
+  shop.put('newlines.txt', '\n'.repeat(2_000_000))
+  const { output } = await shop.call('read_file', { path: 'newlines.txt', limit: 2_000_000 })
+  assert.ok(output.length < 40_000)
+  assert.match(output, /Lines 1 to 4096 of 2000000\. Use offset=4096 to go on\./)
+})

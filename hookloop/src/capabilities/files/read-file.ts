@@ -60,6 +60,7 @@ async function read(
 }
 
 const CHUNK = 65_536
+const NUMBER_BYTES = 8
 
 /** Feeds a page from a file, to the end of the file if all of it must be known. */
 async function scanFile(
@@ -150,7 +151,9 @@ class Page {
 
   #show(): void {
     const bytes = Buffer.concat(this.#open)
-    if (this.#lines.length >= this.#limit || this.#shownBytes + bytes.length > this.#limits.maxReadBytes) {
+    const size = bytes.length + NUMBER_BYTES // an empty line is shown with its number, too
+    const isFirst = this.#lines.length === 0
+    if (!isFirst && (this.#lines.length >= this.#limit || this.#shownBytes + size > this.#limits.maxReadBytes)) {
       this.isFull = true
       return
     }
@@ -161,7 +164,7 @@ class Page {
       text = text.slice(0, -1)
       this.#crlf++
     }
-    this.#shownBytes += bytes.length
+    this.#shownBytes += size
     const missing = this.#stopsInLongLine ? '' : ` for ${this.#lineBytes - bytes.length} bytes`
     const rest = cut ? ` [… the line goes on${missing}]` : ''
     this.#lines.push(`${String(this.#line + 1).padStart(6)}\t${text}${rest}`)

@@ -18,6 +18,7 @@ export async function replaceFile(
   name: string,
   { content, before, signal }: { content: Uint8Array; before: Before | undefined; signal: AbortSignal },
 ): Promise<{ readonly mtimeMs: number }> {
+  await directory.check()
   const temporary = `.hookloop-${randomBytes(9).toString('hex')}.tmp`
   const handle = await open(directory.at(temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, before ? 0o600 : 0o666)
   let placed = false

@@ -3,15 +3,23 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { replaceText } from './replace-text.ts'
 
-const once = (text: string, find: string, put: string): string => replaceText(text, { find, put, all: false }).text
+const once = (text: string, find: string, put: string): string | undefined =>
+  replaceText(text, { find, put, all: false, maxLength: Infinity }).text
+const every = (text: string, find: string, put: string, maxLength = 1_000): ReturnType<typeof replaceText> =>
+  replaceText(text, { find, put, all: true, maxLength })
 
 test('one place is replaced, literally', () => {
   assert.equal(once('a OLD b', 'OLD', "cost $& $1 $$ $` $'"), "a cost $& $1 $$ $` $' b")
 })
 
 test('replacing all places counts them', () => {
-  assert.deepEqual(replaceText('x.x.x', { find: 'x', put: 'y', all: true }), { text: 'y.y.y', places: 3 })
-  assert.deepEqual(replaceText('aaa', { find: 'aa', put: 'b', all: true }), { text: 'ba', places: 1 })
+  assert.deepEqual(every('x.x.x', 'x', 'y'), { text: 'y.y.y', places: 3 })
+  assert.deepEqual(every('aaa', 'aa', 'b'), { text: 'ba', places: 1 })
+})
+
+test('a result that would be too long is not made', () => {
+  const many = 'x'.repeat(1_000_000)
+  assert.deepEqual(every(many, 'x', many, 10_000_000), { text: undefined, places: 1_000_000 })
 })
 
 test('what is found more than once is refused with the count and the lines', () => {

@@ -1,7 +1,12 @@
-/** A text with something in it replaced, and how often. */
-export type Replaced = { readonly text: string; readonly places: number }
+/** A text with something in it replaced, unless it would be too long, and how often. */
+export type Replaced = { readonly text: string | undefined; readonly places: number }
 
-type Replacement = { readonly find: string; readonly put: string; readonly all: boolean }
+type Replacement = {
+  readonly find: string
+  readonly put: string
+  readonly all: boolean
+  readonly maxLength: number
+}
 
 const MAX_COUNTED = 1_000
 const MAX_LINES_TOLD = 10
@@ -10,7 +15,7 @@ const MAX_LINES_TOLD = 10
  * Replaces exactly what was asked for, character by character, and only if it is clear which place is meant. In a text
  * whose lines all end with CRLF, line ends in what is looked for and put there are read as CRLF.
  */
-export function replaceText(text: string, { find, put, all }: Replacement): Replaced {
+export function replaceText(text: string, { find, put, all, maxLength }: Replacement): Replaced {
   if (find === '') throw new Error('old_string is empty. To make a new file, use write_file.')
   if (find === put) throw new Error('old_string and new_string are the same, so nothing would change.')
   const crlf = hasOnlyCrlf(text)
@@ -22,8 +27,16 @@ export function replaceText(text: string, { find, put, all }: Replacement): Repl
     const [at] = places as [number]
     return { text: text.slice(0, at) + given + text.slice(at + wanted.length), places: 1 }
   }
-  const pieces = text.split(wanted)
-  return { text: pieces.join(given), places: pieces.length - 1 }
+  const count = countOf(text, wanted)
+  const tooLong = text.length + count * (given.length - wanted.length) > maxLength
+  return { text: tooLong ? undefined : text.replaceAll(wanted, () => given), places: count }
+}
+
+/** Those that are replaced: from left to right, none within another. */
+function countOf(text: string, wanted: string): number {
+  let count = 0
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) count++
+  return count
 }
 
 /** Also those that overlap: either might be meant. */

@@ -152,18 +152,17 @@ async function searchFile(
 ): Promise<void> {
   const bytes = hits.take(() => readRegular(path, limits.maxFileBytes), limits.maxSearchBytes)
   if (bytes === undefined || isBinary(bytes) || matcher.cannotMatch(bytes)) return
-  const lines = bytes
-    .toString('utf8')
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  for (const [at, raw] of lines.entries()) {
-    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
+  for (let [from, number] = [0, 1]; from < text.length; number++) {
+    const newline = text.indexOf('\n', from)
+    const end = newline === -1 ? text.length : newline
+    const line = text.slice(from, end > from && text[end - 1] === '\r' ? end - 1 : end)
     const start = matcher.find(line)
-    if (start !== undefined) hits.add(`${shown}:${at + 1}: ${window(line, start)}`)
+    if (start !== undefined) hits.add(`${shown}:${number}: ${window(line, start)}`)
     if (hits.isFull) return
     if (work.isLong) await work.breathe()
     if (work.isOver) return
+    from = end + 1
   }
 }
 

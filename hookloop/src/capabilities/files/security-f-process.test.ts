@@ -34,13 +34,17 @@ const flipper = `
   const fs = require('node:fs')
   const [path, target] = process.argv.slice(1)
   let flips = 0
+  process.on('SIGTERM', () => { console.log(flips); process.exit() })
+  const place = (put) => {
+    for (;;) try { return put() } catch { try { fs.renameSync(path, path + '.made' + flips + Math.random()) } catch {} }
+  }
   const turn = () => {
     for (let i = 0; i < 50; i++, flips++) {
       fs.renameSync(path, path + '.real')
-      try { fs.symlinkSync(target, path) } catch { fs.renameSync(path, path + '.made' + flips); fs.symlinkSync(target, path) }
+      place(() => fs.symlinkSync(target, path))
       for (let spin = 0; spin < (flips % 7) * 2000; spin++);
       fs.unlinkSync(path)
-      try { fs.renameSync(path + '.real', path) } catch { fs.renameSync(path, path + '.made' + flips); fs.renameSync(path + '.real', path) }
+      place(() => fs.renameSync(path + '.real', path))
     }
     setTimeout(turn, 2) // now and then it stays a folder, so that something works
   }
