@@ -106,7 +106,7 @@ grep -n "a\"b" a.txt
 grep -n 'it'\''s' a.txt
 grep -c '' a.txt
 grep -rn --include='*.ts' "export function" src
-grep -rl --exclude-dir=node_modules TODO .
+grep -rl --exclude-dir=node_modules deprecated .
 grep -q foo a.txt && echo found
 grep -oP '(?<=id=)\d+' a.txt
 grep -v '^#' .env.example
