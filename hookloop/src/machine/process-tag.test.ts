@@ -10,7 +10,7 @@ after(() => started.forEach((child) => child.kill('SIGKILL')))
 
 /** A process that carries what it is given, and nothing else. */
 function start(env: NodeJS.ProcessEnv, wrapper: readonly string[] = []): number {
-  const [command = '', ...args] = [...wrapper, 'sleep', '60']
+  const [command, ...args] = [...wrapper, 'sleep', '60']
   const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' })
   started.push(child)
   return child.pid!

@@ -9,6 +9,7 @@ import type { Readable, Writable } from 'node:stream'
 export type RealPipes = {
   readonly given: readonly [stdin: number | 'ignore', stdout: number, stderr: number]
   readonly stdin: Writable | null
+  /** They end, and give nothing: what is read goes to `onOutput`. */
   readonly stdout: Readable
   readonly stderr: Readable
   /** To be called once the process has its ends: a pipe ends when nobody holds the other one. */
@@ -20,7 +21,14 @@ export type RealPipes = {
  * reads from one takes itself for a remote login and runs the user's start-up file. So these are pipes. Undefined where
  * there is no need for them, or no way to make them.
  */
-export async function openRealPipes({ withInput }: { withInput: boolean }): Promise<RealPipes | undefined> {
+export async function openRealPipes({
+  withInput,
+  onOutput,
+}: {
+  readonly withInput: boolean
+  /** Told what was written. The bytes are there for as long as the call lasts: the memory is used again. */
+  readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void
+}): Promise<RealPipes | undefined> {
   if (process.platform !== 'linux') return undefined
   const open: number[] = []
   try {
@@ -34,8 +42,8 @@ export async function openRealPipes({ withInput }: { withInput: boolean }): Prom
     return {
       given,
       stdin: stdin === undefined ? null : new Socket({ fd: stdin.ours, readable: false, writable: true }),
-      stdout: new Socket({ fd: stdout.ours, readable: true, writable: false }),
-      stderr: new Socket({ fd: stderr.ours, readable: true, writable: false }),
+      stdout: readerOf(stdout.ours, (bytes) => onOutput('stdout', bytes)),
+      stderr: readerOf(stderr.ours, (bytes) => onOutput('stderr', bytes)),
       closeGiven: () => {
         for (const fd of given) if (fd !== 'ignore') closeSync(fd)
       },
@@ -44,6 +52,18 @@ export async function openRealPipes({ withInput }: { withInput: boolean }): Prom
     for (const fd of open) closeQuietly(fd)
     return undefined
   }
+}
+
+const READ_BYTES = 65_536
+
+/** Reads into the same memory again and again: a flood is no work for the garbage collector. */
+function readerOf(fd: number, take: (bytes: Buffer) => void): Readable {
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  const callback = (length: number): boolean => {
+    take(buffer.subarray(0, length))
+    return true
+  }
+  return new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } }).resume()
 }
 
 type Ends = { readonly given: number; readonly ours: number }

@@ -70,21 +70,20 @@ type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 class Running {
   readonly #options: ProcessOptions
   readonly #startedAt = performance.now()
-  readonly #stdout: CappedOutput
-  readonly #stderr: CappedOutput
+  readonly #kept: { readonly stdout: CappedOutput; readonly stderr: CappedOutput }
+  readonly #decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') }
 
   constructor(options: ProcessOptions) {
     this.#options = options
-    this.#stdout = new CappedOutput(options.output)
-    this.#stderr = new CappedOutput(options.output)
+    this.#kept = { stdout: new CappedOutput(options.output), stderr: new CappedOutput(options.output) }
   }
 
   result(ending: Ending): ProcessResult {
     return {
       exitCode: null,
       signal: null,
-      stdout: this.#stdout.result(),
-      stderr: this.#stderr.result(),
+      stdout: this.#kept.stdout.result(),
+      stderr: this.#kept.stderr.result(),
       durationMs: performance.now() - this.#startedAt,
       leftBehind: 0,
       ...ending,
@@ -95,7 +94,10 @@ class Running {
     const { cwd, env, input } = this.#options
     const tag = newTag()
     const [command, ...args] = [...tag.wrapper, ...argv] as [string, ...string[]]
-    const pipes = await openRealPipes({ withInput: input !== undefined })
+    const pipes = await openRealPipes({
+      withInput: input !== undefined,
+      onOutput: (stream, bytes) => this.#take(stream, bytes),
+    })
     const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     try {
       const child = startChild([command, ...args], { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio }, pipes)
@@ -140,24 +142,29 @@ class Running {
 
   /** Always reads, whoever listens: a process must not wait because somebody is slow. */
   #read(from: Readable | null, stream: ProcessOutput['stream']): Promise<void> {
-    const { onOutput } = this.#options
-    const kept = stream === 'stdout' ? this.#stdout : this.#stderr
-    const decoder = new StringDecoder('utf8')
-    const tell = (text: string): void => {
-      if (text !== '') tryTo(() => onOutput?.({ stream, text }))
-    }
     return new Promise((resolve) => {
       if (from === null) return resolve()
-      from.on('data', (chunk: Buffer) => {
-        kept.push(chunk)
-        if (onOutput !== undefined) tell(decoder.write(chunk))
-      })
+      from.on('data', (bytes: Buffer) => this.#take(stream, bytes))
       from.on('error', () => undefined) // its end is all that matters
       from.on('close', () => {
-        tell(decoder.end())
+        this.#tell(stream, this.#decoders[stream].end())
         resolve()
       })
     })
+  }
+
+  #take(stream: ProcessOutput['stream'], bytes: Buffer): void {
+    this.#kept[stream].push(bytes)
+    if (this.#options.onOutput !== undefined) this.#tell(stream, this.#decoders[stream].write(bytes))
+  }
+
+  #tell(stream: ProcessOutput['stream'], text: string): void {
+    if (text === '') return
+    try {
+      this.#options.onOutput?.({ stream, text })
+    } catch {
+      // whoever watches must not break what is watched
+    }
   }
 }
 
@@ -244,14 +251,6 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
 /** When this process was busy, its timers are due before it has seen what happened meanwhile. So it looks first. */
 function afterOthers(act: () => void): void {
   setImmediate(() => setImmediate(act))
-}
-
-function tryTo(act: () => void): void {
-  try {
-    act()
-  } catch {
-    // whoever watches must not break what is watched
-  }
 }
 
 function problemWithText(argv: readonly string[], env: Readonly<Record<string, string>>): string | undefined {
