@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   truncateSync,
+  watch,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -82,7 +83,11 @@ test(
       ['list_dir', { path: 'd' }],
       ['search_files', { path: 'd', pattern: 'C.NARY|secret' }],
     ]).flat()
+    const seen: string[] = []
+    const watcher = watch(shop.outside, (event, name) => void seen.push(`${event} ${name}`))
     const { value, flips } = await flipping(shop.path('d'), '../o', () => shop.run(calls, { ripgrep: false }))
+    watcher.close()
+    assert.deepEqual(seen, [], 'not even for a moment')
     assert.deepEqual(readdirSync(shop.outside).toSorted(), ['f', 'secret'])
     assert.equal(readFileSync(join(shop.outside, 'f'), 'utf8'), `${CANARY}\n`)
     assert.ok(!everythingOf(value.run).includes(CANARY))
@@ -178,7 +183,8 @@ test('F16 a writer that is killed forty times leaves the old content or the new 
       'loop',
     ]
     const writer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    while (!readdirSync(shop.inside).some((name) => name.endsWith('.tmp'))) await sleep(1)
+    for (let ms = 0; ms < 30_000 && !readdirSync(shop.inside).some((name) => name.endsWith('.tmp')); ms++)
+      await sleep(1)
     await sleep((round % 10) * 4) // while it is written, flushed, renamed, or after that
     writer.kill('SIGKILL')
     await new Promise((resolve) => writer.once('close', resolve))
