@@ -157,7 +157,8 @@ describe('hooks', () => {
 })
 
 test('every call asks unless it is said otherwise, whatever the server says about its tools', async (t) => {
-  const servers = await connected(t, real, { ask: true })
+  const servers = await mcp({ servers: { it: real } })
+  t.after(() => servers.close())
   const asked: string[] = []
   const no = approval(({ toolCall }) => {
     asked.push(toolCall.name)
