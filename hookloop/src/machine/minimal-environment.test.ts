@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { isHijacking, minimalEnvironment } from './minimal-environment.ts'
 
 const ours = {
-  PATH: '/usr/bin:.:node_modules/.bin::/work/app/node_modules/.bin:/bin:/usr/bin',
-  HOME: '/home/a',
+  PATH: '/usr/bin:.:node_modules/.bin::/srv/app/node_modules/.bin:/bin:/usr/bin',
+  HOME: '/srv/a',
   LANG: 'C.UTF-8',
   LC_TIME: 'nb_NO.UTF-8',
   AGENT_API_KEY: 'CANARY-KEY',
@@ -21,7 +21,7 @@ test('only what says where and who is passed on, with a terminal that can do not
   const { PATH: _path, HOME, LANG, LC_TIME, TERM, ...rest } = minimalEnvironment({}, { from: ours })
   assert.deepEqual(
     { HOME, LANG, LC_TIME, TERM },
-    { HOME: '/home/a', LANG: 'C.UTF-8', LC_TIME: 'nb_NO.UTF-8', TERM: 'dumb' },
+    { HOME: '/srv/a', LANG: 'C.UTF-8', LC_TIME: 'nb_NO.UTF-8', TERM: 'dumb' },
   )
   assert.deepEqual(
     Object.keys(rest).filter((name) => name in ours),
@@ -32,8 +32,8 @@ test('only what says where and who is passed on, with a terminal that can do not
 
 test('PATH has no relative folders, and those inside the working directory come last', () => {
   assert.equal(
-    minimalEnvironment({}, { from: ours, cwd: '/work/app' })['PATH'],
-    '/usr/bin:/bin:/work/app/node_modules/.bin',
+    minimalEnvironment({}, { from: ours, cwd: '/srv/app' })['PATH'],
+    '/usr/bin:/bin:/srv/app/node_modules/.bin',
   )
 })
 

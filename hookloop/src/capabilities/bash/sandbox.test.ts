@@ -131,11 +131,11 @@ describe('inside of it', needs, () => {
     const hour = anHour()
     const cancel = new AbortController()
     const script = `
-      import { createWorkspace } from ${JSON.stringify(new URL('workspace.fixture.ts', import.meta.url).href)}
+      import { runCommands } from ${JSON.stringify(new URL('workspace.fixture.ts', import.meta.url).href)}
       import { approval } from ${JSON.stringify(new URL('../approval.ts', import.meta.url).href)}
-      const { run } = createWorkspace()
       console.log(process.pid)
-      await run(['setsid sleep ${hour} & sleep ${hour}'], { allow: [], sandbox: 'required' }, [approval(() => 'allow')])`
+      const options = { cwd: ${JSON.stringify(work)}, sandbox: 'required' }
+      await runCommands(['setsid sleep ${hour} & sleep ${hour}'], { options, use: [approval(() => 'allow')] })`
     let pid = 0
     const running = runProcess(
       [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script],
