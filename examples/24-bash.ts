@@ -29,7 +29,7 @@ const agent = createAgent({
   use: [
     bash({ cwd: folder, allow: ['wc', 'sort', 'ls', 'sleep'], deny: ['rm', 'curl'], sandbox: 'off' }),
     approval(({ toolCall }) =>
-      /\b(commit|exit)\b/.test(String(toolCall.args['command'])) ? 'allow' : { block: 'Not now.' },
+      /\b(commit|exit)\b/.test(JSON.stringify(toolCall.args)) ? 'allow' : { block: 'Not now.' },
     ),
   ],
 })
@@ -37,7 +37,8 @@ const agent = createAgent({
 const { run, of } = await recordEvents(agent.stream('Look around.'))
 for (const [i, { execution }] of of('toolFinished').entries()) {
   console.log(`$ ${commands[i]}`)
-  console.log(`  ${execution.status}: ${String(execution.output).replaceAll('\n', '\n  ')}`)
+  const output = execution.output as string
+  console.log(`  ${execution.status}: ${output.replaceAll('\n', '\n  ')}`)
 }
 console.log(
   run.status,
