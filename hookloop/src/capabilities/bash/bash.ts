@@ -4,6 +4,7 @@ import type { Capability } from '../../agent/capability.ts'
 import { checkKnown, definedOptions, invalidOption } from '../../agent/options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
+import { exactly } from '../../machine/harmless-text.ts'
 import { isHijacking } from '../../machine/minimal-environment.ts'
 import { describeCommand } from './describe-command.ts'
 import { commandJudge, type CommandVerdict } from './judge-command.ts'
@@ -119,7 +120,8 @@ function policyGuard(
     (ctx) => {
       const { command } = ctx.toolCall.args as BashCall
       const judged = judge(command)
-      const { verdict, reason } = judged
+      const { verdict } = judged
+      const reason = exactly(judged.reason) // it quotes the command
       const shown = `Run this command?\n${describeCommand(command)}\n(${reason})`
       if (verdict === 'deny') return ctx.block(reason)
       if (verdict === 'allow') return shell.isBash ? ctx.allow(reason) : ctx.ask(`${shown} ${withoutBash}`)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -154,11 +155,13 @@ describe('inside of it', needs, () => {
     assert.ok(isOver || countWith(hour) === 0)
   })
 
-  test('P11 a command cannot end our process', async () => {
-    const executions = await run(['kill -9 $PPID', 'kill -9 -1', 'pkill -f node'], { allow: [], sandbox: 'required' }, [
-      yes,
-    ])
-    assert.equal(executions.length, 3)
+  test('P11 a command cannot end a process outside', async (t) => {
+    const bystander = spawn('sleep', ['60'], { stdio: 'ignore' })
+    t.after(() => bystander.kill('SIGKILL'))
+    const commands = [`kill -9 ${bystander.pid}`, `kill -9 -- -${bystander.pid}`]
+    const executions = await run(commands, { allow: [], sandbox: 'required' }, [yes])
+    assert.ok(executions.every(({ output }) => output.startsWith('Exit code: 1')))
+    assert.deepEqual([bystander.exitCode, bystander.signalCode], [null, null])
   })
 
   test('P14 the environment of our process cannot be read', async () => {

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { after, beforeEach, describe, test } from 'node:test'
 import { hook } from '../../hooks/hook.ts'
 import { approval } from '../approval.ts'
+import { fire } from '../../testing/fire.ts'
+import { bash } from './bash.ts'
 import { bypasses } from './bypass.fixture.ts'
 import { refusedCases } from './cases.fixture.ts'
 import { casePolicy, createWorkspace, type RanCommand } from './workspace.fixture.ts'
@@ -66,7 +68,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
       )
     })
 
-  test('B31 what would destroy a machine is refused even under a rule that allows it, and to whoever agrees to all', async () => {
+  test('B31 what would destroy a machine is refused even under a rule that allows it', async () => {
     const commands = [
       'rm  -rf /',
       'rm -fr /',
@@ -83,9 +85,15 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
       'rm\t-rf /',
       'rm -rf ~/',
     ]
-    const judgeOnly = { allow: ['rm', 'find', 'sudo'], deny: [] }
-    const executions = await run(commands, judgeOnly)
-    assert.deepEqual(notBlocked(commands, executions), [])
+    // The guard alone is asked. A test that runs these would be right only as long as it passes.
+    const [policy] = bash({ allow: ['rm', 'find', 'sudo'], cwd: work, sandbox: 'off' }).hooks!
+    const decisions = await Promise.all(
+      commands.map((command) => fire(policy!, 'beforeToolUse', { toolCall: { name: 'bash', args: { command } } })),
+    )
+    assert.deepEqual(
+      commands.filter((_, i) => decisions[i]!.decision !== 'block'),
+      [],
+    )
   })
 
   test('B32 harmless commands are not refused for a word that they contain', async () => {
@@ -121,14 +129,15 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
   })
 
   test('B38 whoever is asked sees what a command would hide', async () => {
-    const seen: string[] = []
-    const ask = approval(({ message }) => {
-      seen.push(message)
-      return { block: 'No.' }
-    })
-    await run([`uname \u200D ${' '.repeat(5_000)}; id`, `uname ${'x'.repeat(9_000)}; id`], {}, [ask])
-    assert.match(seen[0] ?? 'refused', /\\u\{200d\}.*\[\d+ spaces\]; id|refused/)
-    assert.match(seen[1] ?? 'refused', /more characters …\]\nx+; id|refused/)
+    const hiding = [`uname x${' '.repeat(500)}; id`, `uname ${'x'.repeat(5_000)}; id`, 'uname \u200D\u202Ex; id']
+    const [policy] = bash({ cwd: work, sandbox: 'off' }).hooks!
+    const outcomes = await Promise.all(
+      hiding.map((command) => fire(policy!, 'beforeToolUse', { toolCall: { name: 'bash', args: { command } } })),
+    )
+    const [spaces, long, invisible] = outcomes.map((outcome) => JSON.stringify(outcome))
+    assert.match(spaces!, /uname x\[500 spaces\]; id/)
+    assert.match(long!, /more characters …\]\\nx+; id/)
+    assert.doesNotMatch(invisible!, /[\u200D\u202E]/)
   })
 
   test('B40 start-up files are not run', async () => {
