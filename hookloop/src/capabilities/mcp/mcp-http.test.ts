@@ -58,16 +58,16 @@ for (const [protocol, start] of Object.entries({ newest: serveModern, 'sessions 
   })
 }
 
-test('a thousand calls at once are answered each', async (t) => {
+test('two hundred calls at once are answered each', async (t) => {
   const server = await served(t, serveSessions())
   const servers = await connected(t, { url: server.url })
   const tool = servers.tools!.find(({ name }) => name === add)!
   const run = { signal: new AbortController().signal, progress: () => undefined }
   const call = (a: number): unknown => tool.execute({ a, b: 1 } as never, run as never)
-  const all = await Promise.all(Array.from({ length: 1_000 }, (_, a) => call(a)))
+  const all = await Promise.all(Array.from({ length: 200 }, (_, a) => call(a)))
   assert.deepEqual(
     all,
-    Array.from({ length: 1_000 }, (_, a) => ({ sum: a + 1 })),
+    Array.from({ length: 200 }, (_, a) => ({ sum: a + 1 })),
   )
 })
 

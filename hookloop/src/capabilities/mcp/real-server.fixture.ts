@@ -170,7 +170,8 @@ export async function serve(handle: (request: Request) => Response | Promise<Res
       })
       .catch(() => outgoing.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  server.keepAliveTimeout = 120_000 // on a busy machine a connection is idle for longer than the usual five seconds
+  await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1', backlog: 2_048 }, resolve))
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}/mcp`,
