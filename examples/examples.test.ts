@@ -38,6 +38,14 @@ const telling = {
     /leaves at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
+  '24-bash.ts': /blocked: Refused: rm notes\.txt \(deny "rm"\)/,
+  '25-files.ts': /\.git\/hooks\/pre-commit is protected by the rule "\.git"/,
+  '26-metadata.ts': /refund +blocked +Only admins pay back\./,
+  '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,
+  '29-structured-output.ts': /contact +blocked +No more data of this form/,
+  '33-tool-registry.ts': /step 4: 3 of 501 tools/,
+  '34-mcp.ts':
+    /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Nothing is burnt\.\n.*crash +failed .*exit code 1/,
 }
 
 const here = import.meta.dirname

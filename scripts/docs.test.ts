@@ -132,7 +132,7 @@ function snippetsOf(page: string): { code: string }[] {
 /** What snippets take for granted: the library, and a few things that a reader imagines. */
 function preamble(code: string): string {
   const names = ['bash', 'model', 'backup', 'agent', 'noPush', 'redact', 'testsRan', 'save', 'load', 'readFile']
-  const declared = names.filter((name) => new RegExp(`const ${name}\\b`).test(code))
+  const declared = names.filter((name) => new RegExp(`(?:const |import \\{[^}]*)\\b${name}\\b`).test(code))
   const declarations: Record<string, string> = {
     bash: `const bash = tool({ name: 'bash', description: '', input: z.object({ command: z.string() }), execute: String })`,
     model: 'declare const model: LanguageModel',

@@ -203,8 +203,9 @@ function unusable(run: LiveRun, call: OpenedCall, message: string): Admission {
   return done(failedExecution(message))
 }
 
+/** Only what was offered: there may be hundreds that a hook has left out, and naming them would not let them be used. */
 function names(run: LiveRun): string {
-  return run.parts.toolNames.join(', ') || 'none, there are no tools'
+  return run.open!.offered.join(', ') || 'none, there are no tools'
 }
 
 function isValid(parsed: Parsed): boolean {

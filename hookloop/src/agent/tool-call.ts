@@ -204,6 +204,7 @@ function start(run: LiveRun, at: Place, { key, signal, spend }: Started): ToolEx
   const toolRun: ToolRun = {
     signal: limit?.signal ?? signal,
     idempotencyKey: key,
+    state: run.state,
     spend,
     progress: (update) =>
       run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update) }),

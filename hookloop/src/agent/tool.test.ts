@@ -341,3 +341,35 @@ test('duplicate and empty call ids are told apart, so that each result finds its
   assert.equal(new Set(asked!.map(([id]) => id)).size, 5)
   assert.ok(asked!.every(([id]) => id !== ''))
 })
+
+// ── the state
+
+for (const [how, around] of [
+  ['alone', []],
+  ['with a hook around it', [hook('aroundToolUse', (_ctx, next) => next())]],
+] as const) {
+  test(`a tool sees the state as it was when the call was started, with what hooks wrote before, ${how}`, async () => {
+    const seen: Json[] = []
+    const count = tool({
+      name: 'count',
+      description: 'Counts.',
+      input: anything,
+      execute: (_args, { state }) => void seen.push(state.metadata['n'] ?? 0),
+    })
+    const add = hook('afterToolUse', (ctx) =>
+      ctx.withState((state) => state.withMetadata('n', Number(state.metadata['n'] ?? 0) + 1)),
+    )
+    const model = scriptedModel([{ toolCalls: [{ name: 'count' }, { name: 'count' }] }, 'Done.'])
+    await createAgent({ model, use: [count, add, ...around] }).run('Go.')
+    assert.deepEqual(seen, [0, 1])
+  })
+}
+
+test('a made-up tool name is answered with the tools that were offered, not with those that were left out', async () => {
+  const [shown, hidden] = ['shown', 'hidden'].map((name) =>
+    tool({ name, description: 'Does.', input: anything, execute: () => 'done' }),
+  ) as [Use, Use]
+  const reduce = hook('beforeInference', (ctx) => ctx.withRequest({ tools: ['shown'] }))
+  const { read } = await useOnce({ name: 'made_up' }, shown, hidden, reduce)
+  assert.equal(read, 'There is no tool "made_up". Use one of: shown.')
+})

@@ -1,3 +1,4 @@
+import type { AgentState } from '../data/agent-state.ts'
 import type { JsonObject } from '../data/json.ts'
 import type { InputOf, OutputOf, Schema, ToolRef } from '../data/schema.ts'
 import type { TokenUsage } from '../data/usage.ts'
@@ -10,6 +11,8 @@ export type ToolRun = {
   readonly signal: AbortSignal
   /** The same on every attempt at this call, also after a resume: hand it on to whatever must happen only once. */
   readonly idempotencyKey: string
+  /** The state as it was when the call was started. A tool reads it; what is to be written is a hook's to write. */
+  readonly state: AgentState
   /** Tells whoever watches how far it is. */
   readonly progress: (update: unknown) => void
   /** Counts what the tool itself has spent on models: limits then see it. */

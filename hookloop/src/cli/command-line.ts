@@ -16,6 +16,7 @@ import {
   wholeNumber,
 } from './options.ts'
 import type { Place } from './place.ts'
+import type { PolicyFlags } from './policy.ts'
 import type { ReplayFlags } from './replay.ts'
 import type { ResumeFlags } from './resume.ts'
 import type { RunFlags } from './run.ts'
@@ -44,6 +45,7 @@ export function commandLine(place: Place, done: (code: ExitCode) => void): Comma
   addRuns(program, place, done)
   addApprovals(program, place, done)
   addSessions(program, place, done)
+  addPolicy(program, place, done)
   return program
 }
 
@@ -100,6 +102,23 @@ function addApprovals(program: Command, place: Place, done: Done): void {
     .action(async (ids: string[], flags: AnswerFlags) => {
       const { deny } = await import('./approvals.ts')
       done(await deny(ids, flags, place))
+    })
+}
+
+function addPolicy(program: Command, place: Place, done: Done): void {
+  program.commandsGroup('Policies:')
+  const policy = program.command('policy').description('check a policy before it is trusted')
+  policy
+    .command('bash')
+    .description('say what the bash tool would do about each command on stdin; runs none of them')
+    .option('--allow <rules>', 'what may run, with commas between; may be repeated', collect)
+    .option('--deny <rules>', 'what may not, wherever it stands; may be repeated', collect)
+    .option('--ask <rules>', 'what a person decides; may be repeated', collect)
+    .option('--json', 'print a line of JSON for each command')
+    .addHelpText('after', `\nExample:\n  echo 'git log | head' | ${place.command} policy bash --allow 'git log,head'`)
+    .action(async (flags: PolicyFlags) => {
+      const { policyBash } = await import('./policy.ts') // no other command needs a shell grammar
+      done(await policyBash(flags, place))
     })
 }
 

@@ -1,0 +1,41 @@
+// A process of its own that calls one tool, for tests that kill it or measure it. Arguments: the root, the options and
+// the calls, as JSON. Calls are repeated for ever with "loop". What came out is written as one line of JSON.
+import { AgentState } from '../../data/agent-state.ts'
+import type { ToolRun } from '../../agent/tool.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { messageOf } from '../../errors.ts'
+import { files, type FilesOptions } from './files.ts'
+
+const [root = '', options = '{}', given = '[]', loop] = process.argv.slice(2)
+const { tools = [] } = files({ root, ...(JSON.parse(options) as FilesOptions) })
+const calls = (JSON.parse(given) as [string, JsonObject][]).map(([name, args]) => [name, expanded(args)] as const)
+const run: ToolRun = {
+  signal: new AbortController().signal,
+  idempotencyKey: 'child',
+  state: AgentState.create({ agentId: 'child' }),
+  progress: () => undefined,
+  spend: () => undefined,
+}
+
+const before = process.resourceUsage().maxRSS
+console.log('ready')
+for (let round = 0; round < (loop === 'loop' ? Infinity : 1); round++) {
+  for (const [name, args] of calls) console.log(JSON.stringify(await outcome(name, args)))
+}
+console.log(JSON.stringify({ grownKb: process.resourceUsage().maxRSS - before }))
+
+async function outcome(name: string, args: JsonObject): Promise<object> {
+  try {
+    const execute = tools.find((tool) => tool.name === name)!.execute as (args: JsonObject, run: ToolRun) => unknown
+    const result = await execute(args, run)
+    return { ok: JSON.stringify(result).slice(0, 300), chars: JSON.stringify(result).length }
+  } catch (error) {
+    return { failed: messageOf(error) }
+  }
+}
+
+/** A long content is given as a letter and how often. */
+function expanded({ repeat, ...args }: JsonObject): JsonObject {
+  if (!Array.isArray(repeat)) return args
+  return { ...args, content: (repeat[0] as string).repeat(Number(repeat[1])) }
+}

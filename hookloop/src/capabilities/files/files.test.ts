@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createAgent } from '../../create-agent.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { recordEffects } from '../../sessions/record-effects.ts'
+import { memoryRecording } from '../../sessions/recording.ts'
+import { replayEffects } from '../../sessions/replay-effects.ts'
+import { files, filesPolicy } from './files.ts'
+import { Workshop } from './files.fixture.ts'
+
+const shop = new Workshop()
+after(() => shop.remove())
+
+test('an agent says what its files are, and that other tools are not confined by it', () => {
+  const { notes, tools } = createAgent({ model: scriptedModel([]), use: [files({ root: shop.inside })] }).describe()
+  assert.ok(
+    notes.some((note) => note.startsWith(`Files: reads and writes below ${shop.inside}. Other tools are not confined`)),
+  )
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['read_file', 'list_dir', 'search_files', 'write_file', 'edit_file'],
+  )
+})
+
+test('its defaults cannot be changed', () => {
+  assert.ok(Object.isFrozen(filesPolicy))
+  for (const list of [filesPolicy.protect, filesPolicy.ask, filesPolicy.hide, filesPolicy.skip, filesPolicy.allow]) {
+    assert.ok(Object.isFrozen(list))
+  }
+})
+
+test('options that cannot be used are refused by name', () => {
+  const root = shop.inside
+  const wrong: readonly (readonly [object, RegExp])[] = [
+    [{}, /give "root"/],
+    [{ root, roots: [root] }, /give "root"/],
+    [{ roots: [] }, /at least one/],
+    [{ root: '' }, /a root must be a path/],
+    [{ root: join(root, 'none') }, /cannot be used: ENOENT/],
+    [{ root: shop.secret }, /it is no folder/],
+    [{ root, hidden: [] }, /there is no option "hidden"/],
+    [{ root, hide: '.env' }, /"hide" must be a list/],
+    [{ root, protect: ['../x'] }, /"\.\.\/x" in "protect"/],
+    [{ root, write: 'yes' }, /"write" must be true or false/],
+    [{ root, maxLines: 0 }, /"maxLines" must be a whole number/],
+    [{ root, maxLineBytes: 40_000 }, /"maxLineBytes" must not be more/],
+    [{ root, skip: ['a/b'] }, /"skip" must be a list of names/],
+  ]
+  for (const [options, words] of wrong) {
+    assert.throws(
+      () => files(options),
+      (error: { code?: string; message: string }) => {
+        assert.equal(error.code, 'AGENT_INVALID_OPTION')
+        assert.match(error.message, words)
+        return true
+      },
+    )
+  }
+})
+
+test('paths in several roots are relative to the first and absolute in the others', async () => {
+  const other = join(shop.home, 'other')
+  const second = new Workshop()
+  second.put('b.txt', 'second\n')
+  shop.put('a.txt', 'first\n')
+  symlinkSync(second.path('b.txt'), shop.path('across'))
+  const { outputs } = await shop.run(
+    [
+      ['read_file', { path: 'a.txt' }],
+      ['read_file', { path: second.path('b.txt') }],
+      ['read_file', { path: 'across' }],
+      ['search_files', { pattern: 'second', path: second.inside }],
+      ['read_file', { path: other }],
+    ],
+    { roots: [shop.inside, second.inside] },
+  )
+  second.remove()
+  assert.deepEqual(outputs.slice(0, 4), [
+    '     1\tfirst',
+    '     1\tsecond',
+    '     1\tsecond',
+    `${second.path('b.txt')}:1: second`,
+  ])
+  assert.match(outputs[4]!, /is outside of what may be used/)
+})
+
+test('a root that is a link is the folder it leads to', async () => {
+  shop.put('linked.txt', 'x\n')
+  const alias = join(shop.home, 'alias')
+  symlinkSync(shop.inside, alias)
+  const { outputs } = await shop.run(
+    [
+      ['read_file', { path: 'linked.txt' }],
+      ['read_file', { path: join(alias, 'linked.txt') }],
+      ['read_file', { path: shop.path('linked.txt') }],
+    ],
+    { root: alias },
+  )
+  assert.deepEqual(new Set(outputs), new Set(['     1\tx']))
+})
+
+test('guards judge the path as hooks have rewritten it', async () => {
+  const rewrite = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: '../o/secret' }), { tool: 'read_file' })
+  const { status, by } = await shop.call('read_file', { path: 'a.txt' }, { use: [rewrite] })
+  assert.deepEqual([status, by], ['blocked', 'files.confine'])
+})
+
+test('a recorded run is replayed to the same state without its files', async () => {
+  const root = new Workshop()
+  root.put('x.txt', 'one\n')
+  const script = [
+    { toolCalls: [{ name: 'read_file', args: { path: 'x.txt' } }] },
+    { toolCalls: [{ name: 'edit_file', args: { path: 'x.txt', old_string: 'one', new_string: 'two' } }] },
+    { toolCalls: [{ name: 'read_file', args: { path: '../o/secret' } }] },
+    'Done.',
+  ]
+  const agent = createAgent({ model: scriptedModel(script), use: [files({ root: root.inside })] })
+  const recording = memoryRecording()
+  const run = await agent.run('Go.', { effects: recordEffects(recording) })
+  rmSync(root.path('x.txt'))
+  writeFileSync(root.path('x.txt'), 'something else')
+  const again = await agent.run('Go.', { effects: replayEffects(recording) })
+  assert.equal(again.status, 'completed')
+  assert.equal(JSON.stringify(again.state), JSON.stringify(run.state))
+  root.remove()
+})

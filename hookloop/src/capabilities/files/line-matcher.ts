@@ -1,0 +1,58 @@
+import { createRequire } from 'node:module'
+import { messageOf } from '../../errors.ts'
+
+/** Finds the lines of a text that fit a pattern. */
+export type LineMatcher = {
+  /** Whether a file can be left out by a look at its bytes. */
+  readonly cannotMatch: (bytes: Buffer) => boolean
+  /** Whether a line fits, and where what fits begins. */
+  readonly find: (line: string) => number | undefined
+}
+
+export type Pattern = { readonly pattern: string; readonly literal: boolean; readonly ignoreCase: boolean }
+
+const MAX_PROGRAM = 2_000
+/** Steps that one line may cost at worst: the length of a line times the size of the program. */
+const MAX_WORK = 20_000_000
+
+/** A pattern in the syntax of RE2, run in linear time: lookaround and back references do not exist in it. */
+export function lineMatcher({ pattern, literal, ignoreCase }: Pattern): LineMatcher {
+  if (literal && !ignoreCase) {
+    const bytes = Buffer.from(pattern, 'utf8')
+    return {
+      cannotMatch: (content) => !content.includes(bytes),
+      find: (line) => found(line.indexOf(pattern)),
+    }
+  }
+  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
+  const compiled = compile(() =>
+    RE2JS.compile(literal ? RE2JS.quote(pattern) : pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0),
+  )
+  if (compiled.programSize() > MAX_PROGRAM) throw new Error('The pattern is too large. Use a simpler one.')
+  const longest = Math.floor(MAX_WORK / compiled.programSize())
+  return {
+    cannotMatch: () => false,
+    find: (line) => {
+      const searched = line.length > longest ? line.slice(0, longest) : line
+      if (!compiled.test(searched)) return undefined
+      const matcher = compiled.matcher(searched)
+      return matcher.find() ? matcher.start() : 0
+    },
+  }
+}
+
+function compile<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const why = messageOf(error).replace(/^error parsing regexp: /, '')
+    throw new Error(
+      `The pattern cannot be used: ${why}. It has the syntax of RE2, without lookaround and back references; set literal to look for a text.`,
+      { cause: error },
+    )
+  }
+}
+
+function found(at: number): number | undefined {
+  return at === -1 ? undefined : at
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { Workshop } from './files.fixture.ts'
+
+const shop = new Workshop()
+after(() => shop.remove())
+shop.put('tree/b.txt', 'xy')
+shop.put('tree/a/one.txt', '')
+shop.put('tree/a/deep/two.txt', 'x')
+shop.put('tree/node_modules/pkg/index.js', '')
+symlinkSync('../../o', shop.path('tree/out'))
+
+test('a folder is listed with what is in it, folders and sizes included', async () => {
+  const { output } = await shop.call('list_dir', { path: 'tree' })
+  assert.equal(output, 'a/\nb.txt\t2\nnode_modules/ (not looked into)\nout (link)')
+})
+
+test('with a depth, folders in it are listed as well, links and heavy folders are not looked into', async () => {
+  const { output } = await shop.call('list_dir', { path: 'tree', depth: 5 })
+  const expected = [
+    'a/',
+    'a/deep/',
+    'a/deep/two.txt\t1',
+    'a/one.txt\t0',
+    'b.txt\t2',
+    'node_modules/ (not looked into)',
+    'out (link)',
+  ]
+  assert.deepEqual(output.split('\n'), expected)
+})
+
+test('a folder that is not looked into can be listed by its name', async () => {
+  assert.equal((await shop.call('list_dir', { path: 'tree/node_modules' })).output, 'pkg/')
+})
+
+test('only so many entries are shown, and how many are not', async () => {
+  for (let i = 0; i < 30; i++) shop.put(`many/f${String(i).padStart(2, '0')}`, '')
+  const { output } = await shop.call('list_dir', { path: 'many' }, { maxEntries: 10 })
+  assert.match(output, /^f00\t0\n[^]*f09\t0\n\[20 more entries are not shown\./)
+})
+
+test('an empty folder, a file and nothing are told apart', async () => {
+  mkdirSync(shop.path('empty'))
+  const { outputs } = await shop.run([
+    ['list_dir', { path: 'empty' }],
+    ['list_dir', { path: 'tree/b.txt' }],
+    ['list_dir', { path: 'none' }],
+  ])
+  assert.deepEqual(outputs, [
+    '(empty folder)',
+    'tree/b.txt is not a folder. Use read_file.',
+    'There is no folder none.',
+  ])
+})
+
+test('a pipe is told as what it is', { skip: process.platform === 'win32' }, async () => {
+  mkdirSync(shop.path('special'))
+  execFileSync('mkfifo', [shop.path('special/pipe')])
+  assert.equal((await shop.call('list_dir', { path: 'special' })).output, 'pipe (not a regular file)')
+})
+
+test('what is hidden is not listed, at any depth', async () => {
+  shop.put('tree/a/.env', 'SECRET')
+  const { output } = await shop.call('list_dir', { path: 'tree', depth: 5 }, { hide: ['.env*', 'tree/a/deep'] })
+  assert.deepEqual(output.split('\n').slice(0, 2), ['a/', 'a/one.txt\t0'])
+})

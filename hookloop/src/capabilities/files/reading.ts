@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
+import { openFlags } from './held-directory.ts'
+import type { Opened } from './workspace.ts'
+
+/** What is remembered of a file that was read or written. */
+export type Fingerprint = { readonly hash: string; readonly size: number; readonly mtimeMs: number }
+
+/** How much of the beginning decides whether a file is text. */
+export const SNIFF_BYTES = 8_192
+
+/** Opens the file that a path leads to, and nothing else: no folder, no pipe, no device, no link put there meanwhile. */
+export async function openFile(opened: Opened): Promise<OpenFile> {
+  if (opened.kind === 'absent') throw new Error(`There is no file ${opened.shown}.`)
+  if (opened.kind === 'directory') throw new Error(`${opened.shown} is a folder. Use list_dir.`)
+  if (opened.kind === 'other') throw new Error(`${opened.shown} is not a regular file (a pipe, a device or a socket).`)
+  const handle = await open(opened.directory.at(opened.name), openFlags.file)
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw new Error(`${opened.shown} is not a regular file (a pipe, a device or a socket).`)
+    await opened.directory.check()
+    const { size, mode, nlink, mtimeMs, uid, gid } = stats
+    return { handle, size, mode, mtimeMs, links: nlink, owner: { uid, gid }, mark: markOf(stats) }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+export type OpenFile = {
+  readonly handle: FileHandle
+  readonly size: number
+  readonly mode: number
+  readonly mtimeMs: number
+  readonly links: number
+  readonly owner: Owner
+  readonly mark: string
+}
+
+export type Owner = { readonly uid: number; readonly gid: number }
+
+/** Tells one version of a file from another without reading it. */
+export function markOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return [dev, ino, size, mtimeMs, ctimeMs].join(':')
+}
+
+/** All bytes of a file that is not larger than `max`. It may grow while it is read; then it is too large as well. */
+export async function readAll(handle: FileHandle, max: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = []
+  let total = 0
+  for (;;) {
+    const buffer = Buffer.allocUnsafe(Math.min(1_048_576, max + 1 - total))
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, total)
+    if (bytesRead === 0) return Buffer.concat(pieces, total)
+    pieces.push(buffer.subarray(0, bytesRead))
+    total += bytesRead
+    if (total > max) return undefined
+  }
+}
+
+/** Text has no NUL in it, as all tools that must decide have agreed. */
+export function isBinary(beginning: Uint8Array): boolean {
+  return beginning.subarray(0, SNIFF_BYTES).includes(0)
+}
+
+/** The text of a file if it is UTF-8 throughout, with a byte order mark kept: only then can it be written back. */
+export function decodeExactly(bytes: Uint8Array): string | undefined {
+  try {
+    return exact.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const exact = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function fingerprintOf(bytes: Uint8Array, mtimeMs: number): Fingerprint {
+  return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.byteLength, mtimeMs }
+}

@@ -1,0 +1,82 @@
+/** A text with something in it replaced, unless it would be too long, and how often. */
+export type Replaced = { readonly text: string | undefined; readonly places: number }
+
+type Replacement = {
+  readonly find: string
+  readonly put: string
+  readonly all: boolean
+  readonly maxLength: number
+}
+
+const MAX_COUNTED = 1_000
+const MAX_LINES_TOLD = 10
+
+/**
+ * Replaces exactly what was asked for, character by character, and only if it is clear which place is meant. In a text
+ * whose lines all end with CRLF, line ends in what is looked for and put there are read as CRLF.
+ */
+export function replaceText(text: string, { find, put, all, maxLength }: Replacement): Replaced {
+  if (find === '') throw new Error('old_string is empty. To make a new file, use write_file.')
+  if (find === put) throw new Error('old_string and new_string are the same, so nothing would change.')
+  const crlf = hasOnlyCrlf(text)
+  const [wanted, given] = crlf ? [toCrlf(find), toCrlf(put)] : [find, put]
+  const places = placesOf(text, wanted)
+  if (places.length === 0) throw new Error(`old_string was not found, so the file was not changed.${hint(text, find)}`)
+  if (!all && places.length > 1) throw new Error(`${ambiguous(text, places)} The file was not changed.`)
+  if (!all) {
+    const [at] = places as [number]
+    return { text: text.slice(0, at) + given + text.slice(at + wanted.length), places: 1 }
+  }
+  const count = countOf(text, wanted)
+  const tooLong = text.length + count * (given.length - wanted.length) > maxLength
+  return { text: tooLong ? undefined : text.replaceAll(wanted, () => given), places: count }
+}
+
+/** Those that are replaced: from left to right, none within another. */
+function countOf(text: string, wanted: string): number {
+  let count = 0
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) count++
+  return count
+}
+
+/** Also those that overlap: either might be meant. */
+function placesOf(text: string, wanted: string): readonly number[] {
+  const places: number[] = []
+  for (let at = text.indexOf(wanted); at !== -1 && places.length < MAX_COUNTED; at = text.indexOf(wanted, at + 1)) {
+    places.push(at)
+  }
+  return places
+}
+
+function ambiguous(text: string, places: readonly number[]): string {
+  const count = places.length === MAX_COUNTED ? `${MAX_COUNTED} or more` : String(places.length)
+  const lines = places.slice(0, MAX_LINES_TOLD).map((at) => lineAt(text, at))
+  const more = places.length > MAX_LINES_TOLD ? ', …' : ''
+  return `old_string was found in ${count} places (lines ${lines.join(', ')}${more}). Give more of what is around it, or set replace_all.`
+}
+
+function lineAt(text: string, at: number): number {
+  let line = 1
+  for (let next = text.indexOf('\n'); next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line++
+  return line
+}
+
+function hint(text: string, find: string): string {
+  if (/^ *\d+\t/.test(find)) return ' The line numbers of read_file and the tab after them are not part of the file.'
+  const trimmed = find.trim()
+  if (trimmed !== '' && text.includes(trimmed)) return ' It is there with other white space around it.'
+  return ' Read the file again and copy the text exactly, white space included.'
+}
+
+function hasOnlyCrlf(text: string): boolean {
+  let found = false
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
+    if (text[at - 1] !== '\r') return false
+    found = true
+  }
+  return found
+}
+
+function toCrlf(text: string): string {
+  return text.replaceAll(/\r?\n/g, '\r\n')
+}

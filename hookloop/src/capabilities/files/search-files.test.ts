@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { files } from './files.ts'
+import { Workshop } from './files.fixture.ts'
+import { findRipgrep } from './ripgrep.ts'
+import { toRoots } from './roots.ts'
+
+const shop = new Workshop()
+after(() => shop.remove())
+shop.put('src/a.ts', 'import x from "y"\nconst TOKEN = 1\n')
+shop.put('src/b.js', 'const token = 2\r\n// end\r\n')
+shop.put('docs/readme.md', 'The token.\n')
+shop.put('node_modules/pkg/index.js', 'const token = 3\n')
+shop.put('image.png', Buffer.from([137, 80, 78, 71, 0, 1, 2]))
+symlinkSync('../o', shop.path('out'))
+
+const noRipgrep = findRipgrep(toRoots([shop.inside])) === undefined ? 'needs ripgrep' : false
+
+test('lines that match are shown with their file and number', async () => {
+  const { output } = await shop.call('search_files', { pattern: 'token' })
+  assert.equal(output, 'docs/readme.md:1: The token.\nsrc/b.js:1: const token = 2')
+})
+
+test('case, a path, a glob and a limit narrow or widen it', async () => {
+  const { outputs } = await shop.run([
+    ['search_files', { pattern: 'token', ignore_case: true, glob: '*.{ts,js}' }],
+    ['search_files', { pattern: 'token', path: 'docs' }],
+    ['search_files', { pattern: '(?i)TOKEN', glob: 'src/**', limit: 1 }],
+    ['search_files', { pattern: 'token', path: 'src/b.js' }],
+    ['search_files', { pattern: 'token', path: 'node_modules' }],
+    ['search_files', { pattern: 'end$', path: 'src' }],
+    ['search_files', { pattern: 'nowhere' }],
+  ])
+  assert.deepEqual(outputs, [
+    'src/a.ts:2: const TOKEN = 1\nsrc/b.js:1: const token = 2',
+    'docs/readme.md:1: The token.',
+    'src/a.ts:2: const TOKEN = 1\n[There is more than 1. Narrow it down with path, glob or a longer pattern.]',
+    'src/b.js:1: const token = 2',
+    'node_modules/pkg/index.js:1: const token = 3',
+    'src/b.js:2: // end',
+    '(nothing found)',
+  ])
+})
+
+test('with a glob alone, files are listed by name', async () => {
+  const { output } = await shop.call('search_files', { glob: '**/*.{ts,md}' })
+  assert.equal(output, 'docs/readme.md\nsrc/a.ts')
+})
+
+test('a literal is a text, whatever is in it', async () => {
+  shop.put('re/x.txt', 'a.c\nabc\n$1 (b)\n')
+  const { outputs } = await shop.run([
+    ['search_files', { pattern: 'a.c', path: 're', literal: true }],
+    ['search_files', { pattern: '$1 (B)', path: 're', literal: true, ignore_case: true }],
+  ])
+  assert.deepEqual(outputs, ['re/x.txt:1: a.c', 're/x.txt:3: $1 (b)'])
+})
+
+test('of a long line the part around the match is shown', async () => {
+  shop.put('long/x.txt', `${'a'.repeat(10_000)}NEEDLE${'b'.repeat(10_000)}\n`)
+  const { output } = await shop.call('search_files', { pattern: 'NEED..', path: 'long' })
+  assert.match(output, /^long\/x\.txt:1: … a{100}NEEDLEb{194} …$/)
+})
+
+test('a pattern that cannot be used is told in words', async () => {
+  const { outputs, run } = await shop.run([
+    ['search_files', { pattern: '(' }],
+    ['search_files', { pattern: 'a(?=b)' }],
+    ['search_files', { pattern: 'a\nb' }],
+    ['search_files', { pattern: '(a?){900}(b?){900}' }],
+    ['search_files', {}],
+    ['search_files', { pattern: 'x', path: 'none' }],
+  ])
+  assert.match(outputs[0]!, /The pattern cannot be used: missing (?:closing|argument)/)
+  assert.match(outputs[1]!, /without lookaround/)
+  assert.match(outputs[2]!, /cannot contain a line break/)
+  assert.match(outputs[3]!, /too large/)
+  assert.match(outputs[4]!, /Give a pattern, a glob or both/)
+  assert.match(outputs[5]!, /There is no file or folder none/)
+  assert.equal(run.status, 'completed')
+})
+
+test('files that are too large, and folders that are too deep, are left out', async () => {
+  shop.put('limits/large.txt', `needle\n${'x'.repeat(2_000)}`)
+  shop.put('limits/a/b/c/deep.txt', 'needle\n')
+  shop.put('limits/small.txt', 'needle\n')
+  for (const ripgrep of [true, false]) {
+    const options = { maxFileBytes: 1_000, maxDepth: 3, ripgrep }
+    const { output } = await shop.call('search_files', { pattern: 'needle', path: 'limits' }, options)
+    assert.equal(output, 'limits/small.txt:1: needle')
+  }
+})
+
+test('a search that reads too much, or takes too long, says so', async () => {
+  for (let i = 0; i < 50; i++) shop.put(`bytes/f${i}.txt`, `${'x'.repeat(1_000)}\n`)
+  const bytes = await shop.call(
+    'search_files',
+    { pattern: 'y', path: 'bytes' },
+    { maxSearchBytes: 10_000, ripgrep: false },
+  )
+  assert.match(bytes.output, /Too much was read/)
+  for (let i = 0; i < 3_000; i++) writeFileSync(shop.path(`bytes/g${i}.txt`), 'z\n')
+  const time = await shop.call('search_files', { pattern: 'y', path: 'bytes' }, { timeoutMs: 10, ripgrep: false })
+  assert.match(time.output, /Time was over/)
+})
+
+test('with and without ripgrep the same is found', { skip: noRipgrep }, async () => {
+  const lines = [
+    'foo bar',
+    'Foo_1',
+    'é è ß',
+    'tab\there',
+    '',
+    'a&&b',
+    'x[y]z',
+    '123-456',
+    'Straße K',
+    '\u00A0nbsp',
+    '“quoted”',
+    'end.',
+  ]
+  for (let i = 0; i < 12; i++) {
+    const text = lines.filter((_, at) => (at * 7 + i) % 3 > 0).join(i % 2 === 0 ? '\n' : '\r\n')
+    shop.put(`same/d${i % 3}/f${i}.txt`, i === 4 ? `\uFEFF${text}` : text)
+  }
+  shop.put('same/latin.txt', Buffer.from('caf\xE9\nfoo\xFFbar\n\xC3\n', 'latin1'))
+  shop.put('same/utf16.txt', Buffer.from('foo bar\n', 'utf16le'))
+  shop.put('same/late-nul.txt', `foo bar\n${'x'.repeat(9_000)}\0\nfoo bar\n`)
+  shop.put('same/.hidden/x.txt', 'foo bar\n')
+  shop.put('same/.gitignore', 'd1\n')
+  shop.put('same/node_modules/x.txt', 'foo bar\n')
+  const search = async (pattern: string, ripgrep: boolean): Promise<string> =>
+    (await shop.call('search_files', { pattern, path: 'same' }, { ripgrep })).output
+  const fixed = [
+    'foo',
+    '^foo',
+    'bar$',
+    '^.{5}$',
+    '\\bé',
+    '\\w+',
+    '\\W',
+    '^\\W+$',
+    '\\d{3}-\\d+',
+    '[^a-z ]',
+    '[[:upper:]]',
+    'caf.$',
+    'foo.bar',
+  ]
+  const odd = [
+    'a&&b',
+    '[a&&b]',
+    'x\\[y\\]z',
+    '\\s',
+    '\\S+$',
+    '^$',
+    'ß',
+    '(?i)STRASSE',
+    '(?i)k',
+    '(?i)straße',
+    '.',
+    '^\\S\\s',
+    '[\\w.]+$',
+    '(foo|end)\\.?',
+    '\\Bo',
+    '“',
+  ]
+  const other = [
+    '\\pL+$',
+    '\\x{e9}',
+    '\\Afoo',
+    'foo\\z',
+    '(?s)f.o',
+    '(?P<n>f)o',
+    '[]x]',
+    '[+--]',
+    '\\Qa&&b\\E',
+    'a{,2}',
+    '{',
+    '\\<',
+    'o{2}',
+    '\\t',
+  ]
+  for (const pattern of [...fixed, ...odd, ...other]) {
+    assert.equal(await search(pattern, true), await search(pattern, false), pattern)
+  }
+  const piece = fc.constantFrom(
+    'f',
+    'o',
+    ' ',
+    '.',
+    '\\w',
+    '\\d',
+    '\\s',
+    '\\b',
+    '[a-o]',
+    '[^f]',
+    '(?:a|o)',
+    '*',
+    '+?',
+    '^',
+    '$',
+    'é',
+    '\\W',
+    '&',
+    '{1,2}',
+    '|',
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 5 }), async (pieces) => {
+      assert.equal(await search(pieces.join(''), true), await search(pieces.join(''), false), pieces.join(''))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('a program that stands below a root is not taken for ripgrep', () => {
+  const planted = shop.put('bin/rg', '#!/bin/sh\ntouch ../o/MARK\n', 0o755)
+  symlinkSync(planted, shop.path('../o/rg'))
+  const roots = toRoots([shop.inside])
+  assert.equal(findRipgrep(roots, [shop.path('bin'), shop.outside, 'bin', '.'].join(':')), undefined)
+})
+
+test('fifty thousand files are listed and searched, with a bounded answer', async () => {
+  mkdirSync(shop.path('huge'))
+  for (let i = 0; i < 50_000; i++) writeFileSync(shop.path(`huge/f${String(i).padStart(5, '0')}`), `line ${i}\n`)
+  const options = { timeoutMs: 120_000 }
+  const { outputs } = await shop.run(
+    [
+      ['list_dir', { path: 'huge' }],
+      ['search_files', { pattern: '^line 4999[0-9]$', path: 'huge' }],
+      ['search_files', { glob: 'f4999*' }],
+    ],
+    options,
+  )
+  assert.match(outputs[0]!, /^f00000\t7\n[^]*\n\[49800 more entries are not shown/)
+  assert.equal(outputs[1]!.split('\n').length, 10)
+  const slow = await shop.call(
+    'search_files',
+    { pattern: '^line 4999[0-9]$', path: 'huge' },
+    { ...options, ripgrep: false },
+  )
+  assert.equal(slow.output, outputs[1])
+  assert.equal(outputs[2]!.split('\n').length, 10)
+})
+
+test('a search that is cancelled ends soon, and nothing stays open', async () => {
+  const before = process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'search_files', args: { pattern: 'nowhere at all', path: 'huge' } }] },
+  ])
+  const agent = createAgent({ model, use: [files({ root: shop.inside, ripgrep: false, timeoutMs: 60_000 })] })
+  const stop = new AbortController()
+  const running = agent.run('Go.', { signal: stop.signal })
+  await sleep(150)
+  const stoppedAt = performance.now()
+  stop.abort()
+  const run = await running
+  assert.equal(run.status, 'cancelled')
+  assert.ok(performance.now() - stoppedAt < 5_000)
+  await sleep(100)
+  if (process.platform === 'linux') assert.ok(readdirSync('/proc/self/fd').length <= before + 2)
+})

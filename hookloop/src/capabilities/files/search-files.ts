@@ -1,0 +1,242 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { tool, type Tool } from '../../agent/tool.ts'
+import { messageOf } from '../../errors.ts'
+import { toPathTest } from './glob.ts'
+import { openFlags } from './held-directory.ts'
+import { lineMatcher, type LineMatcher, type Pattern } from './line-matcher.ts'
+import { isBinary } from './reading.ts'
+import { showPlace } from './roots.ts'
+import type { Candidates, Ripgrep } from './ripgrep.ts'
+import { walk, WorkLimit, type Entry } from './walk.ts'
+import { withPath, type Opened, type Workspace } from './workspace.ts'
+
+export type SearchLimits = {
+  readonly maxMatches: number
+  readonly maxDepth: number
+  readonly maxFileBytes: number
+  readonly maxSearchBytes: number
+  readonly timeoutMs: number
+  /** What narrows a search down, if there is any. */
+  readonly ripgrep: Ripgrep | undefined
+  readonly isSkipped: (name: string) => boolean
+}
+
+type Args = {
+  readonly pattern?: string
+  readonly path?: string
+  readonly glob?: string
+  readonly literal?: boolean
+  readonly ignore_case?: boolean
+  readonly limit?: number
+}
+
+const MAX_PATTERN = 1_000
+
+/** Searches the lines of files, or the names of files. What is shown has been opened and read like any other file. */
+export function searchFilesTool(workspace: Workspace, limits: SearchLimits): Tool {
+  return tool({
+    name: 'search_files',
+    description:
+      `Searches files below a folder for lines that match a regular expression (RE2 syntax). Shows path:line: text, at most ${limits.maxMatches} lines. ` +
+      'With glob only files that fit it are searched; with glob and no pattern the files themselves are listed. ' +
+      `Binary files and files of more than ${limits.maxFileBytes} bytes are left out.`,
+    input: {
+      type: 'object',
+      properties: {
+        pattern: { type: 'string', minLength: 1, maxLength: MAX_PATTERN, description: 'What a line must contain.' },
+        path: {
+          type: 'string',
+          description: 'The folder or file to search, relative to the root. The root unless told.',
+        },
+        glob: {
+          type: 'string',
+          minLength: 1,
+          maxLength: MAX_PATTERN,
+          description: 'Which files, such as "*.ts" or "src/**/*.{ts,tsx}".',
+        },
+        literal: { type: 'boolean', description: 'The pattern is a plain text.' },
+        ignore_case: { type: 'boolean', description: 'Upper and lower case are the same.' },
+        limit: { type: 'integer', minimum: 1, maximum: limits.maxMatches, description: 'How many lines to show.' },
+      },
+      additionalProperties: false,
+    },
+    concurrent: true,
+    execute: (args, { signal }) => search(workspace, args as Args, { limits, signal }),
+  })
+}
+
+async function search(
+  workspace: Workspace,
+  args: Args,
+  { limits, signal }: { limits: SearchLimits; signal: AbortSignal },
+): Promise<string> {
+  const { path = '.', glob, limit = limits.maxMatches } = args
+  if (args.pattern === undefined && glob === undefined) throw new Error('Give a pattern, a glob or both.')
+  const pattern = args.pattern === undefined ? undefined : toPattern(args.pattern, args)
+  const matcher = pattern && lineMatcher(pattern)
+  const fitsGlob = glob === undefined ? undefined : globTest(glob)
+  return withPath(workspace, path, async (opened) => {
+    if (opened.kind === 'absent') throw new Error(`There is no file or folder ${opened.shown}.`)
+    if (opened.kind === 'other') throw new Error(`${opened.shown} is not a regular file.`)
+    const work = new WorkLimit(limits.timeoutMs, signal)
+    const hits = new Hits(limit)
+    const candidates = pattern && (await candidatesFor(opened, pattern, { limits, work, signal }))
+    for await (const entry of entriesOf(workspace, opened, { limits, work, candidates })) {
+      if (entry.kind !== 'file' || candidates?.has(entry.names) === false) continue
+      const names = [...opened.names, ...entry.names]
+      if (fitsGlob?.(names, entry.names) === false) continue
+      const shown = showPlace({ root: opened.root, names }, workspace.roots)
+      if (matcher === undefined) hits.add(shown)
+      else await searchFile(entry, matcher, { shown, hits, work, limits })
+      if (hits.isFull || work.isOver) break
+    }
+    await opened.directory.check()
+    return hits.text(work.isOver)
+  })
+}
+
+function toPattern(pattern: string, { literal = false, ignore_case: ignoreCase = false }: Args): Pattern {
+  if (/[\n\r]/.test(pattern)) throw new Error('A pattern cannot contain a line break: lines are searched one by one.')
+  if (!pattern.isWellFormed()) throw new Error('The pattern contains half a character.')
+  return { pattern, literal, ignoreCase }
+}
+
+/** As in ripgrep: a glob without a slash is about the name, one with a slash about the path. */
+function globTest(glob: string): (names: readonly string[], below: readonly string[]) => boolean {
+  try {
+    const fits = toPathTest(glob.replace(/^(?:\.?\/)+/, ''))
+    if (!glob.includes('/')) return (names) => fits(names.at(-1)!)
+    return (names, below) => fits(names.join('/')) || fits(below.join('/'))
+  } catch (error) {
+    throw new Error(`The glob cannot be used: ${messageOf(error)}.`, { cause: error })
+  }
+}
+
+type Work = { readonly limits: SearchLimits; readonly work: WorkLimit }
+
+function candidatesFor(
+  opened: Opened,
+  pattern: Pattern,
+  { limits, work, signal }: Work & { signal: AbortSignal },
+): Promise<Candidates | undefined> {
+  if (limits.ripgrep === undefined || opened.kind !== 'directory') return Promise.resolve(undefined)
+  return limits.ripgrep(opened.directory.realPath, pattern, { timeoutMs: work.left / 2, signal })
+}
+
+/** What is searched: all that is in a folder, or the one file that was named. */
+async function* entriesOf(
+  workspace: Workspace,
+  opened: Opened,
+  { limits, work, candidates }: Work & { candidates: Candidates | undefined },
+): AsyncGenerator<Entry, void, undefined> {
+  if (opened.kind === 'file') {
+    yield { names: [], kind: 'file', path: opened.directory.at(opened.name) }
+    return
+  }
+  yield* walk(opened.directory, {
+    limit: work,
+    lookup: workspace.lookup,
+    maxDepth: limits.maxDepth,
+    isHidden: (names) =>
+      candidates?.mayLeadTo(names) === false || workspace.hidden([...opened.names, ...names]) !== undefined,
+    isSkipped: limits.isSkipped,
+  })
+}
+
+const MAX_LINE_SHOWN = 300
+
+async function searchFile(
+  { path }: Entry,
+  matcher: LineMatcher,
+  { shown, hits, work, limits }: Work & { shown: string; hits: Hits },
+): Promise<void> {
+  const bytes = hits.take(() => readRegular(path, limits.maxFileBytes), limits.maxSearchBytes)
+  if (bytes === undefined || isBinary(bytes) || matcher.cannotMatch(bytes)) return
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
+  for (let [from, number] = [0, 1]; from < text.length; number++) {
+    const newline = text.indexOf('\n', from)
+    const end = newline === -1 ? text.length : newline
+    const line = text.slice(from, end > from && text[end - 1] === '\r' ? end - 1 : end)
+    const start = matcher.find(line)
+    if (start !== undefined) hits.add(`${shown}:${number}: ${window(line, start)}`)
+    if (hits.isFull) return
+    if (work.isLong) await work.breathe()
+    if (work.isOver) return
+    from = end + 1
+  }
+}
+
+/** The bytes of a regular file that is small enough. The path is looked up in a folder that is held open. */
+function readRegular(path: string, max: number): Buffer | undefined {
+  let fd: number
+  try {
+    fd = openSync(path, openFlags.file)
+  } catch {
+    return undefined // gone, exchanged for a link, or not ours to read
+  }
+  try {
+    const stats = fstatSync(fd)
+    if (!stats.isFile() || stats.size > max) return undefined
+    const buffer = Buffer.allocUnsafe(stats.size)
+    let length = 0
+    while (length < buffer.length) {
+      const read = readSync(fd, buffer, length, buffer.length - length, length)
+      if (read === 0) break
+      length += read
+    }
+    return buffer.subarray(0, length)
+  } catch {
+    return undefined
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The part of a line around what was found. */
+function window(line: string, start: number): string {
+  if (line.length <= MAX_LINE_SHOWN) return line
+  const from = Math.max(0, Math.min(start - 100, line.length - MAX_LINE_SHOWN))
+  const to = from + MAX_LINE_SHOWN
+  return `${from > 0 ? '… ' : ''}${line.slice(from, to).toWellFormed()}${to < line.length ? ' …' : ''}`
+}
+
+/** What was found, and what was left out. */
+class Hits {
+  readonly #limit: number
+  readonly #lines: string[] = []
+  #more = false
+  #bytes = 0
+  #tooMuch = false
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** One more than is shown is looked for, to be able to say that there is more. */
+  get isFull(): boolean {
+    return this.#more || this.#tooMuch
+  }
+
+  add(line: string): void {
+    if (this.#lines.length < this.#limit) this.#lines.push(line)
+    else this.#more = true
+  }
+
+  take(read: () => Buffer | undefined, max: number): Buffer | undefined {
+    const bytes = read()
+    if (bytes === undefined) return undefined
+    this.#bytes += bytes.length
+    if (this.#bytes > max) this.#tooMuch = true
+    return bytes
+  }
+
+  text(isOver: boolean): string {
+    const notes: string[] = []
+    if (this.#more)
+      notes.push(`[There is more than ${this.#limit}. Narrow it down with path, glob or a longer pattern.]`)
+    if (isOver) notes.push('[Time was over before everything was searched. Narrow it down with path or glob.]')
+    if (this.#tooMuch)
+      notes.push('[Too much was read before everything was searched. Narrow it down with path or glob.]')
+    return [...(this.#lines.length === 0 ? ['(nothing found)'] : this.#lines), ...notes].join('\n')
+  }
+}

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { after, beforeEach, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { CANARY, everyTool, everythingOf, statuses, Workshop, type Call } from './files.fixture.ts'
+
+// Each test is named by its row in the list of security cases. It is judged by what happened on the disk and by what the
+// run has kept or told, never by the words of a refusal alone.
+
+let shop = new Workshop()
+const shops = [shop]
+beforeEach(() => {
+  shop = new Workshop()
+  shops.push(shop)
+})
+after(() => shops.forEach((each) => each.remove()))
+
+const read = (path: string): Call => ['read_file', { path }]
+
+test('F11 binary files are described and not shown, and text that is not UTF-8 is never rewritten', async () => {
+  const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1A\n', 'latin1'), Buffer.alloc(100), Buffer.from('OLD')])
+  const rows = {
+    'image.png': png,
+    'latin.txt': Buffer.from('caf\xE9 OLD\n', 'latin1'),
+    'lone.txt': Buffer.from('\x80OLD', 'latin1'),
+  }
+  for (const [name, bytes] of Object.entries(rows)) {
+    shop.put(name, bytes)
+    const { executions } = await shop.run([
+      read(name),
+      ['edit_file', { path: name, old_string: 'OLD', new_string: 'NEW' }],
+    ])
+    assert.deepEqual(statuses(executions), ['ok', 'failed'], name)
+    assert.deepEqual(readFileSync(shop.path(name)), bytes)
+  }
+  const { output } = await shop.call(...read('image.png'))
+  assert.equal(output, `image.png is a binary file of ${png.length} bytes. It is not shown.`)
+})
+
+test('F12 line ends, a byte order mark, a missing last line end and the mode survive an edit', async () => {
+  const rows = {
+    crlf: ['one\r\nOLD\r\nthree\r\n', 'one\r\nNEW\r\nthree\r\n'],
+    bom: ['\uFEFFone\nOLD\n', '\uFEFFone\nNEW\n'],
+    open: ['one\nOLD', 'one\nNEW'],
+    mixed: ['one\r\nOLD\nthree\r', 'one\r\nNEW\nthree\r'],
+    wide: ['𝒳 é e\u0301 \u2028\nOLD\n', '𝒳 é e\u0301 \u2028\nNEW\n'],
+  }
+  for (const [name, [before, now]] of Object.entries(rows)) {
+    shop.put(name, before!, 0o755)
+    const { outputs } = await shop.run([
+      read(name),
+      ['edit_file', { path: name, old_string: 'OLD', new_string: 'NEW' }],
+    ])
+    assert.equal(readFileSync(shop.path(name), 'utf8'), now, name)
+    assert.equal(statSync(shop.path(name)).mode & 0o777, 0o755)
+    assert.equal([...outputs[1]!.matchAll(/^[-+](?![-+])/gm)].length, 2, outputs[1])
+  }
+})
+
+test('F13 patterns with a dollar are put in literally', async () => {
+  shop.put('x', 'a OLD b OLD')
+  const evil = "cost $& $1 $$ $` $' $<n>"
+  await shop.run([read('x'), ['edit_file', { path: 'x', old_string: 'OLD', new_string: evil, replace_all: true }]])
+  assert.equal(readFileSync(shop.path('x'), 'utf8'), `a ${evil} b ${evil}`)
+})
+
+test('F14 an edit that is not clear is not made', async () => {
+  shop.put('x', 'aaa b b\n')
+  const { mtimeMs, ino } = statSync(shop.path('x'))
+  const edits = {
+    none: ['zzz', 'y'],
+    two: ['b', 'y'],
+    overlapping: ['aa', 'y'],
+    empty: ['', 'y'],
+    same: ['aaa', 'aaa'],
+  }
+  const calls = Object.values(edits).map(([old, now]): Call => [
+    'edit_file',
+    { path: 'x', old_string: old!, new_string: now! },
+  ])
+  const { outputs, executions } = await shop.run([read('x'), ...calls])
+  assert.deepEqual(new Set(statuses(executions.slice(1))), new Set(['failed']))
+  assert.match(outputs[2]!, /found in 2 places/)
+  assert.match(outputs[3]!, /found in 2 places/)
+  assert.equal(readFileSync(shop.path('x'), 'utf8'), 'aaa b b\n')
+  assert.deepEqual([statSync(shop.path('x')).mtimeMs, statSync(shop.path('x')).ino], [mtimeMs, ino])
+})
+
+test('F15 a file that changed after it was read is not edited until it is read again', async () => {
+  shop.put('x', 'one\ntwo\n')
+  const edit: Call = ['edit_file', { path: 'x', old_string: 'two', new_string: '2' }]
+  const { executions, outputs } = await shop.run([
+    read('x'),
+    () => writeFileSync(shop.path('x'), 'ONE\ntwo\n'),
+    edit,
+    () => assert.equal(readFileSync(shop.path('x'), 'utf8'), 'ONE\ntwo\n'),
+    read('x'),
+    edit,
+  ])
+  assert.deepEqual(statuses(executions), ['ok', 'failed', 'ok', 'ok'])
+  assert.match(outputs[1]!, /was changed by somebody else since you read it\. Read it again/)
+  assert.equal(readFileSync(shop.path('x'), 'utf8'), 'ONE\n2\n')
+})
+
+test('F18 a pattern that would take a backtracking engine for ever takes no time', async () => {
+  shop.put('x', `${'a'.repeat(5_000)}!\n`)
+  const started = performance.now()
+  for (const ripgrep of [true, false]) {
+    for (const pattern of ['^(a+)+$', '^(a|aa)+$', '(.*a){20}b', '^(([a-z])+.)+[A-Z]([a-z])+$']) {
+      const { output } = await shop.call('search_files', { pattern }, { ripgrep })
+      assert.equal(output, '(nothing found)', pattern)
+    }
+  }
+  assert.ok(performance.now() - started < 8_000)
+})
+
+test('F19 globs that would explode are run or refused at once', async () => {
+  for (let i = 0; i < 20; i++) shop.put(`${'a'.repeat(100)}${i}/${'b'.repeat(200)}`, '')
+  const globs = [
+    '{a,b}'.repeat(30),
+    '**/**/**/**/*x',
+    '*a'.repeat(60) + 'x',
+    `{${'a,'.repeat(400)}b}`,
+    'x'.repeat(100_000),
+  ]
+  const started = performance.now()
+  const { outputs, executions } = await shop.run(globs.map((glob): Call => ['search_files', { glob }]))
+  assert.ok(performance.now() - started < 3_000)
+  assert.deepEqual(outputs.slice(0, 4), Array(4).fill('(nothing found)'))
+  assert.equal(executions[4]!.status, 'failed')
+})
+
+test('F20 what is hidden is neither named nor shown nor found nor written, by any way', async () => {
+  shop.put('.env', `KEY=${CANARY}\n`)
+  shop.put('conf/private/key.pem', `${CANARY}\n`)
+  shop.put('ok.txt', 'nothing\n')
+  symlinkSync('.env', shop.path('innocent'))
+  symlinkSync('conf/private', shop.path('conf2'))
+  for (const ripgrep of [true, false]) {
+    const { outputs, run } = await shop.run(
+      [
+        read('.env'),
+        read('.ENV'),
+        read('innocent'),
+        read('conf2/key.pem'),
+        ['list_dir', { depth: 5 }],
+        ['list_dir', { path: 'conf/private' }],
+        ['list_dir', { path: 'conf2' }],
+        ['search_files', { pattern: 'KEY|C.NARY' }],
+        ['search_files', { pattern: 'C.NARY', path: '.env' }],
+        ['search_files', { glob: '**/*' }],
+        ['write_file', { path: 'conf/private/new', content: 'x' }],
+        ['edit_file', { path: '.env', old_string: 'KEY', new_string: 'x' }],
+      ],
+      { ripgrep, hide: ['.env*', 'conf/private'], allow: ['.env', 'conf'], readFirst: false },
+    )
+    assert.doesNotMatch(everythingOf(run), new RegExp(CANARY))
+    assert.equal(outputs[4], 'conf/\nconf2 (link)\ninnocent (link)\nok.txt\t8')
+    assert.equal(outputs[7], '(nothing found)')
+    assert.equal(outputs[9], 'ok.txt')
+  }
+  assert.equal(readFileSync(shop.path('.env'), 'utf8'), `KEY=${CANARY}\n`)
+  assert.deepEqual(readdirSync(shop.path('conf/private')), ['key.pem'])
+})
+
+test('F21 nothing is unpacked', async () => {
+  shop.put('bomb.gz', gzipSync(Buffer.alloc(50_000_000, `${CANARY}\n`)))
+  const { outputs, run } = await shop.run([read('bomb.gz'), ['search_files', { pattern: 'CANAR[Y]' }]])
+  assert.match(outputs[0]!, /binary file/)
+  assert.equal(outputs[1], '(nothing found)')
+  assert.doesNotMatch(everythingOf(run), new RegExp(CANARY))
+})
+
+test('F22 odd names are files like others, shown so that they can be told apart', async () => {
+  const names = [
+    'a\nb',
+    '\u001B[31mred',
+    '-rf',
+    '$(touch MARK)',
+    '`touch MARK`',
+    'trailing.',
+    'trailing ',
+    'CON',
+    'é',
+    'e\u0301',
+    '--files',
+    '; ls',
+  ]
+  for (const name of names) {
+    const { executions } = await shop.run([
+      ['write_file', { path: name, content: 'needle\n' }],
+      read(name),
+      ['edit_file', { path: name, old_string: 'needle', new_string: 'needles' }],
+      ['search_files', { pattern: 'needles', path: name }],
+    ])
+    assert.deepEqual(statuses(executions), ['ok', 'ok', 'ok', 'ok'], JSON.stringify(name))
+  }
+  for (const ripgrep of [true, false]) {
+    const { outputs } = await shop.run(
+      [
+        ['list_dir', {}],
+        ['search_files', { pattern: 'needles' }],
+      ],
+      { ripgrep },
+    )
+    assert.equal(outputs[0]!.split('\n').length, names.length)
+    assert.equal(outputs[1]!.split('\n').length, names.length)
+    assert.ok(!outputs.join('').includes('\u001B'))
+    assert.match(outputs[0]!, /^"a\\nb"\t8$/m)
+  }
+  await shop.refused([...everyTool('n'.repeat(256)), ...everyTool(`${'d/'.repeat(200)}x`).slice(0, 4)])
+  assert.equal(existsSync(shop.path('MARK')), false)
+})
+
+test('F23 temporary files have names that nobody can know, and lie beside the file', async () => {
+  const { replaceFile } = await import('./replace-file.ts')
+  const { HeldDirectory } = await import('./held-directory.ts')
+  const directory = await HeldDirectory.open(shop.inside, 'path')
+  const seen = new Set<string>()
+  const spy = new Proxy(directory, {
+    get: (target, key) =>
+      key === 'at'
+        ? (name: string) => (seen.add(name), target.at(name))
+        : (Reflect.get(target, key, target) as unknown),
+  })
+  spy.check = () => Promise.resolve()
+  const { signal } = new AbortController()
+  for (const name of ['a', 'b']) await replaceFile(spy, name, { content: Buffer.from('x'), before: undefined, signal })
+  await directory.close()
+  const temporary = [...seen].filter((name) => name.endsWith('.tmp'))
+  assert.equal(temporary.length, 2)
+  for (const name of temporary) assert.match(name, /^\.hookloop-[0-9a-f]{18}\.tmp$/)
+  assert.deepEqual(readdirSync(shop.inside), ['a', 'b'])
+})

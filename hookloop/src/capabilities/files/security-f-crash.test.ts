@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Workshop } from './files.fixture.ts'
+
+// What is left of a file when writing it goes wrong: the writer is killed, the disk is full.
+
+let shop = new Workshop()
+const shops = [shop]
+beforeEach(() => {
+  shop = new Workshop()
+  shops.push(shop)
+})
+after(() => shops.forEach((each) => each.remove()))
+
+const child = join(import.meta.dirname, 'child.fixture.ts')
+
+const SIZE = 20_000_000
+
+test('F16 a writer that is killed forty times leaves the old content or the new one', async () => {
+  const path = shop.path('file')
+  writeFileSync(path, 'a'.repeat(SIZE))
+  const write = (letter: string): object => ['write_file', { path: 'file', repeat: [letter, SIZE], overwrite: true }]
+  const options = { maxFileBytes: 2 * SIZE }
+  const whole = ['a', 'b'].map((letter) => Buffer.alloc(SIZE, letter))
+  let midway = 0
+  for (let round = 0; round < 40; round++) {
+    const args = [
+      '--conditions=hookloop-source',
+      child,
+      shop.inside,
+      JSON.stringify(options),
+      JSON.stringify([write('b'), write('a')]),
+      'loop',
+    ]
+    const writer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    for (let ms = 0; ms < 30_000 && !readdirSync(shop.inside).some((name) => name.endsWith('.tmp')); ms++)
+      await sleep(1)
+    await sleep((round % 10) * 4) // while it is written, flushed, renamed, or after that
+    writer.kill('SIGKILL')
+    await new Promise((resolve) => writer.once('close', resolve))
+    const content = readFileSync(path)
+    assert.ok(
+      whole.some((bytes) => bytes.equals(content)),
+      `torn in round ${round}`,
+    )
+    const left = readdirSync(shop.inside).filter((name) => name !== 'file')
+    if (left.length > 0) midway++
+    for (const name of left) rmSync(shop.path(name))
+  }
+  assert.ok(midway >= 5, `only ${midway} of 40 were killed in the middle of writing`)
+})
+
+test('F17 on a full disk the old content stays, no temporary file is left, and the words say why', (t) => {
+  const script = `
+    set -e
+    mount -t tmpfs -o size=1m none "$1"
+    head -c 100000 /dev/zero | tr '\\0' a > "$1/file"
+    "$2" --conditions=hookloop-source "$3" "$1" '{}' "$4"
+    mount -o remount,ro "$1"
+    "$2" --conditions=hookloop-source "$3" "$1" '{}' "$4"
+    ls -A "$1"; tr -d a < "$1/file" | wc -c; wc -c < "$1/file"`
+  const calls = JSON.stringify([
+    ['write_file', { path: 'file', repeat: ['b', 3_000_000], overwrite: true }],
+    ['write_file', { path: 'new', repeat: ['b', 3_000_000] }],
+  ])
+  const args = ['-rm', 'sh', '-c', script, 'sh', shop.inside, process.execPath, child, calls]
+  const { stdout, status, stderr } = spawnSync('unshare', args, { encoding: 'utf8' })
+  if (status !== 0) return t.skip(`no file system of its own: ${stderr.slice(0, 100)}`)
+  const answers = stdout.split('\n').filter((line) => line.startsWith('{"failed"'))
+  assert.equal(answers.filter((line) => /no space is left on the disk \(ENOSPC\)/.test(line)).length, 2, stdout)
+  assert.equal(answers.filter((line) => /the file system is read-only \(EROFS\)/.test(line)).length, 2, stdout)
+  assert.deepEqual(stdout.trim().split('\n').slice(-3), ['file', '0', '100000'])
+})
+
+test(
+  'F17 in a folder that may not be written to nothing happens, and the words say why',
+  { skip: process.getuid?.() === 0 && 'root may write everywhere' },
+  async () => {
+    shop.put('d/file', 'old')
+    chmodSync(shop.path('d'), 0o555)
+    const { outputs } = await shop.run([
+      ['write_file', { path: 'd/file', content: 'new', overwrite: true }],
+      ['write_file', { path: 'd/new', content: 'new' }],
+    ])
+    chmodSync(shop.path('d'), 0o755)
+    assert.ok(outputs.every((output) => /permission denied/.test(output)))
+    assert.deepEqual(readdirSync(shop.path('d')), ['file'])
+    assert.equal(readFileSync(shop.path('d/file'), 'utf8'), 'old')
+  },
+)

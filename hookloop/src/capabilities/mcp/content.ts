@@ -1,0 +1,75 @@
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { FilePart, TextPart } from '../../data/message.ts'
+import { cleaned } from './words.ts'
+
+/** What servers send as content, as parts of a message. What has no form here is told in words. */
+export function toParts(content: unknown): readonly (TextPart | FilePart)[] {
+  return listOf(content).map(toPart)
+}
+
+/** The same as one text, for a model that reads the output of a tool: of a file, what it is. */
+export function toText(content: unknown): string {
+  return toParts(content).map(shown).join('\n')
+}
+
+function toPart(block: JsonObject): TextPart | FilePart {
+  switch (block['type']) {
+    case 'text':
+      return text(textOf(block['text']))
+    case 'image':
+    case 'audio':
+      return file(block['data'], block['mimeType'])
+    case 'resource':
+      return resourcePart(isJsonObject(block['resource']) ? block['resource'] : {})
+    case 'resource_link':
+      return text(`[resource ${label(block['uri'])} ${label(block['title'] ?? block['name'])}]`)
+    default:
+      return text(`[content of an unknown kind: ${label(block['type'])}]`)
+  }
+}
+
+/** One piece of a resource: a text, or bytes. */
+export function resourcePart(resource: JsonObject): TextPart | FilePart {
+  if (typeof resource['text'] === 'string') return text(resource['text'])
+  if (typeof resource['blob'] !== 'string') return text(`[resource ${label(resource['uri'])} without content]`)
+  return file(resource['blob'], resource['mimeType'], nameOf(resource['uri']))
+}
+
+function file(data: unknown, mimeType: unknown, filename?: string): TextPart | FilePart {
+  if (typeof data !== 'string' || !BASE64.test(data)) return text('[a file that is not base64]')
+  const mediaType = typeof mimeType === 'string' && MEDIA_TYPE.test(mimeType) ? mimeType : 'application/octet-stream'
+  return { type: 'file', mediaType, data, ...(filename !== undefined && { filename }) }
+}
+
+const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
+const MEDIA_TYPE = /^[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64}$/i
+
+export function shown(part: TextPart | FilePart): string {
+  if (part.type === 'text') return part.text
+  const bytes = Math.floor((part.data.length * 3) / 4)
+  return `[${part.mediaType}${part.filename === undefined ? '' : ` ${part.filename}`}, ${bytes} bytes, not shown]`
+}
+
+/** A list of a server, of which only what is an object can be meant. */
+export function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value.toWellFormed() : ''
+}
+
+const MAX_LABEL = 500
+
+/** A name or an address on one line. */
+export function label(value: unknown): string {
+  return typeof value === 'string' ? cleaned(value, MAX_LABEL).replace(/\s+/g, ' ') : ''
+}
+
+function nameOf(uri: Json | undefined): string | undefined {
+  return label(uri).split(/[/\\]/).at(-1)?.split(/[?#]/)[0] || undefined
+}
+
+function text(value: string): TextPart {
+  return { type: 'text', text: value }
+}

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { callOnce, connected, runCalls, until } from './mcp.fixture.ts'
+import { mcp } from './mcp.ts'
+import { serve, serveModern, serveSessions, type Served } from './real-server.fixture.ts'
+
+const add = 'mcp__it__add'
+const numbers = { a: 1, b: 2 }
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-mcp-'))
+const CALL_LOG = join(folder, 'calls')
+process.env['CALL_LOG'] = CALL_LOG // the servers are in this process
+after(() => rmSync(folder, { recursive: true }))
+const read = (file: string): string => readFileSync(file, 'utf8')
+
+/** A server behind a port, closed when the test ends. */
+async function served(t: TestContext, made: Promise<Served> | Promise<Awaited<ReturnType<typeof serveSessions>>>) {
+  const server = await made
+  t.after(() => server.close())
+  return server
+}
+
+for (const [protocol, start] of Object.entries({ newest: serveModern, 'sessions of 2025': serveSessions })) {
+  describe(`a server over HTTP, ${protocol}`, () => {
+    test('its tools are called, with the headers it was given', async (t) => {
+      const server = await served(t, start())
+      const servers = await connected(t, { url: server.url, headers: { authorization: 'Bearer its-token' } })
+      const result = await callOnce(servers, add, numbers)
+      const sent = new Set(server.requests.map(({ headers }) => headers.get('authorization')))
+      assert.deepEqual([result.output, [...sent]], [{ sum: 3 }, ['Bearer its-token']])
+    })
+
+    test('a server that wants a model is told that there is none', async (t) => {
+      const server = await served(t, start())
+      const { output } = await callOnce(await connected(t, { url: server.url }), 'mcp__it__use_model')
+      assert.match(output as string, /^Refused: /)
+    })
+
+    test('a cancelled run ends the request, and the server knows', async (t) => {
+      writeFileSync(CALL_LOG, '')
+      const server = await served(t, start())
+      const servers = await connected(t, { url: server.url })
+      const cancel = new AbortController()
+      const running = runCalls([servers], [{ name: 'mcp__it__slow', args: { ms: 60_000 } }], cancel.signal)
+      await until(() => read(CALL_LOG) === 'slow begins\n')
+      cancel.abort()
+      const run = await running
+      await until(() => read(CALL_LOG) === 'slow begins\nslow was cancelled\n')
+      assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]!.status, 'outcomeUnknown')
+      assert.deepEqual((await callOnce(servers, add, numbers)).output, { sum: 3 })
+    })
+  })
+}
+
+test('two hundred calls at once are answered each', async (t) => {
+  const server = await served(t, serveSessions())
+  const servers = await connected(t, { url: server.url })
+  const tool = servers.tools!.find(({ name }) => name === add)!
+  const run = { signal: new AbortController().signal, progress: () => undefined }
+  const call = (a: number): unknown => tool.execute({ a, b: 1 } as never, run as never)
+  const all = await Promise.all(Array.from({ length: 200 }, (_, a) => call(a)))
+  assert.deepEqual(
+    all,
+    Array.from({ length: 200 }, (_, a) => ({ sum: a + 1 })),
+  )
+})
+
+test('a session that the server has forgotten is begun anew with the next call, and ended when closing', async (t) => {
+  const server = await serveSessions()
+  t.after(() => server.close())
+  const servers = await connected(t, { url: server.url })
+  server.forget()
+  const forgotten = await callOnce(servers, add, numbers)
+  const anew = await callOnce(servers, add, numbers)
+  await servers.close()
+  assert.deepEqual(forgotten, {
+    status: 'failed',
+    output: 'The MCP server "it" has forgotten the session, which is begun anew with the next call.',
+  })
+  assert.deepEqual([anew.output, server.sessions()], [{ sum: 3 }, 0])
+})
+
+test('a redirect to another origin is not followed, and the headers do not go there', async (t) => {
+  const other = await served(t, serveModern())
+  const server = await served(
+    t,
+    serve(() => Response.redirect(other.url, 307)),
+  )
+  const place = { url: server.url, headers: { authorization: 'Bearer its-token' } }
+  await assert.rejects(mcp({ servers: { it: place } }), /answered 307: Redirect to .* not followed/)
+  assert.equal(other.requests.length, 0)
+})
+
+const endless = (text: string, times = 10_000): ReadableStream =>
+  new ReadableStream({ pull: (controller) => controller.enqueue(new TextEncoder().encode(text.repeat(times))) })
+const json = { headers: { 'content-type': 'application/json' } }
+const events = { headers: { 'content-type': 'text/event-stream' } }
+
+const refusals: { readonly [what: string]: { answer: () => Response | Promise<Response>; says: RegExp } } = {
+  'answers 500': { answer: () => new Response('key is its-token', { status: 500 }), says: /it answered 500\. Set/ },
+  'answers 404': { answer: () => new Response('gone', { status: 404 }), says: /it answered 404: gone\./ },
+  'answers 401': { answer: () => new Response('', { status: 401 }), says: /answered 401: it does not accept the cred/ },
+  'is a web page': {
+    answer: () => new Response('<p>', { headers: { 'content-type': 'text/html' } }),
+    says: /text\/html/,
+  },
+  'never answers': { answer: () => new Promise(() => undefined), says: /it did not answer within 2000 ms/ },
+  'answers without end': { answer: () => new Response(endless('x'), json), says: /answer of more than 1000000 bytes/ },
+  'fails without end': {
+    answer: () => new Response(endless('x'), { status: 500 }),
+    says: /answer of more than 1000000 bytes/,
+  },
+  'sends an event without end': {
+    answer: () => new Response(endless('data: x\n'), events),
+    says: /answer of more than 1000000 bytes/,
+  },
+  'ends its stream without an answer': { answer: () => new Response(': hello\n\n', events), says: /broke off before/ },
+}
+
+for (const [what, { answer, says }] of Object.entries(refusals)) {
+  test(`a server that ${what} cannot be connected, and it is said why`, async (t) => {
+    const { url } = await served(t, serve(answer))
+    const it = { url, headers: { authorization: 'Bearer its-token' } }
+    const options = { servers: { it }, connectTimeoutMs: 2_000, maxMessageBytes: 1_000_000 }
+    await assert.rejects(
+      mcp(options),
+      (thrown: Error) => says.test(thrown.message) && !/its-token/.test(thrown.message),
+    )
+  })
+}
+
+test('a server that is not there cannot be connected, and it is said why', async (t) => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  const url = `http://127.0.0.1:${port}/mcp`
+  await assert.rejects(mcp({ servers: { it: { url } } }), /cannot be reached: connect ECONNREFUSED/)
+  const servers = await mcp({ servers: { it: { url, required: false } } })
+  t.after(() => servers.close())
+  assert.deepEqual([servers.tools, servers.notes!.length], [[], 1])
+})
+
+type Answer = (id: number, request: Request) => Response | Promise<Response>
+
+/** A server that works until its tool is called; then this is what comes. */
+async function breaking(t: TestContext, answer: Answer, get?: () => Response): Promise<string> {
+  const { url } = await served(
+    t,
+    serve(async (request) => {
+      if (request.method === 'GET' && get !== undefined) return get()
+      if (request.method !== 'POST') return new Response(null, { status: 405 })
+      const { id, method } = (await request.json()) as { id?: number; method: string }
+      if (id === undefined) return new Response(null, { status: 202 })
+      if (method === 'tools/call') return answer(id, request)
+      const results: { [method: string]: object } = {
+        initialize: {
+          protocolVersion: '2025-06-18',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'x', version: '1' },
+        },
+        'tools/list': { tools: [{ name: 'go', inputSchema: { type: 'object' } }] },
+      }
+      const result = results[method]
+      const error = { code: -32_601, message: 'Method not found' }
+      return Response.json({ jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) })
+    }),
+  )
+  return url
+}
+
+const cut = (text: string): ReadableStream => {
+  return new ReadableStream({
+    async start(controller) {
+      controller.enqueue(new TextEncoder().encode(text))
+      await sleep(100) // until it has arrived
+      controller.error(new Error('cut'))
+    },
+  })
+}
+const notification = (id: number): string =>
+  `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${id}}}\n\n`
+
+const breaks: { readonly [what: string]: { readonly answer: Answer; readonly says: RegExp } } = {
+  'cuts its stream in the middle': {
+    answer: (id) => new Response(cut(`data: {"jsonrpc":"2.0","id":${id},"re`), events),
+    says: /did not answer: the connection broke off before the answer came\. The call may have had/,
+  },
+  'cuts its answer in the middle': {
+    answer: (id) => new Response(cut(`{"jsonrpc":"2.0","id":${id}`), json),
+    says: /broke off: .*The call may have had its effect/,
+  },
+  'ends its stream without an answer': {
+    answer: (id) => new Response(notification(id), events),
+    says: /broke off before/,
+  },
+  'notifies without end': {
+    answer: (id) => new Response(endless(notification(id), 100), events),
+    says: /is gone: it sent too many messages/,
+  },
+  'answers 500': {
+    answer: () => new Response('out of paper', { status: 500 }),
+    says: /answered 500: out of paper\. The call may/,
+  },
+  'answers 404': { answer: () => new Response('', { status: 404 }), says: /answered 404/ },
+  'answers 401': { answer: () => new Response('', { status: 401 }), says: /does not accept the credentials given\.$/ },
+  'answers something else': { answer: () => Response.json({ hello: 'world' }), says: /failed: |cannot be read/ },
+  'answers nothing': { answer: () => new Response(null, { status: 202 }), says: /did not end within 2000 ms/ },
+  hangs: { answer: () => new Promise(() => undefined), says: /did not end within 2000 ms/ },
+}
+
+for (const [what, { answer, says }] of Object.entries(breaks)) {
+  test(`a server that ${what} in a call is a failed call`, async (t) => {
+    const servers = await connected(t, {
+      url: await breaking(t, answer),
+      callTimeoutMs: what === 'notifies without end' ? 60_000 : 2_000,
+    })
+    const { status, output } = await callOnce(servers, 'mcp__it__go')
+    assert.equal(status, 'failed')
+    assert.match(output as string, says)
+  })
+}
+
+test('a fetch of your own is used for everything', async (t) => {
+  const server = await served(t, serveModern())
+  let calls = 0
+  const counting: typeof fetch = (...given) => {
+    calls++
+    return fetch(...given)
+  }
+  const servers = await connected(t, { url: server.url, fetch: counting })
+  await callOnce(servers, add, numbers)
+  assert.equal(calls, server.requests.length)
+})
+
+test('a request that was given up is not left open', async (t) => {
+  let left = false
+  const url = await breaking(t, (_id, { signal }) => {
+    signal.addEventListener('abort', () => (left = true))
+    return new Promise(() => undefined)
+  })
+  const servers = await connected(t, { url, callTimeoutMs: 300 })
+  await callOnce(servers, 'mcp__it__go')
+  await until(() => left)
+})
+
+test('a stream that stays open after the answer is left', async (t) => {
+  let left = false
+  const url = await breaking(t, (id, { signal }) => {
+    signal.addEventListener('abort', () => (left = true))
+    const words = `data: {"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"ok"}]}}\n\n`
+    return new Response(
+      new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(words)) }),
+      events,
+    )
+  })
+  const servers = await connected(t, { url })
+  assert.deepEqual(await callOnce(servers, 'mcp__it__go'), { status: 'ok', output: 'ok' })
+  await until(() => left)
+})
+
+test('a server that wants to be called again at once has to wait', async (t) => {
+  let opened = 0
+  const url = await breaking(
+    t,
+    () => Response.json({}),
+    () => {
+      opened++
+      return new Response('retry: 0\nid: 1\ndata:\n\n', events)
+    },
+  )
+  await connected(t, { url })
+  await until(() => opened > 0)
+  const before = opened
+  await sleep(1_500)
+  assert.ok(opened - before <= 2, `it was called ${opened - before} times`)
+})

@@ -1,0 +1,63 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createAgent } from '../../create-agent.ts'
+import type { Run } from '../../agent/run.ts'
+import type { Use } from '../../agent/capability.ts'
+import type { Json } from '../../data/json.ts'
+import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
+import { mcp, type Mcp, type McpOptions, type McpServer } from './mcp.ts'
+
+/** A server of this folder as a process. `node` is the one that runs the tests, which knows TypeScript. */
+export function program(file: string, ...args: readonly string[]): { command: string; args: readonly string[] } {
+  return { command: process.execPath, args: ['--no-warnings', join(import.meta.dirname, file), ...args] }
+}
+
+export const real = program('real-server.fixture.ts')
+export const hostile = (how: string): ReturnType<typeof program> => program('hostile-server.fixture.ts', how)
+
+/** One server, nobody is asked, closed when the test ends. */
+export async function connected(
+  t: TestContext,
+  server: McpServer,
+  options: Omit<McpOptions, 'servers'> = {},
+): Promise<Mcp> {
+  const capability = await mcp({ servers: { it: server }, ask: false, ...options })
+  t.after(() => capability.close())
+  return capability
+}
+
+/** Runs an agent whose model makes these calls, all in one step, and gives the run. */
+export function runCalls(use: readonly Use[], calls: readonly ScriptedCall[], signal?: AbortSignal): Promise<Run> {
+  const agent = createAgent({ model: scriptedModel([{ toolCalls: calls }, 'Done.']), use })
+  return agent.run('Go.', signal && { signal })
+}
+
+/** The words one call came to, however it ended. */
+export async function wordsOf(use: Use | readonly Use[], name: string, args: Json = {}): Promise<string> {
+  const { output } = await callOnce(use, name, args)
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}
+
+/** What one call came to. */
+export async function callOnce(
+  use: Use | readonly Use[],
+  name: string,
+  args: Json = {},
+): Promise<{ readonly status: string; readonly output: Json }> {
+  const run = await runCalls(Array.isArray(use) ? use : [use as Use], [{ name, args }])
+  const { status, output } = run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  return { status, output }
+}
+
+export async function until(holds: () => boolean, ms = 20_000): Promise<void> {
+  for (const end = performance.now() + ms; !holds(); await sleep(10)) {
+    if (performance.now() > end) throw new Error('it did not come true')
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  if (!existsSync(`/proc/${pid}/stat`)) return false
+  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { createAgent } from '../../create-agent.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { recordEffects } from '../../sessions/record-effects.ts'
+import { memoryRecording } from '../../sessions/recording.ts'
+import { replayEffects } from '../../sessions/replay-effects.ts'
+import { approval } from '../approval.ts'
+import { callOnce, connected, program, real, runCalls } from './mcp.fixture.ts'
+import { mcp, type Mcp } from './mcp.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-mcp-'))
+const CALL_LOG = join(folder, 'calls')
+after(() => rmSync(folder, { recursive: true }))
+const logged = (): readonly string[] => readFileSync(CALL_LOG, 'utf8').split('\n').slice(0, -1)
+
+for (const protocol of ['newest', 'legacy']) {
+  describe(`a server over stdio, ${protocol} protocol`, () => {
+    let servers: Mcp
+    before(async () => {
+      const it = { ...program('real-server.fixture.ts', protocol), env: { CALL_LOG } }
+      servers = await mcp({ servers: { it }, ask: false, roots: [folder] })
+    })
+    after(() => servers.close())
+
+    test('structured content comes as JSON, other content as text, and of a file what it is', async () => {
+      const sum = await callOnce(servers, 'mcp__it__add', { a: 1, b: 2 })
+      const picture = await callOnce(servers, 'mcp__it__picture')
+      assert.deepEqual(
+        [sum, picture],
+        [
+          { status: 'ok', output: { sum: 3 } },
+          { status: 'ok', output: 'Here it is:\n[image/png, 3 bytes, not shown]\na memo' },
+        ],
+      )
+    })
+
+    test('what the server calls an error is a failed call with its words', async () => {
+      assert.deepEqual(await callOnce(servers, 'mcp__it__fail'), { status: 'failed', output: 'The disk is full.' })
+    })
+
+    test('arguments that do not fit never reach the server', async () => {
+      writeFileSync(CALL_LOG, '')
+      const { status, output } = await callOnce(servers, 'mcp__it__add', { a: 'one' })
+      assert.deepEqual([status, logged()], ['failed', []])
+      assert.match(output as string, /required property "b"/)
+    })
+
+    test('a server that wants a model or a person is told that there is none', async () => {
+      const model = await callOnce(servers, 'mcp__it__use_model')
+      const person = await callOnce(servers, 'mcp__it__ask_person')
+      assert.match(model.output as string, /^Refused: .*(is not offered by this client|not available on protocol)/)
+      assert.match(person.output as string, /^Refused: /)
+    })
+
+    test('progress of a call is passed on to those who watch', async () => {
+      const calls = [{ name: 'mcp__it__steps', args: { count: 2 } }]
+      const agent = createAgent({ model: scriptedModel([{ toolCalls: calls }, 'Done.']), use: [servers] })
+      const seen = []
+      for await (const event of agent.stream('Go.')) if (event.type === 'toolProgress') seen.push(event.update)
+      assert.deepEqual(seen, [
+        { progress: 1, total: 2, message: 'step 1' },
+        { progress: 2, total: 2, message: 'step 2' },
+      ])
+    })
+
+    test('resources and prompts are reached by tools and in code', async () => {
+      const listed = await callOnce(servers, 'mcp_list_resources', { server: 'it' })
+      const read = await callOnce(servers, 'mcp_read_resource', { server: 'it', uri: 'memo://one' })
+      const prompts = await callOnce(servers, 'mcp_get_prompt', { server: 'it' })
+      const prompt = { server: 'it', name: 'review', arguments: { topic: 'plan' } }
+      const filled = await callOnce(servers, 'mcp_get_prompt', prompt)
+      assert.deepEqual(
+        [listed, read, prompts, filled].map(({ output }) => output),
+        [
+          'memo://one memo, text/plain, A memo.\nmemo://pixel.png pixel, image/png',
+          'Buy milk.',
+          'review(topic) Reviews something.',
+          'user: Review the plan.',
+        ],
+      )
+      assert.deepEqual(await servers.readResource('memo://pixel.png'), [
+        { type: 'file', mediaType: 'image/png', data: 'AAAA', filename: 'pixel.png' },
+      ])
+      assert.deepEqual(await servers.prompt('review', { topic: 'plan' }), [
+        { role: 'user', content: [{ type: 'text', text: 'Review the plan.' }] },
+      ])
+      assert.deepEqual([(await servers.resources()).length, (await servers.prompts()).length], [2, 1])
+    })
+
+    test('a resource that does not exist is a failed call with the words of the server', async () => {
+      const { status, output } = await callOnce(servers, 'mcp_read_resource', { server: 'it', uri: 'memo://none' })
+      assert.equal(status, 'failed')
+      assert.match(output as string, /^The MCP server "it" refused: .*memo:\/\/none/)
+    })
+  })
+}
+
+test('a server of the older protocol that asks where to work is told the roots', async (t) => {
+  const servers = await connected(t, { ...program('real-server.fixture.ts', 'legacy'), roots: [folder] })
+  const { output } = await callOnce(servers, 'mcp__it__where')
+  assert.match(output as string, /^\[\{"uri":"file:\/\/\/.*hookloop-mcp-/)
+})
+
+describe('hooks', () => {
+  let servers: Mcp
+  before(async () => {
+    servers = await mcp({ servers: { it: { ...real, env: { CALL_LOG } } }, ask: false })
+  })
+  after(() => servers.close())
+
+  test('a guard on mcp__* blocks, and the server is not called', async () => {
+    writeFileSync(CALL_LOG, '')
+    const none = guard('beforeToolUse', (ctx) => ctx.block('Not today.'), { tool: 'mcp__*' })
+    const { status, output } = await callOnce([servers, none], 'mcp__it__echo', { text: 'hello' })
+    assert.deepEqual({ status, output, calls: logged() }, { status: 'blocked', output: 'Not today.', calls: [] })
+  })
+
+  test('a rewritten argument is what the server gets', async () => {
+    writeFileSync(CALL_LOG, '')
+    const polite = hook('beforeToolUse', (ctx) => ctx.withArgs({ text: 'good day' }), { tool: 'mcp__it__echo' })
+    const { output } = await callOnce([servers, polite], 'mcp__it__echo', { text: 'hey' })
+    assert.deepEqual([output, logged()], ['good day', ['echo good day']])
+  })
+
+  test('a replay of a recorded run does not touch the server', async () => {
+    writeFileSync(CALL_LOG, '')
+    const model = (): ReturnType<typeof scriptedModel> =>
+      scriptedModel([{ toolCalls: [{ name: 'mcp__it__add', args: { a: 2, b: 3 } }] }, 'Five.'])
+    const recording = memoryRecording()
+    const live = await createAgent({ model: model(), use: [servers] }).run('2+3?', {
+      effects: recordEffects(recording),
+    })
+    const replayed = await createAgent({ model: model(), use: [servers] }).run('2+3?', {
+      effects: replayEffects(recording),
+    })
+    assert.deepEqual([JSON.stringify(replayed.state), logged()], [JSON.stringify(live.state), ['add 2 3']])
+  })
+
+  test('two agents share the servers, with a thousand calls in flight, and each gets its own answer', async (t) => {
+    const numbers = Array.from({ length: 500 }, (_, i) => i)
+    const shared = await connected(t, real, { concurrent: true })
+    const sums = async (offset: number): Promise<readonly unknown[]> => {
+      const calls = numbers.map((a) => ({ name: 'mcp__it__add', args: { a, b: offset } }))
+      const model = scriptedModel([{ toolCalls: calls }, 'Done.'])
+      const agent = createAgent({ model, use: [shared], maxConcurrentTools: 500 })
+      const run = await agent.run('Go.')
+      return run.state.execution!.steps.at(0)!.toolExecutions.map(({ output }) => output)
+    }
+    const results = await Promise.all([sums(1_000), sums(2_000)])
+    assert.deepEqual(results, [numbers.map((a) => ({ sum: a + 1_000 })), numbers.map((a) => ({ sum: a + 2_000 }))])
+  })
+})
+
+test('every call asks unless it is said otherwise, whatever the server says about its tools', async (t) => {
+  const servers = await mcp({ servers: { it: real } })
+  t.after(() => servers.close())
+  const asked: string[] = []
+  const no = approval(({ toolCall }) => {
+    asked.push(toolCall.name)
+    return { block: 'No.' }
+  })
+  await runCalls(
+    [servers, no],
+    ['mcp__it__add', 'mcp_list_resources'].map((name) => ({ name, args: { a: 1, b: 1, server: 'it' } })),
+  )
+  const asks = createAgent({ model: scriptedModel([]), use: [servers] }).describe().tools
+  assert.deepEqual(
+    [asks.filter((each) => !each.asks).map(({ name }) => name), asked.includes('mcp__it__add')],
+    [[], true],
+  )
+})
+
+test('which tools are offered, ask and run beside others is chosen by the names the server gives them', async (t) => {
+  const servers = await connected(t, {
+    ...real,
+    tools: ['a*', /^s/, 'nothing_*'],
+    ask: ['s*'],
+    concurrent: ['add'],
+    resources: false,
+  })
+  assert.deepEqual(
+    servers.tools!.map(({ name, ask, concurrent }) => [name, ask, concurrent]),
+    [
+      ['mcp__it__add', false, true],
+      ['mcp__it__slow', true, false],
+      ['mcp__it__steps', true, false],
+      ['mcp__it__start_child', true, false],
+      ['mcp__it__ask_person', false, false],
+    ],
+  )
+  assert.match(servers.notes![0]!, /"nothing_\*" selects no tool of the MCP server "it"/)
+})
+
+test('what a server says about itself is a note, and in the prompt only if that is wanted', async (t) => {
+  const quiet = await connected(t, real)
+  const model = scriptedModel(['Hi.', 'Hi.'])
+  await createAgent({ model, use: [quiet], instructions: 'Be kind.' }).run('Hi.')
+  const told = await connected(t, real, { instructions: true })
+  await createAgent({ model, use: [told], instructions: 'Be kind.' }).run('Hi.')
+  assert.deepEqual(
+    model.requests.map(({ system }) => system),
+    ['Be kind.', 'Be kind.\n\nAbout the tools mcp__it__*, their server says:\nAdd before you multiply.'],
+  )
+  assert.deepEqual(
+    [quiet.notes, told.notes],
+    [['The MCP server "it" says, and the model is not told: Add before you multiply.'], []],
+  )
+})
+
+test('with several servers it must be said which one is meant', async (t) => {
+  const servers = await mcp({ servers: { one: real, two: real } })
+  t.after(() => servers.close())
+  assert.deepEqual(await servers.readResource('memo://one', { server: 'two' }), [{ type: 'text', text: 'Buy milk.' }])
+  assert.throws(() => servers.readResource('memo://one'), /"server" must be one of those connected: one, two/)
+})
+
+test('a request in code is cancelled by its signal', async (t) => {
+  const servers = await connected(t, real)
+  await assert.rejects(servers.readResource('memo://one', { signal: AbortSignal.abort() }), /abort/)
+})

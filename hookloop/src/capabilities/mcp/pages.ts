@@ -1,0 +1,71 @@
+import type { Client } from '@modelcontextprotocol/client'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+
+/** A list of a server, read page by page, and whether it came to an end. */
+export type Listed = { readonly items: readonly Json[]; readonly isWhole: boolean }
+
+export type SendOptions = { readonly timeout: number; readonly signal?: AbortSignal }
+
+/** Lists are read as long as they may reasonably be. */
+const MAX_PAGES = 64
+const MAX_ITEMS = 20_000
+const MAX_CHARS = 33_554_432
+const MAX_ITEM_CHARS = 262_144
+
+/** All pages of a list, or as many as are reasonable. Throws when the answer is no list. */
+export async function readPages(
+  client: Client,
+  { method, key }: { readonly method: string; readonly key: string },
+  options: SendOptions,
+): Promise<Listed> {
+  const items: Json[] = []
+  const cursors = new Set<string>()
+  let [characters, cursor] = [0, undefined as string | undefined]
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const answer = await plainRequest(client, { method, params }, options)
+    const found = answer[key]
+    if (!Array.isArray(found)) throw new Error(`its list of ${key} cannot be read`)
+    for (const item of found as readonly Json[]) {
+      const kept = slim(item)
+      characters += kept.characters
+      if (characters > MAX_CHARS || items.length === MAX_ITEMS) return { items, isWhole: false }
+      items.push(kept.item)
+    }
+    cursor = typeof answer['nextCursor'] === 'string' ? answer['nextCursor'] : ''
+    if (cursor === '') return { items, isWhole: true }
+    if (cursors.has(cursor)) break
+    cursors.add(cursor)
+  }
+  return { items, isWhole: false }
+}
+
+/** Any request, its answer as it came: what is made of it is decided piece by piece, not by a schema for all of it. */
+export async function plainRequest(
+  client: Client,
+  request: { readonly method: string; readonly params: JsonObject },
+  options: SendOptions,
+): Promise<JsonObject> {
+  const answer: unknown = await client.request(request as never, anything, options)
+  return isJsonObject(answer) ? answer : {}
+}
+
+const anything = {
+  '~standard': { version: 1, vendor: 'hookloop', validate: (value: unknown) => ({ value }) },
+} as const
+
+/** Of an item that is too large, its name: enough to say which one cannot be used. */
+function slim(item: Json): { readonly item: Json; readonly characters: number } {
+  const characters = charactersOf(item)
+  if (characters <= MAX_ITEM_CHARS) return { item, characters }
+  const name = isJsonObject(item) && typeof item['name'] === 'string' ? item['name'].slice(0, 80) : ''
+  return { item: { name }, characters: 80 }
+}
+
+function charactersOf(item: Json): number {
+  try {
+    return JSON.stringify(item).length
+  } catch {
+    return Infinity // nested too deep
+  }
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tool, type Tool } from '../../agent/tool.ts'
+import { manyTools } from './many-tools.fixture.ts'
+import { indexTools } from './search-tools.ts'
+
+const made = (name: string, description: string, ...args: readonly string[]): Tool => {
+  const properties = Object.fromEntries(args.map((each) => [each, { type: 'string' }]))
+  return tool({ name, description, input: { type: 'object', properties }, execute: () => 'done' })
+}
+
+const some = [
+  made('send_message', 'Posts a text into a channel.', 'channel', 'text'),
+  made('createIssue', 'Opens a ticket about a bug.', 'title', 'body'),
+  made('get_weather', 'Tells how warm it is in a city.', 'city'),
+  made('convert_currency', 'Converts an amount of money.', 'amount', 'from_currency', 'to_currency'),
+  made('translate_text', 'Translates a text into another language.', 'text', 'target_language'),
+  made('list_calendars', 'Lists calendars that can be read.'),
+  made('run_query', 'Runs SQL against the database, read only.', 'sql', 'timezone'),
+]
+const search = indexTools(some)
+const best = (query: string): string | undefined => search(query, 1)[0]?.name
+
+for (const [query, name] of [
+  ['send a message', 'send_message'],
+  ['sending messages to somebody', 'send_message'],
+  ['create issue', 'createIssue'],
+  ['creating issues', 'createIssue'],
+  ['ticket', 'createIssue'],
+  ['weather in Oslo', 'get_weather'],
+  ['currencies', 'convert_currency'],
+  ['timezone', 'run_query'],
+  ['calend', 'list_calendars'],
+  ['language', 'translate_text'],
+  ['SQL', 'run_query'],
+  ['get_weather', 'get_weather'],
+  ['GetWeather', 'get_weather'],
+] as const) {
+  test(`"${query}" finds ${name}`, () => assert.equal(best(query), name))
+}
+
+test('a word in a name tells more than one in a description', () => {
+  const found = indexTools([made('a', 'Has to do with mail, mail and mail.'), made('mail', 'Does something else.')])
+  assert.deepEqual(
+    found('mail', 9).map(({ name }) => name),
+    ['mail', 'a'],
+  )
+})
+
+test('a rare word tells more than one that every tool has', () => {
+  const tools = [...Array.from({ length: 30 }, (_, i) => made(`file_${i}`, 'Reads.')), made('zip', 'Packs things.')]
+  assert.equal(indexTools(tools)('pack a file', 1)[0]?.name, 'zip')
+})
+
+test('who writes the name of a tool finds that tool', () => {
+  const long = 'Does this and that, and more of that, and something else that takes many words to say.'
+  const found = indexTools([made('mail_mail', 'Mails mail.'), made('mail', long), made('mailer', 'Mails mail.')])
+  assert.equal(found('mail', 1)[0]?.name, 'mail')
+})
+
+test('tools that fit equally well come in the order in which they were given', () => {
+  const tools = ['z', 'x', 'y'].map((name) => made(name, 'The same.'))
+  assert.deepEqual(
+    indexTools(tools)('same', 9).map(({ name }) => name),
+    ['z', 'x', 'y'],
+  )
+})
+
+test('words of other scripts are words', () => {
+  const found = indexTools([made('wetter', 'Zeigt, wie warm es in Zürich ist.'), made('pogoda', 'Показывает погоду.')])
+  assert.deepEqual([found('zürich', 1)[0]?.name, found('погоду', 1)[0]?.name], ['wetter', 'pogoda'])
+})
+
+test('what fits nothing finds nothing, whatever it is', () => {
+  for (const query of ['', ' ', '???', 'the of a', 'xyzzy', '__proto__', 'constructor', '\ud800', '💥']) {
+    assert.deepEqual(search(query, 9), [], query)
+  }
+  assert.deepEqual(indexTools([])('anything', 9), [])
+})
+
+test('a query that is made to be slow is not', () => {
+  const started = performance.now()
+  for (const query of ['a'.repeat(1_000_000), 'ab '.repeat(400_000), 'aA'.repeat(400_000), 's'.repeat(1_000_000)]) {
+    search(query, 100)
+  }
+  assert.ok(performance.now() - started < 500)
+})
+
+test('one of five hundred tools is found by what it does', () => {
+  const found = indexTools(manyTools())
+  for (const [query, name] of [
+    ['create an issue on github', 'github_create_issue'],
+    ['remove a comment in jira', 'jira_delete_comment'],
+    ['post slack messages', 'slack_create_message'],
+    ['stripe payments', 'stripe_create_payment'],
+    ['postgres tables', 'postgres_create_table'],
+  ] as const) {
+    const names = found(query, 4).map((each) => each.name)
+    assert.ok(names.includes(name), `${query}: ${names.join(' ')}`)
+  }
+})
+
+test('a search among five hundred tools takes about a millisecond at most', () => {
+  const found = indexTools(manyTools())
+  const search = (times: number): void => {
+    for (let i = 0; i < times; i++) found('create an issue for the customer and send them a message', 10)
+  }
+  search(100)
+  const started = performance.now()
+  search(100)
+  assert.ok((performance.now() - started) / 100 < 3)
+})

@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { z } from 'zod'
+import type { Use } from '../../agent/capability.ts'
+import type { Run } from '../../agent/run.ts'
+import { tool } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { ModelRequest } from '../../data/inference.ts'
+import type { Json, JsonObject } from '../../data/json.ts'
+import { textOf } from '../../data/message.ts'
+import type { SavedRun } from '../../data/saved-run.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
+import { approval } from '../approval.ts'
+import { guards } from '../guards.ts'
+import { manyTools } from './many-tools.fixture.ts'
+import { loadedTools, toolRegistry, type ToolRegistryOptions } from './tool-registry.ts'
+
+const many = manyTools()
+const [issue, removal] = ['github_create_issue', 'github_delete_issue']
+const ask = (action: string, args: JsonObject = {}): ScriptedCall => ({ name: 'tools', args: { action, ...args } })
+const load = (...names: readonly string[]): ScriptedCall => ask('load', { names })
+const call = (...toolCalls: readonly (ScriptedCall | string)[]): ScriptedTurn => ({
+  toolCalls: toolCalls.map((each) => (typeof each === 'string' ? { name: each } : each)),
+})
+
+function agentOn(script: Script, options: Partial<ToolRegistryOptions> = {}, ...use: readonly Use[]) {
+  const model = scriptedModel(script)
+  const registry = toolRegistry({ tools: many, ...options })
+  return { model, agent: createAgent({ model, use: [registry, guards({ maxSteps: 60 }), ...use] }) }
+}
+
+/** What became of the calls of a run, step by step. */
+const results = (run: Run): (readonly [string, Json])[] =>
+  [...(run.state.execution?.steps ?? [])].flatMap(({ toolExecutions }) =>
+    toolExecutions.map(({ status, output }) => [status, output] as const),
+  )
+const offered = ({ tools }: ModelRequest): string[] => tools.map(({ name }) => name)
+const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
+
+test('of five hundred tools the model is sent one, until it loads others, which it can call from the next step on', async () => {
+  const { agent, model } = agentOn([call(load(issue)), call(issue), 'Done.'])
+  const run = await agent.run('Go.')
+  assert.deepEqual(model.requests.map(offered), [['tools'], ['tools', issue], ['tools', issue]])
+  assert.deepEqual(results(run), [
+    ['ok', `Loaded: ${issue}. You can call them from your next step on.`],
+    ['ok', 'github create issue: done'],
+  ])
+  assert.deepEqual(loadedTools(run.state), [issue])
+})
+
+test('the model is told how many more tools there are, and the prompt stays small', async () => {
+  const { agent, model } = agentOn(['Done.'])
+  await agent.run('Go.')
+  const text = JSON.stringify(model.requests[0]!.tools)
+  assert.match(text, /There are 500 more tools/)
+  assert.ok(text.length < 2_000, `${text.length} characters`)
+})
+
+test('other tools of the agent, and those that are always offered, are there from the beginning', async () => {
+  const own = tool({ name: 'own', description: 'Owns.', input: { type: 'object' }, execute: () => 'owned' })
+  const { agent, model } = agentOn([call(issue, 'own'), 'Done.'], { always: [issue, 'jira_list_*'] }, own)
+  const run = await agent.run('Go.')
+  const lists = many.map(({ name }) => name).filter((name) => name.startsWith('jira_list_'))
+  assert.deepEqual(offered(model.requests[0]!), ['tools', issue, ...lists, 'own'])
+  assert.deepEqual(
+    results(run).map(([status]) => status),
+    ['ok', 'ok'],
+  )
+})
+
+// ── hidden tools
+
+test('a hidden tool that is called anyway does not run, and the model is told how to load it', async () => {
+  let ran = 0
+  const secret = tool({ name: 'secret', description: 'Tells.', input: { type: 'object' }, execute: () => ++ran })
+  const { agent } = agentOn([call('secret'), call(load('secret'), 'secret'), call('secret'), 'Done.'], {
+    tools: [...many, secret],
+  })
+  const run = await agent.run('Go.')
+  assert.deepEqual(
+    results(run).map(([status]) => status),
+    ['failed', 'ok', 'failed', 'ok'],
+  )
+  assert.match(
+    results(run)[0]![1] as string,
+    /was not run.*Load it first: call tools with \{"action":"load","names":\["secret"\]\}/,
+  )
+  assert.match(results(run)[2]![1] as string, /was not run.*It is loaded: call it in your next step/)
+  assert.equal(ran, 1)
+})
+
+test('a name that is made up is answered with what is offered, not with five hundred names', async () => {
+  const { agent } = agentOn([call('made_up'), 'Done.'])
+  assert.deepEqual(results(await agent.run('Go.')), [['failed', 'There is no tool "made_up". Use one of: tools.']])
+})
+
+test('guards, patterns and schemas apply to tools that were loaded, by name, by wildcard and by the tool itself', async () => {
+  const typed = tool({ name: 'pay', description: 'Pays.', input: z.object({ cents: z.int() }), execute: () => 'paid' })
+  const seen: unknown[] = []
+  const { agent } = agentOn(
+    [
+      call(load('pay', removal, issue)),
+      call({ name: 'pay', args: { cents: 'x' } }, { name: 'pay', args: { cents: 7 } }, removal, issue),
+      'Done.',
+    ],
+    { tools: [...many, typed] },
+    guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args.cents), ctx), { tool: typed }),
+    guard('beforeToolUse', (ctx) => ctx.block('Nothing is removed.'), { tool: '*_delete_*' }),
+    approval({ answer: 'deny', tools: [issue] }),
+  )
+  const run = await agent.run('Go.')
+  assert.deepEqual(
+    results(run).map(([status]) => status),
+    ['ok', 'failed', 'ok', 'blocked', 'blocked'],
+  )
+  assert.deepEqual(seen, [7])
+})
+
+test('a guard may keep tools from being loaded', async () => {
+  const keep = guard(
+    'beforeToolUse',
+    (ctx) => (/_delete_/.test(JSON.stringify(ctx.toolCall.args['names'])) ? ctx.block('Not those.') : ctx),
+    { tool: 'tools' },
+  )
+  const run = await agentOn([call(load(removal), load(issue)), 'Done.'], {}, keep).agent.run('Go.')
+  assert.deepEqual(loadedTools(run.state), [issue])
+})
+
+test('what another hook takes out of a request stays out, loaded or not', async () => {
+  const reduce = hook('beforeInference', (ctx) =>
+    ctx.withRequest({ tools: ctx.request.tools.filter((name) => name !== issue) }),
+  )
+  const { agent, model } = agentOn([call(load(issue, removal)), call(issue), 'Done.'], {}, reduce)
+  const run = await agent.run('Go.')
+  assert.deepEqual(offered(model.requests[1]!), ['tools', removal])
+  assert.equal(results(run)[1]![0], 'failed')
+})
+
+test('a typed answer is still asked for, and what is loaded comes behind its tool', async () => {
+  const script = [call(load(issue)), call({ name: 'final_answer', args: { text: 'Hi' } })]
+  const model = scriptedModel(script)
+  const agent = createAgent({ model, output: z.object({ text: z.string() }), use: [toolRegistry({ tools: many })] })
+  const run = await agent.run('Go.')
+  assert.deepEqual(run.status === 'completed' && run.output, { text: 'Hi' })
+  assert.deepEqual(model.requests.map(offered), [
+    ['tools', 'final_answer'],
+    ['tools', 'final_answer', issue],
+  ])
+})
+
+// ── finding
+
+async function answer(...calls: readonly ScriptedCall[]): Promise<(readonly [string, Json])[]> {
+  return results(await agentOn([call(...calls), 'Done.'], { always: [issue] }).agent.run('Go.'))
+}
+
+test('search gives names and a line each, the best first, and says what can be called already', async () => {
+  const [[status, text]] = (await answer(ask('search', { query: 'create issue github', limit: 2 }))) as [
+    [string, string],
+  ]
+  assert.equal(status, 'ok')
+  assert.deepEqual(text.split('\n').length, 2)
+  assert.match(text, /^github_create_issue \(loaded\): Creates an issue in the tracker on github\. .*\n\w+: /)
+})
+
+test('search finds ten unless told, and says so when it finds nothing', async () => {
+  const [ten, none] = await answer(ask('search', { query: 'issue' }), ask('search', { query: 'xyzzy' }))
+  assert.equal((ten![1] as string).split('\n').length, 10)
+  assert.equal(none![1], 'Nothing fits. Try other words, or list all names.')
+})
+
+test('list gives names, and how many more there are', async () => {
+  const [all, few] = await answer(ask('list'), ask('list', { limit: 2 }))
+  assert.equal((all![1] as string).split('\n').length, 102)
+  assert.equal(
+    few![1],
+    '500 tools. Loaded: none.\ngithub_create_issue\ngithub_delete_issue\n… and 498 more: search for what you need.',
+  )
+})
+
+test('describe gives what a tool does and takes', async () => {
+  const [described] = await answer(ask('describe', { names: [removal] }))
+  assert.deepEqual(described, [
+    'ok',
+    [
+      {
+        name: removal,
+        description: 'Removes an issue in the tracker on github. Needs the right to do so.',
+        arguments: many[1]!.inputSchema,
+      },
+    ],
+  ])
+})
+
+for (const [what, asked, words] of [
+  ['a search without words', ask('search'), /"query" is missing/],
+  ['a load without names', ask('load'), /"names" is missing/],
+  [
+    'an unknown name',
+    load('github_issue_create'),
+    /There is no tool "github_issue_create"\. Did you mean: github_create_issue,/,
+  ],
+  ['a name among others that is unknown', load(removal, 'xyzzy'), /There is no tool "xyzzy"\. Search/],
+  ['a name of Object.prototype', load('constructor'), /There is no tool "constructor"/],
+  ['an unknown action', ask('unload', { names: [issue] }), /action/],
+  ['too many names', load(...many.slice(0, 21).map(({ name }) => name)), /names/],
+  ['a limit of none', ask('list', { limit: 0 }), /limit/],
+  ['a huge limit', ask('list', { limit: 1e9 }), /limit/],
+  ['a very long query', ask('search', { query: 'x'.repeat(401) }), /query/],
+  ['a very long name', load('x'.repeat(100_000)), /There is no tool "x{128}"/],
+] as const) {
+  test(`${what} is a failed call with words, and nothing is loaded`, async () => {
+    const run = await agentOn([call(asked), 'Done.']).agent.run('Go.')
+    const [[status, output]] = results(run) as [[string, string]]
+    assert.deepEqual([run.status, status, loadedTools(run.state)], ['completed', 'failed', []])
+    assert.match(output, words)
+    assert.ok(output.length < 5_000)
+  })
+}
+
+// ── how many
+
+test('beyond the limit those that were not used for longest are unloaded, and the model is told', async () => {
+  const [a, b, c, d] = many.map(({ name }) => name) as [string, string, string, string]
+  const script = [call(load(a, b)), call(a), call(load(c)), call(load(d)), 'Done.']
+  const { agent, model } = agentOn(script, { maxLoaded: 2 })
+  const run = await agent.run('Go.')
+  assert.deepEqual(model.requests.map(offered).slice(1), [
+    ['tools', a, b],
+    ['tools', a, b],
+    ['tools', a, c],
+    ['tools', c, d],
+  ])
+  assert.match(results(run)[2]![1] as string, new RegExp(`Unloaded to make room: ${b}\\.$`))
+})
+
+test('what is loaded is only added to, and keeps its order whatever is used or loaded again', async () => {
+  const [a, b, c] = many.map(({ name }) => name) as [string, string, string]
+  const script = [call(load(b, a)), call(a), call(b), call(load(a, c)), call(c), call(load(b)), 'Done.']
+  const { agent, model } = agentOn(script)
+  await agent.run('Go.')
+  const texts = model.requests.map(({ tools }) => JSON.stringify(tools).slice(0, -1))
+  for (const [i, text] of texts.slice(1).entries()) assert.ok(text.startsWith(texts[i]!), `request ${i + 1}`)
+  assert.deepEqual(offered(model.requests.at(-1)!), ['tools', b, a, c])
+})
+
+test('two loads in one step are both kept, and a tool that is named twice is loaded once', async () => {
+  const run = await agentOn([call(load(issue, issue), load(removal, issue)), 'Done.']).agent.run('Go.')
+  assert.deepEqual(loadedTools(run.state), [issue, removal])
+})
+
+// ── keeping
+
+test('what is loaded survives saving and resuming, and the next execution', async () => {
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Create?'), { name: 'asks', tool: issue })
+  const script = [call(load(issue)), call(issue), 'Done.', call(issue), 'Done.']
+  const { agent, model } = agentOn(script, {}, asks, approval('suspend'))
+  const waiting = await agent.run('Go.')
+  assert.ok(waiting.status === 'suspended')
+  const first = await agent.resume(save(waiting), { answers: { [waiting.pending[0]!.id]: 'allow' } })
+  assert.equal(first.status, 'completed')
+  const second = await agent.run('Again.', { from: save(first) })
+  assert.deepEqual([second.status, offered(model.requests.at(-1)!)], ['suspended', ['tools', issue]])
+})
+
+test('a tool that was loaded and is gone is not missed, and a state that holds nonsense has loaded nothing', async () => {
+  const kept: readonly Json[] = [
+    { names: ['gone', issue, issue, 7], byUse: ['gone', 'other', null] },
+    { names: issue, byUse: 7 },
+    [issue],
+    'x',
+    { names: { length: 1e9 } },
+  ]
+  const loaded = []
+  for (const each of kept) {
+    const { agent, model } = agentOn([call(load(removal)), 'Done.'])
+    const run = await agent.run('Go.', { metadata: { 'hookloop.tools': each } })
+    loaded.push(offered(model.requests[0]!).slice(1), run.status)
+  }
+  assert.deepEqual(loaded, [[issue], 'completed', ...Array.from({ length: 4 }, () => [[], 'completed']).flat()])
+})
+
+test('a thousand runs of one agent at once load each their own', async () => {
+  const model = scriptedModel(({ messages, tools }) => {
+    const name = textOf(messages.at(0)!.content)
+    if (messages.length === 1) return call(load(name))
+    return messages.length === 3 ? call(name) : tools.map((each) => each.name).join(' ')
+  })
+  const agent = createAgent({ model, use: [toolRegistry({ tools: many })] })
+  const names = Array.from({ length: 1000 }, (_, i) => many[i % many.length]!.name)
+  const runs = await Promise.all(names.map((name) => agent.run(name)))
+  assert.deepEqual(
+    runs.map(({ text }) => text),
+    names.map((name) => `tools ${name}`),
+  )
+})
+
+test('a step among five hundred tools takes hardly longer than one without them', async () => {
+  const script: Script = [call(load(issue)), ...Array.from({ length: 200 }, () => call(issue)), 'Done.']
+  const time = async (tools: typeof many): Promise<number> => {
+    const model = scriptedModel(script)
+    const use = [toolRegistry({ tools }), guards({ maxSteps: null, maxTokens: null, maxTimeMs: null })]
+    const agent = createAgent({ model, use })
+    const started = performance.now()
+    assert.equal((await agent.run('Go.')).state.stepCount, 202)
+    return performance.now() - started
+  }
+  await time(many)
+  const [few, all] = [await time(many.slice(0, 5)), await time(many)]
+  assert.ok((all - few) / 202 < 0.5, `${few} ms with 5, ${all} ms with 500`)
+})
+
+test('options that make no sense are refused by name', () => {
+  const wrong: readonly object[] = [
+    { tools: [] },
+    { tools: undefined },
+    { tools: [{ name: 'a' }] },
+    { always: ['nope_*'] },
+    { always: issue },
+    { always: [7] },
+    { maxLoaded: 0 },
+    { searchLimit: 1.5 },
+    { limit: 3 },
+  ]
+  for (const options of wrong) {
+    const make = (): unknown => toolRegistry({ tools: many, ...options })
+    assert.throws(make, { code: 'AGENT_INVALID_OPTION', message: /^toolRegistry: / }, JSON.stringify(options))
+  }
+})
+
+test('two tools of one name, or one called as ours is, are refused when the agent is built', () => {
+  const ours = tool({ name: 'tools', description: 'Mine.', input: { type: 'object' }, execute: () => 1 })
+  for (const extra of [many[0]!, ours]) {
+    assert.throws(() => agentOn([], { tools: [...many, extra] }), { code: 'TOOL_DUPLICATE' })
+  }
+})

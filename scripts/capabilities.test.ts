@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, suite, test } from 'node:test'
+import { tool, type Capability } from 'hookloop'
+import { bash, bashPolicy } from 'hookloop/bash'
+import { files, filesPolicy } from 'hookloop/files'
+import { mcp, mcpPolicy } from 'hookloop/mcp'
+import { metadata, metadataPolicy } from 'hookloop/metadata'
+import { structuredOutput, structuredOutputPolicy } from 'hookloop/structured-output'
+import { tasks, tasksPolicy } from 'hookloop/tasks'
+import { toolRegistry, toolRegistryPolicy } from 'hookloop/tool-registry'
+
+// The pages of capabilities have three tables: their hooks, their tools and their policy. They are held to the code.
+
+const invoice = { type: 'object', properties: { total: { type: 'number' } } } as const
+
+const spare = tool({ name: 'spare', description: 'One of hundreds.', input: { type: 'object' }, execute: () => 'done' })
+
+const server = 'hookloop/src/capabilities/mcp/real-server.fixture.ts'
+const connected = await mcp({ servers: { real: { command: process.execPath, args: [server] } } })
+after(() => connected.close())
+
+/** Tools that are the application's or a server's own. */
+const brought = /^(?:spare|mcp__.*)$/
+
+const pages: { readonly [page: string]: { readonly made: Capability; readonly policy: object } } = {
+  bash: { made: bash({ sandbox: 'off' }), policy: bashPolicy },
+  files: { made: files({ root: '.' }), policy: filesPolicy },
+  mcp: { made: connected, policy: mcpPolicy },
+  metadata: { made: metadata(), policy: metadataPolicy },
+  'structured-output': { made: structuredOutput({ schemas: { invoice } }), policy: structuredOutputPolicy },
+  tasks: { made: tasks(), policy: tasksPolicy },
+  'tool-registry': { made: toolRegistry({ tools: [spare] }), policy: toolRegistryPolicy },
+}
+
+for (const [page, { made, policy }] of Object.entries(pages)) {
+  suite(`docs/${page}.md`, () => {
+    const text = readFileSync(`docs/${page}.md`, 'utf8')
+
+    test('lists the hooks as they are', () => {
+      const hooks = (made.hooks ?? []).map(({ name, triggers, mode, priority }) => [
+        name,
+        triggers.join(', '),
+        mode === 'transform' ? 'hook' : mode,
+        String(priority),
+      ])
+      assert.deepEqual(rows(text, 'Hooks', 4), hooks)
+    })
+
+    test('lists the tools as they are', () => {
+      const own = (made.tools ?? []).filter(({ name }) => !brought.test(name))
+      const tools = own.map(({ name, inputSchema }) => [name, argumentWords(inputSchema)])
+      const written = rows(text, 'Tools', 2).filter(([name]) => !brought.test(name!))
+      assert.deepEqual(written, tools)
+    })
+
+    test('lists the policy as it is', () => {
+      const options = Object.entries(policy).map(([name, value]) => [
+        name,
+        value === undefined ? '—' : JSON.stringify(value),
+      ])
+      assert.deepEqual(rows(text, 'Policy', 2), options)
+    })
+  })
+}
+
+/** The first cells of each row in the first table below a heading, without backticks. */
+function rows(text: string, heading: string, cells: number): readonly (readonly string[])[] {
+  const section = new RegExp(`^## ${heading}$([^]*?)(?=^## |$(?![^]))`, 'm').exec(text)?.[1] ?? ''
+  const table = /(?:^\|.*\n?)+/m.exec(section)?.[0] ?? ''
+  const lines = table.split('\n').filter((line) => line.startsWith('|'))
+  return lines.slice(2).map((line) =>
+    line
+      .slice(1)
+      .split(/(?<!\\)\|/)
+      .slice(0, cells)
+      .map((cell) => cell.replaceAll('`', '').trim()),
+  )
+}
+
+function argumentWords(schema: { readonly [key: string]: unknown }): string {
+  const properties = Object.keys(schema['properties'] ?? {})
+  const required = (schema['required'] ?? []) as readonly string[]
+  return properties.map((name) => (required.includes(name) ? name : `${name}?`)).join(', ') || '—'
+}
