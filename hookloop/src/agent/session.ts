@@ -46,7 +46,7 @@ export type Session<O = string> = {
   readonly changeModel: (model: string) => Promise<void>
   readonly changeSystemPrompt: (text: string) => Promise<void>
   readonly writeMetadata: (key: string, value: Json) => Promise<void>
-  /** The list of tasks, as metadata under `tasks`. */
+  /** The list of tasks, as metadata under `hookloop.tasks`, where the capability `tasks` finds it. */
   readonly updateTasks: (tasks: Json) => Promise<void>
   /** Fires `onSessionEnd`. The session stays where it is, and may be begun again. */
   readonly end: (reason?: string) => Promise<void>

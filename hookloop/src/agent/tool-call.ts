@@ -278,7 +278,7 @@ function failure(
       `The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`,
     )
   }
-  if (!signal.aborted) return failedExecution(messageOf(thrown))
+  if (!signal.aborted) return failedExecution(messageOf(thrown), tool.maxOutputChars)
   return cutOff
 }
 

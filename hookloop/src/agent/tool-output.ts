@@ -5,6 +5,8 @@ import { messageOf } from '../errors.ts'
 /** What the model reads when a tool returned nothing. */
 export const noOutput = '(no output)'
 
+const MAX_FAILURE_CHARS = 65_536
+
 /** What a tool returned, as something a model can read: JSON, of bounded size, never nothing. */
 export function toExecution(value: unknown, maxChars: number): ToolExecution {
   if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
@@ -22,8 +24,10 @@ export function toExecution(value: unknown, maxChars: number): ToolExecution {
   }
 }
 
-export function failedExecution(message: string): ToolExecution {
-  return Object.freeze({ status: 'failed', output: message })
+/** The words are those of whoever threw, so they are of bounded size as well. */
+export function failedExecution(message: string, maxChars = MAX_FAILURE_CHARS): ToolExecution {
+  if (message.length <= maxChars) return Object.freeze({ status: 'failed', output: message })
+  return Object.freeze({ status: 'failed', output: shortened(message, maxChars), truncated: true })
 }
 
 export function blockedExecution(by: string, message: string): ToolExecution {
@@ -44,9 +48,12 @@ export function withheldExecution(execution: ToolExecution, by: string, message:
 /** Long output keeps its head and its tail: errors come last, what was asked for comes first. */
 function capped(output: ToolExecution['output'], text: string, maxChars: number): ToolExecution {
   if (text.length <= maxChars) return Object.freeze({ status: 'ok', output })
+  return Object.freeze({ status: 'ok', output: shortened(text, maxChars), truncated: true })
+}
+
+function shortened(text: string, maxChars: number): string {
   const head = Math.ceil(maxChars / 4)
   const tail = maxChars - head
   const cut = text.length - head - tail
-  const shown = `${text.slice(0, head)}\n[… ${cut} characters left out …]\n${text.slice(text.length - tail)}`
-  return Object.freeze({ status: 'ok', output: shown.toWellFormed(), truncated: true })
+  return `${text.slice(0, head)}\n[… ${cut} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed()
 }

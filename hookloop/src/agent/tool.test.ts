@@ -373,3 +373,17 @@ test('a made-up tool name is answered with the tools that were offered, not with
   const { read } = await useOnce({ name: 'made_up' }, shown, hidden, reduce)
   assert.equal(read, 'There is no tool "made_up". Use one of: shown.')
 })
+
+test('what a tool throws is no longer for the model than what it may return', async () => {
+  const shouts = tool({
+    name: 'shouts',
+    description: 'Fails at length.',
+    input: { type: 'object' },
+    maxOutputChars: 100,
+    execute: () => Promise.reject(new Error('no'.repeat(1_000_000))),
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'shouts' }] }, 'done'])
+  const run = await createAgent({ model, use: [shouts] }).run('go')
+  const [{ status, output, truncated }] = run.state.execution!.steps.at(0)!.toolExecutions as [ToolExecution]
+  assert.deepEqual([status, truncated, JSON.stringify(output).length < 200], ['failed', true, true])
+})

@@ -86,7 +86,7 @@ test('the system prompt, metadata and tasks of a session can be changed, and sta
   assert.equal((await session.send('One.')).text, 'You: 1')
   const { metadata, systemPrompt } = (await clerk(store).agent.session('s').state())!
   assert.deepEqual(
-    [metadata['role'], metadata['tasks'], systemPrompt],
+    [metadata['role'], metadata['hookloop.tasks'], systemPrompt],
     ['reader', [{ title: 'one', done: false }], 'You: '],
   )
 })

@@ -4,7 +4,7 @@ import { streamRun } from '../agent/live.ts'
 import { LiveRun } from '../agent/live-run.ts'
 import type { AgentParts } from '../agent/parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../agent/session.ts'
-import { MODEL_KEY, type AgentState } from '../data/agent-state.ts'
+import { MODEL_KEY, TASKS_KEY, type AgentState } from '../data/agent-state.ts'
 import type { Emit } from '../data/event.ts'
 import { toInput, type Message } from '../data/message.ts'
 import type { Run } from '../agent/run.ts'
@@ -84,7 +84,8 @@ class KeptConversation implements Session {
       ? this.changeModel(value)
       : this.#change((state) => state.withMetadata(key, value))
 
-  readonly updateTasks: Session['updateTasks'] = (tasks) => this.#change((state) => state.withMetadata('tasks', tasks))
+  readonly updateTasks: Session['updateTasks'] = (tasks) =>
+    this.#change((state) => state.withMetadata(TASKS_KEY, tasks))
 
   readonly end = async (reason = 'other'): Promise<void> => {
     this.#isStarted = false

@@ -12,6 +12,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
 import { bash, type BashOptions } from './bash.ts'
 import { chooseSandbox, describeSandbox } from './sandbox.ts'
+import { testWhere } from '../../machine/test-where.fixture.ts'
 import { createWorkspace } from './workspace.fixture.ts'
 
 const workspace = createWorkspace()
@@ -19,7 +20,6 @@ const { run, work, outside } = workspace
 after(workspace.remove)
 const yes = approval(() => 'allow')
 const available = chooseSandbox('auto', work)
-const needs = { skip: !available.active && available.why }
 const notesOf = (options: BashOptions): string =>
   createAgent({ model: scriptedModel([]), use: [bash(options)] })
     .describe()
@@ -80,7 +80,9 @@ describe('whether there is a sandbox', () => {
   })
 })
 
-describe('inside of it', needs, () => {
+describe('inside of it', () => {
+  const test = testWhere(available.active)
+
   test('a command writes to its folder, to roots it was given and to a temporary folder that is gone afterwards', async () => {
     const extra = mkdtempSync(join(tmpdir(), 'hookloop-extra-'))
     after(() => rmSync(extra, { recursive: true }))

@@ -7,6 +7,7 @@ import { after, beforeEach, describe, test } from 'node:test'
 import { approval } from '../approval.ts'
 import type { BashOptions } from './bash.ts'
 import { chooseSandbox } from './sandbox.ts'
+import { testWhere } from '../../machine/test-where.fixture.ts'
 import { createWorkspace, type RanCommand } from './workspace.fixture.ts'
 
 // The cases about commands that no reading of a command can stop. Everybody agrees to everything here.
@@ -17,6 +18,7 @@ after(workspace.remove)
 beforeEach(workspace.unmark)
 
 const available = chooseSandbox('auto', work)
+const testInSandbox = testWhere(available.active)
 const everybodyAgrees = approval(() => 'allow')
 
 describe('what only a sandbox stops', { concurrency: 1 }, () => {
@@ -27,7 +29,7 @@ describe('what only a sandbox stops', { concurrency: 1 }, () => {
     commands: readonly string[],
     check: (executions: readonly RanCommand[]) => void,
   ): void => {
-    test(title, { skip: !available.active && available.why }, async () => {
+    testInSandbox(title, async () => {
       const executions = await run(commands, inSandbox, [everybodyAgrees])
       assert.equal(workspace.isMarked(), false)
       assert.doesNotMatch(JSON.stringify(executions), /CANARY/)
@@ -35,7 +37,7 @@ describe('what only a sandbox stops', { concurrency: 1 }, () => {
     })
   }
 
-  test('B33 nothing leaves: neither by HTTP nor by name', { skip: !available.active && available.why }, async () => {
+  testInSandbox('B33 nothing leaves: neither by HTTP nor by name', async () => {
     const requests: string[] = []
     const server = createServer((request, response) => {
       requests.push(request.url!)
@@ -55,45 +57,37 @@ describe('what only a sandbox stops', { concurrency: 1 }, () => {
     assert.ok(executions.every(({ output }) => output.startsWith('Exit code')))
   })
 
-  test(
-    'B34 keys in the home folder cannot be read, however it is tried',
-    { skip: !available.active && available.why },
-    async () => {
-      const key = join(workspace.home, '.ssh/id_rsa')
-      symlinkSync(key, join(work, 'link'))
-      const commands = [
-        'cat ~/.ssh/id_rsa',
-        'cat $HOME/.ssh/id_rsa',
-        'cat < ~/.ssh/id_rsa',
-        'cp ~/.ssh/id_rsa . && cat id_rsa',
-        'tar c ~/.ssh',
-        'git diff --no-index /dev/null ~/.ssh/id_rsa',
-        'cat link',
-      ]
-      const executions = await run(commands, { ...inSandbox, sandbox: { hide: [`${workspace.home}/.ssh/`] } }, [
-        everybodyAgrees,
-      ])
-      assert.doesNotMatch(JSON.stringify(executions), /CANARY/)
-    },
-  )
+  testInSandbox('B34 keys in the home folder cannot be read, however it is tried', async () => {
+    const key = join(workspace.home, '.ssh/id_rsa')
+    symlinkSync(key, join(work, 'link'))
+    const commands = [
+      'cat ~/.ssh/id_rsa',
+      'cat $HOME/.ssh/id_rsa',
+      'cat < ~/.ssh/id_rsa',
+      'cp ~/.ssh/id_rsa . && cat id_rsa',
+      'tar c ~/.ssh',
+      'git diff --no-index /dev/null ~/.ssh/id_rsa',
+      'cat link',
+    ]
+    const executions = await run(commands, { ...inSandbox, sandbox: { hide: [`${workspace.home}/.ssh/`] } }, [
+      everybodyAgrees,
+    ])
+    assert.doesNotMatch(JSON.stringify(executions), /CANARY/)
+  })
 
   test('B34 without a sandbox a literal path is asked about, not read', async () => {
     const executions = await run(['cat ~/.ssh/id_rsa', 'cat $HOME/.ssh/id_rsa', 'cat < ~/.ssh/id_rsa'])
     assert.doesNotMatch(JSON.stringify(executions), /CANARY-SSH/)
   })
 
-  test(
-    'B35 a script that the agent wrote cannot write outside',
-    { skip: !available.active && available.why },
-    async () => {
-      workspace.write('x.sh', '#!/bin/sh\ntouch "$M"; echo "marked $?"; echo inside > made.txt\n')
-      workspace.write('Makefile', 'all:\n\t./x.sh\n')
-      chmodSync(join(work, 'x.sh'), 0o755)
-      const executions = await run(['./x.sh', 'make'], inSandbox, [everybodyAgrees])
-      assert.deepEqual([workspace.isMarked(), workspace.read('made.txt')], [false, 'inside\n'])
-      assert.match(executions[0]!.output, /marked 1/)
-    },
-  )
+  testInSandbox('B35 a script that the agent wrote cannot write outside', async () => {
+    workspace.write('x.sh', '#!/bin/sh\ntouch "$M"; echo "marked $?"; echo inside > made.txt\n')
+    workspace.write('Makefile', 'all:\n\t./x.sh\n')
+    chmodSync(join(work, 'x.sh'), 0o755)
+    const executions = await run(['./x.sh', 'make'], inSandbox, [everybodyAgrees])
+    assert.deepEqual([workspace.isMarked(), workspace.read('made.txt')], [false, 'inside\n'])
+    assert.match(executions[0]!.output, /marked 1/)
+  })
 
   stopped(
     'what runs later outside cannot be written to',

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { createAgent } from '../../create-agent.ts'
+import { testWhere } from '../../machine/test-where.fixture.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { files } from './files.ts'
 import { Workshop } from './files.fixture.ts'
@@ -19,7 +20,7 @@ shop.put('node_modules/pkg/index.js', 'const token = 3\n')
 shop.put('image.png', Buffer.from([137, 80, 78, 71, 0, 1, 2]))
 symlinkSync('../o', shop.path('out'))
 
-const noRipgrep = findRipgrep(toRoots([shop.inside])) === undefined ? 'needs ripgrep' : false
+const hasRipgrep = findRipgrep(toRoots([shop.inside])) !== undefined
 
 test('lines that match are shown with their file and number', async () => {
   const { output } = await shop.call('search_files', { pattern: 'token' })
@@ -109,7 +110,7 @@ test('a search that reads too much, or takes too long, says so', async () => {
   assert.match(time.output, /Time was over/)
 })
 
-test('with and without ripgrep the same is found', { skip: noRipgrep }, async () => {
+testWhere(hasRipgrep)('with and without ripgrep the same is found', async () => {
   const lines = [
     'foo bar',
     'Foo_1',

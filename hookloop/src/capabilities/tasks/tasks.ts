@@ -1,7 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
 import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { AgentState } from '../../data/agent-state.ts'
+import { TASKS_KEY, type AgentState } from '../../data/agent-state.ts'
 import type { AgentEvent } from '../../data/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
@@ -28,9 +28,6 @@ export type TasksOptions = {
 }
 
 export const tasksPolicy = Object.freeze({ maxItems: 20, maxInProgress: 1, maxChars: 500, reminderEverySteps: 10 })
-
-/** Where the list lives in the state's metadata. A plain list there is one that the application wrote. */
-export const TASKS_KEY = 'hookloop.tasks'
 
 const TOOL = 'todo_write'
 
