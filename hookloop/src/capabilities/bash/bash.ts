@@ -133,9 +133,13 @@ function policyGuard(
   )
 }
 
-/** Whether every command in it could be read and no rule speaks of any: what is hidden might be what a rule is about. */
-function isOpen({ commands }: CommandVerdict): boolean {
-  return commands.length > 0 && commands.every(({ argv, rule }) => argv !== null && !rule.startsWith('ask "'))
+/**
+ * Whether all of it could be read and no rule speaks of any command in it: what is hidden might be what a rule is about. A
+ * text that is doubted as a whole was decided about by none of its commands.
+ */
+function isOpen({ commands, rule: decisive }: CommandVerdict): boolean {
+  const isDoubted = !commands.some(({ rule }) => rule === decisive)
+  return !isDoubted && commands.every(({ argv, rule }) => argv !== null && !rule.startsWith('ask "'))
 }
 
 /** A repository can name programs that git runs, also for commands that only read. What it says is no part of the command. */

@@ -168,6 +168,7 @@ date
 date +%Y-%m-%d
 date -u +"%Y-%m-%dT%H:%M:%SZ"
 date -d yesterday +%s
+date -Iseconds
 uname -a
 hostname
 which node

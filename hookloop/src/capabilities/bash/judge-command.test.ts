@@ -247,6 +247,8 @@ suite('a hostile text', () => {
     quotes: '"'.repeat(60_001),
     'stars in the place of a program': `${'*a'.repeat(30_000)} x`,
     'options of a wrapper': `env ${'-x a '.repeat(13_000)}rm`,
+    'wrappers within each other, with options that are not known': 'sudo -x '.repeat(16_000),
+    'commands of find': `find . ${'-exec a \\; '.repeat(10_000)}`,
     'options between words': `git ${'-x push '.repeat(8000)}`,
     'a sed script': `sed '${'s/a/b/;'.repeat(9000)}' x`,
     'brackets in a sed script': `sed 's/${'['.repeat(1400)}/x/' y`,

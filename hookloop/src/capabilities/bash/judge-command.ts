@@ -43,7 +43,9 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
   const excess = tooMuch(command)
   if (excess !== undefined) return summary(deniedTokens(command, rules), [whole(command, 'deny', excess)])
   const { commands: seen, doubt } = commandsIn(command)
-  const found = withoutStrayGit(seen.flatMap((each) => judgeCommand(each, { rules, depth: 0 })))
+  const found = withoutStrayGit(
+    seen.flatMap((each) => judgeCommand(each, { rules, depth: 0, budget: { left: MAX_INNER } })),
+  )
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
   const doubts = [
@@ -82,26 +84,31 @@ type Judging = {
   readonly rules: Rules
   /** How many commands this one is within. */
   readonly depth: number
+  /** How many more commands are looked at within this one. */
+  readonly budget: { left: number }
   /** The rule that already named this command as part of another. */
   readonly granted?: string
 }
 
 /** A command and every command that it runs. */
 function judgeCommand({ text, words, hazards, inputs }: SeenCommand, judging: Judging): readonly FoundCommand[] {
-  const { rules, depth } = judging
+  const { rules, depth, budget } = judging
   const wrapped = wrappedIn(words, inputs)
   const argv = literalArgv(words)
-  if (wrapped !== undefined && depth >= MAX_DEPTH) {
-    return [{ text, argv, verdict: 'deny', rule: `it is within more than ${MAX_DEPTH} other commands` }]
+  if (wrapped !== undefined && (depth >= MAX_DEPTH || budget.left <= 0)) {
+    return [{ text, argv, verdict: 'deny', rule: TOO_MANY }]
   }
   const own = ownVerdict({ words, argv, hazards, wrapped }, judging)
   const granted = own.verdict === 'allow' && wrapped?.isPlain === false ? { granted: own.rule } : {}
-  const inner = wrapped === undefined ? [] : innerCommands(wrapped, words, { rules, depth: depth + 1, ...granted })
+  const inner =
+    wrapped === undefined ? [] : innerCommands(wrapped, words, { rules, depth: depth + 1, budget, ...granted })
   return [{ text, argv, ...own }, ...inner]
 }
 
 /** More programs that run each other than this are a game. */
 const MAX_DEPTH = 8
+const MAX_INNER = 64
+const TOO_MANY = 'it runs more commands within each other than can be followed'
 
 function literalArgv(words: readonly SeenWord[]): readonly string[] | null {
   const argv = words.map(({ value }) => value)
@@ -170,10 +177,13 @@ function withoutGitOptions(argv: readonly string[]): readonly string[] {
 function dangersOf(words: readonly SeenWord[], depth: number): readonly Danger[] {
   const own = dangersIn(words.map(({ value }) => value ?? ''))
   const starts = depth < MAX_DEPTH ? (wrappedIn(words)?.starts ?? []) : []
-  const inner = starts.flatMap((start) => [
-    { index: start, why: `it runs ${words[start]!.value ?? 'another program'}` },
-    ...dangersOf(words.slice(start), depth + 1).map(({ index, why }) => ({ index: index + start, why })),
-  ])
+  if (starts.length > 1 && !isList(words)) return [{ index: words.length, why: 'what it runs is not certain' }]
+  const inner = starts
+    .slice(0, MAX_INNER)
+    .flatMap((start) => [
+      { index: start, why: `it runs ${words[start]!.value ?? 'another program'}` },
+      ...dangersOf(words.slice(start), depth + 1).map(({ index, why }) => ({ index: index + start, why })),
+    ])
   return [...own, ...inner]
 }
 
@@ -181,6 +191,8 @@ function dangersOf(words: readonly SeenWord[], depth: number): readonly Danger[]
 function innerCommands(wrapped: Wrapped, words: readonly SeenWord[], judging: Judging): readonly FoundCommand[] {
   const isCertain = wrapped.starts.length === 1 || isList(words)
   const runs = wrapped.starts.flatMap((start, index) => {
+    judging.budget.left -= 1
+    if (judging.budget.left < 0) return judging.budget.left === -1 ? [whole(textOf(words), 'deny', TOO_MANY)] : []
     const inner = words.slice(start, endOfRun(words, start))
     const found = judgeCommand({ text: textOf(inner), words: inner, hazards: [] }, judging)
     return isCertain || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
@@ -203,11 +215,12 @@ function textOf(words: readonly SeenWord[]): string {
   return cut(words.map(({ loose }) => loose).join(' '))
 }
 
-function judgeInnerText(text: string, judging: Judging): readonly FoundCommand[] {
-  if (judging.depth > MAX_DEPTH) return [whole(text, 'deny', `it is within more than ${MAX_DEPTH} other commands`)]
+function judgeInnerText(text: string, { rules, depth, budget }: Judging): readonly FoundCommand[] {
+  budget.left -= 1
+  if (budget.left < 0) return [whole(text, 'deny', TOO_MANY)]
   const { commands, doubt } = commandsIn(text)
-  const found = commands.flatMap((each) => judgeCommand(each, { rules: judging.rules, depth: judging.depth }))
-  return doubt === undefined ? found : [...found, ...deniedTokens(text, judging.rules), whole(text, 'ask', doubt)]
+  const found = commands.flatMap((each) => judgeCommand(each, { rules, depth, budget }))
+  return doubt === undefined ? found : [...found, ...deniedTokens(text, rules), whole(text, 'ask', doubt)]
 }
 
 /** In what cannot be parsed, the first word that a deny rule speaks of. */

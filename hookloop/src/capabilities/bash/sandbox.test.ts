@@ -115,6 +115,15 @@ describe('inside of it', () => {
     )
   })
 
+  test('a text that is doubted as a whole is asked about, also if what no rule speaks of may run', async () => {
+    const options = { allow: ['ls', 'pwd'], sandbox: 'required', allowInSandbox: true } as const
+    const executions = await run(['ls \u202e', 'ls &&& pwd'], options)
+    assert.deepEqual(
+      executions.map(({ status }) => status),
+      ['blocked', 'blocked'],
+    )
+  })
+
   test('what no rule speaks of is asked about if it was not chosen', async () => {
     const [execution] = await run(['date'], { sandbox: 'required' })
     assert.equal(execution!.status, 'blocked')

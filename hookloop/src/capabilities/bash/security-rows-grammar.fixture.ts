@@ -257,4 +257,11 @@ export const shellRows: readonly SecurityRow[] = [
     verdict: 'deny',
     commands: ['$('.repeat(20_000), `echo ${'a'.repeat(1_000_000)}`, `echo ${'{a,'.repeat(10_000)}`, '('.repeat(5000)],
   },
+  {
+    id: 'B30',
+    title: 'what is large and expands is not allowed',
+    rules: { allow: ['*'] },
+    verdict: 'not allow',
+    commands: [`echo ${'{a,b}'.repeat(10_000)}`, `echo ${'$(ls) '.repeat(5000)}`],
+  },
 ]

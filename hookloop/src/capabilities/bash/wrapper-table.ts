@@ -56,7 +56,12 @@ export const wrappers: { readonly [words: string]: Wrapper } = {
   setarch: { operands: 1 },
   setpriv: {},
   capsh: {},
-  sudo: { valued: 'CDghpRrtTuU', flags: 'AbBEeHiKklnPSsVv', assigns: true },
+  sudo: {
+    valued: 'CDghpRrtTuU',
+    flags: 'AbBEeHiKklnPSsVv',
+    long: ['--user', '--group', '--host', '--prompt', '--chdir', '--chroot', '--close-from', '--command-timeout'],
+    assigns: true,
+  },
   doas: { valued: 'Cu', flags: 'nsL', assigns: true },
   pkexec: { long: ['--user'] },
   gosu: { operands: 1 },
