@@ -1,6 +1,7 @@
 import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
+import type { Above } from '../data/subagent.ts'
 import { addTokens, noTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { HookHost, NotedHook, NotedPlace, ShadowDesk } from '../hooks/draft.ts'
@@ -43,6 +44,9 @@ export class TrailHost implements HookHost {
   }
   get ledger(): List<LedgerEntry> {
     return this.run.ledger
+  }
+  get above(): readonly Above[] | undefined {
+    return this.run.above
   }
   get toModel(): ToModel {
     return this.run.toModel

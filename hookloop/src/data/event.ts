@@ -4,11 +4,12 @@ import type { ErrorRecord, FinalRecord, Step } from './execution.ts'
 import type { InferenceDelta } from './inference.ts'
 import type { Json } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
+import type { AgentPath } from './subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage } from './usage.ts'
 
-/** Everything a run says while it runs, in order. Exactly one `finished` or `suspended` comes last. */
-export type AgentEvent =
+/** Everything an agent says while it runs, in order. Exactly one `finished` or `suspended` comes last. */
+export type OwnEvent =
   | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
   | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
   /** A model is asked. More than once in a step when a hook tries again, or another model. */
@@ -43,5 +44,8 @@ export type AgentEvent =
   | { readonly type: 'resumed'; readonly executionId: string; readonly answers: Answers }
   | { readonly type: 'suspended'; readonly executionId: string; readonly pending: readonly Approval[] }
   | { readonly type: 'finished'; readonly record: FinalRecord }
+
+/** What an agent says, and what the subagents in it say: the whole run of each, with the way to it. */
+export type AgentEvent = OwnEvent | { readonly type: 'subagent'; readonly path: AgentPath; readonly event: OwnEvent }
 
 export type Emit = (event: AgentEvent) => void
