@@ -13,6 +13,7 @@ import {
 } from './model-call-record.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { limitedBy, limitFromNow } from './run-deadline.ts'
+import { noteTrail } from './note-trail.ts'
 
 // Written as continuations and not as one async function: this is waited for in every step of every run, and a frame
 // that is kept for each of a thousand runs at once costs more than all the work in it.
@@ -98,7 +99,7 @@ async function mayCallAgain(run: LiveRun, request: InferenceRequest): Promise<bo
 
 /** What the call cost, and what hooks around it did and voted. */
 function takeRecord(run: LiveRun, step: OpenedStep, record: ModelCallRecord): void {
-  if (record.trail.length > 0) run.noteTrail(record.trail, durationsOf(record))
+  if (record.trail.length > 0) noteTrail(run, record.trail, durationsOf(record))
   if (record.votes.length > 0) run.cast(record.votes)
   const by = record.error === null ? undefined : limitedBy(record.error)
   if (by !== undefined) {

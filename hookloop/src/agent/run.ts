@@ -38,7 +38,7 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
     text,
     state,
     get ledger() {
-      return (ledger ??= run.timedLedger()) // most runs are never asked for it
+      return (ledger ??= run.book.timed()) // most runs are never asked for it
     },
     toJSON: () => ({
       version: SAVED_VERSION,

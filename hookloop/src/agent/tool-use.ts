@@ -5,6 +5,7 @@ import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall, type OpenedStep } from './opened-step.ts'
 import { executeCall, portFailed } from './tool-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
+import { noteTrail } from './note-trail.ts'
 
 /**
  * Runs the calls of a step in order, each before → around → after. Neighbours whose tools may run together do: all
@@ -98,7 +99,7 @@ function resultOf(
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
-  if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
+  if (call.trail !== undefined) noteTrail(run, call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
   if (result.usage !== undefined) run.spend(result.usage)
   const toolCall = toToolCall(call)

@@ -1,0 +1,24 @@
+import type { ContinuationEvaluation, ContinuationOutcome } from '../data/continuation.ts'
+import type { Above, AgentPath } from '../data/subagent.ts'
+
+/** What a subagent has from the run that it is part of. */
+export type Family = {
+  readonly path: AgentPath
+  /** What its ancestors had spent when it began, the outermost first. */
+  readonly above: readonly Above[]
+  /** Waits until its parent lets it end. Gives the votes of those who want more of it. */
+  readonly letStop: (outcome: ContinuationOutcome) => Promise<readonly ContinuationEvaluation[]>
+  /** One question to a person at a time, in the whole family. */
+  readonly questions: Turns
+}
+
+/** Work of which one piece is done at a time, in the order in which it comes. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  take<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+}
