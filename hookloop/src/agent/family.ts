@@ -1,5 +1,8 @@
 import type { ContinuationEvaluation, ContinuationOutcome } from '../data/continuation.ts'
+import type { ExecutionStatus, FinalRecord } from '../data/execution.ts'
+import type { Message } from '../data/message.ts'
 import type { Above, AgentPath } from '../data/subagent.ts'
+import type { Answers } from '../data/tool-call.ts'
 
 /** What a subagent has from the run that it is part of. */
 export type Family = {
@@ -21,4 +24,13 @@ export class Turns {
     this.#last = turn.catch(() => undefined)
     return turn
   }
+}
+
+/** How a run of an agent inside another ended. */
+export type Ended = { readonly status: ExecutionStatus; readonly final?: FinalRecord }
+
+/** How agents inside a run are begun, and gone on with. Handed in: they are runs, which use tools, which may be agents. */
+export type Starts<R> = {
+  readonly begin: (run: R, input: Message) => Promise<Ended>
+  readonly resume?: (run: R, answers: Answers) => Promise<Ended>
 }

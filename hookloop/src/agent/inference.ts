@@ -1,7 +1,8 @@
-import { AgentState, MODEL_KEY } from '../data/agent-state.ts'
+import { AgentState } from '../data/agent-state.ts'
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
 import { Firing } from '../hooks/firing.ts'
 import { AnswerStream } from './answer-stream.ts'
+import { modelFor } from './hook-calls.ts'
 import type { LiveRun } from './live-run.ts'
 import { performModelCall } from './model-call.ts'
 import {
@@ -118,9 +119,8 @@ function takeResponse(run: LiveRun, step: OpenedStep, response: InferenceRespons
 
 /** What the model is asked, before hooks have their say. */
 export function requestOf({ parts, state }: Pick<LiveRun, 'parts' | 'state'>): InferenceRequest {
-  const chosen = state.metadata[MODEL_KEY]
   return Object.freeze({
-    model: typeof chosen === 'string' ? parts.toModel(chosen) : parts.model,
+    model: modelFor(parts, state),
     system: state.systemPrompt,
     messages: state.messages,
     tools: parts.toolNames,

@@ -20,7 +20,7 @@ import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
-import { givesUp, reasonOf, recover } from './recovery.ts'
+import { cancelledVote, givesUp, reasonOf, recover } from './recovery.ts'
 import { RunDeadline } from './run-deadline.ts'
 import { Shadows } from './shadows.ts'
 import { usedFacts } from './used-facts.ts'
@@ -302,7 +302,7 @@ export class LiveRun implements HookHost {
         this.fail(firing.failure, firing.trigger)
         return
       }
-      if (this.cancelled) {
+      if (this.cancelled || (thrown.error.code === 'MODEL_FORBIDDEN' && this.forbidden !== undefined)) {
         firing.failure = thrown.error // nobody is asked what to do about a hook that was cut off
         return
       }
@@ -345,14 +345,7 @@ export class LiveRun implements HookHost {
   noticeCancel(): void {
     if (this.#cancelled || !this.#wasCancelled()) return
     this.#cancelled = true
-    this.cast([
-      Object.freeze({
-        decision: 'forbidContinuation',
-        reason: 'userRequested',
-        message: 'The run was cancelled.',
-        source: 'signal',
-      }),
-    ])
+    this.cast([cancelledVote])
   }
 
   #wasCancelled(): boolean {

@@ -12,8 +12,15 @@ import type { TokenUsage } from './usage.ts'
 export type OwnEvent =
   | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
   | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
-  /** A model is asked. More than once in a step when a hook tries again, or another model. */
-  | { readonly type: 'inferenceStarted'; readonly step: number; readonly attempt: number; readonly model: string }
+  /** A model is asked. More than once in a step when a hook tries again, or another model, or has a question of its own. */
+  | {
+      readonly type: 'inferenceStarted'
+      readonly step: number
+      readonly attempt: number
+      readonly model: string
+      /** The hook that asks, when it is not for the step. */
+      readonly hook?: string
+    }
   | InferenceDelta
   /** What was streamed of the current response is void: it was withheld, changed, or another attempt begins. */
   | { readonly type: 'retracted'; readonly step: number; readonly why: string }
@@ -22,6 +29,7 @@ export type OwnEvent =
       readonly step: number
       readonly attempt: number
       readonly model: string
+      readonly hook?: string
       readonly error: { readonly code: ErrorCode; readonly message: string }
     }
   | { readonly type: 'warning'; readonly step: number; readonly message: string }

@@ -23,7 +23,9 @@ export function openCallsIn(execution: OpenExecution | undefined): readonly Open
 }
 
 /** Whether a call waits for its subagent: whatever it was asked itself is answered. */
-export function isInChild(call: Pick<OpenCall, 'child' | 'result'>): call is OpenCall & { readonly child: OpenChild } {
+export function isInChild<C extends { readonly child?: OpenChild; readonly result?: unknown }>(
+  call: C,
+): call is C & { readonly child: OpenChild } {
   return call.child !== undefined && call.result === undefined
 }
 

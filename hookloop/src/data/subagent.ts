@@ -23,3 +23,11 @@ export type OpenChild = {
   /** The JSON of its state, which is suspended. */
   readonly state: JsonObject
 }
+
+/** A subagent that is about to end: who it is, for which call it works, how it ends, and all that it has spent. */
+export type Subagent = {
+  readonly name: string
+  readonly call: string
+  readonly status: 'completed' | 'stopped' | 'failed' | 'cancelled'
+  readonly spent: Usage
+}

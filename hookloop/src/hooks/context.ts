@@ -5,7 +5,9 @@ import type { Json, JsonObject } from '../data/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
+import type { OutputOf, Schema } from '../data/schema.ts'
 import type { TokenUsage, Usage } from '../data/usage.ts'
+import type { Inferred, InferOptions } from './asking.ts'
 import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigger, PlainTrigger } from './triggers.ts'
 
 // The types of contexts. A context is immutable: every method returns a changed copy, and only what is returned counts.
@@ -26,6 +28,16 @@ export interface Always<T> {
 export interface Spends {
   /** Counts what the hook itself has spent, on a model it asked for its opinion: limits then see it. */
   spend(usage: Partial<TokenUsage>): this
+}
+export interface Infers {
+  /**
+   * Asks a model. The call is judged like any other by the guards at `beforeInference`, counted, and recorded, so that a
+   * replay asks nobody. Rejects with MODEL_FORBIDDEN, with how the call failed, or with OUTPUT_INVALID.
+   */
+  infer<S extends Schema | JsonObject>(
+    asked: InferOptions<S> & { readonly output: S },
+  ): Promise<Inferred & { readonly output: OutputOf<S> }>
+  infer(asked: InferOptions): Promise<Inferred>
 }
 /** Around a call there is no context to give back, so what is spent counts at once. */
 export interface SpendsAtOnce {
@@ -136,10 +148,10 @@ export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T 
 
 /** What a hook sees and may change at a trigger. */
 export type HookContext<T extends PlainTrigger, A = JsonObject> = T extends T
-  ? SeenContext<T, A> & Spends & AllOf<A, HookAbility<T>>
+  ? SeenContext<T, A> & Spends & Infers & AllOf<A, HookAbility<T>>
   : never
 
-/** What a guard sees and may decide at a trigger. */
+/** What a guard sees and may decide at a trigger. At `beforeInference` it judges calls of models, and makes none. */
 export type GuardContext<T extends GuardTrigger, A = JsonObject> = T extends T
-  ? SeenContext<T, A> & Spends & AllOf<A, GuardAbility<T>>
+  ? SeenContext<T, A> & Spends & (T extends 'beforeInference' ? unknown : Infers) & AllOf<A, GuardAbility<T>>
   : never

@@ -29,6 +29,9 @@ export class HookFailure extends Error {
   }
 }
 
+/** Why a hook ends that asked what a record does not know: it has no opinion. */
+export class Unanswered extends Error {}
+
 /** Runs the hooks that change, each on what the one before it returned. Throws or rejects with a HookFailure. */
 export function runTransforms(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
@@ -116,11 +119,15 @@ function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): v
   try {
     const ctx = firing.context(mode)
     if (hook.when !== undefined && !applies(hook, ctx)) return undefined
+    firing.running = hook
     const result = hook.effect ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
-    if (result === ctx) return note(firing, hook, started)
     if (isThenable(result)) return settle(firing, hook, { result, started, index })
+    if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.resolve(result), started, index })
+    firing.running = undefined
+    if (result === ctx) return note(firing, hook, started)
     accept(firing, hook, Context.accept(result, firing), started)
   } catch (thrown) {
+    if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.reject(thrown), started, index })
     fail(firing, hook, { thrown, started, index })
   }
 }
@@ -132,6 +139,8 @@ async function settle(
 ): Promise<void> {
   try {
     const returned = await limited(firing, hook, result)
+    const ending = firing.endTurn('returned')
+    if (ending !== undefined) await ending
     accept(
       firing,
       hook,
@@ -139,13 +148,27 @@ async function settle(
       started,
     )
   } catch (thrown) {
+    try {
+      await firing.endTurn(isTimeoutOf(firing, hook, thrown) ? 'timedOut' : 'threw')
+    } catch (fatal) {
+      return fail(firing, hook, { thrown: fatal, started, index })
+    }
     fail(firing, hook, { thrown, started, index })
   }
 }
 
 function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
   const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
-  return firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, ms, work)
+  return firing.host.effects.within(timeoutKey(firing, hook), ms, work)
+}
+
+function timeoutKey(firing: Firing, { name }: StackedHook): string {
+  return `${firing.keyFor(name)}/timeout`
+}
+
+function isTimeoutOf(firing: Firing, hook: StackedHook, thrown: unknown): boolean {
+  if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
+  return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(firing, hook)
 }
 
 /** A hook with `effect: true`: what it did is recorded as JSON, and what the run goes on with is made from that. */
@@ -245,6 +268,7 @@ function fail(
   hook: StackedHook,
   { thrown, started, index }: { thrown: unknown; started: number; index: number },
 ): void {
+  if (thrown instanceof Unanswered) return note(firing, hook, started)
   const cause = toAgentError(thrown, 'HOOK_FAILED')
   const { code, value } = cause
   if (isFatal(cause)) throw cause
@@ -312,6 +336,7 @@ function runShadow(firing: Firing, hook: StackedHook): void {
   }
   try {
     const ctx = own.context(hook.mode)
+    own.running = hook
     const go = (fits: boolean): unknown => {
       if (fits) return hook.handle(ctx as never, undefined as never)
       tell(UNFIT)
