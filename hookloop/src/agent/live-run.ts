@@ -14,7 +14,7 @@ import { changeState, stateChange } from '../hooks/outcome.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import type { Plan } from '../hooks/stack.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
-import type { Family } from './family.ts'
+import type { Family, Starts } from './family.ts'
 import { HookCalls } from './hook-calls.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
@@ -51,6 +51,8 @@ export class LiveRun implements HookHost {
   readonly streams: boolean
   /** What a subagent has from the run that it is part of. */
   readonly family: Family | undefined
+  /** How agents inside this run are begun and gone on with, once it has begun itself. */
+  starts: Starts<LiveRun> | undefined
   /** When another process went on with the run, if one did since its state was kept. */
   takenOverAt = 0
   /** What was spent before there was an execution to bill it to. */
@@ -86,6 +88,11 @@ export class LiveRun implements HookHost {
     this.shadows = parts.stack.hasShadows ? new Shadows(this.book, effects.emit) : undefined
     this.deadline = new RunDeadline(effects.signal)
     this.outstanding = new Outstanding(effects.signal, options.cancellable ?? true)
+  }
+
+  /** The run of an agent inside this one. */
+  child(...how: ConstructorParameters<typeof LiveRun>): LiveRun {
+    return new LiveRun(...how)
   }
 
   // ── what hooks see of the run
