@@ -6,7 +6,7 @@ import { isFatal } from '../hooks/run-hooks.ts'
 import type { Share } from './child-budget.ts'
 import { ChildRun, type Delegated } from './child-run.ts'
 import type { LiveRun } from './live-run.ts'
-import type { OpenedCall } from './opened-step.ts'
+import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Tool } from './tool.ts'
 import { blockedExecution, failedExecution, toExecution, withheldExecution } from './tool-output.ts'
 
@@ -22,6 +22,7 @@ type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: 
 export async function startChild(run: LiveRun, at: Place, share: Share): Promise<ToolExecution | undefined> {
   const { call, tool } = at
   call.ran = true
+  run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
   noteUnwrapped(run, call)
   try {
     if (run.parts.level >= MAX_LEVEL) throw new Error(`Agents are at most ${MAX_LEVEL} deep inside each other.`)
