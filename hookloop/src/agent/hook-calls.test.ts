@@ -184,8 +184,11 @@ test('a failed call rejects with how it failed, and is in the ledger and in the 
     hook(
       'onStop',
       async (ctx) => {
-        const why = await ctx.infer({ model: critic, prompt: 'x' }).catch((error: unknown) => (error as Error).message)
-        return ctx.withState((state) => state.withMetadata('why', String(why)))
+        const why = await ctx.infer({ model: critic, prompt: 'x' }).then(
+          ({ text }) => text,
+          (error: Error) => error.message,
+        )
+        return ctx.withState((state) => state.withMetadata('why', why))
       },
       { name: 'judge' },
     ),

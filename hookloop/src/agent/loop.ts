@@ -12,6 +12,7 @@ import { textMessage, type Message } from '../data/message.ts'
 import { addUsage, noUsage } from '../data/usage.ts'
 import { toAgentError, type AgentError } from '../errors.ts'
 import { finalStatus } from './final-status.ts'
+import { compact } from './compact.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
 import { OpenedStep } from './opened-step.ts'
@@ -39,8 +40,12 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
       if (isKept) isKept = false
       else run.keep('step')
       const fired = run.fire('beforeStep')
-      if (fired instanceof Promise) await fired
+      const before = fired instanceof Promise ? await fired : fired
       outcome = countBefore(run)
+      if (outcome === undefined && before?.compaction !== undefined) {
+        await compact(run, before.compaction)
+        outcome = countBefore(run) // what guards said about the summary counts as well
+      }
     }
     if (outcome === undefined) {
       const step = openStep(run)

@@ -45,6 +45,15 @@ export type OwnEvent =
       readonly durationMs?: number
     }
   | { readonly type: 'hook'; readonly entry: TimedLedgerEntry }
+  /** A summary has taken the place of what was said before; `before` and `after` count messages. */
+  | {
+      readonly type: 'compacted'
+      readonly step: number
+      readonly by: string
+      readonly before: number
+      readonly after: number
+      readonly summary: string
+    }
   | { readonly type: 'asked'; readonly approval: Approval }
   | { readonly type: 'stepFinished'; readonly step: Step }
   | { readonly type: 'counted'; readonly step: number; readonly outcome: ContinuationOutcome }

@@ -1,7 +1,7 @@
 import type { FinishReason, ModelSettings, ModelSource } from '../data/inference.ts'
 import type { JsonObject } from '../data/json.ts'
 import type { Message } from '../data/message.ts'
-import type { Schema } from '../data/schema.ts'
+import type { OutputOf, Schema } from '../data/schema.ts'
 import type { TokenUsage } from '../data/usage.ts'
 import type { HookTrigger } from './triggers.ts'
 
@@ -28,6 +28,16 @@ export type Inferred = {
   readonly modelId?: string
 }
 
+export interface Infers {
+  /**
+   * Asks a model. The call is judged like any other by the guards at `beforeInference`, counted, and recorded, so that a
+   * replay asks nobody. Rejects with MODEL_FORBIDDEN, with how the call failed, or with OUTPUT_INVALID.
+   */
+  infer<S extends Schema | JsonObject>(
+    asked: InferOptions<S> & { readonly output: S },
+  ): Promise<Inferred & { readonly output: OutputOf<S> }>
+  infer(asked: InferOptions): Promise<Inferred>
+}
 /** The hook that asks, and where. */
 export type Asker = {
   readonly hook: string

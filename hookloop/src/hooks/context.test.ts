@@ -37,6 +37,7 @@ const methods: { readonly [A in Ability]: readonly string[] } = {
   recover: ['retry', 'ignore'],
   block: ['block'],
   within: ['within'],
+  compact: ['compact'],
   permit: ['block', 'ask', 'allow'],
 }
 

@@ -5,9 +5,9 @@ import type { Json, JsonObject } from '../data/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
-import type { OutputOf, Schema } from '../data/schema.ts'
 import type { TokenUsage, Usage } from '../data/usage.ts'
-import type { Inferred, InferOptions } from './asking.ts'
+import type { Infers } from './asking.ts'
+import type { CompactOptions } from './compaction.ts'
 import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigger, PlainTrigger } from './triggers.ts'
 
 // The types of contexts. A context is immutable: every method returns a changed copy, and only what is returned counts.
@@ -28,16 +28,6 @@ export interface Always<T> {
 export interface Spends {
   /** Counts what the hook itself has spent, on a model it asked for its opinion: limits then see it. */
   spend(usage: Partial<TokenUsage>): this
-}
-export interface Infers {
-  /**
-   * Asks a model. The call is judged like any other by the guards at `beforeInference`, counted, and recorded, so that a
-   * replay asks nobody. Rejects with MODEL_FORBIDDEN, with how the call failed, or with OUTPUT_INVALID.
-   */
-  infer<S extends Schema | JsonObject>(
-    asked: InferOptions<S> & { readonly output: S },
-  ): Promise<Inferred & { readonly output: OutputOf<S> }>
-  infer(asked: InferOptions): Promise<Inferred>
 }
 /** Around a call there is no context to give back, so what is spent counts at once. */
 export interface SpendsAtOnce {
@@ -97,6 +87,11 @@ export interface Permits extends Blocks {
   allow(message?: string): this
 }
 
+export interface Compacts {
+  /** Asks that the conversation be made shorter before the step is taken: a summary, and the latest messages. */
+  compact(options: CompactOptions): this
+}
+
 export interface LimitsTime {
   /** How long the model call may take; the shortest time that any guard says holds. Then the run is stopped. */
   within(ms: number): this
@@ -117,6 +112,7 @@ interface Abilities<A> extends Record<Ability, object> {
   block: Blocks
   permit: Permits
   within: LimitsTime
+  compact: Compacts
 }
 
 /** All of several abilities at once. */

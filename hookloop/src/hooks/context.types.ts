@@ -27,7 +27,7 @@ type AHookMay = {
   onSessionStart: 'withState'
   onUserInput: 'withInput' | 'withState'
   beforeExecution: 'withState' | 'stop'
-  beforeStep: 'withState' | Vote
+  beforeStep: 'withState' | 'compact' | Vote
   beforeInference: 'withRequest' | 'withState' | 'stop'
   afterInference: 'withResponse' | 'withState' | 'stop'
   beforeToolUse: 'withArgs' | 'withState' | 'stop'

@@ -9,6 +9,7 @@ import { addTokens, addUsage, noTokens, toTokens, type TokenUsage, type Usage } 
 import type { Effects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import type { Asker, Asking, InferOptions } from './asking.ts'
+import type { CompactOptions } from './compaction.ts'
 import type { HookTrigger } from './triggers.ts'
 
 export type Mode = 'transform' | 'guard' | 'observe'
@@ -81,6 +82,8 @@ export type Draft = {
   readonly spent?: TokenUsage | undefined
   /** How long the call may take. */
   readonly within?: number | undefined
+  /** How the conversation is to be made shorter. */
+  readonly compact?: CompactOptions | undefined
   /** In a subagent, which ancestor's hook is looking: it counts from there on. */
   readonly level?: number | undefined
 }

@@ -4,6 +4,7 @@ import type { Ask } from '../data/tool-call.ts'
 import { addUsage, type Usage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { Asking, InferOptions } from './asking.ts'
+import type { CompactOptions } from './compaction.ts'
 import type { Context, Draft, FactBag, HookHost, Mode, Origin, Recovery, Vote } from './draft.ts'
 import type { HookOutcome } from './outcome.ts'
 import type { Plan, StackedHook } from './stack.ts'
@@ -31,6 +32,8 @@ export class Firing implements Origin {
   recovery: (Recovery & { readonly by: string }) | undefined
   /** How long the call may take, and who says so. */
   within: { readonly ms: number; readonly by: string } | undefined
+  /** How the conversation is to be made shorter, and who asked first. */
+  compaction: (CompactOptions & { readonly by: string }) | undefined
   /** Set when a hook failed and the value must not be used. */
   failure: AgentError | undefined
   /** What hooks with an effect did in this firing: when it is tried again, they are not. */
@@ -125,6 +128,7 @@ export class Firing implements Origin {
     this.blocked = undefined
     this.allowed = undefined
     this.recovery = undefined
+    this.compaction = undefined
     this.update(state, facts)
   }
 

@@ -217,6 +217,7 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
   firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
   if (draft.spent !== undefined) firing.host.spend(draft.spent)
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
+  if (draft.compact !== undefined) firing.compaction ??= { ...draft.compact, by: hook.name }
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const { transforms, guards } = firing.plan
   const isLast = transforms.findLast(isInForce) === hook && !guards.some(isInForce)
@@ -239,9 +240,9 @@ function limitTime(firing: Firing, by: string, ms: number): void {
 }
 
 /** Whether a hook has only said how long a call may take: a limit on time does so before every call of every run. */
-function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery, spent }: Draft): boolean {
+function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery, spent, compact }: Draft): boolean {
   const isSame = state === before.state && facts === before.facts && votes === before.votes
-  return isSame && verdict === undefined && recovery === undefined && spent === undefined
+  return isSame && compact === undefined && verdict === undefined && recovery === undefined && spent === undefined
 }
 
 function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {
@@ -251,9 +252,10 @@ function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']
   if (verdict.decision === 'allow') firing.allowed ??= { by, message }
 }
 
-function decisionOf({ verdict, votes, recovery }: Draft): Partial<LedgerEntry> {
+function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<LedgerEntry> {
   const vote = votes.find((each) => each.decision === 'forbidContinuation') ?? votes[0]
-  const decisions = [verdict?.decision, ...votes.map((each) => each.decision), recovery?.decision].filter(Boolean)
+  const cast = votes.map((each) => each.decision)
+  const decisions = [verdict?.decision, ...cast, recovery?.decision, compact && 'compact'].filter(Boolean)
   if (decisions.length === 0) return {}
   const message = verdict?.message ?? vote?.message
   return {

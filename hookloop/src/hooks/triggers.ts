@@ -48,6 +48,7 @@ export type Ability =
   | 'block'
   | 'permit'
   | 'within'
+  | 'compact'
 
 type TriggerSpec<F> = {
   /** The facts, by name. */
@@ -68,7 +69,7 @@ export const triggers = {
   onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },
   onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block'], no: 'block' },
   beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
-  beforeStep: { carries: [], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
+  beforeStep: { carries: [], hook: ['state', 'stop', 'vote', 'compact'], guard: ['stop', 'vote'], no: 'forbid' },
   beforeInference: {
     carries: ['request'],
     hook: ['request', 'state', 'stop'],

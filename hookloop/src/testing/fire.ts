@@ -83,7 +83,8 @@ export async function fire<T extends HookTrigger, K extends T>(
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   const { by: _by, ...recovery } = firing.recovery ?? {}
   const chosen = firing.recovery === undefined ? undefined : (recovery as Recovery)
-  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen, spent: stage.spentByHook })
+  const { compaction: compact } = firing
+  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen, spent: stage.spentByHook, compact })
 }
 
 function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {
