@@ -45,7 +45,6 @@ export class Mailbox {
 
   async #publishAll(): Promise<void> {
     this.#isPublishing = true
-    await undefined // whoever puts something in is not kept, not even by a channel that works at once
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       await this.#tellDropped(next)
       if (!(await this.#publish(next))) this.#dropped++

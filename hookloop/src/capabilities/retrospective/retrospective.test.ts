@@ -110,9 +110,12 @@ test('a checkpoint that was taken out cannot be gone back to', async () => {
 })
 
 test('the instructions stand in the system prompt once, also when it is set again', async () => {
-  const { agent, model } = agentOn(['One.', 'Two.'], {}, contextConfig({ systemPrompt: 'Be kind.' }))
+  const { agent, model } = agentOn(['One.', 'Two.', 'Three.'], {}, contextConfig({ systemPrompt: 'Be kind.' }))
   const first = await agent.run('Go.')
   await agent.run('Go.', { from: first })
+  const plain = agentOn(['One.', 'Two.'])
+  await plain.agent.run('Go.', { from: await plain.agent.run('Go.') })
+  assert.equal(plain.model.requests[1]!.system, plain.model.requests[0]!.system)
   const counts = model.requests.map(({ system }) => [
     system.startsWith('Be kind.'),
     system.split('[CHECKPOINT 3]').length - 1,

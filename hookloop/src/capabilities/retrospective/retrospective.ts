@@ -73,7 +73,7 @@ function markHook(): Hook {
         const marked = state.withMessage(markOf(next))
         return withProgress(marked, { ...progress, first, next: next + 1 })
       }),
-    { name: 'retrospective.mark', priority: -200, when: ({ state }) => !isMarked(state) },
+    { name: 'retrospective.mark', priority: -200 },
   )
 }
 
@@ -202,9 +202,4 @@ function checkpointsIn(state: AgentState): readonly number[] {
     const id = idOf(message)
     return id === undefined || id < first || id >= next ? [] : [id]
   })
-}
-
-function isMarked(state: AgentState): boolean {
-  const last = state.messages.at(-1)
-  return last !== undefined && idOf(last) === progressOf(state).next - 1
 }

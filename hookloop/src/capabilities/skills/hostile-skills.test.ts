@@ -77,6 +77,7 @@ test('nothing outside of the folder of skills is read, whatever links say', asyn
     'assets/key.md',
     '../half/x',
     'references/../../half/x',
+    'references/../references/a.md',
     join(cwd, 'secret/key.md'),
     'references',
     'references/\0',

@@ -37,11 +37,9 @@ function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, re
   return hook(
     'onUserInput',
     async (ctx) => {
-      const asked = commandIn(ctx.input)
-      const skill = asked && library.get(asked.name)
-      if (asked === undefined || skill === undefined || !skill.userInvocable) return ctx
-      const given = asked.given.slice(0, maxArgumentChars)
-      const text = await renderSkill(skill, given, { ...rendering, signal: ctx.signal })
+      const { skill, given } = commandIn(ctx.input, library) ?? {}
+      if (skill === undefined || given === undefined) return ctx
+      const text = await renderSkill(skill, given.slice(0, maxArgumentChars), { ...rendering, signal: ctx.signal })
       // There is no execution yet: it will be the next one.
       return ctx.withInput(text).withState((state) => activate(state, skill, state.executionCount + 1))
     },
@@ -49,15 +47,19 @@ function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, re
       name: 'skills.command',
       priority: 100,
       effect: true,
-      when: ({ input }) => library.get(commandIn(input)?.name ?? '')?.userInvocable === true,
+      when: ({ input }) => commandIn(input, library) !== undefined, // every other input is none of its effects
     },
   )
 }
 
-function commandIn({ content }: Message): { readonly name: string; readonly given: string } | undefined {
+function commandIn(
+  { content }: Message,
+  library: ReadonlyMap<string, Skill>,
+): { readonly skill: Skill; readonly given: string } | undefined {
   if (content.some((part) => part.type !== 'text')) return undefined
-  const [, name, given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
-  return name === undefined ? undefined : { name, given: given.trim() }
+  const [, name = '', given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
+  const skill = library.get(name)
+  return skill?.userInvocable === true ? { skill, given: given.trim() } : undefined
 }
 
 function activateHook(library: ReadonlyMap<string, Skill>, load: SkillTool): Hook {

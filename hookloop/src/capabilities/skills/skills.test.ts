@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { isJsonObject } from '../../data/json.ts'
 import { textOf } from '../../data/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { recordEffects } from '../../sessions/record-effects.ts'
+import { memoryRecording } from '../../sessions/recording.ts'
+import { replayEffects } from '../../sessions/replay-effects.ts'
 import { agentWith, projectWith, shellAndFiles, skillFile } from './skills.fixture.ts'
 import { activeSkills, skills, skillsIn } from './skills.ts'
 
@@ -98,7 +103,7 @@ test('while a skill is active only the tools it allows run', async () => {
 
 test('a tool that stands beside the loading of a skill is judged by it already', async () => {
   const { ran, tools } = shellAndFiles()
-  const cwd = projectWith({ '.claude/skills/mute/SKILL.md': skillFile({ description: 'Mute.', 'allowed-tools': [] }) })
+  const cwd = projectWith({ '.claude/skills/mute/SKILL.md': '---\ndescription: Mute.\nallowed-tools:\n---\nx' })
   const both: ScriptedTurn = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'mute' } }, { name: 'bash' }] }
   await agentWith(scriptedModel([both, 'Done.']), { cwd }, ...tools).run('Go.')
   assert.deepEqual(ran, [])
@@ -209,4 +214,19 @@ test('a model that skills may ask for and that cannot be made is refused with th
 test('an agent without skills says so', () => {
   const [load] = skills({ dirs: [] }).tools!
   assert.ok(isJsonObject(load!.inputSchema) && load!.description.endsWith('There are no skills.'))
+})
+
+test('what a person asked for with a skill is replayed without its commands being run again', async () => {
+  const cwd = projectWith({
+    '.claude/skills/log/SKILL.md': skillFile({ description: 'x' }, 'Now: !`echo x >> ran; wc -l < ran`'),
+  })
+  const agent = agentWith(
+    scriptedModel(() => 'ok'),
+    { cwd, trust: () => true },
+  )
+  const recording = memoryRecording()
+  const live = await agent.run('/log', { effects: recordEffects(recording) })
+  const replayed = await agent.run('/log', { effects: replayEffects(recording) })
+  assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
+  assert.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\n')
 })
