@@ -3,6 +3,7 @@ import type { Message } from '../data/message.ts'
 import type { InputOf, OutputOf, Schema, ToolRef } from '../data/schema.ts'
 import type { TokenUsage } from '../data/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
+import type { AgentDescription } from './agent-description.ts'
 import { parserOf, toJsonSchema, type Parser } from './parse-schema.ts'
 
 /** What a tool is given beside its arguments. */
@@ -15,6 +16,8 @@ export type ToolRun = {
   readonly progress: (update: unknown) => void
   /** Counts what the tool itself has spent on models: limits then see it. */
   readonly spend: (usage: Partial<TokenUsage>) => void
+  /** What the agent that runs it consists of. */
+  readonly describe: () => AgentDescription
 }
 
 /** Where a call is made that an agent does the work of. */
