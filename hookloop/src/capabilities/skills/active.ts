@@ -1,3 +1,4 @@
+import { SUBAGENT_KEY } from '../../agent/child-run.ts'
 import type { AgentState } from '../../data/agent-state.ts'
 import { isJsonObject, type Json } from '../../data/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
@@ -13,17 +14,39 @@ export type ActiveSkill = {
   readonly model?: string
 }
 
+type Kept = { readonly depth: number; readonly execution: number; readonly active: readonly ActiveSkill[] }
+
 /**
- * The skills that were loaded in an execution, in order of loading. They are in force until it ends: whatever belongs to
- * another execution is over. Throws if what is kept cannot be read, so that a guard says no.
+ * The skills in force, in order of loading: those that were loaded in this execution, and in a subagent those of whoever it
+ * works for. Throws if what is kept cannot be read, so that a guard says no.
  */
 export function activeIn(state: AgentState, execution = state.executionCount): readonly ActiveSkill[] {
+  const kept = keptIn(state)
+  return kept === undefined || isOver(kept, state, execution) ? [] : kept.active
+}
+
+/** A state without the skills of an earlier execution, so that no subagent takes them for those of its parent. */
+export function forgetOld(state: AgentState): AgentState {
+  const kept = keptIn(state)
+  return kept === undefined || !isOver(kept, state, state.executionCount) ? state : state.withoutMetadata(SKILLS_KEY)
+}
+
+function isOver({ depth, execution }: Kept, state: AgentState, now: number): boolean {
+  return depth >= depthOf(state) && execution !== now
+}
+
+/** How many agents this one is inside of. A subagent begins with the metadata of its parent. */
+function depthOf({ metadata }: AgentState): number {
+  const who = metadata[SUBAGENT_KEY]
+  const depth = isJsonObject(who) ? who['depth'] : 0
+  return typeof depth === 'number' ? depth : 0
+}
+
+function keptIn(state: AgentState): Kept | undefined {
   const kept = state.metadata[SKILLS_KEY]
-  if (kept === undefined) return []
-  if (!isJsonObject(kept) || !Array.isArray(kept['active']) || !kept['active'].every(isActive)) {
-    throw new Error(`What is kept under "${SKILLS_KEY}" is not what this capability writes there.`)
-  }
-  return kept['execution'] === execution ? kept['active'] : []
+  if (kept === undefined) return undefined
+  if (isKept(kept)) return kept
+  throw new Error(`What is kept under "${SKILLS_KEY}" is not what this capability writes there.`)
 }
 
 /** A state in which a skill is active, now or in the execution that is about to begin. */
@@ -31,7 +54,12 @@ export function activate(state: AgentState, skill: Skill, execution = state.exec
   const { name, allowedTools, model } = skill
   const others = activeIn(state, execution).filter((active) => active.name !== name)
   const active = { name, ...(allowedTools && { allowedTools }), ...(model !== undefined && { model }) }
-  return state.withMetadata(SKILLS_KEY, { execution, active: [...others, active] })
+  return state.withMetadata(SKILLS_KEY, { depth: depthOf(state), execution, active: [...others, active] })
+}
+
+function isKept(value: Json): value is Kept {
+  if (!isJsonObject(value) || typeof value['depth'] !== 'number' || typeof value['execution'] !== 'number') return false
+  return Array.isArray(value['active']) && value['active'].every(isActive)
 }
 
 function isActive(value: Json): boolean {

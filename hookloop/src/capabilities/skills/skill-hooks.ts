@@ -4,7 +4,7 @@ import type { JsonObject } from '../../data/json.ts'
 import { textOf, type Message } from '../../data/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
-import { activate, activeIn } from './active.ts'
+import { activate, activeIn, forgetOld } from './active.ts'
 import { allowsCall, wordAllowed } from './allowed-tools.ts'
 import { renderSkill, type Rendering } from './render-skill.ts'
 import type { Skill } from './skill.ts'
@@ -24,6 +24,7 @@ type Parts = {
 export function skillHooks(library: ReadonlyMap<string, Skill>, parts: Parts): readonly Hook[] {
   return [
     ...(parts.commands ? [commandHook(library, parts)] : []),
+    forgetHook(),
     activateHook(library, parts.load),
     toolsGuard(parts),
     modelHook(parts.models),
@@ -60,6 +61,10 @@ function commandIn(
   const [, name = '', given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
   const skill = library.get(name)
   return skill?.userInvocable === true ? { skill, given: given.trim() } : undefined
+}
+
+function forgetHook(): Hook {
+  return hook('beforeExecution', (ctx) => ctx.withState(forgetOld), { name: 'skills.forget', priority: 100 })
 }
 
 function activateHook(library: ReadonlyMap<string, Skill>, load: SkillTool): Hook {

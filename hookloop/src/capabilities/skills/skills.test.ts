@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { agentTool } from '../../agent/agent-tool.ts'
 import { isJsonObject } from '../../data/json.ts'
 import { textOf } from '../../data/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
@@ -136,7 +137,7 @@ test('a skill is in force until its execution ends, also over a suspension', asy
 test('what is kept of active skills and cannot be read forbids every tool', async () => {
   const { ran, tools } = shellAndFiles()
   const agent = agentWith(scriptedModel([use('bash'), 'Done.']), { dirs: [] }, ...tools)
-  await agent.run('Go.', { metadata: { 'hookloop.skills': { execution: 1, active: ['?'] } } })
+  await agent.run('Go.', { metadata: { 'hookloop.skills': { execution: 1, active: ['?'], depth: 0 } } })
   assert.deepEqual(ran, [])
 })
 
@@ -229,4 +230,36 @@ test('what a person asked for with a skill is replayed without its commands bein
   const replayed = await agent.run('/log', { effects: replayEffects(recording) })
   assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
   assert.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\n')
+})
+
+test('a subagent is held to the skills of its parent, and what it loads ends with it', async () => {
+  const { ran, tools } = shellAndFiles()
+  const helper = {}
+  const spawn = agentTool({
+    name: 'spawn',
+    description: 'Starts a helper.',
+    input: { type: 'object' },
+    to: () => ({ name: 'helper', to: helper, input: 'Help.' }),
+  })
+  const cwd = projectWith({
+    '.claude/skills/narrow/SKILL.md': skillFile({ description: 'x', 'allowed-tools': 'spawn read_file bash' }),
+    '.claude/skills/reader/SKILL.md': skillFile({ description: 'x', 'allowed-tools': 'read_file' }),
+  })
+  const child = [use('write_file'), use('bash'), load('reader'), use('bash'), use('read_file'), 'Helped.']
+  const script = [
+    load('narrow'),
+    use('spawn'),
+    ...child,
+    use('bash'),
+    'One.',
+    use('spawn'),
+    use('write_file'),
+    'Helped.',
+    'Two.',
+  ]
+  const agent = agentWith(scriptedModel(script), { cwd }, spawn, ...tools)
+  const first = await agent.run('Go.')
+  assert.deepEqual([first.text, ran], ['One.', ['bash {}', 'read_file {}', 'bash {}']])
+  const second = await agent.run('Go on.', { from: first })
+  assert.deepEqual([second.text, ran.at(-1)], ['Two.', 'write_file {}'])
 })
