@@ -11,8 +11,9 @@ export type Share = { readonly index: number; readonly of: number }
  * What the ancestors of a subagent count when it begins. Of what is left to spend, the shares of those that begin with it
  * are set aside: they count as spent for as long as it runs, and what was not needed is there again for the next.
  */
-export function aboveChild({ parts, family, spent, execution, now }: LiveRun, share: Share): readonly Above[] {
-  const worked = workedMs(execution, now)
+export function aboveChild(run: LiveRun, share: Share): readonly Above[] {
+  const { parts, family, spent, execution, now, takenOverAt } = run
+  const worked = workedMs(execution, Math.max(now, takenOverAt)) // what was known then is told, and the clock stands still
   const levels: readonly Above[] = [...(family?.above ?? []), { usage: noUsage, workedMs: 0 }]
   return levels.map((above, level) => ({
     usage: withSetAside(addUsage(above.usage, spent), parts.budgets[level] ?? {}, share),

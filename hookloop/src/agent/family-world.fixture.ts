@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createAgent } from '../create-agent.ts'
 import type { Json } from '../data/json.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import type { SessionStore } from '../sessions/store.ts'
 import { agentTool, type Delegation } from './agent-tool.ts'
 import type { Agent } from './build-agent.ts'
 import type { Use } from './capability.ts'
@@ -68,13 +69,15 @@ export type WorldOptions = {
   readonly model?: ScriptedModel
   readonly lookMs?: number
   readonly name?: string
+  readonly store?: SessionStore
+  readonly onLook?: (at: string) => void
 }
 
 const plain: Delegation['to'] = { instructions: 'plain' }
 
 /** An agent with a tool that looks, and one that lets others work: those it is given, and `plain`, which inherits all. */
 export function familyWorld(options: WorldOptions = {}): World {
-  const { use = [], who = {}, model = planModel(), lookMs = 0, name = 'main' } = options
+  const { use = [], who = {}, model = planModel(), lookMs = 0, name = 'main', store } = options
   const looked: string[] = []
   let working = 0
   const looking = tool({
@@ -88,6 +91,7 @@ export function familyWorld(options: WorldOptions = {}): World {
         if (lookMs > 0) await delay(lookMs, undefined, { signal })
         const at = String((args as { at: Json }).at)
         looked.push(at)
+        options.onLook?.(at)
         return `saw ${at}`
       } finally {
         working--
@@ -95,7 +99,7 @@ export function familyWorld(options: WorldOptions = {}): World {
     },
   })
   return {
-    agent: createAgent({ name, model, use: [looking, spawnTool(who), ...use] }),
+    agent: createAgent({ name, model, use: [looking, spawnTool(who), ...use], ...(store && { store }) }),
     model,
     looked,
     atWork: () => working,
