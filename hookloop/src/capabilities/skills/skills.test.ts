@@ -247,6 +247,7 @@ test('a subagent is held to the skills of its parent, and what it loads ends wit
   })
   const child = [use('write_file'), use('bash'), load('reader'), use('bash'), use('read_file'), 'Helped.']
   const script = [
+    'Hello.',
     load('narrow'),
     use('spawn'),
     ...child,
@@ -258,7 +259,8 @@ test('a subagent is held to the skills of its parent, and what it loads ends wit
     'Two.',
   ]
   const agent = agentWith(scriptedModel(script), { cwd }, spawn, ...tools)
-  const first = await agent.run('Go.')
+  const hello = await agent.run('Hello?')
+  const first = await agent.run('Go.', { from: hello })
   assert.deepEqual([first.text, ran], ['One.', ['bash {}', 'read_file {}', 'bash {}']])
   const second = await agent.run('Go on.', { from: first })
   assert.deepEqual([second.text, ran.at(-1)], ['Two.', 'write_file {}'])
