@@ -35,7 +35,9 @@ export function findSkills(places: SkillPlaces, known: readonly Skill[] = []): F
   const seen = new Set<string>()
   for (const { path, scope } of folders) {
     const root = realPathOf(path)
-    if (root === undefined || seen.has(root)) continue // a folder that is not there is an ordinary thing
+    if (root === undefined && scope === 'project' && !isUsual(path, places))
+      problems.push(`There is no folder ${path}.`)
+    if (root === undefined || seen.has(root)) continue
     seen.add(root)
     for (const entry of namesIn(root, problems)) {
       if (found.size >= places.maxSkills) {
@@ -50,6 +52,11 @@ export function findSkills(places: SkillPlaces, known: readonly Skill[] = []): F
     }
   }
   return { skills: [...found.values()], problems }
+}
+
+/** That one of the usual folders is not there is an ordinary thing; that one is not which somebody named is a mistake. */
+function isUsual(path: string, { cwd }: SkillPlaces): boolean {
+  return PLACES.some((usual) => resolve(cwd, usual) === path)
 }
 
 type Taking = { readonly entry: string; readonly found: Map<string, Skill>; readonly problems: string[] }

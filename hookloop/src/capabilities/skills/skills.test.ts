@@ -212,7 +212,9 @@ test('a model that skills may ask for and that cannot be made is refused with th
   assert.throws(() => agentWith(scriptedModel([]), { dirs: [], models: { fast: 'nobody' } }), { code: 'MODEL_UNKNOWN' })
 })
 
-test('an agent without skills says so', () => {
+test('an agent without skills says so, and names a folder that is not there', () => {
+  assert.deepEqual(skillsIn({ cwd: projectWith({}) }).problems, [])
+  assert.match(skillsIn({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!, /There is no folder .*skils\./)
   const [load] = skills({ dirs: [] }).tools!
   assert.ok(isJsonObject(load!.inputSchema) && load!.description.endsWith('There are no skills.'))
 })
