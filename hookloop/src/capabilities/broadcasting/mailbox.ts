@@ -46,32 +46,36 @@ export class Mailbox {
   async #publishAll(): Promise<void> {
     this.#isPublishing = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      await this.#tellDropped(next)
+      const dropped = this.#dropped
+      if (dropped > 0 && (await this.#publish({ ...next, type: 'broadcast.dropped', payload: { count: dropped } }))) {
+        this.#dropped -= dropped
+      }
       if (!(await this.#publish(next))) this.#dropped++
     }
     this.#isPublishing = false
   }
 
-  async #tellDropped(next: Envelope): Promise<void> {
-    const count = this.#dropped
-    if (count === 0) return
-    if (await this.#publish({ ...next, type: 'broadcast.dropped', payload: { count } })) this.#dropped -= count
-  }
-
-  /** Whether the channel took it, in time. */
+  /** Whether the channel took it, in time. One that answers at once is not timed. */
   async #publish(envelope: Envelope): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined
-    const over = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(reject, this.#limits.publishTimeoutMs)
-      timer.unref() // nobody stays for a channel that does not answer
-    })
     try {
-      await Promise.race([this.#channel.publish(envelope), over])
+      const publishing = this.#channel.publish(envelope)
+      if (publishing !== undefined) await inTime(publishing, this.#limits.publishTimeoutMs)
       return true
     } catch {
       return false
-    } finally {
-      clearTimeout(timer)
     }
+  }
+}
+
+async function inTime(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(reject, ms)
+    timer.unref() // nobody stays for a channel that does not answer
+  })
+  try {
+    await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
   }
 }

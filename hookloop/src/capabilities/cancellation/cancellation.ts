@@ -38,17 +38,25 @@ export function cancellation(
   const ask = askerOf(source)
   const check = guard(
     ['beforeExecution', 'beforeStep', 'beforeInference', 'beforeToolUse'],
-    async (ctx) => {
-      let requested: boolean | string
-      try {
-        requested = await within(timeoutMs, async () => ask(ctx.state))
-      } catch (thrown) {
-        if (onFailure === 'continue') return ctx
-        const message = `Nobody knows whether the run was asked to stop: ${messageOf(thrown)}`
-        return ctx.stop(message, { reason: 'errorForbade' })
+    (ctx) => {
+      const decide = (answer: unknown): typeof ctx => {
+        if (answer === false || answer === '') return ctx
+        if (answer === true || typeof answer === 'string') {
+          return ctx.stop(answer === true ? WORDS : answer, { reason: 'userRequested' })
+        }
+        return unanswered(`it answered with ${typeof answer} instead of true, false or a reason`)
       }
-      if (requested === false || requested === '') return ctx
-      return ctx.stop(typeof requested === 'string' ? requested : WORDS, { reason: 'userRequested' })
+      const unanswered = (why: string): typeof ctx => {
+        if (onFailure === 'continue') return ctx
+        return ctx.stop(`Nobody knows whether the run was asked to stop: ${why}.`, { reason: 'errorForbade' })
+      }
+      const failed = (thrown: unknown): typeof ctx => unanswered(messageOf(thrown))
+      try {
+        const answer = ask(ctx.state)
+        return answer instanceof Promise ? inTime(answer, timeoutMs).then(decide, failed) : decide(answer)
+      } catch (thrown) {
+        return failed(thrown)
+      }
     },
     // An effect: what the source said is recorded, and a replay ends where the run did.
     { name: 'cancellation.check', priority: 250, effect: true },
@@ -99,15 +107,13 @@ function askerOf(
   return (state) => (typeof source === 'function' ? source(state) : source.isCancellationRequested(state))
 }
 
-async function within(ms: number, ask: () => Promise<unknown>): Promise<boolean | string> {
+async function inTime(answer: Promise<unknown>, ms: number): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the source did not answer within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new Error(`it did not answer within ${ms} ms`)), ms)
   })
   try {
-    const answer = await Promise.race([ask(), over])
-    if (typeof answer === 'boolean' || typeof answer === 'string') return answer
-    throw new Error(`the source answered with ${typeof answer} instead of true, false or a reason`)
+    return await Promise.race([answer, over])
   } finally {
     clearTimeout(timer)
   }

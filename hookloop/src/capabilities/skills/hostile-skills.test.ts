@@ -169,6 +169,20 @@ test('what a skill allows is never more than its words say', () => {
   assert.deepEqual([allows('bash'), allows('write_file'), allows('mcp__other__x')], [false, false, false])
 })
 
+test('a skill that asks for its arguments ten thousand times is a failed call, and a list of tools has an end', async () => {
+  const cwd = projectWith({
+    '.claude/skills/echo/SKILL.md': skillFile({ description: 'x' }, '$0 '.repeat(10_000)),
+    '.claude/skills/lists/SKILL.md': skillFile({ description: 'x', 'allowed-tools': 'a '.repeat(3_000) }),
+  })
+  const load = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'echo', arguments: 'x'.repeat(9_000) } }] }
+  const run = await agentWith(scriptedModel([load, 'ok']), { cwd }).run('Go.')
+  const { status, output } = run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  assert.deepEqual([status, JSON.stringify(output).length < 100], ['failed', true])
+  const asked = await agentWith(scriptedModel([]), { cwd }).run(`/echo ${'x'.repeat(9_000)}`)
+  assert.deepEqual([asked.status, asked.status === 'stopped' && asked.reason], ['stopped', 'inputBlocked'])
+  assert.match(skillsIn({ cwd }).problems.join('\n'), /"lists" is not used: "allowed-tools" must be/)
+})
+
 test('commands in the text of a skill do not run unless it is trusted', async () => {
   const cwd = projectWith({
     '.claude/skills/run/SKILL.md': skillFile({ description: 'x' }, 'Now: !`touch ran; echo hi`'),

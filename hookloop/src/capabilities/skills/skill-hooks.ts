@@ -48,6 +48,7 @@ function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, re
       name: 'skills.command',
       priority: 100,
       effect: true,
+      onFailure: 'block', // what was meant is not what was said
       when: ({ input }) => commandIn(input, library) !== undefined, // every other input is none of its effects
     },
   )

@@ -50,6 +50,9 @@ export type SkillFile = {
 
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1_024
+/** Of `allowed-tools`: it is kept in the state and looked at with every call. */
+const MAX_LIST = 4_000
+const MAX_ENTRIES = 200
 
 /** Makes a skill of a SKILL.md, or says in words why it cannot be used. */
 export function toSkill(file: SkillFile): ReadSkill {
@@ -60,7 +63,10 @@ export function toSkill(file: SkillFile): ReadSkill {
   const description = typeof fields['description'] === 'string' ? oneLine(fields['description']) : ''
   if (description === '') return { problem: 'it has no description' }
   const allowed = allowedOf(fields['allowed-tools'])
-  if (allowed === 'broken') return { problem: '"allowed-tools" must be a text or a list of texts' }
+  if (allowed === 'broken')
+    return {
+      problem: `"allowed-tools" must be a text of up to ${MAX_LIST} characters or a list of up to ${MAX_ENTRIES} texts`,
+    }
   const flags = flagsOf(fields)
   if (typeof flags === 'string') return { problem: `"${flags}" must be true or false` }
   const model = wordOf(fields['model'])
@@ -130,8 +136,9 @@ export function oneLine(text: string): string {
 function allowedOf(value: unknown): ReturnType<typeof toAllowedTools> | 'broken' | undefined {
   if (value === undefined) return undefined
   if (value === null) return toAllowedTools([])
-  if (typeof value === 'string') return toAllowedTools([value])
-  const isList = Array.isArray(value) && value.every((entry) => typeof entry === 'string')
+  if (typeof value === 'string') return value.length > MAX_LIST ? 'broken' : toAllowedTools([value])
+  const isList =
+    Array.isArray(value) && value.length <= MAX_ENTRIES && value.every((entry) => typeof entry === 'string')
   return isList ? toAllowedTools(value) : 'broken'
 }
 
