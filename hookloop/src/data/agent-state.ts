@@ -11,6 +11,9 @@ export const STATE_VERSION = 1
 /** Where the metadata of a conversation name the model it uses, if that is another one than its agent's. */
 export const MODEL_KEY = 'hookloop.model'
 
+/** Where they say, with `true`, that somebody wants it summed up before its next step. */
+export const COMPACT_KEY = 'hookloop.compact'
+
 export type StateFields = {
   readonly agentId: string
   readonly parentId: string | undefined
