@@ -7,6 +7,7 @@ import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
 import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import { isHook, type Hook } from '../hooks/hook.ts'
+import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
 import { beginRun, readyState, stateFor } from './begin.ts'
 import type { AgentDescription } from './agent-description.ts'
@@ -264,7 +265,11 @@ function derive(
 
 /** Left out is everything; an empty list is nothing. */
 function isGiven({ tools, disallowedTools = [] }: AgentSpec, tool: string): boolean {
-  return (tools === undefined || tools.includes(tool)) && !disallowedTools.includes(tool)
+  return (tools === undefined || isNamed(tools, tool)) && !isNamed(disallowedTools, tool)
+}
+
+function isNamed(patterns: readonly string[], tool: string): boolean {
+  return patterns.some((pattern) => (pattern.includes('*') ? toNameTest(pattern)(tool) : pattern === tool))
 }
 
 /** Tools, each with the hooks that its capability has bound to it: without them it would not do what it says. */

@@ -3,8 +3,10 @@ import { noUsage, type Usage } from '../data/usage.ts'
 import { messageOf } from '../errors.ts'
 import type { Firing } from '../hooks/firing.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
+import type { AgentSpec } from './agent-tool.ts'
 import type { Share } from './child-budget.ts'
 import { ChildRun, type Delegated } from './child-run.ts'
+import { isAgent } from './known-agents.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Tool } from './tool.ts'
@@ -27,6 +29,7 @@ export async function startChild(run: LiveRun, at: Place, share: Share): Promise
   try {
     if (run.parts.level >= MAX_LEVEL) throw new Error(`Agents are at most ${MAX_LEVEL} deep inside each other.`)
     const delegated = delegatedBy(run, tool, at.parsed)
+    noteMissing(run, delegated)
     await working(call, ChildRun.begin(run, call, { delegated, share })).arrived()
     return undefined
   } catch (thrown) {
@@ -66,6 +69,15 @@ export function childOf(call: OpenedCall): ChildRun | undefined {
 export function delegatedBy(run: Pick<LiveRun, 'parts'>, tool: Tool, parsed: unknown): Delegated {
   const { level, toolNames } = run.parts
   return tool.delegate!(parsed as never, { depth: level, tools: toolNames })
+}
+
+/** Tools that an agent was to have and nobody can give it: it works without them, and people should know. */
+function noteMissing(run: LiveRun, { name, to }: Delegated): void {
+  const { tools = [] } = isAgent(to) ? {} : (to as AgentSpec)
+  const missing = tools.filter((tool) => !tool.includes('*') && !run.parts.tools.has(tool))
+  if (missing.length === 0) return
+  const message = `The subagent "${name}" was to have tools that its parent has not: ${missing.join(', ')}.`
+  run.noteLoop('aroundInference', { decision: 'warning', message })
 }
 
 /** Hooks around a call change an effect, and this is none: what it consists of are. */
