@@ -37,6 +37,8 @@ export type Session<O = string> = {
   readonly resume: (options?: ResumeOptions & SendOptions) => Promise<Run<O> | undefined>
   /** Forgets the conversation; metadata stays. */
   readonly clear: () => Promise<void>
+  /** Has the conversation summed up before its next step, by whatever hook does that: `summarization`. */
+  readonly compact: () => Promise<void>
   /** Another session that begins where this one is, or was. */
   readonly fork: (options?: {
     readonly at?: number

@@ -251,7 +251,7 @@ describe('a record', () => {
     const model = reader(4)
     const agent = createAgent({ model, store, use: use(writer()) })
     await agent.run('go', { session: 's' })
-    await agent.session('s').writeMetadata(COMPACT_KEY, true)
+    await agent.session('s').compact()
     const run = await agent.run('on', { session: 's' })
     assert.match(textOf(run.state.messages.at(0)!.content), /Summary 1/)
     assert.equal(run.state.metadata[COMPACT_KEY], undefined)
