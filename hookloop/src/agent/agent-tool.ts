@@ -55,7 +55,7 @@ export function agentTool<S extends Schema | JsonObject>(definition: {
   readonly maxOutputChars?: number
 }): Tool<InputOf<S>, OutputOf<S>> {
   const { to, ...rest } = definition
-  return declareTool<S>({ ...rest, execute: notExecuted, idempotent: true }, to as Tool['delegate'])
+  return declareTool<S>({ ...rest, execute: notExecuted, idempotent: true }, to)
 }
 
 function notExecuted(): never {

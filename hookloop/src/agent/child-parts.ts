@@ -30,7 +30,7 @@ export function usesParentModel(to: object): boolean {
 }
 
 function madeInside(parent: AgentParts, { to, name }: { readonly to: object; readonly name: string }): AgentParts {
-  const own = isAgent(to) ? partsOf(to) : parent.derive(to as AgentSpec, name)
+  const own = isAgent(to) ? partsOf(to) : parent.derive(to, name)
   const inherited = parent.stack.hooks
     .filter(({ mode }) => mode !== 'transform')
     .map((each) => seenFrom(each, parent.level))
@@ -57,7 +57,7 @@ function originOf(handle: Handle): Handle {
 function seenFrom(hook: StackedHook, level: number): Hook {
   const { handle, when } = hook
   if (originals.has(handle)) return hook // of an ancestor of the parent, and so it looks from there already
-  const look = (ctx: never): never => Context.change(ctx as Context, { level }) as never
+  const look = (ctx: never): never => Context.change(ctx, { level }) as never
   const inside: Handle = (ctx, next) => handle(look(ctx), next)
   originals.set(inside, handle)
   return { ...hook, handle: inside, when: when && ((ctx) => when(look(ctx))) }

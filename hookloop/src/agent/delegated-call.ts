@@ -73,7 +73,7 @@ export function delegatedBy(run: Pick<LiveRun, 'parts'>, tool: Tool, parsed: unk
 
 /** Tools that an agent was to have and nobody can give it: it works without them, and people should know. */
 function noteMissing(run: LiveRun, { name, to }: Delegated): void {
-  const { tools = [] } = isAgent(to) ? {} : (to as AgentSpec)
+  const { tools = [] }: AgentSpec = isAgent(to) ? {} : to
   const missing = tools.filter((tool) => !tool.includes('*') && !run.parts.tools.has(tool))
   if (missing.length === 0) return
   const message = `The subagent "${name}" was to have tools that its parent has not: ${missing.join(', ')}.`

@@ -89,7 +89,7 @@ export function familyWorld(options: WorldOptions = {}): World {
       working++
       try {
         if (lookMs > 0) await delay(lookMs, undefined, { signal })
-        const at = String((args as { at: Json }).at)
+        const at = lookedAt(args)
         looked.push(at)
         options.onLook?.(at)
         return `saw ${at}`
@@ -104,6 +104,17 @@ export function familyWorld(options: WorldOptions = {}): World {
     looked,
     atWork: () => working,
   }
+}
+
+/** What a look is at, as a text. */
+export function lookedAt(args: object): string {
+  const { at } = args as { at?: Json }
+  return typeof at === 'string' ? at : JSON.stringify(at)
+}
+
+/** Whether a look is one that somebody has to be asked about. */
+export function isAsked(args: object): boolean {
+  return lookedAt(args).startsWith('?')
 }
 
 export function spawnTool(who: { readonly [name: string]: Delegation['to'] } = {}): Tool {

@@ -21,14 +21,14 @@ const busy = (inputTokens: number, costUsd = 0) =>
   }))
 
 const stepsOf = (run: Run, call: string): number =>
-  Number(
-    (
-      run.ledger.find((each) => each.trigger === 'onSubagentStop' && each.mode === 'loop' && each.call === call)!
-        .value as { steps: number }
-    ).steps,
-  )
+  (
+    run.ledger.find((each) => each.trigger === 'onSubagentStop' && each.mode === 'loop' && each.call === call)!
+      .value as {
+      readonly steps: number
+    }
+  ).steps
 const outputOf = (run: Run, index = 0): string =>
-  String(run.state.execution!.steps.at(0)!.toolExecutions[index]!.output)
+  run.state.execution!.steps.at(0)!.toolExecutions[index]!.output as string
 
 test('what subagents spend counts in the run, to the last token and cent', async () => {
   const model = planModel({ usage: { inputTokens: 7, costUsd: 0.25 } })
@@ -146,7 +146,7 @@ test('a guard of the parent sees all that was spent, and one of the subagent wha
 test('a limit on time goes on for a subagent where its parent had come to', async () => {
   const clock = fakeClock({ startAt: 1_000 })
   const model = scriptedModel(({ system, messages }) => {
-    clock.advance(400)
+    void clock.advance(400)
     if (system === 'plain') return { text: 'Busy.', toolCalls: [{ name: 'look', args: { at: 1 } }] }
     return messages.length === 1 ? { toolCalls: [spawn('a', 'plain', 'x')] } : 'Done.'
   })

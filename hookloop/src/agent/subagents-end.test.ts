@@ -140,9 +140,9 @@ describe('what goes wrong in a subagent is told to the model, and the run goes o
       assert.deepEqual(
         [run.status, run.text, result!.status],
         ['completed', 'Going on.', status],
-        String(result!.output),
+        result!.output as string,
       )
-      assert.match(String(result!.output), words)
+      assert.match(result!.output as string, words)
     })
   }
 })
@@ -179,7 +179,7 @@ describe('onSubagentStop', () => {
         hook('onSubagentStop', (ctx) => {
           const { name, call, status, spent } = ctx.subagent
           seen.push([name, call, status, spent.steps, spent.toolCalls, ctx.outcome.stopReason, ctx.output])
-          return ctx.withOutput(`${String(ctx.output)}!`).withState((state) => state.withMetadata('last', name))
+          return ctx.withOutput(`${ctx.output as string}!`).withState((state) => state.withMetadata('last', name))
         }),
       ],
     })

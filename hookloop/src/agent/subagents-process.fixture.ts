@@ -4,11 +4,10 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { approval } from '../capabilities/approval.ts'
 import { createAgent } from '../create-agent.ts'
-import type { Json } from '../data/json.ts'
 import type { SavedRun } from '../data/saved-run.ts'
 import type { Answers } from '../data/tool-call.ts'
 import { guard } from '../hooks/hook.ts'
-import { planModel, spawnTool } from './family-world.fixture.ts'
+import { isAsked, lookedAt, planModel, spawnTool } from './family-world.fixture.ts'
 import { tool } from './tool.ts'
 
 const [mode, folder = '.', given = ''] = process.argv.slice(2)
@@ -19,19 +18,15 @@ const look = tool({
   description: 'Looks.',
   input: { type: 'object', properties: { at: {} } },
   execute: (args) => {
-    const at = String((args as { at: Json }).at)
+    const at = lookedAt(args)
     appendFileSync(logFile, `${at}\n`)
     return `saw ${at}`
   },
 })
-const ask = guard(
-  'beforeToolUse',
-  (ctx) => (String(ctx.toolCall.args['at']).startsWith('?') ? ctx.ask('Look?') : ctx),
-  {
-    name: 'ask',
-    tool: 'look',
-  },
-)
+const ask = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
 const model = planModel()
 const agent = createAgent({ model, use: [look, spawnTool(), ask, approval('suspend')] })
 

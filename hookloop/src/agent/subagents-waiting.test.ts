@@ -14,17 +14,22 @@ import { guard, hook } from '../hooks/hook.ts'
 import { memoryRecording } from '../sessions/recording.ts'
 import { recordEffects } from '../sessions/record-effects.ts'
 import { replayEffects } from '../sessions/replay-effects.ts'
-import { calls, familyWorld, look, plan, spawn, type World, type WorldOptions } from './family-world.fixture.ts'
+import {
+  calls,
+  familyWorld,
+  isAsked,
+  look,
+  plan,
+  spawn,
+  type World,
+  type WorldOptions,
+} from './family-world.fixture.ts'
 import type { Run } from './run.ts'
 
-const asksAbout = guard(
-  'beforeToolUse',
-  (ctx) => (String(ctx.toolCall.args['at']).startsWith('?') ? ctx.ask('Look?') : ctx),
-  {
-    name: 'ask',
-    tool: 'look',
-  },
-)
+const asksAbout = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
 const world = (options: WorldOptions = {}): World =>
   familyWorld({ ...options, use: [asksAbout, approval('suspend'), ...(options.use ?? [])] })
 

@@ -30,7 +30,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
 /** A definition that can be relied on: every field is of its kind, and none is unknown. Throws AGENT_INVALID_OPTION. */
 export function defineAgent(definition: AgentDefinition): AgentDefinition {
-  const problem = problemOf(definition as { readonly [field: string]: unknown } | null | undefined)
+  const problem = problemOf(definition)
   if (problem !== undefined) {
     throw new AgentError('AGENT_INVALID_OPTION', `The agent cannot be defined: ${problem}.`, { value: definition })
   }

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
-import type { AgentDefinition } from '../data/agent-definition.ts'
 import { fromAgentMarkdown, readAgents, toAgentMarkdown } from './agent-files.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'hookloop-agents-'))
@@ -130,7 +129,7 @@ test('whatever can be defined is written and read back the same', () => {
   )
   fc.assert(
     fc.property(definition, (made) => {
-      const { definition: read } = fromAgentMarkdown(toAgentMarkdown(made as AgentDefinition))
+      const { definition: read } = fromAgentMarkdown(toAgentMarkdown(made))
       assert.deepEqual({ ...read }, { ...made })
     }),
     { numRuns: 300 },

@@ -76,7 +76,12 @@ export function toAgentMarkdown(definition: AgentDefinition): string {
 }
 
 const heeded: ReadonlySet<string> = new Set([
-  ...['name', 'description', 'tools', 'disallowedTools', 'model', 'maxTurns'],
+  'name',
+  'description',
+  'tools',
+  'disallowedTools',
+  'model',
+  'maxTurns',
   ...definitionLimits,
 ])
 
@@ -113,7 +118,7 @@ function namesOf(
     ignored.push(
       field === 'tools' ? `"${whole}" is not given: tools are given whole` : `"${whole}" is forbidden as a whole`,
     )
-    return field === 'tools' ? [] : [tool!.trim()]
+    return field === 'tools' ? [] : [tool.trim()]
   })
 }
 

@@ -63,7 +63,7 @@ function parse(head: string): Document {
   try {
     return parseDocument(head, { version: '1.2', schema: 'core', strict: true, uniqueKeys: true, merge: false })
   } catch (error) {
-    throw new Error(`the head cannot be read: ${messageOf(error)}`) // it is too deep for the parser
+    throw new Error(`the head cannot be read: ${messageOf(error)}`, { cause: error }) // it is too deep for the parser
   }
 }
 

@@ -1,7 +1,7 @@
 // A process that works on one session whose agents look around, and kills itself right after a certain look. Each look is
 // a line in a file. It begins the session or goes on with it, and answers what is asked, until its run is over.
 import { appendFileSync } from 'node:fs'
-import { familyWorld } from '../agent/family-world.fixture.ts'
+import { familyWorld, isAsked } from '../agent/family-world.fixture.ts'
 import { pendingOf } from '../agent/run.ts'
 import { approval } from '../capabilities/approval.ts'
 import { guard } from '../hooks/hook.ts'
@@ -11,14 +11,10 @@ import { sqliteStore } from './sqlite-store.ts'
 
 const [file = '', log = '', task = '', killAt = ''] = process.argv.slice(2)
 const store = sqliteStore(file)
-const ask = guard(
-  'beforeToolUse',
-  (ctx) => (String(ctx.toolCall.args['at']).startsWith('?') ? ctx.ask('Look?') : ctx),
-  {
-    name: 'ask',
-    tool: 'look',
-  },
-)
+const ask = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
 const { agent } = familyWorld({
   store,
   use: [ask, approval('suspend')],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { calls, familyWorld, look, plan, spawn, type World } from '../agent/family-world.fixture.ts'
+import { calls, familyWorld, isAsked, look, plan, spawn, type World } from '../agent/family-world.fixture.ts'
 import { pendingOf, type Run } from '../agent/run.ts'
 import { approval } from '../capabilities/approval.ts'
 import { guards } from '../capabilities/guards.ts'
@@ -31,14 +31,10 @@ const task = plan(
 )
 const everything = ['?a', '?c', 'a1', 'b1', 'c1', 'top']
 
-const ask = guard(
-  'beforeToolUse',
-  (ctx) => (String(ctx.toolCall.args['at']).startsWith('?') ? ctx.ask('Look?') : ctx),
-  {
-    name: 'ask',
-    tool: 'look',
-  },
-)
+const ask = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
 
 function worldIn(store: SessionStore, judged: string[] = []): World {
   const judge = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.id), ctx), { name: 'judge' })

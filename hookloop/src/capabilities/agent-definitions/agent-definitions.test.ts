@@ -33,7 +33,7 @@ test('the model lists agents and reads one, as it is defined', async () => {
   })
   assert.deepEqual(result(await call(options, 'read_agent', { name: 'scout' })).output, scout)
   assert.match(
-    String(result(await call(options, 'read_agent', { name: 'constructor' })).output),
+    result(await call(options, 'read_agent', { name: 'constructor' })).output as string,
     /There is no agent "constructor"/,
   )
 })
@@ -70,7 +70,7 @@ test('one that is there is not replaced by accident', async () => {
   const writeTo = newFolder()
   await call({ writeTo }, 'write_agent', { ...scout })
   const again = await call({ writeTo }, 'write_agent', { ...scout, description: 'Other.' })
-  assert.match(String(result(again).output), /There is an agent "scout" already/)
+  assert.match(result(again).output as string, /There is an agent "scout" already/)
   assert.equal(readAgents(writeTo).agents['scout']!.description, 'Looks around.')
   await call({ writeTo }, 'write_agent', { ...scout, description: 'Other.', overwrite: true })
   assert.equal(readAgents(writeTo).agents['scout']!.description, 'Other.')

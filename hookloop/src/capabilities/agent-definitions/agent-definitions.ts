@@ -32,7 +32,7 @@ export type AgentDefinitionsOptions = {
 /** What applies unless it is told otherwise. */
 export const agentDefinitionsPolicy = Object.freeze({
   agents: Object.freeze({}) as { readonly [name: string]: AgentDefinition },
-  folders: Object.freeze([]) as readonly string[],
+  folders: Object.freeze([]),
   writeTo: null as string | null,
   ask: true,
   maxInstructionChars: 32_768,
@@ -77,7 +77,7 @@ function listTool(policy: Policy): Tool {
       const list = Object.values(agents).map(({ name, description }) => ({ name, description }))
       return problems.length === 0 ? { agents: list } : { agents: list, problems }
     },
-  }) as Tool
+  })
 }
 
 function readTool(policy: Policy): Tool {
@@ -98,7 +98,7 @@ function readTool(policy: Policy): Tool {
       if (Object.hasOwn(agents, name)) return agents[name]
       throw new Error(`There is no agent "${name}". There are: ${Object.keys(agents).join(', ') || 'none'}.`)
     },
-  }) as Tool
+  })
 }
 
 function writeTool(policy: Policy, folder: string): Tool {
@@ -129,7 +129,7 @@ function writeTool(policy: Policy, folder: string): Tool {
       await write(folder, defineAgent(definition), overwrite)
       return `The agent "${definition.name}" is written down.`
     },
-  }) as Tool
+  })
 }
 
 /** The definitions at hand: those of the code, those of the folders, and those the model has written. */
@@ -160,9 +160,10 @@ async function write(folder: string, definition: AgentDefinition, overwrite: boo
     await link(draft, path)
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new Error(`It cannot be written: ${messageOf(thrown)}`)
+      throw new Error(`It cannot be written: ${messageOf(thrown)}`, { cause: thrown })
     throw new Error(
       `There is an agent "${definition.name}" already. Set "overwrite" to replace it, or choose another name.`,
+      { cause: thrown },
     )
   } finally {
     await rm(draft, { force: true })

@@ -7,7 +7,7 @@ import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { planning, planningPolicy, type PlanningOptions } from './planning.ts'
 
 const named = (name: string): Tool =>
-  tool({ name, description: name, input: { type: 'object' }, execute: () => `${name} ran` }) as Tool
+  tool({ name, description: name, input: { type: 'object' }, execute: () => `${name} ran` })
 const tools = ['read_file', 'write_file', 'bash', 'spawn_subagent'].map(named)
 
 function world(options: PlanningOptions = {}, use: Parameters<typeof createAgent>[0]['use'] = []) {

@@ -23,9 +23,9 @@ export const planningPolicy = Object.freeze({
     'Before work that takes several steps, call plan_with_subagent with a full specification, then follow the plan it gives you. Do small things without a plan.',
   plannerInstructions:
     'You make plans; somebody else carries them out. Look at what there is with the tools you have, change nothing, and answer with a numbered list of steps. Each step says what to do, where, and how to see that it is done. Name what is uncertain.',
-  tools: Object.freeze(['read_file', 'list_dir', 'search_files']) as readonly string[],
+  tools: Object.freeze(['read_file', 'list_dir', 'search_files']),
   model: null as ModelSource | null,
-  limits: Object.freeze({ maxSteps: 10 }) as ChildLimits,
+  limits: Object.freeze({ maxSteps: 10 }),
 })
 
 const PLAN = 'plan_with_subagent'

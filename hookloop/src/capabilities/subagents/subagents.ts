@@ -44,7 +44,7 @@ export type SubagentsOptions = {
 /** What applies unless it is told otherwise. */
 export const subagentsPolicy = Object.freeze({
   maxDepth: 3,
-  use: Object.freeze([]) as readonly Use[],
+  use: Object.freeze([]),
   models: Object.freeze({}) as { readonly [alias: string]: ModelSource },
   toolAliases: Object.freeze({
     Bash: 'bash',
@@ -58,7 +58,7 @@ export const subagentsPolicy = Object.freeze({
     Skill: 'load_skill',
     Task: 'spawn_subagent',
     Agent: 'spawn_subagent',
-  }) as { readonly [name: string]: string },
+  }),
   concurrent: true,
   maxOutputChars: 65_536,
 })
@@ -124,7 +124,7 @@ class SpecBook {
   }
 
   specOf(member: Member, at: { readonly depth: number; readonly tools: readonly string[] }): Delegation['to'] {
-    if (isAgent(member.to)) return member.to as Agent<unknown>
+    if (isAgent(member.to)) return member.to
     const ofMember = this.#specs.get(member) ?? new Map<string, Delegation['to']>()
     this.#specs.set(member, ofMember)
     const key = JSON.stringify([at.depth + 1 >= this.#policy.maxDepth, at.tools])
@@ -177,7 +177,7 @@ const definitionFields = ['name', 'description', 'instructions', 'tools', 'disal
 function toMember(name: string, given: SubagentsOptions['agents'][string]): Member {
   const where = `subagents: "${name}"`
   if (typeof given !== 'object' || given === null) throw invalidOption(where, 'it must be a definition', given)
-  if (isAgent(given)) return { description: `The agent "${name}".`, to: given as never }
+  if (isAgent(given)) return { description: `The agent "${name}".`, to: given }
   if ('agent' in given) {
     checkKnown(where, given, ['description', 'agent'])
     if (!isAgent(given.agent))
@@ -185,15 +185,10 @@ function toMember(name: string, given: SubagentsOptions['agents'][string]): Memb
     return { description: textOf(where, given.description), to: given.agent }
   }
   checkKnown(where, given, [...definitionFields, ...definitionLimits])
-  const {
-    model,
-    settings: _settings,
-    use: _use,
-    instructions = '',
-    ...rest
-  } = definedOptions(given as SubagentDefinition)
-  defineAgent({ ...rest, name, instructions, ...(typeof model === 'string' && { model }) } as AgentDefinition)
-  return { description: given.description, to: definedOptions(given) }
+  const definition = definedOptions(given as SubagentDefinition)
+  const { model, settings: _settings, use: _use, instructions = '', ...rest } = definition
+  defineAgent({ ...rest, name, instructions, ...(typeof model === 'string' && { model }) })
+  return { description: definition.description, to: definition }
 }
 
 function textOf(where: string, description: unknown): string {
