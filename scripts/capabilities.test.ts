@@ -2,10 +2,19 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
 import { tool, type Capability } from 'hookloop'
+import { agentDefinitions, agentDefinitionsPolicy } from 'hookloop/agent-definitions'
 import { bash, bashPolicy } from 'hookloop/bash'
+import { broadcasting, broadcastingPolicy } from 'hookloop/broadcasting'
+import { cancellation, cancellationPolicy } from 'hookloop/cancellation'
+import { executionHistory, executionHistoryPolicy } from 'hookloop/execution-history'
 import { files, filesPolicy } from 'hookloop/files'
 import { mcp, mcpPolicy } from 'hookloop/mcp'
 import { metadata, metadataPolicy } from 'hookloop/metadata'
+import { planning, planningPolicy } from 'hookloop/planning'
+import { retrospective, retrospectivePolicy } from 'hookloop/retrospective'
+import { selfDescription, selfDescriptionPolicy } from 'hookloop/self-description'
+import { skills, skillsPolicy } from 'hookloop/skills'
+import { subagents, subagentsPolicy } from 'hookloop/subagents'
 import { structuredOutput, structuredOutputPolicy } from 'hookloop/structured-output'
 import { tasks, tasksPolicy } from 'hookloop/tasks'
 import { toolRegistry, toolRegistryPolicy } from 'hookloop/tool-registry'
@@ -16,6 +25,8 @@ const invoice = { type: 'object', properties: { total: { type: 'number' } } } as
 
 const spare = tool({ name: 'spare', description: 'One of hundreds.', input: { type: 'object' }, execute: () => 'done' })
 
+const reader = { description: 'Reads.', instructions: 'Read.' }
+
 const server = 'hookloop/src/capabilities/mcp/real-server.fixture.ts'
 const connected = await mcp({ servers: { real: { command: process.execPath, args: [server] } } })
 after(() => connected.close())
@@ -24,10 +35,19 @@ after(() => connected.close())
 const brought = /^(?:spare|mcp__.*)$/
 
 const pages: { readonly [page: string]: { readonly made: Capability; readonly policy: object } } = {
+  'agent-definitions': { made: agentDefinitions(), policy: agentDefinitionsPolicy },
   bash: { made: bash({ sandbox: 'off' }), policy: bashPolicy },
+  broadcasting: { made: broadcasting({ channel: { publish: () => undefined } }), policy: broadcastingPolicy },
+  cancellation: { made: cancellation(() => false), policy: cancellationPolicy },
+  'execution-history': { made: executionHistory(), policy: executionHistoryPolicy },
   files: { made: files({ root: '.' }), policy: filesPolicy },
   mcp: { made: connected, policy: mcpPolicy },
   metadata: { made: metadata(), policy: metadataPolicy },
+  planning: { made: planning(), policy: planningPolicy },
+  retrospective: { made: retrospective(), policy: retrospectivePolicy },
+  'self-description': { made: selfDescription(), policy: selfDescriptionPolicy },
+  skills: { made: skills({ dirs: [] }), policy: skillsPolicy },
+  subagents: { made: subagents({ agents: { reader } }), policy: subagentsPolicy },
   'structured-output': { made: structuredOutput({ schemas: { invoice } }), policy: structuredOutputPolicy },
   tasks: { made: tasks(), policy: tasksPolicy },
   'tool-registry': { made: toolRegistry({ tools: [spare] }), policy: toolRegistryPolicy },

@@ -2,15 +2,17 @@ export { createAgent, type AgentOptions, type TypedAgentOptions } from './create
 export type { Price, Prices } from './models/prices.ts'
 export { languageModel, type AskedModel, type AskOptions } from './models/to-model.ts'
 export type { Agent, RunOptions } from './agent/build-agent.ts'
-export type { AgentDescription } from './agent/describe.ts'
-export type { ApprovalPolicy, AskedAnswer, Capability, Use } from './agent/capability.ts'
+export type { AgentDescription } from './agent/agent-description.ts'
+export type { ApprovalPolicy, AskedAnswer, Budget, Capability, Use } from './agent/capability.ts'
 export { explain } from './agent/explain.ts'
 export { explanation, type Explanation } from './agent/explanation.ts'
 export type { Live } from './agent/live.ts'
 export type { ResumeOptions } from './agent/resume.ts'
 export type { SendOptions, Session } from './agent/session.ts'
 export type { Run } from './agent/run.ts'
-export { tool, type Tool, type ToolRun } from './agent/tool.ts'
+export { agentTool, type AgentSpec, type ChildLimits, type Delegation } from './agent/agent-tool.ts'
+export type { ExplainedSubagent } from './agent/explain-subagents.ts'
+export { tool, type DelegationPlace, type Tool, type ToolRun } from './agent/tool.ts'
 
 export {
   guard,
@@ -47,7 +49,7 @@ export type {
   ContinuationOutcome,
   StopReason,
 } from './data/continuation.ts'
-export type { AgentEvent, Emit } from './data/event.ts'
+export type { AgentEvent, Emit, OwnEvent } from './data/event.ts'
 export type { ErrorRecord, Execution, FinalRecord, Step, StepType } from './data/execution.ts'
 export { modelFailureOf } from './data/inference.ts'
 export type {
@@ -73,6 +75,7 @@ export type { List } from './data/list.ts'
 export type { Message, Part } from './data/message.ts'
 export type { SavedRun } from './data/saved-run.ts'
 export type { Schema } from './data/schema.ts'
+export type { AgentPath, AgentPlace, Subagent } from './data/subagent.ts'
 export type { Answer, Answers, Approval, ToolCall, ToolExecution, ToolStatus } from './data/tool-call.ts'
 export type { TokenUsage, Usage } from './data/usage.ts'
 

@@ -17,6 +17,14 @@ const commands: { readonly [name: string]: Command } = {
       return 'Forgotten.'
     },
   },
+  '/compact': {
+    does: 'have what was said summed up, with your next message',
+    run: async (conversation) => {
+      if (!conversation.hasBegun) return 'Nothing was said yet.'
+      if (await conversation.compact()) return 'What was said is summed up with your next message.'
+      return 'This agent sums nothing up: it has no summarization().'
+    },
+  },
   '/model': {
     takes: '[name]',
     does: 'use another model from now on, or say which one is in use',

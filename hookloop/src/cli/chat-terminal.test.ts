@@ -54,6 +54,7 @@ test('a conversation at a terminal: messages, commands, and the way back to it',
     ['› ', '/model\r'],
     ['› ', '/explain\r'],
     ['› ', '/fork\r'],
+    ['› ', '/compact\r'],
     ['› ', '/clear\r'],
     ['› ', ' /slash\r'],
     ['› ', '/nothing\r'],
@@ -68,6 +69,7 @@ test('a conversation at a terminal: messages, commands, and the way back to it',
     written,
     /This is (talk-\w+) now; talk stays as it is\.[^]*kept as \1 · go on with: hookloop chat --session \1\n$/,
   )
+  assert.match(written, /This agent sums nothing up: /)
   assert.match(written, /Forgotten\.[^]*I heard \/slash\r?\n/)
   assert.match(written, /There is no \/nothing; /)
 })

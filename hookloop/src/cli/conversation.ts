@@ -65,6 +65,13 @@ export class Conversation {
     return this.#session.clear()
   }
 
+  /** Has it summed up with the next message. Gives false when the agent has nothing that does so. */
+  async compact(): Promise<boolean> {
+    if (!this.#agent.describe().hooks.some(({ name }) => name === 'summarization.compact')) return false
+    await this.#session.compact()
+    return true
+  }
+
   /** The model that is in use. */
   async model(): Promise<string> {
     const chosen = (await this.#session.state())?.metadata[MODEL_KEY]

@@ -14,6 +14,9 @@ export const MODEL_KEY = 'hookloop.model'
 /** Where the metadata of a conversation hold its list of tasks. */
 export const TASKS_KEY = 'hookloop.tasks'
 
+/** Where they say, with `true`, that somebody wants it summed up before its next step. */
+export const COMPACT_KEY = 'hookloop.compact'
+
 export type StateFields = {
   readonly agentId: string
   readonly parentId: string | undefined

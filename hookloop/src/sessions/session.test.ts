@@ -182,6 +182,7 @@ suite('while a run is open, a session refuses', () => {
   const actions: { readonly [what: string]: (session: Session) => Promise<unknown> } = {
     'to be said anything': (session) => session.send('More.'),
     'to be cleared': (session) => session.clear(),
+    'to be compacted': (session) => session.compact(),
     'another model': (session) => session.changeModel('openai-compatible/m'),
     'another system prompt': (session) => session.changeSystemPrompt('You.'),
     'other metadata': (session) => session.writeMetadata('a', 1),

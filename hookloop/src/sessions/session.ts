@@ -4,7 +4,7 @@ import { streamRun } from '../agent/live.ts'
 import { LiveRun } from '../agent/live-run.ts'
 import type { AgentParts } from '../agent/parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../agent/session.ts'
-import { MODEL_KEY, TASKS_KEY, type AgentState } from '../data/agent-state.ts'
+import { COMPACT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../data/agent-state.ts'
 import type { Emit } from '../data/event.ts'
 import { toInput, type Message } from '../data/message.ts'
 import type { Run } from '../agent/run.ts'
@@ -68,6 +68,8 @@ class KeptConversation implements Session {
   }
 
   readonly clear = (): Promise<void> => this.#change((state) => state.withMessages([]))
+
+  readonly compact = (): Promise<void> => this.#change((state) => state.withMetadata(COMPACT_KEY, true))
 
   readonly fork: Session['fork'] = async (options = {}) =>
     new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, options))

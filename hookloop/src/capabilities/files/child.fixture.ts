@@ -3,6 +3,8 @@
 import { AgentState } from '../../data/agent-state.ts'
 import type { ToolRun } from '../../agent/tool.ts'
 import type { JsonObject } from '../../data/json.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
 import { messageOf } from '../../errors.ts'
 import { files, type FilesOptions } from './files.ts'
 
@@ -15,6 +17,7 @@ const run: ToolRun = {
   state: AgentState.create({ agentId: 'child' }),
   progress: () => undefined,
   spend: () => undefined,
+  describe: () => createAgent({ model: scriptedModel([]) }).describe(),
 }
 
 const before = process.resourceUsage().maxRSS

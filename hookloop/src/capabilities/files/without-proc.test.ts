@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs'
 import { after, test } from 'node:test'
 import type { Tool, ToolRun } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
 import { AgentState } from '../../data/agent-state.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { editFileTool, writeFileTool } from './change-files.ts'
@@ -44,6 +46,7 @@ const run: ToolRun = {
   state: AgentState.create({ agentId: 'test' }),
   progress: () => undefined,
   spend: () => undefined,
+  describe: () => createAgent({ model: scriptedModel([]) }).describe(),
 }
 
 async function call(name: string, args: JsonObject): Promise<string> {

@@ -1,0 +1,70 @@
+// Two agents look into a repository at the same time, for a third one that only talks to them. One of them is defined in
+// a Markdown file. A guard of the one in front judges what the others do, and the ledger tells who did what.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAgent, explain, guard, tool } from 'hookloop'
+import { readAgents, subagents } from 'hookloop/subagents'
+import { scriptedModel } from 'hookloop/testing'
+
+const folder = await mkdtemp(join(tmpdir(), 'agents-'))
+await writeFile(
+  join(folder, 'historian.md'),
+  `---
+name: historian
+description: Knows what happened when: reads the log.
+tools: run
+---
+You read the log.
+`,
+)
+
+const run = tool({
+  name: 'run',
+  description: 'Runs a command.',
+  input: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
+  execute: ({ command }) => `ran ${String(command)}`,
+})
+const onlyReads = guard(
+  'beforeToolUse',
+  (ctx) => (/push|rm/.test(String(ctx.toolCall.args['command'])) ? ctx.block('Nobody changes anything here.') : ctx),
+  { name: 'onlyReads', tool: 'run' },
+)
+
+const model = scriptedModel(({ system, messages }) => {
+  const isFirst = messages.length === 1
+  if (system.startsWith('You read the log')) {
+    return isFirst ? { toolCalls: [{ name: 'run', args: { command: 'git log' } }] } : 'It broke on Tuesday.'
+  }
+  if (system.startsWith('You find')) {
+    return isFirst ? { toolCalls: [{ name: 'run', args: { command: 'rm -rf build' } }] } : 'I may not delete the build.'
+  }
+  if (!isFirst) return 'It broke on Tuesday; the build was not deleted.'
+  const ask = (subagent: string, prompt: string) => ({ name: 'spawn_subagent', args: { subagent, prompt } })
+  return { toolCalls: [ask('historian', 'When did it break?'), ask('scout', 'Make room.')] }
+})
+
+const agent = createAgent({
+  model,
+  use: [
+    run,
+    onlyReads,
+    subagents({
+      agents: {
+        ...readAgents(folder).agents,
+        scout: { description: 'Finds things.', instructions: 'You find things.', maxSteps: 5 },
+      },
+    }),
+  ],
+})
+
+const live = agent.stream('Why does it not build?')
+for await (const event of live) {
+  if (event.type !== 'subagent' || event.event.type !== 'toolFinished') continue
+  const who = event.path.map(({ agent: name }) => name).join(' > ')
+  console.log(`${who}: ${event.event.call.name} ${event.event.execution.status}`)
+}
+const ended = await live.run
+console.log(ended.text)
+console.log(explain(ended))
+await rm(folder, { recursive: true })

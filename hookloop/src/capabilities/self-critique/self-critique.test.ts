@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import * as z from 'zod'
+import type { Use } from '../../agent/capability.ts'
+import { explain } from '../../agent/explain.ts'
+import { createAgent } from '../../create-agent.ts'
+import { textOf } from '../../data/message.ts'
+import { totalTokens } from '../../data/usage.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
+import { memoryStore } from '../../sessions/memory-store.ts'
+import { recordEffects } from '../../sessions/record-effects.ts'
+import { memoryRecording } from '../../sessions/recording.ts'
+import { replayEffects } from '../../sessions/replay-effects.ts'
+import { guards } from '../guards.ts'
+import {
+  critiqueIn,
+  SELF_CRITIQUE_KEY,
+  selfCritique,
+  selfCritiquePolicy,
+  type SelfCritiqueOptions,
+} from './self-critique.ts'
+
+function says(verdict: string, summary = `${verdict}, it said`, more: object = {}): ScriptedTurn {
+  const args = { verdict, summary, weaknesses: ['too short'], suggestions: ['say why'], ...more }
+  return { toolCalls: [{ name: 'final_answer', args }] }
+}
+
+async function judged(
+  critic: Script,
+  { options = {}, use = [] }: { options?: SelfCritiqueOptions; use?: readonly Use[] } = {},
+) {
+  let answers = 0
+  const model = scriptedModel(() => `answer ${++answers}`)
+  const by = scriptedModel(critic, { modelId: 'critic' })
+  const agent = createAgent({ model, use: [selfCritique({ model: by, ...options }), ...use] })
+  const run = await agent.run('Why is the sky blue?')
+  const final = 'final' in run ? run.final : undefined
+  return { run, model, by, ending: [run.status, final?.reason, final?.by], message: final?.message ?? '' }
+}
+
+test('an answer that is approved ends the run', async () => {
+  const { run, by, ending, model } = await judged([says('approve')])
+  assert.deepEqual([ending, run.text, model.requests.length], [['completed', 'completed', 'completion'], 'answer 1', 1])
+  const prompt = textOf(by.requests[0]!.messages.at(0)!.content)
+  assert.match(prompt, /<task>\nWhy is the sky blue\?\n<\/task>\n\n<answer>\nanswer 1\n<\/answer>/)
+  assert.equal(totalTokens(run.state.usage), 30)
+})
+
+test('one that is to be revised goes back with what is wrong with it', async () => {
+  const { run, model, ending } = await judged([says('revise', 'It does not say why.'), says('approve')])
+  assert.deepEqual([ending[0], run.text], ['completed', 'answer 2'])
+  const told = textOf(model.requests[1]!.messages.at(-1)!.content)
+  assert.match(
+    told,
+    /wants it revised: It does not say why\.\n\nWeaknesses:\n- too short\n\nSuggestions:\n- say why\n\n/,
+  )
+})
+
+test('it goes back so often and no more, and a run that is not approved is not completed', async () => {
+  const twice = await judged([says('revise'), says('revise'), says('revise', 'Still short.')])
+  assert.deepEqual(twice.ending, ['stopped', 'retryLimit', 'selfCritique.decide'])
+  assert.deepEqual([twice.message, twice.run.text], ['Not approved after 2 rounds: Still short.', 'answer 3'])
+  const never = await judged([says('revise')], { options: { maxRounds: 0 } })
+  assert.deepEqual([never.ending[1], never.model.requests.length], ['retryLimit', 1])
+})
+
+test('a critic that gives up stops the run', async () => {
+  const { ending, message } = await judged([says('give_up', 'It cannot be known.')])
+  assert.deepEqual(
+    [ending, message],
+    [['stopped', 'stopRequested', 'selfCritique.decide'], 'The critic gave up: It cannot be known.'],
+  )
+})
+
+describe('a critic that fails', () => {
+  const failures: { readonly [how: string]: Script } = {
+    'is down': [{ error: 'down' }],
+    'answers nonsense twice': ['Looks fine to me!', says('maybe')],
+    'knows no verdict': [says('perfect'), says('perfect')],
+    'says nothing': ['', ''],
+  }
+  for (const [how, script] of Object.entries(failures)) {
+    test(`because it ${how} has not approved: the run is stopped, or goes on if that was asked for`, async () => {
+      const stopped = await judged(script)
+      assert.deepEqual(stopped.ending, ['stopped', 'errorForbade', 'selfCritique.decide'])
+      assert.match(stopped.message, /^The critic gave no verdict: /)
+      assert.equal(stopped.run.text, 'answer 1')
+      assert.equal((await judged(script, { options: { onFailure: 'approve' } })).ending[0], 'completed')
+    })
+  }
+
+  test('because its verdict was taken away has not approved', async () => {
+    const thief = hook('onStop', (ctx) => ctx.withState((state) => state.withoutMetadata(SELF_CRITIQUE_KEY)), {
+      priority: -9,
+    })
+    assert.equal((await judged([says('approve')], { use: [thief] })).ending[1], 'errorForbade')
+  })
+
+  test('because a limit forbids it ends the run by that limit, whatever was asked for', async () => {
+    const tight = { options: { onFailure: 'approve' as const }, use: [guards({ maxTokens: 15 })] }
+    const { ending, by } = await judged([], tight)
+    assert.deepEqual([ending, by.requests.length], [['stopped', 'tokenLimit', 'guards.maxTokens'], 0])
+  })
+})
+
+test('a run that ends otherwise is not judged', async () => {
+  const { by, ending } = await judged([], { use: [guards({ maxSteps: 0 })] })
+  assert.deepEqual([ending[1], by.requests.length], ['stepsLimit', 0])
+})
+
+test('the verdict is in the state and in the ledger, in words', async () => {
+  const { run } = await judged([says('revise'), says('approve', 'Fine now.')])
+  const { rounds, critique, task } = critiqueIn(run.state)!
+  assert.deepEqual(
+    [rounds, critique?.verdict, critique?.summary, task],
+    [1, 'approve', 'Fine now.', 'Why is the sky blue?'],
+  )
+  const told = JSON.stringify(run.ledger.filter((entry) => entry.hook === 'selfCritique.judge'))
+  for (const words of [
+    'requestContinuation',
+    'wants it revised',
+    '"approve"',
+    'Fine now.',
+    'scripted/critic: 15 tokens',
+  ]) {
+    assert.ok(told.includes(words), words)
+  }
+  assert.match(explain(run), /selfCritique\.judge/)
+})
+
+test('what a critic writes stays within bounds', async () => {
+  const long = { weaknesses: Array.from({ length: 99 }, () => 'x'.repeat(9_999)) }
+  const { model } = await judged([says('revise', 'y'.repeat(9_999), long), says('approve')])
+  assert.ok(textOf(model.requests[1]!.messages.at(-1)!.content).length < 13_000)
+})
+
+test('each execution has rounds of its own, and is judged by its own input', async () => {
+  const by = scriptedModel(() => says('revise'))
+  const model = scriptedModel(() => 'x')
+  const agent = createAgent({ model, use: [selfCritique({ model: by, maxRounds: 1 })] })
+  const first = await agent.run('one')
+  const second = await agent.run('two', { from: first })
+  assert.deepEqual(
+    [by.requests.length, critiqueIn(second.state)!.rounds, critiqueIn(second.state)!.task],
+    [4, 1, 'two'],
+  )
+})
+
+test('a typed answer is judged as it was given', async () => {
+  const by = scriptedModel([says('approve')])
+  const answer = { toolCalls: [{ name: 'final_answer', args: { n: 4 } }] }
+  const agent = createAgent({
+    model: scriptedModel([answer]),
+    output: z.object({ n: z.number() }),
+    use: [selfCritique({ model: by })],
+  })
+  const run = await agent.run('2 + 2?')
+  assert.deepEqual([run.status === 'completed' && run.output], [{ n: 4 }])
+  assert.match(textOf(by.requests[0]!.messages.at(0)!.content), /<answer>\n\{"n":4\}\n/)
+})
+
+test('the model of the conversation judges itself where no other is named', async () => {
+  const model = scriptedModel(['answer', says('approve')])
+  assert.equal((await createAgent({ model, use: [selfCritique()] }).run('go')).status, 'completed')
+})
+
+describe('a record', () => {
+  const critic = (): Script => [says('revise'), { error: 'down' }]
+  const use = (script: Script) => [selfCritique({ model: scriptedModel(script, { modelId: 'critic' }) })]
+
+  test('is replayed without asking the critic, to the same end', async () => {
+    const recording = memoryRecording()
+    const first = await createAgent({ model: scriptedModel(['a', 'b']), use: use(critic()) }).run('go', {
+      effects: recordEffects(recording),
+    })
+    const again = await createAgent({ model: scriptedModel([]), use: use([]) }).run('go', {
+      effects: replayEffects(recording),
+    })
+    assert.equal(JSON.stringify(again.state), JSON.stringify(first.state))
+    assert.equal(again.status, 'stopped')
+  })
+
+  test('of a session that died between critique and revision is gone on with, and nobody is asked twice', async () => {
+    const store = memoryStore()
+    const by = scriptedModel([says('revise'), says('approve')], { modelId: 'critic' })
+    const dying = new AbortController()
+    const model = scriptedModel(['a', () => (dying.abort(), { text: 'b' })])
+    const agent = createAgent({ model, store, use: [selfCritique({ model: by })] })
+    const run = await agent.run('go', { session: 's', signal: dying.signal })
+    assert.equal(run.status, 'cancelled')
+    assert.equal(by.requests.length, 1)
+    assert.equal(critiqueIn((await agent.session('s').state())!)!.rounds, 1)
+  })
+})
+
+test('a thousand runs at once are judged, each for itself', async () => {
+  const by = scriptedModel(({ messages }) => {
+    const [, n] = /<answer>\n(\d+)/.exec(textOf(messages.at(0)!.content))!
+    return says(Number(n) % 2 === 0 ? 'approve' : 'give_up', `about ${n}`)
+  })
+  const model = scriptedModel(({ messages }) => textOf(messages.at(-1)!.content))
+  const agent = createAgent({ model, use: [selfCritique({ model: by })] })
+  const runs = await Promise.all(Array.from({ length: 1_000 }, (_, i) => agent.run(`${i}`)))
+  const isRight = runs.every(
+    (run, i) =>
+      run.status === (i % 2 === 0 ? 'completed' : 'stopped') &&
+      critiqueIn(run.state)!.critique!.summary === `about ${i}`,
+  )
+  assert.ok(isRight)
+})
+
+test('options are checked', () => {
+  for (const options of [
+    { maxRounds: -1 },
+    { maxRounds: 1.5 },
+    { onFailure: 'ignore' },
+    { instructions: '' },
+    { rounds: 1 },
+  ]) {
+    assert.throws(() => selfCritique(options as SelfCritiqueOptions), { code: 'AGENT_INVALID_OPTION' })
+  }
+  assert.throws(() => createAgent({ model: scriptedModel([]), use: [selfCritique({ model: 'nonsense' })] }), {
+    code: 'MODEL_UNKNOWN',
+  })
+  assert.ok(Object.isFrozen(selfCritiquePolicy))
+})

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { explain } from '../../agent/explain.ts'
+import type { Run } from '../../agent/run.ts'
+import { tool } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { guards } from '../guards.ts'
+import { subagents, type SubagentsOptions } from './subagents.ts'
+
+const look = tool({
+  name: 'look',
+  description: 'Looks.',
+  input: { type: 'object' },
+  concurrent: true,
+  execute: () => 'seen',
+})
+const read = tool({ name: 'read_file', description: 'Reads.', input: { type: 'object' }, execute: () => 'text' })
+
+const spawn = (subagent: string, prompt = 'Go.') => ({ name: 'spawn_subagent', args: { subagent, prompt } })
+
+/** The parent spawns once and ends; children say what is told of them by their instructions. */
+function model(...first: readonly ReturnType<typeof spawn>[]): ScriptedModel {
+  return scriptedModel(({ system, messages }): ScriptedTurn => {
+    if (system === '') return messages.length === 1 ? { toolCalls: first } : 'Done.'
+    if (system.startsWith('nest ') && messages.length === 1) return { toolCalls: [spawn(system.slice(5))] }
+    return `I am ${system}.`
+  })
+}
+const outputs = (run: Run): readonly unknown[] =>
+  run.state.execution!.steps.at(0)!.toolExecutions.map(({ output }) => output)
+const offered = ({ requests }: ScriptedModel, of: string) =>
+  requests.filter(({ system }) => system === of).map(({ tools }) => tools.map(({ name }) => name))
+
+test('an agent is chosen by its name and answers', async () => {
+  const agent = createAgent({
+    model: model(spawn('scout')),
+    use: [look, subagents({ agents: { scout: { description: 'Looks around.', instructions: 'a scout' } } })],
+  })
+  assert.deepEqual(outputs(await agent.run('Go.')), ['I am a scout.'])
+})
+
+test('the model is told which agents there are, and can name no other', () => {
+  const { tools } = subagents({
+    agents: { scout: { description: 'Looks around.' }, scribe: { description: 'Writes things down.' } },
+  })
+  const [{ name, description, inputSchema, concurrent }] = tools as [(typeof tools & {})[number]]
+  assert.deepEqual([name, concurrent], ['spawn_subagent', true])
+  assert.match(description, /- scout: Looks around\.\n- scribe: Writes things down\./)
+  assert.deepEqual((inputSchema as { properties: { subagent: { enum: string[] } } }).properties.subagent.enum, [
+    'scout',
+    'scribe',
+  ])
+})
+
+test('a name that is not there is a failed call, and the run goes on', async () => {
+  const agent = createAgent({
+    model: model(spawn('nobody')),
+    use: [subagents({ agents: { scout: { description: 'Looks.' } } })],
+  })
+  const run = await agent.run('Go.')
+  assert.equal(run.status, 'completed')
+  assert.match(String(outputs(run)[0]), /do not fit the tool "spawn_subagent"/)
+})
+
+test('agents inside agents work as far down as it is permitted, and the deepest is not offered to go on', async () => {
+  const chain = Object.fromEntries(
+    [1, 2, 3, 4].map((n) => [`a${n}`, { description: `${n}`, instructions: n < 4 ? `nest a${n + 1}` : 'the last' }]),
+  )
+  const told = model(spawn('a1'))
+  const run = await createAgent({ model: told, use: [look, subagents({ agents: chain, maxDepth: 3 })] }).run('Go.')
+  assert.deepEqual(offered(told, 'nest a2')[0], ['look', 'spawn_subagent'])
+  assert.deepEqual(offered(told, 'nest a4')[0], ['look'], 'it is three deep')
+  assert.deepEqual(offered(told, 'the last'), [])
+  const failed = run.ledger.find(({ message }) => /There is no tool "spawn_subagent"/.test(message ?? ''))
+  assert.deepEqual([run.status, failed?.path?.length], ['completed', 3])
+})
+
+test('a whole agent that may spawn by itself is refused where it is too deep', async () => {
+  const inner = createAgent({
+    model: scriptedModel(({ messages }) => (messages.length === 1 ? { toolCalls: [spawn('scout')] } : 'Tried.')),
+    use: [subagents({ agents: { scout: { description: 'Looks.' } }, maxDepth: 1 })],
+  })
+  const agent = createAgent({ model: model(spawn('inner')), use: [subagents({ agents: { inner } })] })
+  const run = await agent.run('Go.')
+  assert.ok(
+    run.ledger.some(({ message }) => message === 'Agents are at most 1 deep inside each other here. Do it yourself.'),
+  )
+})
+
+test('left out is everything, an empty list is nothing, and names of other programs are understood', async () => {
+  const told = model(...['all', 'none', 'claude', 'wild', 'denied'].map((name) => spawn(name)))
+  const agents: SubagentsOptions['agents'] = {
+    all: { description: 'x', instructions: 'all' },
+    none: { description: 'x', instructions: 'none', tools: [] },
+    claude: { description: 'x', instructions: 'claude', tools: ['Read', 'Bash', 'WebSearch'] },
+    wild: { description: 'x', instructions: 'wild', tools: ['*oo*'] },
+    denied: { description: 'x', instructions: 'denied', disallowedTools: ['Read', 'Task'] },
+  }
+  const run = await createAgent({ model: told, use: [look, read, subagents({ agents })] }).run('Go.')
+  assert.deepEqual(offered(told, 'all'), [['look', 'read_file', 'spawn_subagent']])
+  assert.deepEqual(offered(told, 'none'), [[]])
+  assert.deepEqual(offered(told, 'claude'), [['read_file']])
+  assert.deepEqual(offered(told, 'wild'), [['look']])
+  assert.deepEqual(offered(told, 'denied'), [['look']])
+  assert.match(explain(run), /warnings .*"claude" was to have tools that its parent has not: bash, WebSearch/)
+})
+
+test('a tool of its own by the name in question goes before what another program calls so', async () => {
+  const own = tool({ name: 'Read', description: 'Reads.', input: { type: 'object' }, execute: () => 'text' })
+  const told = model(spawn('x'))
+  const agents = { x: { description: 'x', instructions: 'x', tools: ['Read'] } }
+  await createAgent({ model: told, use: [own, read, subagents({ agents })] }).run('Go.')
+  assert.deepEqual(offered(told, 'x'), [['Read']])
+})
+
+test('an agent may have its own model, by object, by name or by a short name; one that means nothing is its parent’s', async () => {
+  const own = scriptedModel(['Mine.', 'Mine again.'])
+  const agents = {
+    own: { description: 'x', instructions: 'own', model: own },
+    short: { description: 'x', instructions: 'short', model: 'quick' },
+    inherit: { description: 'x', instructions: 'inherit', model: 'inherit' },
+    foreign: { description: 'x', instructions: 'foreign', model: 'sonnet' },
+  }
+  const told = model(...Object.keys(agents).map((name) => spawn(name)))
+  const agent = createAgent({ model: told, use: [subagents({ agents, models: { quick: own } })] })
+  const run = await agent.run('Go.')
+  assert.deepEqual(outputs(run), ['Mine.', 'Mine again.', 'I am inherit.', 'I am foreign.'])
+  assert.ok(
+    agent
+      .describe()
+      .notes.includes(
+        'The subagent "foreign" asks for the model "sonnet", which "models" does not have: it uses its parent\'s.',
+      ),
+  )
+})
+
+test('a model that cannot be made is refused when the agent is put together', () => {
+  const agents = { x: { description: 'x', model: 'no-such-provider/model' } }
+  assert.throws(() => createAgent({ model: model(), use: [subagents({ agents })] }), { code: 'MODEL_UNKNOWN' })
+})
+
+test('limits of a definition hold for the agent, and only for it', async () => {
+  const agents = { x: { description: 'x', instructions: 'nest x', maxSteps: 1 } }
+  const agent = createAgent({ model: model(spawn('x')), use: [subagents({ agents }), guards({ maxSteps: 5 })] })
+  const run = await agent.run('Go.')
+  assert.equal(run.status, 'completed')
+  assert.match(
+    String(outputs(run)[0]),
+    /was stopped by "guards.maxSteps" before it had finished: Step limit reached: 1\/1\./,
+  )
+})
+
+test('what every agent is to have is given to each, also hooks of its own', async () => {
+  const fired: string[] = []
+  const mine = guard('beforeStep', (ctx) => (fired.push(ctx.state.systemPrompt), ctx), { name: 'mine' })
+  const agents = { a: { description: 'x', instructions: 'a' }, b: { description: 'x', instructions: 'b' } }
+  await createAgent({ model: model(spawn('a'), spawn('b')), use: [subagents({ agents, use: [mine] })] }).run('Go.')
+  assert.deepEqual(fired.toSorted(), ['a', 'b'])
+})
+
+describe('what cannot be meant is refused, by name', () => {
+  const refused: { readonly [what: string]: [object, RegExp] } = {
+    'no agents': [{ agents: {} }, /"agents" must have at least one/],
+    'an option that is misspelt': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /no option "maxdepth"/],
+    'a field that is misspelt': [{ agents: { a: { description: 'x', tool: [] } } }, /no option "tool"/],
+    'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a text/],
+    'tools that are a text': [
+      { agents: { a: { description: 'x', tools: 'look' } } },
+      /"tools" must be a list of names/,
+    ],
+    'a depth of nothing': [{ agents: { a: { description: 'x' } }, maxDepth: 0 }, /"maxDepth" must be a whole number/],
+    'an agent that is none': [{ agents: { a: { description: 'x', agent: {} } } }, /as made by createAgent/],
+    'a name with a space': [{ agents: { 'a b': { description: 'x' } } }, /"name" must be/],
+  }
+  for (const [what, [options, words]] of Object.entries(refused)) {
+    test(what, () => {
+      assert.throws(() => subagents(options as SubagentsOptions), words)
+    })
+  }
+})
