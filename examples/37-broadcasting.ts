@@ -40,7 +40,7 @@ for await (const line of createInterface({ input: response })) {
   if (!line.startsWith('data: ')) continue
   const { type, payload } = JSON.parse(line.slice(6)) as Envelope
   const told = ['name', 'status', 'by', 'text'].flatMap((name) => payload[name] ?? [])
-  console.log(type.padEnd(20), told.join(' · '))
+  console.log(type.padEnd(20), told.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join(' · '))
   if (type === 'execution.finished') for (const watcher of watchers) watcher.end()
 }
 server.close()

@@ -42,10 +42,19 @@ const telling = {
   '25-files.ts': /\.git\/hooks\/pre-commit is protected by the rule "\.git"/,
   '26-metadata.ts': /refund +blocked +Only admins pay back\./,
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,
+  '28-skills.ts': /The skill "changelog" allows only write_file until this task is done\./,
   '29-structured-output.ts': /contact +blocked +No more data of this form/,
+  '32-subagents.ts':
+    /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads: Nobody changes anything here\./,
   '33-tool-registry.ts': /step 4: 3 of 501 tools/,
   '34-mcp.ts':
     /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Nothing is burnt\.\n.*crash +failed .*exit code 1/,
+  '35-execution-history.ts': /2\. stopped after 3 steps .* by guards\.maxSteps/,
+  '36-retrospective.ts': /^1 rewind, and still 5 steps$/m,
+  '37-broadcasting.ts': /tool\.finished +delete · blocked · keep/,
+  '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,
+  '39-self-description.ts': /I can search, within ten steps\./,
+  '40-planning.ts': /There is a mender now\./,
 }
 
 const here = import.meta.dirname
