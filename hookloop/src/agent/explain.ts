@@ -75,7 +75,7 @@ function wordBlocked({ step, tool, by, message, withheld }: Explanation['blocked
 }
 
 function wordChanged({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
-  return `${at(step)}, ${hook} at ${trigger}: ${changes.map(wordChange).join(', ')}`
+  return `${at(step)}, ${hook} at ${trigger}: ${[...new Set(changes.map(wordChange))].join(', ')}`
 }
 
 /** What would have been, and was not. */
@@ -90,7 +90,12 @@ function wordShadow({ step, hook, trigger, tool, decision, message, changes, err
   return `${where}: ${would.join(', ')}${why === undefined ? '' : `: ${why}`}`
 }
 
+/** What a capability keeps for itself is told by its name: what it means, the capability says. */
+const OWN_NOTES = /^state\.metadata\.(hookloop\.\w+)/
+
 function wordChange({ path, before, after }: Change): string {
+  const own = OWN_NOTES.exec(path)?.[1]
+  if (own !== undefined) return `its notes, ${own}`
   if (before !== undefined && after !== undefined) return `${path} ${short(before)} → ${short(after)}`
   if (after !== undefined) return `${path} = ${short(after)}`
   return before === undefined ? path : `${path} removed`

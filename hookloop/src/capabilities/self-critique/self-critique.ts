@@ -134,7 +134,7 @@ function decideGuard({ maxRounds, onFailure }: Policy): Hook {
   return guard(
     'onStop',
     (ctx) => {
-      if (ctx.outcome.stopReason !== 'completed') return ctx
+      if (ctx.outcome.stopReason !== 'completed' || isOfAnother(ctx.state)) return ctx
       const { steps, critique, failure, rounds = 0, sentBack } = critiqueIn(ctx.state) ?? {}
       if (steps !== ctx.state.stepCount || critique === undefined) {
         if (onFailure === 'approve') return ctx
@@ -149,6 +149,11 @@ function decideGuard({ maxRounds, onFailure }: Policy): Hook {
     },
     { name: 'selfCritique.decide' },
   )
+}
+
+/** Whether this is a subagent that nobody judges: its answer is a result for the agent it works for, whose own is judged. */
+function isOfAnother(state: AgentState): boolean {
+  return state.parentId !== undefined && critiqueIn(state) === undefined
 }
 
 /** The answer as it was given: in words, or to the tool that takes typed ones. */
