@@ -274,17 +274,18 @@ function isNamed(patterns: readonly string[], tool: string): boolean {
 
 /** Tools, each with the hooks that its capability has bound to it: without them it would not do what it says. */
 function inheritedTools({ capabilities }: AgentParts, isWanted: (name: string) => boolean): readonly Capability[] {
-  return capabilities.flatMap(({ tools = [], hooks = [] }) => {
+  return capabilities.flatMap(({ tools = [], hooks = [], isWhole = false }) => {
     const wanted = tools.filter(({ name }) => isWanted(name))
     if (wanted.length === 0) return []
-    const bound = hooks.filter((each) => each.mode === 'transform' && isBoundTo(each, wanted))
+    const goAlong = isWhole && wanted.length === tools.length
+    const bound = hooks.filter((each) => each.mode === 'transform' && (goAlong || isBoundTo(each, wanted)))
     return [{ name: '', tools: wanted, hooks: bound }]
   })
 }
 
 function isBoundTo({ tool }: Hook, tools: readonly Tool[]): boolean {
-  if (typeof tool === 'string') return tools.some(({ name }) => name === tool)
-  return typeof tool === 'object' && !(tool instanceof RegExp) && tools.some(({ name }) => name === tool.name)
+  if (typeof tool === 'string' || tool instanceof RegExp) return tools.some(({ name }) => toNameTest(tool)(name))
+  return typeof tool === 'object' && tools.some(({ name }) => name === tool.name)
 }
 
 /** Of two budgets, the smaller one. */
@@ -311,7 +312,16 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
 }
 
 /** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */
-const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'models', 'budget', 'notes']
+const capabilityParts: readonly string[] = [
+  'name',
+  'hooks',
+  'tools',
+  'approval',
+  'models',
+  'budget',
+  'isWhole',
+  'notes',
+]
 
 /** Hooks and tools on their own are capabilities of one. */
 function toCapability(use: Use): Capability {

@@ -34,6 +34,8 @@ export type Capability = {
   readonly models?: readonly ModelSource[]
   /** What a run may spend as far as it is concerned: subagents that work at the same time share it. */
   readonly budget?: Budget
+  /** Whether all its hooks that change go along with its tools into a subagent, not only those bound to a tool. */
+  readonly isWhole?: boolean
   /** What a reader of `agent.describe()` should know about it. */
   readonly notes?: readonly string[]
 }

@@ -40,7 +40,7 @@ export function remember(tools: ReadonlySet<string>): Hook {
       if (ctx.toolExecution.status !== 'ok' || typeof path !== 'string') return shown
       return shown.withState((state) => state.withMetadata(KEY, withFile(state.metadata[KEY], path, file)))
     },
-    { name: 'files.remember', priority: 1_000, when: (ctx) => tools.has(ctx.toolCall.name) },
+    { name: 'files.remember', priority: 1_000, tool: new RegExp(`^(?:${[...tools].join('|')})$`) },
   )
 }
 

@@ -44,6 +44,7 @@ export function toolRegistry(options: ToolRegistryOptions): Capability {
     name: 'toolRegistry',
     hooks: [hideHook(registry), loadHook(registry, doorway), useHook(registry), explainHook(registry)],
     tools: [doorway, ...tools],
+    isWhole: true, // or a subagent would be sent all of them
     notes: [
       `Tool registry: ${tools.length} tools, ${tools.length - registry.hidden.size} always offered, up to ${maxLoaded} loaded.`,
     ],
