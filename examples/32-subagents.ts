@@ -23,11 +23,11 @@ const run = tool({
   name: 'run',
   description: 'Runs a command.',
   input: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
-  execute: ({ command }) => `ran ${String(command)}`,
+  execute: (args) => `ran ${JSON.stringify(args)}`,
 })
 const onlyReads = guard(
   'beforeToolUse',
-  (ctx) => (/push|rm/.test(String(ctx.toolCall.args['command'])) ? ctx.block('Nobody changes anything here.') : ctx),
+  (ctx) => (/push|rm/.test(JSON.stringify(ctx.toolCall.args)) ? ctx.block('Nobody changes anything here.') : ctx),
   { name: 'onlyReads', tool: 'run' },
 )
 
