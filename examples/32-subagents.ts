@@ -23,7 +23,7 @@ const run = tool({
   name: 'run',
   description: 'Runs a command.',
   input: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
-  execute: ({ command }) => `ran ${JSON.stringify(command)}`,
+  execute: (args) => `ran ${JSON.stringify(args)}`,
 })
 const onlyReads = guard(
   'beforeToolUse',

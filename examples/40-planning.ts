@@ -23,7 +23,7 @@ const model = scriptedModel(({ system, messages }) => {
       return { toolCalls: [{ name: 'plan_with_subagent', args: { specification: 'Mend the parser.' } }] }
     case 3: {
       const part = last?.content[0]
-      const plan = part?.type === 'tool-result' ? JSON.stringify(part.output) : ''
+      const plan = part?.type === 'tool-result' ? (part.output as string) : ''
       const definition = { name: 'mender', description: 'Mends the parser.', instructions: plan, tools: [] }
       return { toolCalls: [{ name: 'write_agent', args: definition }] }
     }

@@ -72,7 +72,11 @@ export const MAX_TIMER_MS = 2 ** 31 - 1
 /** Monotonic: a limit on time must not jump when somebody sets the clock. */
 export const systemClock: Clock = {
   now: () => Math.round(performance.timeOrigin + performance.now()),
-  sleep: (ms, signal) => delay(Math.min(ms, MAX_TIMER_MS), undefined, signal && { signal }).catch(() => undefined),
+  // A wait without an end is none: it must not keep a process that has nothing else left to do.
+  sleep: (ms, signal) =>
+    delay(Math.min(ms, MAX_TIMER_MS), undefined, { ref: ms <= MAX_TIMER_MS, ...(signal && { signal }) }).catch(
+      () => undefined,
+    ),
 }
 
 /** Effects that really happen. */

@@ -99,8 +99,8 @@ export function subagentWords(subagents: readonly ExplainedSubagent[], indent = 
     const { steps, toolCalls, tokens, costUsd } = spent
     const cost = costUsd > 0 ? `, ${Number(costUsd.toPrecision(4))} USD` : ''
     const amounts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens} tokens${cost}`
-    const how = status === 'completed' ? '' : status === 'suspended' ? '' : ` by ${by}: ${message}`
-    const ended = status === 'suspended' ? 'waits for a person' : `${status}: ${amounts}${how && `;${how}`}`
+    const why = status === 'completed' ? '' : `; by ${by}: ${message}`
+    const ended = status === 'suspended' ? 'waits for a person' : `${status}: ${amounts}${why}`
     const inner = `${indent}  `
     return [
       `${indent}step ${step + 1}, ${agent} ${ended}`,

@@ -331,3 +331,23 @@ describe('a cancel', () => {
     }
   })
 })
+
+test('a recording that cannot be written, or does not fit, ends the run, also when a subagent finds out', async () => {
+  const task = plan(calls(spawn('s', 'plain', calls(look('a')), 'Done.')), 'End.')
+  let lines = 0
+  const full = {
+    ...memoryRecording(),
+    append: () => {
+      if (++lines > 8) throw new Error('disk full')
+    },
+  }
+  const unkept = await familyWorld().agent.run(task, { effects: recordEffects(full) })
+  assert.deepEqual([unkept.status, unkept.status === 'failed' && unkept.error.code], ['failed', 'RECORDING_FAILED'])
+  const recording = memoryRecording()
+  await familyWorld().agent.run(task, { effects: recordEffects(recording) })
+  const other = familyWorld({ who: { plain: { instructions: 'other' } } })
+  const diverged = await other.agent.run(task, { effects: replayEffects(recording) })
+  assert.ok(diverged.status === 'failed')
+  assert.equal(diverged.error.code, 'REPLAY_DIVERGED')
+  assert.match(diverged.error.message, /\/0\.0\.2\/0\/inference"/, 'it names the place in the subagent')
+})

@@ -146,13 +146,17 @@ const alone: Share = { index: 0, of: 1 }
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
   if (call.trail !== undefined) noteTrail(run, call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
-  const isBilled = run.parts.tools.get(call.name)?.delegate !== undefined // as it went
-  if (result.usage !== undefined && !isBilled) run.spend(result.usage)
+  if (result.usage !== undefined && !isDelegated(run, call)) run.spend(result.usage)
   const toolCall = toToolCall(call)
   const place = { index: call.index, toolName: call.name }
   const fired = run.fire('afterToolUse', { toolCall, toolExecution: result, durationMs: call.ranMs }, place)
   if (fired instanceof Promise) return fired.then((firing) => settle(run, { call, toolCall, result, firing }))
   settle(run, { call, toolCall, result, firing: fired })
+}
+
+/** What an agent spends is billed as it goes. */
+function isDelegated(run: LiveRun, { name }: OpenedCall): boolean {
+  return run.parts.tools.get(name)?.delegate !== undefined
 }
 
 /** How a call that ran ended, where that is worth knowing. */

@@ -45,6 +45,7 @@ const ofStep: ReadonlySet<string> = new Set<HookTrigger>([
   'afterInference',
   'beforeToolUse',
   'aroundToolUse',
+  'onSubagentStop',
   'afterToolUse',
   'afterStep',
 ])
@@ -55,6 +56,7 @@ const ofStep: ReadonlySet<string> = new Set<HookTrigger>([
  * ended, so that a step or a request that was forbidden leaves nothing behind.
  */
 export class ExecutionTrace {
+  readonly agentId: string
   readonly #spans: Spans
   readonly #instruments: Instruments
   readonly #shown: HooksShown
@@ -75,9 +77,15 @@ export class ExecutionTrace {
   #lastError: string | undefined
   #isModelTold = false
 
-  constructor({ tracer, instruments, content, hooks, agentName }: TraceOptions, ctx: Seen, earlier?: SpanContext) {
+  constructor(
+    { tracer, instruments, content, hooks, agentName: ownName }: TraceOptions,
+    ctx: Seen,
+    { earlier, inside }: { readonly earlier?: SpanContext | undefined; readonly inside?: Context | undefined } = {},
+  ) {
+    const agentName = subagentName(ctx) ?? ownName
     const { state, ledger, trigger, spent } = ctx
     const begins = trigger === 'beforeExecution' || trigger === 'onUserInput'
+    this.agentId = state.agentId
     this.#spans = new Spans(tracer, content)
     this.#instruments = instruments
     this.#shown = hooks
@@ -90,7 +98,7 @@ export class ExecutionTrace {
     const { from, now } = layOut(ledger.slice(this.#seen).filter(isForeign), this.#now())
     this.#startedAt = from
     this.#stepFrom = begins ? undefined : now
-    const parent = contexts.active()
+    const parent = inside ?? contexts.active()
     const span = this.#spans.start([operations.agent, agentName], {
       at: from,
       parent,
@@ -109,6 +117,11 @@ export class ExecutionTrace {
 
   get spanContext(): SpanContext {
     return this.#execution.span.spanContext()
+  }
+
+  /** Where the trace of a subagent begins that works for a call of this step. */
+  get forSubagents(): Context {
+    return this.#inStep()
   }
 
   /** A trigger at which nothing is told but its hooks. */
@@ -289,8 +302,15 @@ function isOfModel({ during }: ErrorRecord): boolean {
   return during === 'aroundInference'
 }
 
-function isForeign({ hook }: Noted): boolean {
-  return hook !== TRACING
+/** Neither our own nor about a subagent, whose own trace tells it. */
+function isForeign({ hook, path, trigger, mode }: LedgerEntry): boolean {
+  return hook !== TRACING && path === undefined && !(trigger === 'onSubagentStop' && mode === 'loop')
+}
+
+/** Who a subagent is, where it is one. */
+function subagentName({ state }: Seen): string | undefined {
+  const who = state.metadata['hookloop.subagent'] as { readonly name?: string } | undefined
+  return state.parentId === undefined ? undefined : who?.name
 }
 
 /** Where the firing at hand begins in the ledger. What a run did before it was suspended stands in front of it. */

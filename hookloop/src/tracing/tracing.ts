@@ -1,4 +1,4 @@
-import { trace, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
+import { trace, type Context, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
 import { AgentError } from '../errors.ts'
 import type { ObserveContext } from '../hooks/context.ts'
@@ -115,11 +115,19 @@ class LiveTraces {
     const { id } = ctx.state.execution!
     const known = this.#traces.get(ctx.signal)?.get(id)
     if (known !== undefined) return known
-    const opened = new ExecutionTrace(this.#options, ctx, this.#suspended.get(id))
-    this.#suspended.delete(id)
     const ofSignal = this.#traces.get(ctx.signal) ?? new Map<string, ExecutionTrace>()
+    const earlier = this.#suspended.get(id)
+    const opened = new ExecutionTrace(this.#options, ctx, { earlier, inside: this.#parentOf(ctx, ofSignal) })
+    this.#suspended.delete(id)
     this.#traces.set(ctx.signal, ofSignal.set(id, opened))
     return opened
+  }
+
+  /** A subagent is traced inside the step of the agent that it works for. */
+  #parentOf({ state }: Watched, ofSignal: ReadonlyMap<string, ExecutionTrace>): Context | undefined {
+    const { parentId } = state
+    if (parentId === undefined) return undefined
+    return [...ofSignal.values()].find(({ agentId }) => agentId === parentId)?.forSubagents
   }
 
   #forget({ signal, state }: Watched): void {

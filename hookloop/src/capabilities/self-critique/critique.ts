@@ -45,7 +45,7 @@ function shortList(list: Json | undefined): readonly string[] {
 }
 
 function short(text: Json | undefined): string {
-  const whole = String(text)
+  const whole = typeof text === 'string' ? text : ''
   return whole.length <= MAX_CHARS ? whole : `${whole.slice(0, MAX_CHARS).toWellFormed()} …`
 }
 

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { calls, familyWorld, look, plan, spawn } from '../agent/family-world.fixture.ts'
+import { guard } from '../hooks/hook.ts'
+import { inMemory, treeOf } from './in-memory.fixture.ts'
+
+test('a subagent is a tree inside the step of the agent it works for, under its own name, and told once', async () => {
+  const otel = inMemory({ agentName: 'main' })
+  const noRm = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['at'] === 'rm' ? ctx.block('no') : ctx), {
+    name: 'noRm',
+  })
+  const { agent } = familyWorld({ use: [noRm, otel.tracing] })
+  await agent.run(plan(calls(spawn('s', 'plain', calls(look('x', 'rm')), 'A.')), 'Done.'))
+  assert.deepEqual(treeOf(otel.spans()), [
+    'invoke_agent main',
+    '  step 1',
+    '    chat script',
+    '    invoke_agent plain',
+    '      step 1',
+    '        chat script',
+    '        hook noRm',
+    '        execute_tool look !',
+    '      step 2',
+    '        chat script',
+    '        hook completion',
+    '    execute_tool spawn',
+    '  step 2',
+    '    chat script',
+    '    hook completion',
+  ])
+})
