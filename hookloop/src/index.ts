@@ -10,7 +10,7 @@ export type { Live } from './agent/live.ts'
 export type { ResumeOptions } from './agent/resume.ts'
 export type { SendOptions, Session } from './agent/session.ts'
 export type { Run } from './agent/run.ts'
-export { tool, type Tool, type ToolRun } from './agent/tool.ts'
+export { tool, type OnUnknownOutcome, type Tool, type ToolRun } from './agent/tool.ts'
 
 export {
   guard,

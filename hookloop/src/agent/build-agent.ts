@@ -237,7 +237,12 @@ function takeApart(options: PlainAgentOptions, { capabilities, toModel, output }
   })
 }
 
-const nobody: ApprovalPolicy = { answer: 'deny', asksAbout: () => false, expiresInMs: undefined }
+const nobody: ApprovalPolicy = {
+  answer: 'deny',
+  asksAbout: () => false,
+  expiresInMs: undefined,
+  onUnknownOutcome: 'tell',
+}
 
 /** The last policy says how a person is reached; what any of them asks about is asked, and the shortest time holds. */
 function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
@@ -248,6 +253,7 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
     answer: last.answer,
     asksAbout: (name) => policies.some((policy) => policy.asksAbout(name)),
     expiresInMs: times.length === 0 ? undefined : Math.min(...times),
+    onUnknownOutcome: policies.some((policy) => policy.onUnknownOutcome === 'ask') ? 'ask' : 'tell',
   }
 }
 

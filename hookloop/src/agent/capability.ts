@@ -1,7 +1,7 @@
 import type { ModelSource } from '../data/inference.ts'
 import type { Answer, Approval } from '../data/tool-call.ts'
 import type { Hook } from '../hooks/hook.ts'
-import type { Tool } from './tool.ts'
+import type { OnUnknownOutcome, Tool } from './tool.ts'
 
 /**
  * How a person is reached. Like a model, a person is behind a port, not behind a hook: hooks decide that somebody must
@@ -16,6 +16,8 @@ export type ApprovalPolicy = {
   /** Whether calls of this tool are asked about even if no guard asks. */
   readonly asksAbout: (toolName: string) => boolean
   readonly expiresInMs: number | undefined
+  /** What comes of a call that a crash cut off, if its tool does not say. */
+  readonly onUnknownOutcome: OnUnknownOutcome
 }
 
 /** Whoever is asked may also leave the question open. */

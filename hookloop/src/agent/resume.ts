@@ -1,9 +1,9 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../data/execution.ts'
-import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
+import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
-import { checkedAnswer } from './admission.ts'
+import { checkedAnswer } from './ask-person.ts'
 import { brokenRecord, concludeRun } from './begin.ts'
 import type { LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
@@ -161,6 +161,8 @@ async function checkAnswer(
     throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, leave it out of the answers.`, { value: given })
   }
   if (typeof answer === 'object' && 'block' in answer) return answer
+  const problem = answerProblem(call.approval, answer)
+  if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
   const { expiresAt } = call.approval
   if (expiresAt !== undefined && now >= expiresAt) {
     throw new AgentError('ANSWER_EXPIRED', `"${id}" expired; it can only be refused now, with { block: 'reason' }.`, {

@@ -17,7 +17,7 @@ import { failedExecution, stoppedExecution, toExecution, withheldExecution } fro
 /** How long a tool may take to clean up after it was told to stop. */
 const GRACE_MS = 1_000
 
-type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
+export type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
 
 /** What is recorded of a call with hooks around it. One without them is recorded as its execution alone. */
 type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
@@ -60,9 +60,12 @@ export function portFailed(run: LiveRun, thrown: unknown): ToolExecution {
   return Object.freeze({ status: 'outcomeUnknown', output: error.message })
 }
 
-const interrupted: ToolExecution = Object.freeze({
+export const INTERRUPTED = 'The process ended while the tool was running. It may have had an effect.'
+
+/** What is known of a call whose process died. */
+export const interrupted: ToolExecution = Object.freeze({
   status: 'outcomeUnknown',
-  output: 'The process ended while the tool was running. It may have had an effect.',
+  output: INTERRUPTED,
   interrupted: true,
 })
 
@@ -332,6 +335,7 @@ const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnkn
 function toCheckedExecution(value: unknown): ToolExecution | undefined {
   if (!isJsonObject(value) || !statuses.includes(value['status'] as ToolStatus) || !('output' in value))
     return undefined
-  const { usage: _counted, ...execution } = toJson(value) as ToolExecution // what attempts spent is counted already
+  // What attempts spent is counted already, and that a process died is not for a hook to say.
+  const { usage: _counted, interrupted: _not, ...execution } = toJson(value) as ToolExecution
   return execution
 }

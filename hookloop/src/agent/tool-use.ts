@@ -3,7 +3,8 @@ import type { Firing } from '../hooks/firing.ts'
 import { decide, type Admission } from './admission.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall, type OpenedStep } from './opened-step.ts'
-import { executeCall, portFailed } from './tool-call.ts'
+import { executeCall, portFailed, type Place } from './tool-call.ts'
+import { knownOutcome, mayHaveHappened, notRunAgain } from './unknown-outcome.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
 
 /**
@@ -52,19 +53,17 @@ function useAlone(run: LiveRun, call: OpenedCall): void | Promise<void> {
 }
 
 function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void | Promise<void> {
-  let running: ReturnType<typeof resultOf>
+  let running: Running
   try {
     running = resultOf(run, call, admission)
   } catch (thrown) {
     running = portFailed(run, thrown)
   }
-  if (running instanceof Promise) {
-    return running.then(
-      (result) => conclude(run, call, result),
-      (thrown: unknown) => conclude(run, call, portFailed(run, thrown)),
-    )
-  }
-  if (running !== undefined) return conclude(run, call, running)
+  if (!(running instanceof Promise)) return useResult(run, call, { admission, result: running })
+  return running.then(
+    (result) => useResult(run, call, { admission, result }),
+    (thrown: unknown) => conclude(run, call, portFailed(run, thrown)),
+  )
 }
 
 async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
@@ -72,10 +71,10 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
   for (const call of calls) admissions.push(await decide(run, call))
   run.noticeCancel() // a cancel is looked for here, once: when each of them starts is a matter of chance
   const results = await Promise.all(calls.map((call, i) => ran(run, () => resultOf(run, call, admissions[i]!))))
-  for (const [i, call] of calls.entries()) if (results[i] !== undefined) await conclude(run, call, results[i])
+  for (const [i, call] of calls.entries()) await useResult(run, call, { admission: admissions[i]!, result: results[i] })
 }
 
-async function ran(run: LiveRun, start: () => ReturnType<typeof resultOf>): Promise<ToolExecution | undefined> {
+async function ran(run: LiveRun, start: () => Running): Promise<ToolExecution | undefined> {
   try {
     return await start()
   } catch (thrown) {
@@ -83,12 +82,24 @@ async function ran(run: LiveRun, start: () => ReturnType<typeof resultOf>): Prom
   }
 }
 
+type Running = ToolExecution | undefined | Promise<ToolExecution | undefined>
+
+type Ended = { readonly admission: Admission; readonly result: ToolExecution | undefined }
+
+/** A call without a result waits; one that a crash cut off may have to. */
+function useResult(run: LiveRun, call: OpenedCall, { admission, result }: Ended): void | Promise<void> {
+  if (result === undefined) return undefined
+  if (result.interrupted !== true || admission.status !== 'ready') return conclude(run, call, result)
+  return useInterrupted(run, { call, tool: admission.tool, parsed: admission.parsed }, result)
+}
+
+async function useInterrupted(run: LiveRun, at: Place, cutOff: ToolExecution): Promise<void> {
+  const result = await ran(run, () => knownOutcome(run, at, cutOff))
+  if (result !== undefined) await conclude(run, at.call, result)
+}
+
 /** A call that was let through runs, unless the run was forbidden to go on in the meantime. */
-function resultOf(
-  run: LiveRun,
-  call: OpenedCall,
-  admission: Admission,
-): ToolExecution | undefined | Promise<ToolExecution> {
+function resultOf(run: LiveRun, call: OpenedCall, admission: Admission): Running {
   if (admission.status === 'waiting') return undefined
   if (admission.status === 'done') return admission.result
   const { forbidden } = run
@@ -97,7 +108,8 @@ function resultOf(
 }
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
-function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
+function conclude(run: LiveRun, call: OpenedCall, ended: ToolExecution): void | Promise<void> {
+  const result = mayHaveHappened(call) ? notRunAgain(ended) : ended
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
   if (result.usage !== undefined) run.spend(result.usage)

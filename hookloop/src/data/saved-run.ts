@@ -170,6 +170,7 @@ const approval = shape({
   toolCall,
   asks: listOf(shape({ by: text, message: text })),
   expiresAt: optional(number),
+  interruptions: optional(number),
 })
 const openCall = shape({
   id: text,
@@ -179,6 +180,7 @@ const openCall = shape({
   approval: optional(approval),
   answer: optional(answer),
   result: optional(toolExecution),
+  interruptions: optional(number),
 })
 const openStep = shape({
   text,
