@@ -2,14 +2,14 @@ import { AgentState } from '../data/agent-state.ts'
 import type { Emit, AgentEvent } from '../data/event.ts'
 import type { ModelSettings, ModelSource, ToModel, ToolDescription } from '../data/inference.ts'
 import { exactJson, type JsonObject } from '../data/json.ts'
-import { toInput, type Message } from '../data/message.ts'
+import type { Message } from '../data/message.ts'
 import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
 import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import { isHook } from '../hooks/hook.ts'
 import { HookStack } from '../hooks/stack.ts'
-import { beginRun, readyState, stateFor } from './begin.ts'
-import type { ApprovalPolicy, Capability, Use } from './capability.ts'
+import { beginRun, inputFor, readyState, stateFor } from './begin.ts'
+import type { ApprovalPolicy, Capability, Redact, Use } from './capability.ts'
 import { describeAgent, type AgentDescription } from './describe.ts'
 import { iterateRun, streamRun, type Live } from './live.ts'
 import { LiveRun } from './live-run.ts'
@@ -105,7 +105,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults):
   const parts = takeApart(options, defaults)
   const start = (input: string | Message, given: RunOptions = {}, live: Watching = {}): Promise<Run> => {
     try {
-      const message = toInput(input) // first: what is prepared listens to the signal until it has run
+      const message = inputFor(parts, input) // first: what is prepared listens to the signal until it has run
       const { session } = given
       if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
       return beginRun(prepare(parts, given, live), message)
@@ -231,6 +231,7 @@ function takeApart(options: PlainAgentOptions, { capabilities, toModel, output }
     descriptions,
     descriptionList: Object.freeze([...descriptions.values()]),
     approval: joinPolicies(all.flatMap((each) => each.approval ?? [])),
+    redact: joinRedactions(all.flatMap((each) => each.redact ?? [])),
     maxConcurrentTools,
     reader: output?.reader,
     notes: all.flatMap((each) => each.notes ?? []),
@@ -257,8 +258,12 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
   }
 }
 
+function joinRedactions(all: readonly Redact[]): Redact | undefined {
+  return all.length === 0 ? undefined : (value) => all.reduce((rest, redact) => redact(rest), value)
+}
+
 /** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */
-const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'models', 'notes']
+const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'redact', 'models', 'notes']
 
 /** Hooks and tools on their own are capabilities of one. */
 function toCapability(use: Use): Capability {

@@ -1,4 +1,5 @@
 import type { ModelSource } from '../data/inference.ts'
+import type { Json } from '../data/json.ts'
 import type { Answer, Approval } from '../data/tool-call.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { OnUnknownOutcome, Tool } from './tool.ts'
@@ -23,12 +24,17 @@ export type ApprovalPolicy = {
 /** Whoever is asked may also leave the question open. */
 export type AskedAnswer = Answer | 'suspend'
 
+/** Gives back a value of the same kind, without what must not be seen. */
+export type Redact = (value: Json) => Json
+
 /** A part of an agent: hooks and tools that belong together, under a name. */
 export type Capability = {
   readonly name: string
   readonly hooks?: readonly Hook[]
   readonly tools?: readonly Tool[]
   readonly approval?: ApprovalPolicy
+  /** Takes out of what users say and what tools give back what must not get into a run. */
+  readonly redact?: Redact
   /** Models that its hooks may ask for: that they can be made is checked when the agent is put together. */
   readonly models?: readonly ModelSource[]
   /** What a reader of `agent.describe()` should know about it. */
