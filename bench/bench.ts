@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { measureSessions, type SessionFigures } from './sessions.ts'
 import { measureStores, type StoreFigures } from './stores.ts'
 import { CHUNKS, readBare, readEvents, streamingAgent } from './stream.ts'
 import { agentFor, bareLoop, noopHooks } from './work.ts'
@@ -22,6 +23,8 @@ type Figures = {
   importMs: number
   /** Records of 300 characters, one after the other. */
   stores: Record<string, StoreFigures>
+  /** The run of the other figures, kept in a session. */
+  sessions: Record<string, SessionFigures>
   /** The same by the median of the rounds instead of their fastest tenth. */
   median: {
     usPerStep: number
@@ -40,7 +43,7 @@ type Spread = { readonly fast: number; readonly median: number }
 
 if (process.argv.includes('--help')) {
   console.log(
-    'Usage: npm run bench [-- --json]\n\nMeasures Hookloop beside a hand-written loop; takes half a minute. See docs/performance.md.',
+    'Usage: npm run bench [-- --json]\n\nMeasures Hookloop beside a hand-written loop; takes a minute. See docs/performance.md.',
   )
   process.exit(0)
 }
@@ -93,6 +96,9 @@ const bytes = (JSON.stringify(long.state).length - JSON.stringify(short.state).l
 say('records in each store of sessions …')
 const stores = await measureStores()
 
+say('a run that is kept in a session, against one that is not …')
+const sessions = await measureSessions()
+
 const figures: Figures = {
   usPerStep: round(own!.fast),
   bareUsPerStep: round(bare!.fast),
@@ -107,6 +113,7 @@ const figures: Figures = {
   bareUsPerStreamedChunk: round(bareStream!.fast),
   importMs: round(importTime()),
   stores,
+  sessions,
   median: {
     usPerStep: round(own!.median),
     bareUsPerStep: round(bare!.median),
@@ -148,6 +155,12 @@ if (process.argv.includes('--json')) {
   for (const [name, { recordsPerSec, medianRecordsPerSec, bytesPerRecord }] of Object.entries(figures.stores)) {
     const bytes = bytesPerRecord === null ? '' : `, ${bytesPerRecord} bytes each`
     line(`records/s in a store: ${name}`, `${recordsPerSec}`, `by the median ${medianRecordsPerSec}${bytes}`)
+  }
+  for (const [name, figures] of Object.entries(sessions)) {
+    const { usPerStepOver, medianUsPerStepOver, timesAsLong, bytesPerStep, growth } = figures
+    const times = `${timesAsLong} times a run without it; by the median ${medianUsPerStepOver} µs more`
+    line(`µs added per step kept: ${name}`, `${usPerStepOver}`, name === 'sqlite' ? `goal: 60. ${times}` : times)
+    line('  bytes per step', `${bytesPerStep}`, `1,000 steps write ${growth} times ten times 100; goal: 1.3`)
   }
 }
 

@@ -1,4 +1,14 @@
-import { createAgent, guards, hook, tool, type Agent, type Hook, type LanguageModel, type ModelReply } from 'hookloop'
+import {
+  createAgent,
+  guards,
+  hook,
+  tool,
+  type Agent,
+  type Hook,
+  type LanguageModel,
+  type ModelReply,
+  type SessionStore,
+} from 'hookloop'
 import * as z from 'zod'
 
 // The same work for both sides: a model that asks for one tool call per step, a tool that adds, and Zod in between.
@@ -32,9 +42,10 @@ export function countingModel(steps: number): LanguageModel {
 }
 
 /** Default guards and the ledger are on; only their limits are raised, or no run could be long enough to measure. */
-export function agentFor(steps: number, extra: readonly Hook[] = []): Agent {
+export function agentFor(steps: number, extra: readonly Hook[] = [], store?: SessionStore): Agent {
   return createAgent({
     model: countingModel(steps),
+    ...(store !== undefined && { store }),
     use: [
       tool({ name: 'add', description: 'Adds two numbers.', input, execute: add }),
       guards({ maxSteps: steps + 1, maxTokens: 1e12, maxTimeMs: 1e12 }),

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentState } from './data/agent-state.ts'
 import type { Emit } from './data/event.ts'
 import type { Json } from './data/json.ts'
-import type { TimedLedgerEntry } from './data/ledger.ts'
+import type { LedgerRow, TimedLedgerEntry } from './data/ledger.ts'
 import { AgentError } from './errors.ts'
 
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
@@ -24,7 +24,7 @@ export type Checkpoint = {
   readonly phase: 'refused' | 'begun' | 'step' | 'suspended' | 'ended'
   readonly state: AgentState
   /** Entries of the ledger from this one on. */
-  readonly ledgerFrom: (index: number) => readonly TimedLedgerEntry[]
+  readonly ledgerFrom: (index: number) => readonly (TimedLedgerEntry | LedgerRow)[]
 }
 
 /** The one port through which a run touches the world. Running, recording and replaying are implementations of it. */

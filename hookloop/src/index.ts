@@ -12,7 +12,7 @@ export type { SendOptions, Session } from './agent/session.ts'
 export type { Run } from './agent/run.ts'
 export { agentTool, type AgentSpec, type ChildLimits, type Delegation } from './agent/agent-tool.ts'
 export type { ExplainedSubagent } from './agent/explain-subagents.ts'
-export { tool, type DelegationPlace, type Tool, type ToolRun } from './agent/tool.ts'
+export { tool, type DelegationPlace, type OnUnknownOutcome, type Tool, type ToolRun } from './agent/tool.ts'
 
 export {
   guard,
@@ -37,6 +37,7 @@ export { fallback, otherMayHelp } from './capabilities/fallback.ts'
 export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/error-policy.ts'
 export { defaultLimits, guards, type Limits } from './capabilities/guards.ts'
 export type { OutputOptions } from './capabilities/output/output.ts'
+export { redactSecrets, type RedactOptions } from './capabilities/redact-secrets.ts'
 export { responseContent, type ContentVerdict } from './capabilities/response-content.ts'
 export { passingFailures, retry, type RetryOptions } from './capabilities/retry.ts'
 export { retryLimit } from './capabilities/retry-limit.ts'
@@ -74,6 +75,7 @@ export type { Change, LedgerEntry, TimedLedgerEntry } from './data/ledger.ts'
 export type { List } from './data/list.ts'
 export type { Message, Part } from './data/message.ts'
 export type { SavedRun } from './data/saved-run.ts'
+export { keyPatterns, secretPatterns } from './data/secrets.ts'
 export type { Schema } from './data/schema.ts'
 export type { AgentPath, AgentPlace, Subagent } from './data/subagent.ts'
 export type { Answer, Answers, Approval, ToolCall, ToolExecution, ToolStatus } from './data/tool-call.ts'
@@ -99,7 +101,7 @@ export {
   type StepAspect,
   type StepDiff,
 } from './sessions/diff-runs.ts'
-export { exportSession, importSession, secretPatterns, type ExportOptions } from './sessions/export.ts'
+export { exportSession, importSession, type ExportOptions } from './sessions/export.ts'
 export { formatDiff } from './sessions/format-diff.ts'
 export { formatReplay } from './sessions/format-replay.ts'
 export { forkSession, listPoints, type ForkOptions, type SessionPoint } from './sessions/fork.ts'

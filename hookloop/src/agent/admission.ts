@@ -1,10 +1,9 @@
-import { exactJson, isJsonObject, type Json, type JsonObject } from '../data/json.ts'
-import { approvalFor, type Answer, type Ask, type ToolCall, type ToolExecution } from '../data/tool-call.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { isJsonObject, type Json } from '../data/json.ts'
+import type { Answer, Ask, ToolCall, ToolExecution } from '../data/tool-call.ts'
+import { messageOf, toAgentError } from '../errors.ts'
 import type { FactBag } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
-import { isFatal } from '../hooks/run-hooks.ts'
-import type { AskedAnswer } from './capability.ts'
+import { askPerson, noteAnswer } from './ask-person.ts'
 import { freezeParsed } from './freeze-parsed.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
@@ -115,49 +114,15 @@ async function ask(
   { asks, parsed }: { asks: readonly Ask[]; parsed: unknown },
 ): Promise<Admission> {
   const { call, tool } = candidate
-  const { answer, expiresInMs } = run.parts.approval
-  const key = `${run.place}/${call.index}`
-  const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
-    key,
-    path: run.family?.path,
-    ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
-  })
-  run.effects.emit?.({ type: 'asked', approval })
-  if (answer === 'deny') {
-    run.noteLoop('beforeToolUse', { call: call.id, decision: 'denied', message: approval.message })
-    const message = `Not run: it needs approval (${approval.message}), and nobody can be asked.`
-    return done(blockedExecution('approval', message))
-  }
-  if (answer === 'suspend') {
-    call.approval = approval
-    return waiting
-  }
-  const askedAt = run.now
-  let given: AskedAnswer
   try {
-    given = (await run.effects.perform<Json>(
-      { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
-      async (signal) => {
-        const put = async (): Promise<AskedAnswer> => answer(approval, signal)
-        const turns = run.family?.questions
-        return checkedAnswer(await run.outstanding.abortable(turns === undefined ? put() : turns.take(put)))
-      },
-    )) as AskedAnswer
+    const given = await askPerson(run, call, asks)
+    if (given === undefined) return waiting
+    return given === 'allow' ? { status: 'ready', tool, parsed } : await answered(run, candidate, given)
   } catch (thrown) {
-    if (thrown instanceof AgentError && isFatal(thrown)) {
-      run.fail(thrown, 'beforeToolUse')
-      return done(failedExecution(`Not run: ${thrown.message}`))
-    }
-    given = { block: `The question could not be answered: ${messageOf(thrown)}` }
+    const error = toAgentError(thrown, 'HOOK_FAILED')
+    run.fail(error, 'beforeToolUse')
+    return done(failedExecution(`Not run: ${error.message}`))
   }
-  run.updateExecution({ waitedMs: run.execution.waitedMs + (run.now - askedAt) }) // no limit counts it
-  noteAnswer(run, call, given, approval.message)
-  if (given === 'suspend') {
-    call.approval = approval
-    return waiting
-  }
-  if (given === 'allow') return { status: 'ready', tool, parsed }
-  return answered(run, candidate, given)
 }
 
 /** A person's answer: a no is a no; a yes stands for the asks on that value, never against a block. */
@@ -168,38 +133,6 @@ function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission
   const args = answer === 'allow' ? call.args : answer.allow
   const firing = new Firing(run, asked.plan, run.state, { toolCall: toolCallOf(call, args) }, call.index)
   return judge(run, { call, tool, firing })
-}
-
-/** One of the three forms of an answer, or `suspend`; anything else is not an answer, and so not a yes. */
-export function checkedAnswer(answer: unknown): AskedAnswer {
-  if (answer === 'allow' || answer === 'suspend') return answer
-  if (isJsonObject(answer) && typeof answer['block'] === 'string') return Object.freeze({ block: answer['block'] })
-  if (isJsonObject(answer) && isJsonObject(answer['allow'])) {
-    try {
-      return Object.freeze({ allow: exactJson(answer['allow'], 'edited arguments') as JsonObject })
-    } catch (error) {
-      throw new AgentError('ANSWER_INVALID', messageOf(error), { value: answer })
-    }
-  }
-  throw new AgentError(
-    'ANSWER_INVALID',
-    `${describeAnswer(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
-    { value: answer },
-  )
-}
-
-function describeAnswer(answer: unknown): string {
-  return typeof answer === 'string' ? `"${answer}"` : `A ${answer === null ? 'null' : typeof answer}`
-}
-
-function noteAnswer(run: LiveRun, call: OpenedCall, answer: AskedAnswer, message = ''): void {
-  run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(answer), message })
-}
-
-function wordAnswer(answer: AskedAnswer): string {
-  if (answer === 'allow') return 'approved'
-  if (answer === 'suspend') return 'postponed'
-  return 'block' in answer ? 'denied' : 'approved with other arguments'
 }
 
 /** A call that cannot be run as it is: told to the model, kept in the ledger, never a crash. */

@@ -3,16 +3,27 @@ import type { StopReason } from '../data/continuation.ts'
 import type { FinalRecord, FinalStatus, Step } from '../data/execution.ts'
 import type { JsonObject } from '../data/json.ts'
 import { List } from '../data/list.ts'
-import type { Message, Part } from '../data/message.ts'
+import { toInput, type Message, type Part } from '../data/message.ts'
 import { addUsage, noUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
 import type { Plan } from '../hooks/stack.ts'
 import type { LiveRun } from './live-run.ts'
+import type { AgentParts } from './parts.ts'
 import { runLoop } from './loop.ts'
 import { reasonOf } from './recovery.ts'
 import { toRun, type Run } from './run.ts'
+
+/** What was said, as it gets into a run. */
+export function inputFor({ redact }: AgentParts, input: string | Message): Message {
+  const message = toInput(input)
+  if (redact === undefined) return message
+  const content = message.content.map((part) =>
+    part.type === 'text' ? Object.freeze({ ...part, text: redact(part.text) as string }) : part,
+  )
+  return Object.freeze({ ...message, content: Object.freeze(content) })
+}
 
 /** onUserInput, then the loop. Whatever happens, it resolves with a run. */
 export async function beginRun(run: LiveRun, input: Message): Promise<Run> {

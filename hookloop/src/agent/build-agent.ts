@@ -2,17 +2,17 @@ import { AgentState } from '../data/agent-state.ts'
 import type { Emit, AgentEvent } from '../data/event.ts'
 import type { ModelSettings, ModelSource, ToModel, ToolDescription } from '../data/inference.ts'
 import { exactJson, type JsonObject } from '../data/json.ts'
-import { toInput, type Message } from '../data/message.ts'
+import type { Message } from '../data/message.ts'
 import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
 import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import { isHook, type Hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
-import { beginRun, readyState, stateFor } from './begin.ts'
+import { beginRun, inputFor, readyState, stateFor } from './begin.ts'
 import type { AgentDescription } from './agent-description.ts'
 import type { AgentSpec, ChildLimits } from './agent-tool.ts'
-import type { ApprovalPolicy, Budget, Capability, Use } from './capability.ts'
+import type { ApprovalPolicy, Budget, Capability, Redact, Use } from './capability.ts'
 import { describeAgent } from './describe.ts'
 import { rememberAgent } from './known-agents.ts'
 import { iterateRun, streamRun, type Live } from './live.ts'
@@ -111,7 +111,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults):
   const parts = takeApart(options, defaults)
   const start = (input: string | Message, given: RunOptions = {}, live: Watching = {}): Promise<Run> => {
     try {
-      const message = toInput(input) // first: what is prepared listens to the signal until it has run
+      const message = inputFor(parts, input) // first: what is prepared listens to the signal until it has run
       const { session } = given
       if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
       return beginRun(prepare(parts, given, live), message)
@@ -229,6 +229,7 @@ function takeApart(options: PlainAgentOptions, defaults: AgentDefaults): AgentPa
     descriptions,
     descriptionList: Object.freeze([...descriptions.values()]),
     approval: joinPolicies(all.flatMap((each) => each.approval ?? [])),
+    redact: joinRedactions(all.flatMap((each) => each.redact ?? [])),
     maxConcurrentTools,
     reader: output?.reader,
     notes: all.flatMap((each) => each.notes ?? []),
@@ -297,7 +298,12 @@ function joinBudgets(budgets: readonly Budget[]): Budget {
   return Object.freeze({ ...smallest('tokens'), ...smallest('costUsd'), ...smallest('toolCalls') })
 }
 
-const nobody: ApprovalPolicy = { answer: 'deny', asksAbout: () => false, expiresInMs: undefined }
+const nobody: ApprovalPolicy = {
+  answer: 'deny',
+  asksAbout: () => false,
+  expiresInMs: undefined,
+  onUnknownOutcome: 'tell',
+}
 
 /** The last policy says how a person is reached; what any of them asks about is asked, and the shortest time holds. */
 function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
@@ -308,7 +314,12 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
     answer: last.answer,
     asksAbout: (name) => policies.some((policy) => policy.asksAbout(name)),
     expiresInMs: times.length === 0 ? undefined : Math.min(...times),
+    onUnknownOutcome: policies.some((policy) => policy.onUnknownOutcome === 'ask') ? 'ask' : 'tell',
   }
+}
+
+function joinRedactions(all: readonly Redact[]): Redact | undefined {
+  return all.length === 0 ? undefined : (value) => all.reduce((rest, redact) => redact(rest), value)
 }
 
 /** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */
@@ -317,6 +328,7 @@ const capabilityParts: readonly string[] = [
   'hooks',
   'tools',
   'approval',
+  'redact',
   'models',
   'budget',
   'isWhole',

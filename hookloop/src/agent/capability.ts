@@ -1,7 +1,8 @@
 import type { ModelSource } from '../data/inference.ts'
+import type { Json } from '../data/json.ts'
 import type { Answer, Approval } from '../data/tool-call.ts'
 import type { Hook } from '../hooks/hook.ts'
-import type { Tool } from './tool.ts'
+import type { OnUnknownOutcome, Tool } from './tool.ts'
 
 /**
  * How a person is reached. Like a model, a person is behind a port, not behind a hook: hooks decide that somebody must
@@ -16,6 +17,8 @@ export type ApprovalPolicy = {
   /** Whether calls of this tool are asked about even if no guard asks. */
   readonly asksAbout: (toolName: string) => boolean
   readonly expiresInMs: number | undefined
+  /** What comes of a call that a crash cut off, if its tool does not say. */
+  readonly onUnknownOutcome: OnUnknownOutcome
 }
 
 /** Whoever is asked may also leave the question open. */
@@ -24,12 +27,17 @@ export type AskedAnswer = Answer | 'suspend'
 /** Amounts that a run and the subagents in it may spend together. */
 export type Budget = { readonly tokens?: number; readonly costUsd?: number; readonly toolCalls?: number }
 
+/** Gives back a value of the same kind, without what must not be seen. */
+export type Redact = (value: Json) => Json
+
 /** A part of an agent: hooks and tools that belong together, under a name. */
 export type Capability = {
   readonly name: string
   readonly hooks?: readonly Hook[]
   readonly tools?: readonly Tool[]
   readonly approval?: ApprovalPolicy
+  /** Takes out of what users say and what tools give back what must not get into a run. */
+  readonly redact?: Redact
   /** Models that its hooks may ask for: that they can be made is checked when the agent is put together. */
   readonly models?: readonly ModelSource[]
   /** What a run may spend as far as it is concerned: subagents that work at the same time share it. */

@@ -2,7 +2,7 @@ import type { Hook } from '../hooks/hook.ts'
 import { Context } from '../hooks/draft.ts'
 import { HookStack, type StackedHook } from '../hooks/stack.ts'
 import type { AgentSpec } from './agent-tool.ts'
-import type { ApprovalPolicy } from './capability.ts'
+import type { ApprovalPolicy, Redact } from './capability.ts'
 import { isAgent, partsOf } from './known-agents.ts'
 import type { AgentParts } from './parts.ts'
 
@@ -41,6 +41,7 @@ function madeInside(parent: AgentParts, { to, name }: { readonly to: object; rea
     name,
     stack: new HookStack([...renamed(inherited, hooks, parent.name), ...hooks], own.toolNames),
     approval: joinedApproval(parent.approval, own.approval),
+    redact: joinedRedact(parent.redact, own.redact),
     level: parent.level + 1,
     budgets: [...parent.budgets, ...own.budgets],
   })
@@ -72,6 +73,12 @@ function renamed(inherited: readonly Hook[], own: readonly Hook[], parent: strin
     taken.add(name)
     return name === each.name ? each : { ...each, name }
   })
+}
+
+/** What either keeps out of a run stays out of it. */
+function joinedRedact(parent: Redact | undefined, own: Redact | undefined): Redact | undefined {
+  if (parent === undefined || own === undefined || parent === own) return parent ?? own
+  return (value) => parent(own(value))
 }
 
 /** The parent says how a person is reached; what either asks about is asked. */

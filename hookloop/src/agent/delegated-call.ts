@@ -116,7 +116,7 @@ export async function concludeChild(
   }
   const { status, outcome, message } = child.end
   const spent = child.spent
-  const result = withUsage(judged(resultOf(child, tool), firing), spent)
+  const result = withUsage(judged(resultOf(run, child, tool), firing), spent)
   await child.answer([])
   takeOver(run, child)
   const fatal = child.run.failure
@@ -160,7 +160,7 @@ async function fireStop(
 ): Promise<Firing | undefined> {
   const { status, outcome } = child.end
   const subagent = Object.freeze({ name: child.place.agent, call: call.id, status, spent: child.spent })
-  const facts = { outcome, output: resultOf(child, tool).output, subagent }
+  const facts = { outcome, output: resultOf(run, child, tool).output, subagent }
   return run.fire('onSubagentStop', facts, { index: call.index, toolName: call.name })
 }
 
@@ -181,20 +181,21 @@ function withUsage(execution: ToolExecution, { steps: _steps, toolCalls: _calls,
 }
 
 /** What the model is told that the agent has come to. */
-function resultOf(child: ChildRun, tool: Tool): ToolExecution {
+function resultOf(run: LiveRun, child: ChildRun, tool: Tool): ToolExecution {
+  const shape = { maxChars: tool.maxOutputChars, redact: run.parts.redact }
   const { status, outcome, message } = child.end
   const { output } = child
   const who = `The subagent "${child.place.agent}"`
   const why = message || outcome.stopReason || ''
   switch (status) {
     case 'completed':
-      return toExecution(output === '' ? `${who} gave no answer.` : output, tool.maxOutputChars)
+      return toExecution(output === '' ? `${who} gave no answer.` : output, shape)
     case 'stopped': {
       if (outcome.stopReason === 'inputBlocked')
         return blockedExecution(outcome.resolvedBy ?? '', `${who} was not started: ${why}`)
       const stopped = `${who} was stopped by "${outcome.resolvedBy}" before it had finished: ${why}`
       if (typeof output !== 'string' || output === '') return failedExecution(stopped)
-      return toExecution(`${stopped}\nThis is how far it came:\n${output}`, tool.maxOutputChars)
+      return toExecution(`${stopped}\nThis is how far it came:\n${output}`, shape)
     }
     case 'failed':
       return failedExecution(`${who} failed: ${why}`)

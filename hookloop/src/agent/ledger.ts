@@ -1,4 +1,4 @@
-import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
+import type { LedgerEntry, LedgerRow, TimedLedgerEntry } from '../data/ledger.ts'
 import { List } from '../data/list.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 
@@ -9,6 +9,18 @@ type Noted = { readonly name: string; readonly mode: LedgerEntry['mode']; readon
 const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
 const LOOP = HOOKS - 1 // a stack holds fewer hooks than that
 const CHUNK = 8192
+
+const loop: Noted = { name: 'hookloop', mode: 'loop' }
+
+/** What a code was made of. */
+function parts(code: number): { call: number; trigger: number; hook: number; step: number } {
+  const call = code % CALLS
+  const place = (code - call) / CALLS
+  const trigger = place % TRIGGERS
+  const who = (place - trigger) / TRIGGERS
+  const hook = who % HOOKS
+  return { call, trigger, hook, step: (who - hook) / HOOKS }
+}
 
 /**
  * The ledger while it is written. Most firings have no opinion and nobody reads them before the run ends, so each is
@@ -95,6 +107,24 @@ export class Ledger {
     return [...this.#earlier.slice(index), ...own]
   }
 
+  /** The same as it is written down. */
+  rowsSince(index: number): readonly (TimedLedgerEntry | LedgerRow)[] {
+    const rows: (TimedLedgerEntry | LedgerRow)[] = this.#earlier.slice(index)
+    for (let i = Math.max(0, index - this.#earlier.length); i < this.#length; i++) rows.push(this.#row(i))
+    return rows
+  }
+
+  #row(i: number): TimedLedgerEntry | LedgerRow {
+    if (this.#opinions?.has(i) === true) return this.#timedEntry(i)
+    const { call, trigger, hook, step } = parts(this.#at(2 * i))
+    const noted = this.#hooks[hook] ?? loop
+    if (noted.shadow === true) return this.#timedEntry(i)
+    const ms = Math.round(this.#at(2 * i + 1) * 1000) / 1000
+    const callId = call === 0 ? undefined : this.#callId(step, call - 1)
+    const row = [step, triggerNames[trigger]!, noted.name, noted.mode, ms] as const
+    return callId === undefined ? row : [...row, callId]
+  }
+
   /** All entries with the time they took. */
   timed(): readonly TimedLedgerEntry[] {
     return Object.freeze([...this.since(0), ...this.#late])
@@ -114,14 +144,8 @@ export class Ledger {
   }
 
   #entry(i: number): LedgerEntry {
-    let code = this.#at(2 * i)
-    const take = (room: number): number => {
-      const part = code % room
-      code = (code - part) / room
-      return part
-    }
-    const [call, trigger, hook, step] = [take(CALLS), take(TRIGGERS), take(HOOKS), code]
-    const { name, mode, shadow }: Noted = this.#hooks[hook] ?? { name: 'hookloop', mode: 'loop' }
+    const { call, trigger, hook, step } = parts(this.#at(2 * i))
+    const { name, mode, shadow } = this.#hooks[hook] ?? loop
     const callId = call === 0 ? undefined : this.#callId(step, call - 1)
     return Object.freeze({
       step,

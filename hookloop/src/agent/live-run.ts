@@ -189,7 +189,7 @@ export class LiveRun implements HookHost {
 
   /** Keeps the state where it can be gone on from, if somebody keeps it. */
   keep(phase: Checkpoint['phase']): void {
-    this.effects.keep?.({ phase, state: this.state, ledgerFrom: (index) => this.book.since(index) })
+    this.effects.keep?.({ phase, state: this.state, ledgerFrom: (index) => this.book.rowsSince(index) })
   }
 
   #callId(step: number, index: number): string | undefined {

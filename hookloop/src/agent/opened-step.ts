@@ -27,6 +27,8 @@ export type OpenedCall = {
   result: ToolExecution | undefined
   /** Whether it was let through and begun. */
   ran?: boolean
+  /** How often it was begun by a process that died, if a person is asked about that. */
+  interruptions?: number
   /** How long it ran, if somebody watches. */
   ranMs?: number
   /** What hooks did around it. */

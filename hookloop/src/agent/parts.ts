@@ -4,7 +4,7 @@ import type { List } from '../data/list.ts'
 import type { AgentError } from '../errors.ts'
 import type { HookStack } from '../hooks/stack.ts'
 import type { AgentSpec } from './agent-tool.ts'
-import type { ApprovalPolicy, Budget, Capability } from './capability.ts'
+import type { ApprovalPolicy, Budget, Capability, Redact } from './capability.ts'
 import type { Tool } from './tool.ts'
 
 /** Reads a typed answer from the steps of a run, or says why there is none. */
@@ -30,6 +30,8 @@ export type AgentParts = {
   readonly descriptions: ReadonlyMap<string, ToolDescription>
   readonly descriptionList: readonly ToolDescription[]
   readonly approval: ApprovalPolicy
+  /** What is done to everything users say and tools give back; missing when nothing is. */
+  readonly redact: Redact | undefined
   readonly maxConcurrentTools: number
   /** Missing when the answer is the text. */
   readonly reader: AnswerReader | undefined

@@ -3,10 +3,10 @@ import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../da
 import { answersFor, isInChild } from '../data/open-calls.ts'
 import { fromStateJson } from '../data/saved-run.ts'
 import type { OpenChild } from '../data/subagent.ts'
-import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
+import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
-import { checkedAnswer } from './admission.ts'
+import { checkedAnswer } from './ask-person.ts'
 import { beginRun, brokenRecord, concludeRun } from './begin.ts'
 import { childParts } from './child-parts.ts'
 import { delegatedBy } from './delegated-call.ts'
@@ -206,6 +206,8 @@ async function checkAnswer(
     throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, leave it out of the answers.`, { value: given })
   }
   if (typeof answer === 'object' && 'block' in answer) return answer
+  const problem = answerProblem(call.approval, answer)
+  if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
   const { expiresAt } = call.approval
   if (expiresAt !== undefined && now >= expiresAt) {
     throw new AgentError('ANSWER_EXPIRED', `"${id}" expired; it can only be refused now, with { block: 'reason' }.`, {

@@ -8,6 +8,7 @@ import { runAround } from '../hooks/around.ts'
 import { Firing } from '../hooks/firing.ts'
 import { isThenable } from '../hooks/run-hooks.ts'
 import type { StackedHook } from '../hooks/stack.ts'
+import type { Redact } from './capability.ts'
 import { describeAgent } from './describe.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
@@ -18,7 +19,7 @@ import { failedExecution, stoppedExecution, toExecution, withheldExecution } fro
 /** How long a tool may take to clean up after it was told to stop. */
 const GRACE_MS = 1_000
 
-type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
+export type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
 
 /** What is recorded of a call with hooks around it. One without them is recorded as its execution alone. */
 type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
@@ -61,9 +62,12 @@ export function portFailed(run: LiveRun, thrown: unknown): ToolExecution {
   return Object.freeze({ status: 'outcomeUnknown', output: error.message })
 }
 
-const interrupted: ToolExecution = Object.freeze({
+export const INTERRUPTED = 'The process ended while the tool was running. It may have had an effect.'
+
+/** What is known of a call whose process died. */
+export const interrupted: ToolExecution = Object.freeze({
   status: 'outcomeUnknown',
-  output: 'The process ended while the tool was running. It may have had an effect.',
+  output: INTERRUPTED,
   interrupted: true,
 })
 
@@ -199,6 +203,8 @@ type Started = Attempt & { readonly spend: ToolRun['spend'] }
 /** One attempt. The key is that of the call, so that whatever must happen once can tell that it is the same. */
 function start(run: LiveRun, at: Place, { key, signal, spend }: Started): ToolExecution | Promise<ToolExecution> {
   const { tool, parsed, call } = at
+  const { redact } = run.parts
+  const shape = { maxChars: tool.maxOutputChars, redact }
   if (signal.aborted) return stoppedExecution(cancelledBy)
   const limit =
     tool.timeoutMs === undefined || tool.timeoutMs === Infinity ? undefined : new TimeLimit(tool.timeoutMs, signal)
@@ -209,23 +215,23 @@ function start(run: LiveRun, at: Place, { key, signal, spend }: Started): ToolEx
     spend,
     describe: () => describeAgent(run.parts),
     progress: (update) =>
-      run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update) }),
+      run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update, redact) }),
   }
   try {
     const returned = tool.execute(parsed as never, toolRun)
     if (!isThenable(returned)) {
       limit?.clear()
-      return toExecution(returned, tool.maxOutputChars)
+      return toExecution(returned, shape)
     }
     return inTime(run, Promise.resolve(returned), { toolRun, limit })
       .then(
-        (value) => toExecution(value, tool.maxOutputChars),
-        (thrown: unknown) => failure(tool, { thrown, signal, limit }),
+        (value) => toExecution(value, shape),
+        (thrown: unknown) => failure(tool, { thrown, signal, limit, redact }),
       )
       .finally(() => limit?.clear())
   } catch (thrown) {
     limit?.clear()
-    return failure(tool, { thrown, signal, limit })
+    return failure(tool, { thrown, signal, limit, redact })
   }
 }
 
@@ -263,24 +269,32 @@ class TimeLimit {
 }
 
 /** Progress is for those who watch; what cannot be shown to them must not break the tool. */
-function shown(update: unknown): Json {
+function shown(update: unknown, redact: Redact | undefined): Json {
   try {
-    return toJson(update)
+    return redact === undefined ? toJson(update) : redact(toJson(update))
   } catch (error) {
     return messageOf(error)
   }
 }
 
-function failure(
-  tool: Tool,
-  { thrown, signal, limit }: { thrown: unknown; signal: AbortSignal; limit: TimeLimit | undefined },
-): ToolExecution {
+type Failed = {
+  readonly thrown: unknown
+  readonly signal: AbortSignal
+  readonly limit: TimeLimit | undefined
+  readonly redact: Redact | undefined
+}
+
+function redacted(text: string, redact: Redact | undefined): string {
+  return redact === undefined ? text : (redact(text) as string)
+}
+
+function failure(tool: Tool, { thrown, signal, limit, redact }: Failed): ToolExecution {
   if (limit?.isOver === true && !signal.aborted) {
     return failedExecution(
       `The tool did not end within ${tool.timeoutMs} ms and was told to stop. It may have had an effect.`,
     )
   }
-  if (!signal.aborted) return failedExecution(messageOf(thrown), tool.maxOutputChars)
+  if (!signal.aborted) return failedExecution(redacted(messageOf(thrown), redact), tool.maxOutputChars)
   return cutOff
 }
 
@@ -335,6 +349,7 @@ const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnkn
 function toCheckedExecution(value: unknown): ToolExecution | undefined {
   if (!isJsonObject(value) || !statuses.includes(value['status'] as ToolStatus) || !('output' in value))
     return undefined
-  const { usage: _counted, ...execution } = toJson(value) as ToolExecution // what attempts spent is counted already
+  // What attempts spent is counted already, and that a process died is not for a hook to say.
+  const { usage: _counted, interrupted: _not, ...execution } = toJson(value) as ToolExecution
   return execution
 }

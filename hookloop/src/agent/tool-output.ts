@@ -1,6 +1,7 @@
 import { toJson, toSizedJson } from '../data/json.ts'
 import type { ToolExecution } from '../data/tool-call.ts'
 import { messageOf } from '../errors.ts'
+import type { Redact } from './capability.ts'
 
 /** What the model reads when a tool returned nothing. */
 export const noOutput = '(no output)'
@@ -8,8 +9,12 @@ export const noOutput = '(no output)'
 const MAX_FAILURE_CHARS = 65_536
 
 /** What a tool returned, as something a model can read: JSON, of bounded size, never nothing. */
-export function toExecution(value: unknown, maxChars: number): ToolExecution {
+export function toExecution(
+  value: unknown,
+  { maxChars, redact }: { readonly maxChars: number; readonly redact: Redact | undefined },
+): ToolExecution {
   if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
+  if (redact !== undefined) return redacted(value, maxChars, redact)
   if (typeof value === 'string') return capped(value, value, maxChars)
   if (typeof value === 'number' || typeof value === 'boolean')
     return Object.freeze({ status: 'ok', output: toJson(value) })
@@ -19,6 +24,16 @@ export function toExecution(value: unknown, maxChars: number): ToolExecution {
     return size * 8 <= maxChars
       ? Object.freeze({ status: 'ok', output: json })
       : capped(json, JSON.stringify(json), maxChars)
+  } catch (error) {
+    return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
+  }
+}
+
+/** Before it is cut to size: half of a key is not known as one. */
+function redacted(value: unknown, maxChars: number, redact: Redact): ToolExecution {
+  try {
+    const output = toJson(redact(toJson(value)))
+    return capped(output, typeof output === 'string' ? output : JSON.stringify(output), maxChars)
   } catch (error) {
     return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
   }

@@ -6,7 +6,8 @@ import type { Share } from './child-budget.ts'
 import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from './delegated-call.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall, type OpenedStep } from './opened-step.ts'
-import { executeCall, portFailed } from './tool-call.ts'
+import { executeCall, portFailed, type Place } from './tool-call.ts'
+import { knownOutcome, mayHaveHappened, notRunAgain } from './unknown-outcome.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
 import { noteTrail } from './note-trail.ts'
 
@@ -77,19 +78,17 @@ function useAlone(run: LiveRun, call: OpenedCall): void | Promise<void> {
 }
 
 function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void | Promise<void> {
-  let running: ReturnType<typeof resultOf>
+  let running: Running
   try {
     running = resultOf(run, call, admission)
   } catch (thrown) {
     running = portFailed(run, thrown)
   }
-  if (running instanceof Promise) {
-    return running.then(
-      (result) => concludeAny(run, call, result),
-      (thrown: unknown) => conclude(run, call, portFailed(run, thrown)),
-    )
-  }
-  if (running !== undefined) return conclude(run, call, running)
+  if (!(running instanceof Promise)) return useResult(run, call, { admission, result: running })
+  return running.then(
+    (result) => useResult(run, call, { admission, result }),
+    (thrown: unknown) => conclude(run, call, portFailed(run, thrown)),
+  )
 }
 
 async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
@@ -104,10 +103,28 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
     }),
   )
   takeWaiting(run, calls)
-  for (const [i, call] of calls.entries()) await concludeAny(run, call, results[i])
+  for (const [i, call] of calls.entries()) await useResult(run, call, { admission: admissions[i]!, result: results[i] })
 }
 
-/** A call that an agent works for has its result from there. */
+async function ran(run: LiveRun, start: () => Running): Promise<ToolExecution | undefined> {
+  try {
+    return await start()
+  } catch (thrown) {
+    return portFailed(run, thrown)
+  }
+}
+
+type Running = ToolExecution | undefined | Promise<ToolExecution | undefined>
+
+type Ended = { readonly admission: Admission; readonly result: ToolExecution | undefined }
+
+/** What a crash cut off may have to wait for somebody to say what becomes of it. */
+function useResult(run: LiveRun, call: OpenedCall, { admission, result }: Ended): void | Promise<void> {
+  if (result?.interrupted !== true || admission.status !== 'ready') return concludeAny(run, call, result)
+  return useInterrupted(run, { call, tool: admission.tool, parsed: admission.parsed }, result)
+}
+
+/** A call that an agent works for has its result from there; one without a result waits. */
 function concludeAny(run: LiveRun, call: OpenedCall, result: ToolExecution | undefined): void | Promise<void> {
   const child = childOf(call)
   if (child !== undefined) {
@@ -117,21 +134,13 @@ function concludeAny(run: LiveRun, call: OpenedCall, result: ToolExecution | und
   if (result !== undefined) return conclude(run, call, result)
 }
 
-async function ran(run: LiveRun, start: () => ReturnType<typeof resultOf>): Promise<ToolExecution | undefined> {
-  try {
-    return await start()
-  } catch (thrown) {
-    return portFailed(run, thrown)
-  }
+async function useInterrupted(run: LiveRun, at: Place, cutOff: ToolExecution): Promise<void> {
+  const result = await ran(run, () => knownOutcome(run, at, cutOff))
+  if (result !== undefined) await conclude(run, at.call, result)
 }
 
 /** A call that was let through runs, unless the run was forbidden to go on in the meantime. */
-function resultOf(
-  run: LiveRun,
-  call: OpenedCall,
-  admission: Admission,
-  share = alone,
-): ToolExecution | undefined | Promise<ToolExecution | undefined> {
+function resultOf(run: LiveRun, call: OpenedCall, admission: Admission, share = alone): Running {
   if (admission.status === 'waiting') return undefined
   if (admission.status === 'done') return admission.result
   const { forbidden } = run
@@ -143,7 +152,8 @@ function resultOf(
 const alone: Share = { index: 0, of: 1 }
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
-function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
+function conclude(run: LiveRun, call: OpenedCall, ended: ToolExecution): void | Promise<void> {
+  const result = mayHaveHappened(call) ? notRunAgain(ended) : ended
   if (call.trail !== undefined) noteTrail(run, call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
   if (result.usage !== undefined && !isDelegated(run, call)) run.spend(result.usage)

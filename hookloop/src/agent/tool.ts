@@ -31,6 +31,9 @@ export type DelegationPlace = {
   readonly tools: readonly string[]
 }
 
+/** `tell`: the model is told that nobody knows. `ask`: a person says whether the call is run again. */
+export type OnUnknownOutcome = 'tell' | 'ask'
+
 export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   readonly description: string
   readonly inputSchema: JsonObject
@@ -40,6 +43,8 @@ export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   readonly ask: boolean
   /** May be done again when nobody knows whether it was done: it only reads, or heeds the idempotency key. */
   readonly idempotent: boolean
+  /** What comes of a call that a crash cut off; as the agent's `approval` says if the tool does not. */
+  readonly onUnknownOutcome: OnUnknownOutcome | undefined
   readonly timeoutMs: number | undefined
   readonly maxOutputChars: number
   readonly parse: Parser
@@ -59,6 +64,7 @@ type ToolDefinition<S extends Schema | JsonObject> = {
   readonly concurrent?: boolean
   readonly ask?: boolean
   readonly idempotent?: boolean
+  readonly onUnknownOutcome?: OnUnknownOutcome
   readonly timeoutMs?: number
   readonly maxOutputChars?: number
 }
@@ -76,7 +82,7 @@ export function declareTool<S extends Schema | JsonObject>(
   definition: ToolDefinition<S>,
   delegate?: Tool['delegate'],
 ): Tool<InputOf<S>, OutputOf<S>> {
-  const { name, description, input, execute, timeoutMs } = definition
+  const { name, description, input, execute, timeoutMs, onUnknownOutcome, idempotent = false } = definition
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw invalid(
       JSON.stringify(name) ?? 'without a name',
@@ -87,6 +93,12 @@ export function declareTool<S extends Schema | JsonObject>(
   if (typeof description !== 'string') throw invalid(name, 'it needs a description for the model', description)
   if (typeof execute !== 'function') throw invalid(name, 'it needs an execute function', execute)
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw invalid(name, '"timeoutMs" must be positive', timeoutMs)
+  if (onUnknownOutcome !== undefined && !isOnUnknownOutcome(onUnknownOutcome)) {
+    throw invalid(name, `"onUnknownOutcome" must be 'tell' or 'ask'`, onUnknownOutcome)
+  }
+  if (onUnknownOutcome !== undefined && idempotent) {
+    throw invalid(name, 'one that is "idempotent" is run again, so it has no "onUnknownOutcome"', onUnknownOutcome)
+  }
   const maxOutputChars = definition.maxOutputChars ?? MAX_OUTPUT_CHARS
   if (!(maxOutputChars > 0)) throw invalid(name, '"maxOutputChars" must be positive', maxOutputChars)
   const made = Object.freeze({
@@ -98,7 +110,8 @@ export function declareTool<S extends Schema | JsonObject>(
     parse: parserOf(input),
     concurrent: definition.concurrent ?? false,
     ask: definition.ask ?? false,
-    idempotent: definition.idempotent ?? false,
+    idempotent,
+    onUnknownOutcome,
     timeoutMs,
     maxOutputChars,
     ...(delegate !== undefined && { delegate }),
@@ -112,6 +125,10 @@ export function isTool(value: unknown): value is Tool {
 }
 
 const declared = new WeakSet<object>()
+
+export function isOnUnknownOutcome(value: unknown): value is OnUnknownOutcome {
+  return value === 'tell' || value === 'ask'
+}
 
 function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
   try {

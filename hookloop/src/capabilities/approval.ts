@@ -1,4 +1,5 @@
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../agent/capability.ts'
+import { isOnUnknownOutcome, type OnUnknownOutcome } from '../agent/tool.ts'
 import type { Approval } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
@@ -12,6 +13,8 @@ export type ApprovalOptions = {
   readonly tools?: readonly NamePattern[]
   /** How long a question may be answered with yes. */
   readonly expiresInMs?: number
+  /** `ask`: whether to run a call again that a crash cut off, of every tool that does not say otherwise. */
+  readonly onUnknownOutcome?: OnUnknownOutcome
 }
 
 /** Says how a person is reached when a hook asks. Without it nobody is, and every question is answered with no. */
@@ -20,14 +23,16 @@ export function approval(how: ApprovalOptions['answer'] | ApprovalOptions): Capa
     answer,
     tools = [],
     expiresInMs,
+    onUnknownOutcome = 'tell',
   }: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
   if (answer !== 'deny' && answer !== 'suspend' && typeof answer !== 'function') {
     throw invalid(`'deny', 'suspend' or a function is expected`, answer)
   }
   if (expiresInMs !== undefined && !(expiresInMs > 0)) throw invalid('"expiresInMs" must be positive', expiresInMs)
+  if (!isOnUnknownOutcome(onUnknownOutcome)) throw invalid(`"onUnknownOutcome" is 'tell' or 'ask'`, onUnknownOutcome)
   const tests = tools.map(toNameTest)
-  const policy: ApprovalPolicy = { answer, expiresInMs, asksAbout: (name) => tests.some((test) => test(name)) }
-  return { name: 'approval', approval: policy }
+  const asksAbout: ApprovalPolicy['asksAbout'] = (name) => tests.some((test) => test(name))
+  return { name: 'approval', approval: { answer, expiresInMs, asksAbout, onUnknownOutcome } }
 }
 
 function invalid(why: string, value: unknown): AgentError {

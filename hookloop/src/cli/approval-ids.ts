@@ -1,5 +1,4 @@
-import { hashJson } from '../data/json.ts'
-import type { Approval } from '../data/tool-call.ts'
+import { askedHash, type Approval } from '../data/tool-call.ts'
 import { UsageError } from './usage-error.ts'
 
 const SHORT = 8
@@ -36,8 +35,8 @@ export function findApproval<A extends Approval>(pending: readonly A[], given: s
 }
 
 /** Whether what is shown of a question is what its id stands for. */
-export function isTrue({ id, toolCall: { name, args } }: Approval): boolean {
-  return hashJson({ name, args }).startsWith(hashPart(id)) && hashPart(id) !== ''
+export function isTrue({ id, toolCall, interruptions }: Approval): boolean {
+  return askedHash(toolCall, interruptions).startsWith(hashPart(id)) && hashPart(id) !== ''
 }
 
 function hashPart(id: string): string {

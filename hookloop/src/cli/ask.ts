@@ -16,6 +16,8 @@ export type Asking = {
   readonly signal: AbortSignal
   /** Whether a question may be left open, because the run is kept. */
   readonly mayWait?: boolean
+  /** Whether a yes may come with other arguments. */
+  readonly mayEdit?: boolean
 }
 
 /** Asks whoever sits at the terminal. What is not a yes is a no, and its reason. */
@@ -24,22 +26,23 @@ export async function askHere(approval: Approval, asking: Asking): Promise<Asked
   await dropTypedAhead(asking.stdin)
   const lines = linesOf(asking.stdin, asking.signal)
   try {
-    return await answerFrom(lines, asking)
+    return await answerFrom(lines, { ...asking, mayEdit: approval.interruptions === undefined })
   } finally {
     lines.close()
   }
 }
 
-async function answerFrom(lines: Lines, { screen, mayWait = false }: Asking): Promise<AskedAnswer> {
+async function answerFrom(lines: Lines, { screen, mayWait = false, mayEdit = true }: Asking): Promise<AskedAnswer> {
   const ask = (question: string): Promise<string | undefined> => screen.ask(`  ${question} `, lines.next)
   for (;;) {
-    const typed = (await ask(`Allow it? [y]es, [N]o, [e]dit${mayWait ? ', [l]ater' : ''}`))?.trim()
+    const typed = (await ask(`Allow it? [y]es, [N]o${mayEdit ? ', [e]dit' : ''}${mayWait ? ', [l]ater' : ''}`))?.trim()
     switch (typed?.toLowerCase()) {
       case 'y':
       case 'yes':
         return 'allow'
       case 'e':
       case 'edit': {
+        if (!mayEdit) continue
         const args = parseArguments((await ask('The arguments instead, as JSON on one line:')) ?? '')
         if (args !== undefined) return { allow: args }
         screen.line('  That is not a JSON object.')

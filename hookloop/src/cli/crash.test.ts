@@ -7,8 +7,8 @@ import { Workshop } from './kept-agent.fixture.ts'
 const agent = ['--agent', 'agent.ts', '--session', 'pay']
 
 /** A run whose process is killed while its tool is at work. */
-async function killed(store: string): Promise<Workshop> {
-  const shop = new Workshop({ HOOKLOOP_STORE: store })
+async function killed(store: string, env: NodeJS.ProcessEnv = {}): Promise<Workshop> {
+  const shop = new Workshop({ HOOKLOOP_STORE: store, ...env })
   const running = shop.start(['run', 'charge', ...agent], { env: { HANGS: '1' } })
   while (shop.done().length === 0) await sleep(5)
   running.kill('SIGKILL')
@@ -33,6 +33,22 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
       assert.match(stderr, /^\? charge .*not known/m)
     })
   }
+
+  test('is asked about if the tool says so: listed, explained, and run again or not as somebody answers', async () => {
+    const shop = await killed('sessions.db', { ASKS: '1' })
+    const { code, stderr } = await shop.hookloop(['resume', 'pay'], { input: '' })
+    assert.deepEqual([code, shop.done()], [4, ['charged']])
+    const [, id] = / approve (\w+)/.exec(stderr) ?? []
+    const [listed, explained] = [await shop.hookloop(['approvals']), await shop.hookloop(['explain', 'pay'])]
+    const question = /"charge" was begun and cut off before .* it may have happened\. Run it again\?/
+    assert.match(listed.stdout, question)
+    assert.match(explained.stdout, question)
+    const other = await shop.hookloop(['approve', id!, '--args', '{}'])
+    assert.deepEqual([other.code, /run again with them, or not at all/.test(other.stderr)], [2, true])
+    const { stdout } = await shop.hookloop(['approve', id!, '--resume', '--quiet'])
+    assert.deepEqual([stdout, shop.done()], ['It says: paid\n', ['charged', 'charged']])
+    assert.match((await shop.hookloop(['explain', 'pay'])).stdout, /asked .*Run it again\? approved/)
+  })
 
   test('is listed as running, explained as unfinished, and takes no new input until it was gone on with', async () => {
     const shop = await killed('sessions.db')

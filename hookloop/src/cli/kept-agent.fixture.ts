@@ -11,7 +11,7 @@ import { scriptedModel } from 'hookloop/testing'
 const log = (text) => appendFileSync(new URL('log', import.meta.url), text + '\\n')
 const input = { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] }
 const deploy = tool({ name: 'deploy', description: 'Deploys.', input, execute: ({ to }) => { log('deployed to ' + to); return 'live on ' + to } })
-const charge = tool({ name: 'charge', description: 'Charges.', input: { type: 'object' }, execute: async () => {
+const charge = tool({ name: 'charge', description: 'Charges.', input: { type: 'object' }, onUnknownOutcome: process.env.ASKS ? 'ask' : 'tell', execute: async () => {
   log('charged')
   if (process.env.HANGS) await new Promise((resolve) => setTimeout(resolve, 20_000))
   return 'paid'

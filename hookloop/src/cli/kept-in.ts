@@ -1,7 +1,8 @@
 import type { Agent, RunOptions } from '../agent/build-agent.ts'
 import { partsOf } from '../agent/known-agents.ts'
 import { streamRun } from '../agent/live.ts'
-import { toInput, type Message } from '../data/message.ts'
+import { inputFor } from '../agent/begin.ts'
+import type { Message } from '../data/message.ts'
 import type { Emit } from '../data/event.ts'
 import type { Run } from '../agent/run.ts'
 import { sessionPort } from '../sessions/session.ts'
@@ -11,7 +12,7 @@ import type { SessionStore } from '../sessions/store.ts'
 export function keptIn(agent: Agent<unknown>, store: SessionStore): Agent<unknown> {
   const [parts, port] = [partsOf(agent), sessionPort(store)]
   const run = async (input: string | Message, given: RunOptions = {}, emit?: Emit): Promise<Run> =>
-    port.run(parts, toInput(input), { ...given, ...(emit && { emit }), session: given.session! })
+    port.run(parts, inputFor(parts, input), { ...given, ...(emit && { emit }), session: given.session! })
   const resume = (id: string, given: RunOptions = {}, emit?: Emit): Promise<Run> =>
     port.resume(parts, { ...given, ...(emit && { emit }), session: id })
   return Object.freeze({

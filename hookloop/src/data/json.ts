@@ -53,10 +53,11 @@ export function hashJson(value: Json): string {
 /** A short fingerprint of texts, taken together. */
 export function hashText(...texts: readonly string[]): string {
   // Not imported, because most runs never need it and it takes a fifth of the time of loading this library.
-  const hash = process.getBuiltinModule('node:crypto').createHash('sha256')
-  for (const text of texts) hash.update(text)
-  return hash.digest('hex').slice(0, 32)
+  crypto ??= process.getBuiltinModule('node:crypto')
+  return crypto.hash('sha256', texts.length === 1 ? texts[0]! : texts.join('')).slice(0, 32)
 }
+
+let crypto: typeof import('node:crypto') | undefined
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -29,3 +29,22 @@ export type LedgerEntry = {
 
 /** An entry with the time it took. Hooks see the ledger without it, because it differs from run to run. */
 export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }
+
+/** A firing without opinion as it is written down, because there are many: step, trigger, hook, mode, time, call. */
+export type LedgerRow = Row | readonly [...Row, call: string]
+type Row = readonly [step: number, trigger: string, hook: string, mode: LedgerEntry['mode'], durationMs: number]
+
+export function isLedgerRow(value: unknown): value is LedgerRow {
+  if (!Array.isArray(value)) return false
+  const [step, trigger, hook, mode, durationMs, call = '', more] = value as readonly unknown[]
+  return (
+    typeof step === 'number' &&
+    typeof durationMs === 'number' &&
+    more === undefined &&
+    [trigger, hook, mode, call].every((text) => typeof text === 'string')
+  )
+}
+
+export function fromLedgerRow([step, trigger, hook, mode, durationMs, call]: LedgerRow): TimedLedgerEntry {
+  return Object.freeze({ step, trigger, hook, mode, ...(call !== undefined && { call }), durationMs })
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { List } from './list.ts'
+import { List, type FoldCache } from './list.ts'
 
 test('a list behaves like the array it stands for, whatever was appended to earlier versions of it', () => {
   const operation = fc.record({ from: fc.nat(), count: fc.nat(90), take: fc.option(fc.nat(200)) })
@@ -33,7 +33,7 @@ test('folding gives what reducing the array gives, on every version of a list', 
   const operation = fc.record({ from: fc.nat(), count: fc.nat(150), take: fc.option(fc.nat(300)) })
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 15 }), (operations) => {
-      const cache = new WeakMap<readonly number[], { readonly value: string }>()
+      const cache = new WeakMap() as FoldCache<number, string>
       const step = (sum: string, item: number): string => (sum + item).slice(-12)
       const versions = [List.empty<number>()]
       let next = 0
@@ -50,7 +50,7 @@ test('folding gives what reducing the array gives, on every version of a list', 
 })
 
 test('folding a list again after it has grown looks only at what is new, give or take a chunk', () => {
-  const cache = new WeakMap<readonly number[], { readonly value: number }>()
+  const cache = new WeakMap() as FoldCache<number, number>
   let steps = 0
   const count = (sum: number): number => {
     steps++
@@ -66,7 +66,7 @@ test('folding a list again after it has grown looks only at what is new, give or
 
 test('appends that are thrown away leave the list shared with whatever grows from it next', () => {
   for (const length of [63, 64, 65, 1000, 1024]) {
-    const cache = new WeakMap<readonly number[], { readonly value: number }>()
+    const cache = new WeakMap() as FoldCache<number, number>
     let steps = 0
     const count = (sum: number): number => {
       steps++

@@ -1,5 +1,8 @@
 const CHUNK = 64
 
+/** What lists folded to, by chunk: up to so many items of it. */
+export type FoldCache<T, A> = WeakMap<readonly T[], { readonly value: A; readonly count: number }>
+
 /**
  * An immutable sequence that grows at its end. Appending costs O(1) amortized and shares everything with the list it
  * grew from; appending twice to the same list copies at most one chunk. It iterates, spreads and prints like an array.
@@ -111,20 +114,31 @@ export class List<T> implements Iterable<T> {
   }
 
   /**
-   * Folds the list and remembers the result at every full chunk, so that folding a list that has grown costs only what
-   * is new. The cache must be used with one `step` only.
+   * Folds the list and remembers the result at the end of every chunk, so that folding a list that has grown costs only
+   * what is new. The cache must be used with one `step` only.
    */
-  fold<A>(cache: WeakMap<readonly T[], { readonly value: A }>, initial: A, step: (sum: A, item: T) => A): A {
+  fold<A>(cache: FoldCache<T, A>, initial: A, step: (sum: A, item: T) => A): A {
+    const used = this.length - this.#full * CHUNK
+    const last = cache.get(this.#tail)
+    if (last !== undefined && last.count <= used) return this.#foldTail(cache, last, step)
     let known = this.#full
-    while (known > 0 && !cache.has(this.#chunks[known - 1]!)) known--
+    while (known > 0 && cache.get(this.#chunks[known - 1]!)?.count !== CHUNK) known--
     let sum = known > 0 ? cache.get(this.#chunks[known - 1]!)!.value : initial
-    for (let i = known * CHUNK; i < this.length; i++) {
-      sum = step(sum, this.at(i)!)
-      if (i % CHUNK === CHUNK - 1 && i < this.#full * CHUNK) {
-        cache.set(this.#chunks[Math.floor(i / CHUNK)]!, { value: sum })
-      }
+    for (let chunk = known; chunk < this.#full; chunk++) {
+      const items = this.#chunks[chunk]!
+      for (const item of items) sum = step(sum, item)
+      cache.set(items, { value: sum, count: CHUNK })
     }
-    return sum
+    return this.#foldTail(cache, { value: sum, count: 0 }, step)
+  }
+
+  /** What a chunk holds up to a place never changes, whoever else goes on with it. */
+  #foldTail<A>(cache: FoldCache<T, A>, from: { value: A; count: number }, step: (sum: A, item: T) => A): A {
+    const used = this.length - this.#full * CHUNK
+    let { value } = from
+    for (let i = from.count; i < used; i++) value = step(value, this.#tail[i]!)
+    if (used > from.count) cache.set(this.#tail, { value, count: used })
+    return value
   }
 
   toJSON(): T[] {

@@ -172,6 +172,7 @@ const approval = shape({
   asks: listOf(shape({ by: text, message: text })),
   expiresAt: optional(number),
   path: optional(agentPath),
+  interruptions: optional(number),
 })
 const openCall = shape({
   id: text,
@@ -182,6 +183,7 @@ const openCall = shape({
   answer: optional(answer),
   result: optional(toolExecution),
   child: optional((value, path) => openChild(value, path)),
+  interruptions: optional(number),
 })
 const openStep = shape({
   text,

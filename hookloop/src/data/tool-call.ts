@@ -40,6 +40,8 @@ export type Approval = {
   readonly expiresAt?: number
   /** Which subagent wants to make the call; missing when it is the agent itself. */
   readonly path?: AgentPath
+  /** The call was begun so often by a process that died: it may have been done, and is asked about again. */
+  readonly interruptions?: number
 }
 
 /** What a person says: run it, run it with these arguments instead, or do not. */
@@ -59,14 +61,17 @@ export type OpenCall = {
   /** What was answered to that subagent. */
   readonly answers?: Answers
   readonly result?: ToolExecution
+  /** How often it was begun by a process that died, if a person is asked about that. */
+  readonly interruptions?: number
 }
 
 export function approvalFor(
   call: ToolCall<Json>,
   asks: readonly Ask[],
-  place: { key: string; expiresAt?: number; path?: AgentPath | undefined },
+  place: { key: string; expiresAt?: number; interruptions?: number; path?: AgentPath | undefined },
 ): Approval {
-  const hash = hashJson({ name: call.name, args: call.args as Json })
+  const { expiresAt, interruptions } = place
+  const hash = askedHash(call, interruptions)
   return Object.freeze({
     id: approvalId(place.key, hash),
     toolCall: Object.freeze(call) as ToolCall,
@@ -74,16 +79,28 @@ export function approvalFor(
     by: asks.map((ask) => ask.by).join(', '),
     asks: Object.freeze(asks.slice()),
     hash,
-    ...(place.expiresAt !== undefined && { expiresAt: place.expiresAt }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(interruptions !== undefined && { interruptions }),
     ...(place.path !== undefined && { path: place.path }),
   })
 }
 
 /** Whether an approval still speaks of this call with these arguments at this place. */
 export function approvalFits(approval: Approval, call: OpenCall, key: string): boolean {
-  const hash = hashJson({ name: call.name, args: call.args })
-  const shown = hashJson({ name: approval.toolCall.name, args: approval.toolCall.args })
+  const hash = askedHash(call, call.interruptions)
+  const shown = askedHash(approval.toolCall, approval.interruptions)
   return approval.hash === hash && shown === hash && approval.id === approvalId(key, hash)
+}
+
+/** What a question is about. A yes to a call is no yes to doing it again, so that makes another question. */
+export function askedHash({ name, args }: Pick<ToolCall<Json>, 'name' | 'args'>, interruptions?: number): string {
+  return hashJson({ name, args: args as Json, ...(interruptions !== undefined && { interruptions }) })
+}
+
+/** What is wrong with an answer to this question, if anything is. */
+export function answerProblem({ interruptions }: Pick<Approval, 'interruptions'>, answer: Answer): string | undefined {
+  if (interruptions === undefined || answer === 'allow' || 'block' in answer) return undefined
+  return 'The call may have been done with the arguments that are shown: it is run again with them, or not at all.'
 }
 
 function approvalId(key: string, hash: string): string {

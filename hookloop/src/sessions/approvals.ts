@@ -1,7 +1,7 @@
-import { checkedAnswer } from '../agent/admission.ts'
+import { checkedAnswer } from '../agent/ask-person.ts'
 import { isJsonObject, type JsonObject } from '../data/json.ts'
 import { openCallsIn } from '../data/open-calls.ts'
-import { approvalFits, type Answer, type Approval } from '../data/tool-call.ts'
+import { answerProblem, approvalFits, type Answer, type Approval } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { agentOf, createdAt, holdSession } from './held-session.ts'
 import type { KeptSession } from './kept-session.ts'
@@ -49,6 +49,8 @@ export async function answerApproval(
   }
   await holdSession(store, { id }, async ({ kept, journal }) => {
     const asked = askedIn(kept, approval)
+    const problem = answerProblem(asked, answer)
+    if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
     const isYes = answer === 'allow' || 'allow' in answer
     if (isYes && asked.expiresAt !== undefined && now >= asked.expiresAt) {
       throw new AgentError('ANSWER_EXPIRED', `"${approval}" expired; it can only be refused now.`, { value: approval })

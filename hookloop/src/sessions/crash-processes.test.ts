@@ -3,17 +3,17 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AgentState } from '../data/agent-state.ts'
-import type { ToolExecution } from '../data/tool-call.ts'
 import { fileStore } from './file-store.ts'
 import { readSession } from './kept-session.ts'
 import { postgresStore } from './postgres-store.ts'
 import { startPostgres } from './postgres.fixture.ts'
+import { checkWorld, resultsOf } from './session-world.fixture.ts'
 import { doneIn, folder, start, type Place } from './session-processes.fixture.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { SessionStore } from './store.ts'
 
 const KILLS = 200
+const WORKERS = ['left', 'right'] as const
 
 type Kill = { readonly atWrite: number; readonly how: 'before' | 'after' } | { readonly afterMs: number }
 
@@ -45,53 +45,12 @@ async function killAll(place: Place, name: string, kills: readonly Kill[]): Prom
   await last.ended
 }
 
-/** The calls of the run that must not be done twice. */
-const once = ['looka', 'lookb', 'lookc', 'pay!', 'send']
-
-/** Everything that was asked for was done once, or is told to be unknown; what may be repeated was, under one key. */
-async function checkWorld(place: Place, store: SessionStore): Promise<{ sessions: number; unknown: number }> {
-  const done = doneIn(place)
-  const ids = (await store.list()).map(({ id }) => id)
-  assert.deepEqual(
-    done.filter(({ session }) => !ids.includes(session)),
-    [],
-  )
-  let [sessions, unknown] = [0, 0]
-  for (const id of ids) {
-    const { open, state } = readSession((await store.read(id))!.lines, id)
-    if (open !== undefined || state === undefined) continue // what the last process was killed in
-    sessions++
-    assert.equal(state.execution?.status, 'completed', id)
-    const results = resultsOf(state)
-    const own = done.filter(({ session }) => session === id)
-    for (const what of once) {
-      const { status, interrupted } = results.get(what)!
-      const times = own.filter((each) => each.what === what).length
-      const isFine = status === 'ok' ? times === 1 : status === 'outcomeUnknown' && interrupted === true && times <= 1
-      assert.ok(isFine, `${id}: ${what} was done ${times} times and is ${status}`)
-      if (status !== 'ok') unknown++
-    }
-    const notes = own.flatMap(({ what, key }) => (what === 'note' ? [key] : []))
-    assert.deepEqual([results.get('note')?.status, new Set(notes).size], ['ok', 1], id)
-    assert.ok(own.some(({ what }) => what === 'mail'))
-  }
-  return { sessions, unknown }
-}
-
-function resultsOf(state: AgentState): ReadonlyMap<string, ToolExecution> {
-  const results = new Map<string, ToolExecution>()
-  for (const { toolCalls, toolExecutions } of state.execution!.steps) {
-    for (const [i, { name, args }] of toolCalls.entries()) {
-      results.set(`${name}${(args['of'] as string | undefined) ?? ''}`, toolExecutions[i]!)
-    }
-  }
-  return results
-}
-
 async function killTest(place: Place, store: SessionStore): Promise<string> {
-  await Promise.all(['left', 'right'].map((name) => killAll(place, name, randomKills(KILLS / 2))))
-  const { sessions, unknown } = await checkWorld(place, store)
+  await Promise.all(WORKERS.map((name) => killAll(place, name, randomKills(KILLS / WORKERS.length))))
+  const { sessions, unknown, open } = await checkWorld(place, store)
+  assert.ok(open <= WORKERS.length, `${open} sessions were left behind`)
   assert.ok(sessions > KILLS / 10, `only ${sessions} sessions ended`)
+  assert.ok(unknown > 0, 'no kill hit a call')
   return `${sessions} sessions, ${unknown} outcomes unknown`
 }
 

@@ -45,6 +45,7 @@ const turns: readonly ScriptedTurn[] = [
   {
     toolCalls: [
       { name: 'look', args: { what: 'd' }, id: 'look-d' },
+      { name: 'wire', id: 'wire' },
       { name: 'pay', args: { to: 'ann' }, id: 'pay-ann' },
       { name: 'pay', args: { to: 'bob' }, id: 'pay-bob' },
     ],
@@ -56,6 +57,9 @@ const turns: readonly ScriptedTurn[] = [
 
 /** The tools of the run that must not be done twice, and how often each may be called. */
 export const onlyOnce = ['look-a', 'look-b', 'look-c', 'look-d', 'look-e', 'flaky', 'pay-ann']
+
+/** The one that is asked about when nobody knows: whoever looks whether it was done can have it done once. */
+export const alwaysOnce = 'wire'
 
 export function eventfulAgent(
   store: SessionStore,
@@ -90,6 +94,18 @@ export function eventfulAgent(
       const { to } = args as { to: string }
       world.note(`pay-${to}`, idempotencyKey)
       return { paid: to }
+    },
+  })
+  const wire = tool({
+    name: 'wire',
+    description: 'Sends money.',
+    input: texts(),
+    onUnknownOutcome: 'ask',
+    execute: async (_args, { idempotencyKey }) => {
+      await soon()
+      world.note('wire', idempotencyKey)
+      await soon()
+      return 'wired'
     },
   })
   const flaky = tool({
@@ -193,7 +209,7 @@ export function eventfulAgent(
     return turnOf(messages)
   })
   const other = scriptedModel(({ messages }) => turnOf(messages), { modelId: 'other' })
-  const tools = [look, pay, flaky, sync, count]
+  const tools = [look, pay, wire, flaky, sync, count]
   const hooks = [auditInput, auditTool, judged, breaks, onceMore, observe('*', () => soon(), { name: 'watches' })]
   const limits = guards({ maxTimeMs: 60_000 })
   const capabilities = [fallback([other]), errorPolicy('tolerant'), approval('suspend'), limits]
@@ -222,7 +238,7 @@ export const quietClock: Clock = {
 export async function drive(
   agent: Agent<unknown>,
   store: SessionStore,
-  id = 'eventful',
+  { id = 'eventful', isDone = () => false }: { readonly id?: string; readonly isDone?: (what: string) => boolean } = {},
 ): Promise<Run<unknown> | undefined> {
   for (;;) {
     const lines = (await store.read(id))?.lines ?? []
@@ -237,7 +253,8 @@ export async function drive(
       const isAnswered = open.answers !== undefined || Object.keys(open.given).length > 0
       const [asked] = open.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
       if (asked !== undefined) {
-        const answer = asked.toolCall.id === 'pay-bob' ? { block: 'not him' } : 'allow'
+        const isNo = asked.toolCall.id === 'pay-bob' || (asked.interruptions !== undefined && isDone(asked.toolCall.id))
+        const answer = isNo ? { block: 'not him' } : 'allow'
         await answerApproval(store, { session: id, approval: asked.id, answer, by: 'eve' }) // the others wait
       }
       run = await agent.resume(id, { effects })

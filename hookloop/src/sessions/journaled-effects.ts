@@ -13,6 +13,8 @@ export interface Journal {
   append(record: SessionRecord): void
   /** Stores what was appended, before it resolves. */
   store(): void | Promise<void>
+  /** Stores it when there is time, or with whatever is stored next. If that fails, the next `store` does. */
+  storeSoon(): void
 }
 
 type Outcome = Extract<RecordEntry, { type: 'end' }>
@@ -42,6 +44,8 @@ class Shared {
   kept: AgentState | undefined
   ledger: number
   readonly onKeep: JournalOptions['onKeep']
+  /** Whether this process has stored anything of the run. */
+  hasStored = false
   /** Set when the run is not the one that was written down: it ends, and of that nothing is kept. */
   diverged: AgentError | undefined
   #times = new Map<string, number>()
@@ -144,10 +148,19 @@ export class JournaledEffects implements Effects {
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
   }
 
-  /** Nothing happens before it is stored that it will. */
+  /**
+   * Nothing happens before it is stored that it will, but for what may be done again: a model is asked while it is being
+   * stored. What was said to the run is stored before anything.
+   */
   #first<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    const { journal } = this.#shared
     this.#note({ type: 'begin', key, kind: effect.kind, input: toJson(effect.input()) })
-    const storing = this.#shared.journal.store()
+    if (effect.kind === 'inference' && this.#shared.hasStored) {
+      journal.storeSoon()
+      return this.#do(key, effect, run)
+    }
+    this.#shared.hasStored = true
+    const storing = journal.store()
     return storing instanceof Promise ? storing.then(() => this.#do(key, effect, run)) : this.#do(key, effect, run)
   }
 
@@ -165,11 +178,19 @@ export class JournaledEffects implements Effects {
     )
   }
 
-  /** What a tool did is stored at once; an answer of a model may be lost, at the cost of asking again. */
+  /**
+   * What a tool did is stored as soon as the process has nothing else to do, which is when the model is asked or the next
+   * tool waits; an answer of a model with what comes next, for it can be asked again. A person, or a hook, cannot.
+   */
   #ended<T extends Json>(key: string, { kind }: Effect, value: T): T | Promise<T> {
     this.#stamp(this.#inner.now())
     this.#note({ type: 'end', key, at: this.#now, value })
-    const storing = kind === 'inference' ? undefined : this.#shared.journal.store()
+    if (kind === 'inference') return value
+    if (kind === 'tool') {
+      this.#shared.journal.storeSoon()
+      return value
+    }
+    const storing = this.#shared.journal.store()
     return storing instanceof Promise ? storing.then(() => value) : value
   }
 

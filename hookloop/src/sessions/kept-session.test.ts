@@ -114,6 +114,11 @@ const hostile: { readonly [what: string]: readonly [type: string, change: (line:
     ({ value: _value, ...line }) => ({ ...line, error: { code: 'X', message: '' } }),
   ],
   'a key that is no text': ['end', (line) => ({ ...line, key: { toString: 'x' } })],
+  'a key "__proto__"': ['end', () => '"type":"end","key":"k","at":1,"value":{"a":[{"__proto__":{"polluted":true}}]}'],
+  'a key "__proto__" in disguise': [
+    'end',
+    () => String.raw`"type":"end","key":"k","at":1,"value":{"a":[{"\u005f_proto__":{"polluted":true}}]}`,
+  ],
   'a value that is too deep': ['end', (line) => ({ ...line, value: deep(600) })],
 }
 
@@ -148,7 +153,7 @@ test('D12: a state from a newer version within a session is refused by name', as
 
 test('D09: keys and values of a session are plain data: nothing is revived, and no prototype is reached', async () => {
   const payload =
-    '"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toJSON":"x","lc":2,"then":"y",' +
+    '"constructor":{"prototype":{"polluted":true}},"toJSON":"x","lc":2,"then":"y","text":"__proto__",' +
     '"id":["child_process","execSync"]'
   const records: (JsonObject | string)[] = parsed(waiting)
   const at = records.findIndex((record) => (record as Line).type === 'input')
@@ -160,6 +165,7 @@ test('D09: keys and values of a session are plain data: nothing is revived, and 
     'toJSON',
     'lc',
     'then',
+    'text',
     'id',
   ])
   assert.equal(state?.execution?.status, 'suspended')

@@ -7,7 +7,7 @@ import type { Answer, Answers } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import type { RecordEntry } from './recording.ts'
 import { readLines } from './session-log.ts'
-import { checkVersion, toRecord, type SessionRecord } from './session-records.ts'
+import { checkVersion, toLedger, toRecord, type SessionRecord } from './session-records.ts'
 import { sessionCorrupt } from './store.ts'
 
 /** A run that has not ended: how far it was when its state was kept last, and what happened since. */
@@ -131,7 +131,7 @@ class Reading {
   #takeState({ phase, patch, ledger = [], at }: Extract<SessionRecord, { type: 'state' }>): void {
     this.#builder.apply(patch)
     this.#hasState = true
-    for (const entry of ledger) this.ledger.push(entry)
+    for (const entry of toLedger(ledger)) this.ledger.push(entry)
     this.#entries = []
     if (phase === 'refused' || phase === 'ended' || phase === 'changed' || this.open === undefined)
       this.open = undefined

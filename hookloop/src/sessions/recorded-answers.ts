@@ -50,7 +50,7 @@ export class RecordedAnswers {
 
 /** Effects for hooks that only think: what the record knows is answered, and nothing else happens. */
 export class AnsweredEffects implements Effects {
-  readonly signal = new AbortController().signal
+  readonly signal: AbortSignal = new AbortController().signal
   readonly emit = undefined
   /** What was asked for and is not known. */
   readonly unanswered: string[] = []

@@ -185,7 +185,7 @@ test('an input that was taken and not worked on is worked on', async () => {
 
 test('D19: a run that was cut off goes on under the guards it began with, or not at all', async () => {
   const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
-  for (const at of [2, 4, 6]) {
+  for (const at of [2, 3]) {
     const store = memoryStore()
     await cutOff(store, { at, stored: true }, (dying) =>
       scene(dying, { use: [strict] }).agent.run('Go.', { session: 's' }),
@@ -230,7 +230,7 @@ suite('a run that is gone on with by another agent', () => {
 test('a run that was cancelled and then cut off is cancelled, and does no more', async () => {
   const store = memoryStore()
   const mail = hook('afterExecution', async (ctx) => ctx, { name: 'mail', effect: true })
-  await cutOff(store, { at: 4, stored: true }, (dying) => {
+  await cutOff(store, { at: 3, stored: true }, (dying) => {
     const cancel = new AbortController()
     const use = [acts([], () => cancel.abort()), mail]
     const agent = createAgent({ model: byTurn([call('act'), call('act')]), store: dying, use })
@@ -250,7 +250,7 @@ function timed(store: SessionStore, clock: FakeClock, { ms, max }: { ms: number;
 }
 
 test('D21: the time in which nobody works on a run is not counted, however often it is cut off', async () => {
-  for (let at = 1; at <= 8; at++) {
+  for (let at = 1; at <= 5; at++) {
     for (const again of [1, 2]) {
       const store = memoryStore()
       let startAt = 1_000
@@ -263,6 +263,7 @@ test('D21: the time in which nobody works on a run is not counted, however often
         const { agent, effects } = begin(dying)
         return agent.run('Go.', { session: 's', effects })
       })
+      if ((await kept(store)).open === undefined) continue
       await cutOff(store, { at: again, stored: true }, (dying) => {
         const { agent, effects } = begin(dying)
         return agent.resume('s', { effects })
@@ -278,7 +279,7 @@ test('D21: the time in which nobody works on a run is not counted, however often
 test('D21: the time that was worked before a run was cut off is counted', async () => {
   const store = memoryStore()
   const clock = fakeClock({ startAt: 5 })
-  await cutOff(store, { at: 5, stored: true }, (dying) =>
+  await cutOff(store, { at: 3, stored: true }, (dying) =>
     timed(dying, clock, { ms: 600, max: 1_000 }).run('Go.', { session: 's', effects: liveEffects({ clock }) }),
   )
   const late = fakeClock({ startAt: 9_000_000 })
@@ -310,7 +311,7 @@ test('a run in a session is streamed, and so is the rest of one that was cut off
     return seen
   }
   const whole = await types(scene(store).agent.stream('Go.', { session: 'whole' }))
-  await cutOff(store, { at: 5, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 'cut' }))
+  await cutOff(store, { at: 3, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 'cut' }))
   const rest = await types(scene(store).agent.resumeStream('cut'))
   assert.deepEqual([whole[0], whole.at(-1), rest.at(-1)], ['started', 'finished', 'finished'])
   assert.ok(rest.includes('toolFinished') && rest.length < whole.length)

@@ -13,6 +13,7 @@ export class SessionJournal implements Journal {
   #head: JsonObject | undefined
   #storing: Promise<void> | undefined
   #failure: AgentError | undefined
+  #isSoon = false
 
   constructor(writer: SessionWriter, end: { readonly seq: number; readonly sum: string }) {
     this.#writer = writer
@@ -47,6 +48,20 @@ export class SessionJournal implements Journal {
     } catch (thrown) {
       return this.#fail(thrown)
     }
+  }
+
+  /** A model takes its time: what is stored meanwhile costs a run nothing, and a fast one shares the next write. */
+  storeSoon(): void {
+    if (this.#isSoon) return
+    this.#isSoon = true
+    setImmediate(() => {
+      this.#isSoon = false
+      try {
+        this.store()?.catch(() => undefined)
+      } catch {
+        // told by the next one that asks
+      }
+    })
   }
 
   #fail(thrown: unknown): never {

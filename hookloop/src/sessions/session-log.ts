@@ -22,7 +22,7 @@ export class LineSealer {
   }
 
   seal(record: JsonObject): string {
-    const body = JSON.stringify({ seq: ++this.#seq, ...record })
+    const body = `{"seq":${++this.#seq},${JSON.stringify(record).slice(1)}` // a record always has a type
     this.#sum = sumOf(this.#sum, body)
     return `${body.slice(0, -1)},"sum":"${this.#sum}"}`
   }
@@ -49,12 +49,18 @@ export function readLines(lines: readonly string[]): {
 function parse(body: string, seq: number): JsonObject {
   let value: unknown
   try {
-    value = keptJson(JSON.parse(body), 'record')
+    value = keptJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, refuseProto) : JSON.parse(body), 'record')
   } catch (error) {
     throw corrupt(seq, messageOf(error))
   }
   if (isJsonObject(value)) return value
   throw corrupt(seq, 'it is not an object')
+}
+
+/** We never write this key. Whoever did wants it to become the prototype of something. */
+function refuseProto(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new Error('it has a key "__proto__"')
+  return value
 }
 
 function sumOf(before: string, body: string): string {

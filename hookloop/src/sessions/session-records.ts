@@ -1,6 +1,6 @@
 import type { Answer, Answers } from '../data/tool-call.ts'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
-import type { TimedLedgerEntry } from '../data/ledger.ts'
+import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../data/ledger.ts'
 import { isMessage, type Message } from '../data/message.ts'
 import type { StatePatch } from '../data/state-patch.ts'
 import { AgentError } from '../errors.ts'
@@ -35,7 +35,7 @@ export type SessionRecord =
       readonly phase: Checkpoint['phase'] | 'changed'
       readonly at: number
       readonly patch: StatePatch
-      readonly ledger?: readonly TimedLedgerEntry[]
+      readonly ledger?: readonly (TimedLedgerEntry | LedgerRow)[]
     }
   /** A person has answered, here or from another process. */
   | {
@@ -121,5 +121,10 @@ function problemOf(record: JsonObject, seq: number): string | undefined {
 }
 
 function isLedger(value: Json): boolean {
-  return Array.isArray(value) && value.every(isJsonObject)
+  return Array.isArray(value) && value.every((entry) => isJsonObject(entry) || isLedgerRow(entry))
+}
+
+/** The entries of a ledger that was written down. */
+export function toLedger(kept: readonly (TimedLedgerEntry | LedgerRow)[]): readonly TimedLedgerEntry[] {
+  return kept.map((entry) => (isLedgerRow(entry) ? fromLedgerRow(entry) : entry))
 }

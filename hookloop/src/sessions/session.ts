@@ -1,16 +1,16 @@
 import type { SessionPort } from '../agent/build-agent.ts'
-import { stateFor } from '../agent/begin.ts'
+import { inputFor, stateFor } from '../agent/begin.ts'
 import { streamRun } from '../agent/live.ts'
 import { LiveRun } from '../agent/live-run.ts'
 import type { AgentParts } from '../agent/parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../agent/session.ts'
 import { COMPACT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../data/agent-state.ts'
 import type { Emit } from '../data/event.ts'
-import { toInput, type Message } from '../data/message.ts'
+import type { Message } from '../data/message.ts'
 import type { Run } from '../agent/run.ts'
 import { liveEffects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
-import { forkSession } from './fork.ts'
+import { forkSession, type ForkOptions } from './fork.ts'
 import { beginSession, holdSession, noteChanged, type HeldSession } from './held-session.ts'
 import { readSession } from './kept-session.ts'
 import { resumeInSession, runInSession } from './run-session.ts'
@@ -72,7 +72,7 @@ class KeptConversation implements Session {
   readonly compact = (): Promise<void> => this.#change((state) => state.withMetadata(COMPACT_KEY, true))
 
   readonly fork: Session['fork'] = async (options = {}) =>
-    new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, options))
+    new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#cleaned(options)))
 
   readonly changeModel = async (model: string): Promise<void> => {
     this.#parts.toModel(model) // a name that cannot be understood is refused now, not at the next message
@@ -101,7 +101,7 @@ class KeptConversation implements Session {
   }
 
   async #send(input: string | Message, options: SendOptions, emit?: Emit): Promise<Run> {
-    const message = toInput(input)
+    const message = inputFor(this.#parts, input)
     await this.#start()
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
@@ -141,6 +141,10 @@ class KeptConversation implements Session {
     beginSession(session, { agent, at })
     noteChanged(session, state, { agent, at })
     await session.journal.store()
+  }
+
+  #cleaned({ message, ...options }: ForkOptions): ForkOptions {
+    return message === undefined ? options : { ...options, message: inputFor(this.#parts, message) }
   }
 
   #freshState(): AgentState {

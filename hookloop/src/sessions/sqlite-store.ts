@@ -122,19 +122,21 @@ type Row = {
   readonly updated_at: number
 }
 
+/** How many lines are inserted by one statement. */
+const AT_ONCE = 8
+
 /** Every query there is; what comes from outside is bound, never part of one. */
 class Tables {
   readonly database: DatabaseSync
-  readonly #appendOne
+  readonly #appends: ReturnType<DatabaseSync['prepare']>[] = []
   readonly #find
+  readonly #update
 
   constructor(database: DatabaseSync) {
     this.database = database
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
-    // Nothing is inserted unless the session still has this epoch: the check and the append are one statement.
-    this.#appendOne = database.prepare(
-      `INSERT INTO lines (place, at, line)
-       SELECT (key << 32) + CAST(? AS INTEGER), ?, ? FROM sessions WHERE key = ? AND epoch = ?`,
+    this.#update = database.prepare(
+      'UPDATE sessions SET head = coalesce(?, head), updated_at = ? WHERE key = ? AND epoch = ?',
     )
   }
 
@@ -166,17 +168,35 @@ class Tables {
     { key, epoch }: Claim,
     what: { readonly next: number; readonly lines: readonly string[]; readonly head: string | undefined },
   ): boolean {
+    const { next, lines, head } = what
     const now = Date.now()
-    const insert = (line: string, i: number): boolean =>
-      this.#appendOne.run(what.next + i, now, line, key, epoch).changes === 1
-    if (what.lines.length === 0 && what.head === undefined) return true
-    if (what.lines.length === 1 && what.head === undefined) return insert(what.lines[0]!, 0)
+    const insert = (from: number, count: number): boolean => {
+      const given = count === lines.length ? lines : lines.slice(from, from + count)
+      return this.#appendOf(count).run(key, epoch, next + from, now, ...given).changes === count
+    }
+    if (lines.length === 0 && head === undefined) return true
+    if (lines.length <= AT_ONCE && head === undefined) return insert(0, lines.length)
     return immediately(this.database, () => {
-      const { changes } = this.database
-        .prepare('UPDATE sessions SET head = coalesce(?, head), updated_at = ? WHERE key = ? AND epoch = ?')
-        .run(what.head ?? null, now, key, epoch)
-      return changes === 1 && what.lines.every(insert)
+      if (this.#update.run(head ?? null, now, key, epoch).changes !== 1) return false
+      for (let from = 0; from < lines.length; from += AT_ONCE)
+        if (!insert(from, Math.min(AT_ONCE, lines.length - from))) return false
+      return true
     })
+  }
+
+  /**
+   * So many lines in one statement, which is a transaction of its own: nothing is inserted unless the session still has
+   * this epoch.
+   */
+  #appendOf(count: number): ReturnType<DatabaseSync['prepare']> {
+    const known = this.#appends[count]
+    if (known !== undefined) return known
+    const rows = Array.from({ length: count }, (_, i) => `(${i}, ?${i + 5})`).join(', ')
+    return (this.#appends[count] = this.database.prepare(
+      `WITH given (n, line) AS (VALUES ${rows})
+       INSERT INTO lines (place, at, line)
+       SELECT (key << 32) + CAST(?3 AS INTEGER) + n, ?4, line FROM sessions, given WHERE key = ?1 AND epoch = ?2`,
+    ))
   }
 
   renew({ key, epoch }: Claim): void {

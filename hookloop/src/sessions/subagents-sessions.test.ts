@@ -78,7 +78,7 @@ test('D01, D04: cut off at any write, before or after it, agents inside go on wh
   await drive(worldIn(whole), whole)
   const { state: _state, ...amounts } = await endOf(straight)
   const writes = whole.writes()
-  assert.ok(writes > 20, `${writes}`)
+  assert.ok(writes > 10, `${writes}`)
   for (let at = 1; at <= writes; at++) {
     for (const stored of [false, true]) {
       const inner = memoryStore()
@@ -102,7 +102,7 @@ test('D01, D04: cut off at any write, before or after it, agents inside go on wh
 
 test('after a crash every call of every subagent is judged before it is made', async () => {
   const inner = memoryStore()
-  const dying = dyingStore(inner, { at: 9, stored: true })
+  const dying = dyingStore(inner, { at: 4, stored: true })
   await Promise.race([drive(worldIn(dying), dying), dying.died])
   const judged: string[] = []
   await drive(worldIn(inner, judged), inner)

@@ -1,5 +1,5 @@
 import { estimateTokens } from '../../agent/estimate-usage.ts'
-import type { List } from '../../data/list.ts'
+import type { FoldCache, List } from '../../data/list.ts'
 import type { Message } from '../../data/message.ts'
 
 type Sum = { readonly all: number; readonly pinned: number }
@@ -14,7 +14,7 @@ export class Scale {
   readonly #count: (message: Message) => number
   readonly #pin: ((message: Message) => boolean) | undefined
   readonly #weights = new WeakMap<Message, number>()
-  readonly #sums = new WeakMap<readonly Message[], { readonly value: Sum }>()
+  readonly #sums: FoldCache<Message, Sum> = new WeakMap()
 
   constructor(options: {
     readonly countTokens?: (message: Message) => number

@@ -1,0 +1,63 @@
+import { isJsonObject, type Json } from './json.ts'
+
+/** What is put in the place of what was taken out. */
+const REDACTED = '[redacted]'
+
+/** What is a key by its very shape, whatever stands around it. No text makes them slow: what repeats has an end. */
+export const keyPatterns: readonly RegExp[] = [
+  beginning(
+    /(?:sk|rk|gsk|xai|gh[oprsu]|github_pat|glpat|hf|npm|xox[a-z])[-_](?=[A-Za-z0-9_-]{0,200}[0-9])[A-Za-z0-9_-]{16,}/g,
+  ),
+  beginning(/(?:AKIA|ASIA)[A-Z0-9]{16}\b/g),
+  beginning(/AIza[A-Za-z0-9_-]{20,}/g),
+  beginning(/Bearer\s{1,8}(?=[A-Za-z0-9._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{16,}/gi),
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[\s\S]{1,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----|[\s\S]{0,8000})/g,
+  /(?<=:\/\/)[^/\s:@]*:[^/\s@]+(?=@)/g,
+  beginning(/eyJ[A-Za-z0-9_-]{10,400}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}/g),
+]
+
+/**
+ * What keys, tokens and passwords look like, also by what stands before them: this is what is taken out of an exported
+ * session. Too much rather than too little, so it is not for what a model or a tool has to work with.
+ */
+export const secretPatterns: readonly RegExp[] = [
+  ...keyPatterns,
+  beginning(/(?:sk|pk|rk|api|key)[-_][A-Za-z0-9_-]{12,}/g),
+  beginning(/Bearer\s{1,8}[A-Za-z0-9._~+/=-]{8,}/gi),
+  /(?<=(?:password|passwd|passphrase|secret|token|(?:api|access|private)[-_]?key)["']?\s{0,8}[:=]\s{0,8}["']?)[^\s"',;]{4,}/gi,
+  /(?<=authorization["']?\s{0,8}[:=]\s{0,8}["']?)[^\s"',;]+(?: [^\s"',;]+)?/gi,
+]
+
+/** Names under which a text is a secret whatever it looks like. */
+export const secretName =
+  /(?:password|passwd|passphrase|secret|token|(?:api|access|private)[-_]?key|authorization|cookie)$/i
+
+/** A function that takes these patterns and texts out of every text of a value, names included. */
+export function redactor(
+  rules: readonly (RegExp | string)[],
+  isSecret: (name: string) => boolean = () => false,
+): (value: Json) => Json {
+  const patterns = rules.filter((rule) => rule !== '').map((rule) => (typeof rule === 'string' ? rule : global(rule)))
+  const clean = (text: string): string => patterns.reduce<string>((rest, rule) => rest.replaceAll(rule, REDACTED), text)
+  const walk = (value: Json): Json => {
+    if (typeof value === 'string') return clean(value)
+    if (Array.isArray(value)) return value.map(walk)
+    if (!isJsonObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [
+        clean(name),
+        typeof inner === 'string' && isSecret(name) ? REDACTED : walk(inner),
+      ]),
+    )
+  }
+  return walk
+}
+
+/** Where a word begins: also behind `\\n` and the like, as JSON within a text has it. */
+function beginning({ source, flags }: RegExp): RegExp {
+  return new RegExp(`(?:(?<![A-Za-z0-9_])|(?<=\\\\(?:[bfnrt]|u[0-9A-Fa-f]{4})))${source}`, flags)
+}
+
+function global(rule: RegExp): RegExp {
+  return rule.global ? rule : new RegExp(rule.source, `${rule.flags}g`)
+}
