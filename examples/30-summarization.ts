@@ -8,7 +8,7 @@ const readLog = tool({
   name: 'read_log',
   description: 'Reads a page of the log.',
   input: { type: 'object', properties: { page: { type: 'number' } }, required: ['page'] },
-  execute: ({ page }) => `page ${String(page)}: ${'all quiet. '.repeat(80)}`,
+  execute: ({ page }) => `page ${JSON.stringify(page)}: ${'all quiet. '.repeat(80)}`,
 })
 
 function agentWith(writer: ReturnType<typeof scriptedModel>) {
@@ -28,7 +28,7 @@ function agentWith(writer: ReturnType<typeof scriptedModel>) {
         maxBufferTokens: 1_200,
         maxSummaryTokens: 60,
         pin: ({ role, content }) =>
-          role === 'user' && content.some((part) => part.type === 'text' && /^Read/.test(part.text)),
+          role === 'user' && content.some((part) => part.type === 'text' && part.text.startsWith('Read')),
       }),
     ],
   })
