@@ -44,6 +44,8 @@ const telling = {
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,
   '28-skills.ts': /The skill "changelog" allows only write_file until this task is done\./,
   '29-structured-output.ts': /contact +blocked +No more data of this form/,
+  '30-summarization.ts': /At most 14 messages were sent, of 50 that were written\./,
+  '31-self-critique.ts': /continued +after step 1 by selfCritique\.judge: (.*\n)+.*after step 2/,
   '32-subagents.ts':
     /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads: Nobody changes anything here\./,
   '33-tool-registry.ts': /step 4: 3 of 501 tools/,

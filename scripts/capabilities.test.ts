@@ -12,10 +12,12 @@ import { mcp, mcpPolicy } from 'hookloop/mcp'
 import { metadata, metadataPolicy } from 'hookloop/metadata'
 import { planning, planningPolicy } from 'hookloop/planning'
 import { retrospective, retrospectivePolicy } from 'hookloop/retrospective'
+import { selfCritique, selfCritiquePolicy } from 'hookloop/self-critique'
 import { selfDescription, selfDescriptionPolicy } from 'hookloop/self-description'
 import { skills, skillsPolicy } from 'hookloop/skills'
 import { subagents, subagentsPolicy } from 'hookloop/subagents'
 import { structuredOutput, structuredOutputPolicy } from 'hookloop/structured-output'
+import { summarization, summarizationPolicy } from 'hookloop/summarization'
 import { tasks, tasksPolicy } from 'hookloop/tasks'
 import { toolRegistry, toolRegistryPolicy } from 'hookloop/tool-registry'
 
@@ -45,10 +47,12 @@ const pages: { readonly [page: string]: { readonly made: Capability; readonly po
   metadata: { made: metadata(), policy: metadataPolicy },
   planning: { made: planning(), policy: planningPolicy },
   retrospective: { made: retrospective(), policy: retrospectivePolicy },
+  'self-critique': { made: selfCritique(), policy: selfCritiquePolicy },
   'self-description': { made: selfDescription(), policy: selfDescriptionPolicy },
   skills: { made: skills({ dirs: [] }), policy: skillsPolicy },
   subagents: { made: subagents({ agents: { reader } }), policy: subagentsPolicy },
   'structured-output': { made: structuredOutput({ schemas: { invoice } }), policy: structuredOutputPolicy },
+  summarization: { made: summarization(), policy: summarizationPolicy },
   tasks: { made: tasks(), policy: tasksPolicy },
   'tool-registry': { made: toolRegistry({ tools: [spare] }), policy: toolRegistryPolicy },
 }

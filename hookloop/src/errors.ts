@@ -24,7 +24,8 @@ export const errorCodes = {
   MODEL_CONTENT_FILTERED: 'The provider refused the request because of what is in it.',
   MODEL_CONTEXT_OVERFLOW: 'The conversation is longer than the model can take.',
   MODEL_FAILED: 'The model call failed, for none of the reasons that have a code of their own.',
-  MODEL_FORBIDDEN: 'A guard forbade a further attempt at a model call, or cut one off because its time was over.',
+  MODEL_FORBIDDEN:
+    'A guard forbade a further model call, or one that a hook asked for, or cut one off because its time was over.',
   MODEL_INVALID: 'The model of an agent is not a language model.',
   MODEL_NOT_INSTALLED: 'A model was given by name, and the package of its provider is not installed.',
   MODEL_OVERLOADED: 'The provider failed or is overloaded. It may help to try again.',

@@ -24,6 +24,8 @@ export {
   type HookOptions,
   type StreamPolicy,
 } from './hooks/hook.ts'
+export type { Inferred, InferOptions } from './hooks/asking.ts'
+export type { CompactOptions, SummaryContext } from './hooks/compaction.ts'
 export type { AroundContext, GuardContext, HookContext, ObserveContext } from './hooks/context.ts'
 export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './hooks/matchers.ts'
 export type { HookOutcome } from './hooks/outcome.ts'

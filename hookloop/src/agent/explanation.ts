@@ -264,6 +264,8 @@ function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']):
     case 'continuationLimit':
       return 'an ok tool call between continuations (8 in a row, 32 in all are allowed)'
     case 'retryLimit':
+      if (by === 'selfCritique.decide')
+        return 'an answer that the critic approves, or a higher selfCritique({ maxRounds })'
       return by === 'retryLimit'
         ? 'a call that succeeds, or a higher retryLimit({ maxRetries })'
         : 'a call that succeeds'

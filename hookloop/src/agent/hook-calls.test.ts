@@ -249,6 +249,19 @@ test('what was asked is waited for, also where the hook does not wait', async ()
   assert.deepEqual([run.status, totalTokens(run.state.usage)], ['completed', 30])
 })
 
+test('a call that is cut off because the hook has failed is counted with a guess', async () => {
+  const { critic, agent } = withCritic(
+    [{ text: 'x', delayMs: 60_000 }, { error: 'down' }],
+    hook('beforeStep', async (ctx) => {
+      await Promise.all(['slow', 'broken'].map((prompt) => ctx.infer({ model: critic, prompt })))
+      return ctx
+    }),
+  )
+  const run = await agent.run('go')
+  assert.equal(run.status, 'failed')
+  assert.ok(totalTokens(run.state.usage) > 4_000)
+})
+
 test('a hook that has ended, one with an effect, a shadow and a look at half an answer ask nobody', async () => {
   const why: string[] = []
   const keep = (error: unknown): void => void why.push((error as Error).message)

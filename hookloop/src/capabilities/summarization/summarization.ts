@@ -90,7 +90,7 @@ function compactHook(policy: Policy, scale: Scale): Hook {
     (ctx) => {
       const { state } = ctx
       const kept = keptIn(state)
-      const tokens = measured(state.messages, kept, scale)
+      const tokens = measured(state, kept, scale)
       const forced = kept.overflowed === true || state.metadata[COMPACT_KEY] === true
       const isTime = tokens > maxMessageTokens + maxBufferTokens && tokens >= (kept.notBefore ?? 0)
       if (!forced && !isTime) return ctx
@@ -117,25 +117,23 @@ function begin(
   return withKept(state, { ...kept, tries, notBefore })
 }
 
-/** Keeps what the provider counted: it knows better than any guess. */
+/** Finds out, once, what a call has beyond its messages; and that the model takes the conversation again. */
 function countHook(scale: Scale): Hook {
   return hook(
     'afterInference',
     (ctx) => {
-      const { inputTokens, outputTokens, reasoningTokens } = ctx.response.usage
-      const { overflowed: _over, ...kept } = keptIn(ctx.state)
-      if (inputTokens === 0) return _over === undefined ? ctx : ctx.withState((state) => withKept(state, kept))
-      // System prompt and tools, once: what the first call had beyond its messages.
-      const fixed = kept.fixed ?? Math.max(0, inputTokens - scale.sum(ctx.request.messages).all)
-      const said = Math.max(0, inputTokens - fixed) + Math.max(0, outputTokens - reasoningTokens)
-      const at = ctx.state.messages.length + 1 // with this answer
-      return ctx.withState((state) => withKept(state, { ...kept, fixed, tokens: said, at }))
+      const { overflowed, ...kept } = keptIn(ctx.state)
+      const { inputTokens } = ctx.response.usage
+      const isNew = kept.fixed === undefined && inputTokens > 0
+      if (!isNew && overflowed === undefined) return ctx
+      const fixed = isNew ? Math.max(0, Math.round(inputTokens - scale.sum(ctx.request.messages).all)) : kept.fixed
+      return ctx.withState((state) => withKept(state, { ...kept, ...(fixed !== undefined && { fixed }) }))
     },
     { name: 'summarization.count', priority: -300, stream: 'after', onFailure: 'continue' },
   )
 }
 
-/** The conversation is another one now: what was counted of it is void, and so are failures. */
+/** It worked: failures are counted from nothing again. */
 function doneHook(): Hook {
   return hook(
     'afterCompaction',

@@ -52,7 +52,9 @@ function transcript(messages: readonly Message[], limit: number): string {
   const parts = messages.reduce((sum, { content }) => sum + content.length, 0)
   const each = Math.max(SHORT, Math.min(LONG, Math.floor(limit / Math.max(1, parts))))
   const lines = messages.flatMap((message) => message.content.flatMap((part) => partWords(message, part, each)))
-  return `<conversation>\n${lines.join('\n')}\n</conversation>`
+  // What somebody else wrote must neither end the material nor look like a line of its own.
+  const inner = lines.map((line) => line.replaceAll('</conversation>', '< /conversation>').replaceAll('\n', '\n  '))
+  return `<conversation>\n${inner.join('\n')}\n</conversation>`
 }
 
 function partWords({ role }: Message, part: Part, limit: number): readonly string[] {

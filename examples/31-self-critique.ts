@@ -1,0 +1,39 @@
+// The final answer is judged by a second model before it counts. What is wrong with it goes back to the first, twice at
+// most; what was not approved is not completed, and neither is it when the critic cannot be asked.
+import { createAgent, explain } from 'hookloop'
+import { critiqueIn, selfCritique } from 'hookloop/self-critique'
+import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
+
+const verdict = (word: string, summary: string, ...suggestions: readonly string[]): ScriptedTurn => ({
+  toolCalls: [{ name: 'final_answer', args: { verdict: word, summary, weaknesses: [], suggestions } }],
+})
+
+async function answer(title: string, critic: readonly ScriptedTurn[]) {
+  const model = scriptedModel([
+    'The sky is blue.',
+    'The sky is blue because air scatters blue light more than red.',
+    'The sky is blue because air scatters light, blue most of all; at sunset only red is left.',
+  ])
+  const agent = createAgent({ model, use: [selfCritique({ model: scriptedModel(critic, { modelId: 'critic' }) })] })
+  const run = await agent.run('Why is the sky blue, and why not at sunset?')
+  const { rounds, critique, failure } = critiqueIn(run.state)!
+  console.log(`\n${title}: ${run.status}${run.status === 'stopped' ? ` (${run.reason})` : ''} after ${rounds} rounds`)
+  console.log(`  ${run.text}`)
+  console.log(`  critic: ${critique?.summary ?? failure}`)
+  return run
+}
+
+const good = await answer('good in the end', [
+  verdict('revise', 'It does not say why.', 'Say what air does to light.'),
+  verdict('revise', 'The sunset is missing.', 'Say why it is red then.'),
+  verdict('approve', 'Both questions are answered.'),
+])
+await answer('never good enough', [
+  verdict('revise', 'Too short.'),
+  verdict('revise', 'Still too short.'),
+  verdict('revise', 'Hopelessly short.'),
+])
+await answer('given up', [verdict('give_up', 'Nobody can know what the user means.')])
+await answer('nobody to ask', [{ error: 'the critic is down' }])
+
+console.log(`\n${explain(good)}`)
