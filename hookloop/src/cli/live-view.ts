@@ -180,9 +180,10 @@ export class LiveView {
 
   #toolFinished({ call, execution, durationMs }: Event<'toolFinished'>): void {
     this.#running.delete(call.id)
-    const { status, output, by, withheld } = execution
+    const { status, output, by, withheld, interrupted } = execution
     const { dim, red } = this.#screen.colors
-    const took = durationMs === undefined ? '' : dim(` ${duration(durationMs)}`)
+    // How long it ran in a process that died is not known either.
+    const took = durationMs === undefined || interrupted === true ? '' : dim(` ${duration(durationMs)}`)
     const name = oneLine(call.name, 60)
     const room = this.#screen.width - name.length - 16
     const words = oneLine(valueWords(output), status === 'ok' ? room : MAX_MESSAGE)

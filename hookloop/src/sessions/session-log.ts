@@ -22,7 +22,8 @@ export class LineSealer {
   }
 
   seal(record: JsonObject): string {
-    const body = `{"seq":${++this.#seq},${JSON.stringify(record).slice(1)}` // a record always has a type
+    const rest = JSON.stringify(record).slice(1)
+    const body = `{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
     this.#sum = sumOf(this.#sum, body)
     return `${body.slice(0, -1)},"sum":"${this.#sum}"}`
   }
