@@ -244,7 +244,9 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
   },
   onSubagentStop: {
     'a hook may change the output and request continuation': async () => {
-      const shorten = hook('onSubagentStop', (ctx) => ctx.withOutput('short').requestContinuation('on'))
+      const shorten = hook('onSubagentStop', (ctx) =>
+        ctx.subagent.status === 'completed' ? ctx.withOutput('short').requestContinuation('on') : ctx,
+      )
       const { output, votes } = await fire(shorten, 'onSubagentStop', { output: 'long' })
       assert.deepEqual([output, votes?.map((vote) => vote.decision)], ['short', ['requestContinuation']])
     },

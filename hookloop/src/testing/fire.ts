@@ -205,6 +205,7 @@ const defaults = {
   toolCall: { id: 'call-1', name: 'tool', args: {} },
   toolExecution: { status: 'ok', output: null },
   step,
+  subagent: { name: 'subagent', call: 'call-1', status: 'completed', spent: noUsage },
   outcome: goOn,
   continuations: 0,
   output: null,
