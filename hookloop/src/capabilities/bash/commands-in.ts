@@ -165,11 +165,17 @@ function isSame(source: string, { spans, subshells, branches }: Walk, second: Se
   const { opening, closing } = second
   return (
     parsed.size === 0 &&
-    left.every(({ pos, end }) => reservedWords.has(source.slice(pos, end))) &&
+    left.every((span) => isGrammar(source, span)) &&
     closing === subshells + branches &&
     opening >= subshells &&
     opening <= closing
   )
+}
+
+/** A word of the grammar, or the one option of `time`. */
+function isGrammar(source: string, { pos, end }: Span): boolean {
+  const word = source.slice(pos, end)
+  return reservedWords.has(word) || (word === '-p' && /(?<![^\s;&|(){}!])time[ \t]+$/.test(source.slice(0, pos)))
 }
 
 const MAX_TEXT = 2000

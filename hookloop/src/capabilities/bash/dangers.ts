@@ -8,6 +8,7 @@ import {
   type SafeOptions,
   type UnsafeOptions,
 } from './options.ts'
+import { baseName } from './matching.ts'
 import { isHarmlessSed } from './sed-script.ts'
 
 /**
@@ -15,17 +16,42 @@ import { isHarmlessSed } from './sed-script.ts'
  * covers them only by naming them.
  */
 export function dangersIn(argv: readonly string[]): readonly Danger[] {
-  const name = argv[0]!.split('/').at(-1)!
-  const judge = Object.hasOwn(programs, name) ? programs[name] : undefined
+  const judge = judgeOf(argv[0]!)
   if (judge !== undefined) return judge(argv)
-  return INTERPRETER.test(name) ? interpreter(argv) : optionsExactly(everywhere, argv)
+  return isInterpreter(baseName(argv[0]!)) ? interpreter(argv) : optionsExactly(everywhere, argv)
+}
+
+/** Whether it is known what the words of a program mean, so that one that is also the name of a program is not run by it. */
+export function isKnownProgram(program: string): boolean {
+  return judgeOf(program) !== undefined || knownToRunNothing.has(baseName(program))
+}
+
+/** By the name, also with the letter in front of it that GNU programs have elsewhere. */
+function judgeOf(program: string): Judge | undefined {
+  const name = baseName(program)
+  const known = [name, name.replace(/^g/, '')].find((each) => Object.hasOwn(programs, each))
+  return known === undefined ? undefined : programs[known]
 }
 
 type Judge = (argv: readonly string[]) => readonly Danger[]
 
 /** Programs that run what they are given: which file or text that is must stand in the rule. */
-const INTERPRETER =
-  /^(?:(?:python|pypy|ruby|perl|lua|php|node|deno|bun|ts-node|tsx|tclsh|wish|expect|guile|racket|ghci|irb|octave|java|groovy|scala|julia|R|Rscript|osascript|m4|gdb|lldb|vim?|nvim|view|ex|ed|emacs|nano|less|more|most|sqlite3|psql|mysql|ldd|at|batch|crontab|socat|nc|ncat|netcat|telnet|ftp|sftp|scp|screen|tmux|systemd-run|openssl|ssh|su|sudo|doas|runuser|chroot|unshare|nsenter|script|parallel|nix-shell)[\d.]*|(?:ba|da|a|z|k|mk|rba|ya|fi|c|tc)?sh|pwsh|powershell)$/
+const interpreters: ReadonlySet<string> = new Set(
+  `python pypy ipython bpython ruby perl lua luajit php node nodejs deno bun ts-node tsx tclsh wish expect guile racket ghc ghci
+  runghc runhaskell irb octave java jshell jjs jrunscript groovy scala julia r rscript osascript elixir iex erl escript swipl
+  gnuplot m4 dc gdb lldb vi vim rvim gvim vimdiff nvim view rview ex ed red emacs nano pico joe micro less more most sqlite3 sqlite
+  psql mysql mariadb ldd at batch crontab socat nc ncat netcat telnet ftp sftp scp screen tmux systemd-run openssl ssh su sudo
+  doas runuser chroot unshare nsenter script parallel nix-shell tex latex pdftex pdflatex xetex xelatex luatex lualatex latexmk
+  ansible ansible-playbook run-parts run-mailcap start-stop-daemon service msgfilter msgexec bpftrace tshark nmap original-awk
+  sh bash dash ash zsh ksh mksh lksh rbash yash posh osh fish csh tcsh rc es elvish xonsh nu pwsh powershell`.split(
+    /\s+/,
+  ),
+)
+
+/** Also with a version behind the name: `python3.12`. */
+function isInterpreter(name: string): boolean {
+  return interpreters.has(name) || interpreters.has(name.replace(/-?[\d.]+$/, ''))
+}
 
 const interpreter: Judge = (argv) => {
   if (argv.length === 1) return [{ index: 1, why: 'it runs what it reads' }]
@@ -39,7 +65,7 @@ const interpreter: Judge = (argv) => {
 const everywhere: ReadonlySet<string> = new Set(
   `exec exec-batch eval pre hostname-bin pager to-command checkpoint-action use-compress-program compress-program rsh
   rsh-command rsync-path upload-pack receive-pack ext-diff extcmd script-shell init-command init-file rcfile editor
-  browser in-place inplace fix write`.split(/\s+/),
+  browser in-place inplace fix write post-renderer kubeconfig lua-filter shell-escape`.split(/\s+/),
 )
 
 function optionsExactly(names: ReadonlySet<string>, argv: readonly string[]): readonly Danger[] {
@@ -74,11 +100,14 @@ const words =
     argv.flatMap((word, index) => (index > 0 && pattern.test(word) ? [{ index, why: `${shown(word)} ${why}` }] : []))
 
 const FIND_TESTS =
-  /^-(?:H|L|P|a|amin|and|anewer|atime|cmin|cnewer|ctime|daystart|depth|empty|executable|false|follow|fstype|gid|group|i?lname|i?name|i?path|i?regex|i?wholename|inum|links|ls|maxdepth|mindepth|mmin|mount|mtime|newer(?:[aBcm][aBcmt])?|nogroup|noleaf|not|nouser|o|or|perm|print|print0|printf|prune|quit|readable|regextype|samefile|size|true|type|uid|user|writable|xdev|xtype|\d.*)$/
+  /^-(?:H|L|P|a|amin|and|anewer|atime|cmin|cnewer|ctime|daystart|d|depth|empty|executable|false|follow|fstype|gid|group|i?lname|i?name|i?path|i?regex|i?wholename|inum|links|ls|maxdepth|mindepth|mmin|mount|mtime|newer(?:[aBcm][aBcmt])?|nogroup|noleaf|not|nowarn|warn|used|ignore_readdir_race|noignore_readdir_race|help|version|[EsxX]|O\d|nouser|o|or|perm|print|print0|printf|prune|quit|readable|regextype|samefile|size|true|type|uid|user|writable|xdev|xtype|\d.*)$/
+
+/** `-perm -u+x` */
+const FIND_MODE = /^-[ugoa]*[=+][rwxXst,ugoa=+]*$/
 
 const find: Judge = (argv) =>
   argv.flatMap((word, index) => {
-    const isKnown = index === 0 || !word.startsWith('-') || FIND_TESTS.test(word)
+    const isKnown = index === 0 || !word.startsWith('-') || FIND_TESTS.test(word) || FIND_MODE.test(word)
     return isKnown ? [] : [{ index, why: `${shown(word)} is not known to be harmless` }]
   })
 
@@ -106,14 +135,17 @@ const sed: Judge = (argv) => {
   ]
 }
 
-/** Within an awk program: running, writing, reading from elsewhere, calling by name. */
-const AWK_HARMFUL = /system|getline|@|[|>]/
+/**
+ * Within an awk program: running, writing, reading from elsewhere, calling by name, a line that goes on. Before the first print
+ * there is nothing that could be written or piped: `>` compares, and `|` is part of a pattern.
+ */
+const AWK_HARMFUL = /system|getline|@|\\\n|print[^]*[|>]/
 
 const awk: Judge = (argv) => {
   let program = 1
   while (/^-[Fv]/.test(argv[program] ?? '')) program += argv[program]!.length === 2 ? 2 : 1
   if (argv[program] === '--') program += 1
-  const isHarmful = AWK_HARMFUL.test((argv[program] ?? '').replace(/\|\||>=/g, ''))
+  const isHarmful = AWK_HARMFUL.test((argv[program] ?? '').replace(/\|\||>=/g, ' '))
   return [
     ...optionsBut({ valued: 'Fv', long: ['version', 'help'] }, argv),
     ...(isHarmful ? [{ index: program, why: 'the program may run something or write' }] : []),
@@ -154,6 +186,8 @@ const xargs: Judge = (argv) => {
   return isHarmless ? [] : [{ index: argv.length, why: 'what it reads may become options' }]
 }
 
+const compiler = words(/^-(?:wrapper|fplugin|specs|B|Xclang|load)/, 'may run something else')
+
 const containers = words(/^(?:run|exec|compose|build|buildx|cp|start|create)$/, 'runs something elsewhere')
 
 const NPM_SUBCOMMANDS = /^(?:exec|x|explore|edit|config|set|init|create|link|install-script|hook|publish|token|login)$/
@@ -169,8 +203,23 @@ const packageManager: Judge = (argv) => [
     : []),
 ]
 
-/** `printf -v`, and the conversion that stores how much was written. */
-const SETS_VARIABLE = /^-(?!-$)|%[-+ #0-9.*']*[hlLjzt]*n/
+/** The conversion that stores how much was written. */
+const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/
+
+const printf: Judge = (argv) => {
+  const isEnded = argv[1] === '--'
+  const format = isEnded ? 2 : 1
+  const sets = STORES.test(argv[format] ?? '') || (!isEnded && argv[1]?.startsWith('-') === true)
+  return sets ? [{ index: format, why: `${shown(argv[format]!)} sets a variable` }] : []
+}
+
+/** Programs of which no word is run, as far as anybody uses them. */
+const knownToRunNothing: ReadonlySet<string> = new Set(
+  `jest vitest mocha ava tap pytest tsc eslint prettier oxlint biome brew apt-cache dpkg rpm pip pip3 pipx gem composer dnf yum apk
+  pacman whereis whatis apropos info tldr help command systemctl journalctl rustc rustup terraform aws gcloud az`.split(
+    /\s+/,
+  ),
+)
 
 const programs: { readonly [name: string]: Judge } = {
   ...Object.fromEntries(
@@ -201,7 +250,7 @@ const programs: { readonly [name: string]: Judge } = {
     valued: 'ktS',
     long: `ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort
     human-numeric-sort numeric-sort random-sort reverse sort version-sort check key merge stable field-separator unique
-    zero-terminated parallel debug buffer-size batch-size version help`.split(/\s+/),
+    zero-terminated parallel debug buffer-size batch-size random-source files0-from version help`.split(/\s+/),
   }),
   uniq: (argv) => [
     ...optionsBut(
@@ -227,8 +276,8 @@ const programs: { readonly [name: string]: Judge } = {
   dd: words(/^of=(?!\/dev\/null$)/, 'is written to'),
   test: words(/^-[vR]$/, 'evaluates a variable name'),
   '[': words(/^-[vR]$/, 'evaluates a variable name'),
-  printf: (argv) => words(SETS_VARIABLE, 'sets a variable')(argv.slice(0, argv[1] === '--' ? 3 : 2)),
-  jobs: words(/^-x/, 'runs a command'),
+  printf,
+  jobs: words(/^-[a-z]*x/, 'runs a command'),
   wait: words(/^-/, 'sets a variable'),
   hostname: atMost(0, { letters: 'Fb', long: ['file', 'boot'] }),
   rg: unless({ letters: 'z', valued: 'ABCEMTdefgjmrt', long: ['pre', 'pre-glob', 'hostname-bin', 'search-zip'] }),
@@ -239,7 +288,15 @@ const programs: { readonly [name: string]: Judge } = {
   iconv: unless({ letters: 'o', long: ['output'] }),
   file: unless({ letters: 'CzZ', long: ['compile', 'uncompress', 'uncompress-noreport'] }),
   diff: unless({ letters: 'l', long: ['paginate'] }),
-  xxd: (argv) => [...atMost(1)(argv), ...words(/^-[a-z]*r/, 'writes')(argv)],
+  xxd: (argv) => [
+    ...changed(
+      argv,
+      operandsOf(argv)
+        .filter((index) => !/^-(?:[clsognR]|cols|len|seek|offset|name)$/.test(argv[index - 1]!))
+        .slice(1),
+    ),
+    ...words(/^-[a-z]*r/, 'writes')(argv),
+  ],
   yq: unless({ letters: 'is', long: ['inplace', 'in-place', 'split-exp', 'split-exp-file'] }),
   split: unless({ long: ['filter'] }),
   man: but({ flags: 'akfw', long: ['all', 'apropos', 'whatis', 'where', 'path', 'location'] }),
@@ -264,6 +321,19 @@ const programs: { readonly [name: string]: Judge } = {
     ...words(/^(?:run|generate|tool|env)$/, 'may run something')(argv.slice(0, 2)),
   ],
   cargo: unless({ long: ['config', 'fix'] }),
+  cmake: words(/^-[EP]/, 'runs something'),
+  gcc: compiler,
+  'g++': compiler,
+  cc: compiler,
+  'c++': compiler,
+  clang: compiler,
+  'clang++': compiler,
+  apt: unless({ letters: 'oc', long: ['option', 'config-file'] }),
+  'apt-get': unless({ letters: 'oc', long: ['option', 'config-file'] }),
+  groff: unless({ letters: 'U' }),
+  troff: unless({ letters: 'U' }),
+  tcpdump: unless({ letters: 'zw' }),
+  gh: words(/^(?:alias|extensions?|ext)$/, 'changes what gh runs'),
   xargs,
   env: harmless,
   docker: containers,

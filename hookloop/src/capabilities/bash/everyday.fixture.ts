@@ -271,6 +271,26 @@ make -j4 test
 docker ps --format '{{.Names}}'
 ./gradlew test
 find . -name '*.ts' | xargs grep foo
+find . -perm -u+x -type f
+find . -perm -g=w -nowarn
+sort --random-source=/dev/zero -R a.txt
+sed 's/[^/]*$//' a.txt
+sed 's/[/]/_/' a.txt
+sed '1i\header' a.txt
+sed 's/a/b/ # what it does' a.txt
+awk '$3 > 100' a.txt
+awk 'NR>1 {print $2}' a.txt
+awk '/foo|bar/ {print $1}' a.txt
+awk '{if ($1 > 5) print $2}' a.txt
+awk 'length($0) > 80 {print FILENAME ": " FNR}' a.txt
+printf -- '--\n'
+xxd -l 16 a.bin
+timeout --foreground 5 ls
+timeout --preserve-status --kill-after=5 10 ls
+time -p ls
+git log @{u}..
+git log HEAD@{2}..HEAD
+git diff --submodule=short
 `
   .split('\n')
   .filter((line) => line !== '')

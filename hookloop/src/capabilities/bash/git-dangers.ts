@@ -51,13 +51,18 @@ const unsafe: readonly string[] = [
   'show-signature',
   'gpg-sign',
   'edit-description',
+  'submodule',
+  'ignore-submodules',
 ]
 
 /** The beginnings of dangerous names that are names themselves. */
 const harmless: ReadonlySet<string> = new Set(['--text', '--filter'])
 
+/** What git runs in a submodule obeys the settings of that. */
 function withoutHarmless(argv: readonly string[]): readonly string[] {
-  return argv.map((word) => (harmless.has(word.split('=')[0]!) ? '' : word))
+  const isHarmless = (word: string): boolean =>
+    harmless.has(word.split('=')[0]!) || /^--ignore-submodules(?:=all)?$|^--submodule=short$/.test(word)
+  return argv.map((word) => (isHarmless(word) ? '' : word))
 }
 
 type Check = (argv: readonly string[]) => readonly Danger[]
@@ -73,6 +78,8 @@ const subcommands: { readonly [name: string]: Check } = {
   show: orderFiles,
   status: orderFiles,
   grep: (argv) => optionsOf({ letters: 'O', valued: 'efABCm' }, argv),
+  'format-patch': (argv) => optionsOf({ letters: 'o' }, argv),
+  commit: (argv) => optionsOf({ letters: 'S', valued: 'mFCct' }, argv),
   archive: (argv) => optionsOf({ letters: 'o' }, argv),
   clone: (argv) => optionsOf({ letters: 'uc' }, argv),
   rebase: (argv) => optionsOf({ letters: 'x' }, argv),
@@ -84,7 +91,8 @@ const readingWords: { readonly [name: string]: readonly string[] } = {
   config: ['--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'get', 'list'],
   remote: ['', '-v', '--verbose', 'show', 'get-url'],
   stash: ['', 'list', 'show', 'push', 'pop', 'apply', 'save', '-u', '-m', '-k'],
-  reflog: ['', 'show', 'exists'],
+  reflog: ['', 'show', 'exists', 'HEAD'],
+  bundle: ['verify', 'list-heads'],
   bisect: ['log', 'view', 'start', 'good', 'bad', 'reset', 'skip'],
   submodule: ['', 'status', 'summary', 'init', 'update'],
 }
@@ -92,6 +100,6 @@ const readingWords: { readonly [name: string]: readonly string[] } = {
 /** Subcommands that have subcommands: those that only read, or do what the first word says. */
 function bySecondWord(first: string, second: string): readonly Danger[] {
   const known = Object.hasOwn(readingWords, first) ? readingWords[first] : undefined
-  const isCovered = known === undefined || known.includes(second)
+  const isCovered = known === undefined || known.includes(second) || /^-\d+$/.test(second)
   return isCovered ? [] : [{ index: 2, why: `git ${first} ${shown(second)} changes settings or runs something` }]
 }

@@ -1,11 +1,11 @@
 import { catastropheOf } from './catastrophes.ts'
 import { commandsIn, type SeenCommand, type SeenWord } from './commands-in.ts'
-import { dangersIn } from './dangers.ts'
+import { dangersIn, isKnownProgram } from './dangers.ts'
 import { harmlessGitOptions } from './git-dangers.ts'
 import { allowMatches, baseName, broadMatch, isNamedBy } from './matching.ts'
-import type { Danger } from './options.ts'
+import { shown, type Danger } from './options.ts'
 import { rawCommands } from './raw-tokens.ts'
-import { readRules, type CommandRules, type Rules } from './rules.ts'
+import { readRules, type CommandRules, type Rule, type Rules } from './rules.ts'
 import { suspicionIn, tooMuch } from './suspicious-text.ts'
 import { wrappedIn, type Wrapped } from './wrappers.ts'
 
@@ -155,16 +155,34 @@ function notLiteral([program]: readonly SeenWord[]): string {
   return program.value === null ? 'which program it runs is not literal' : 'not all of its words are literal'
 }
 
-function byAllowRules(argv: readonly string[], words: readonly SeenWord[], { allow }: Rules): Decision {
+function byAllowRules(
+  argv: readonly string[],
+  words: readonly SeenWord[],
+  { allow, deny, ask: asks }: Rules,
+): Decision {
   const plain = withoutGitOptions(argv)
   const matching = allow.filter((rule) => allowMatches(rule, plain))
   if (matching.length === 0) return ask('no rule allows it')
   const skipped = argv.length - plain.length
   const dangers = dangersOf(skipped === 0 ? words : words.toSpliced(1, skipped), 0)
   const covering = matching.find((rule) => dangers.every(({ index }) => isNamedBy(rule, plain, index)))
+  const isStranger = covering?.words[0]!.includes('*') === true && !isKnownProgram(argv[0]!)
+  const mentioned = isStranger ? mentionedIn(words, [...deny, ...asks]) : undefined
+  if (mentioned !== undefined) return ask(`it may run ${shown(mentioned)}, which a rule speaks of`)
   if (covering !== undefined) return { verdict: 'allow', rule: covering.name }
   return ask(`${matching[0]!.name} does not cover it: ${dangers[0]!.why}`)
 }
+
+/** A word of a command that would be denied or asked about if it were run. Nobody knows what a program nobody knows runs. */
+function mentionedIn(words: readonly SeenWord[], rules: readonly Rule[]): string | undefined {
+  if (rules.length === 0) return undefined
+  const at = words.slice(0, MAX_MENTIONS).findIndex((_, index) => {
+    return index > 0 && broadMatch(rules, words.slice(index, index + MAX_MENTIONS)) !== undefined
+  })
+  return at === -1 ? undefined : words[at]!.loose
+}
+
+const MAX_MENTIONS = 64
 
 /** `git --no-pager log` is `git log`. */
 function withoutGitOptions(argv: readonly string[]): readonly string[] {

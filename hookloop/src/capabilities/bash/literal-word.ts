@@ -22,7 +22,7 @@ export function literalWord(text: string): string | null {
  * Gives undefined when a quote is not closed.
  */
 export function readWord(source: string, start: number): ReadWord | undefined {
-  const word: Reading = { value: '', isLiteral: true, brace: false }
+  const word: Reading = { value: '', isLiteral: true, braces: 0 }
   let at = start
   while (at < source.length && !METACHARACTERS.has(source[at]!)) {
     const next = readPiece(source, at, { word, start })
@@ -34,7 +34,8 @@ export function readWord(source: string, start: number): ReadWord | undefined {
   return { end: at, value: word.isLiteral || isBracket ? word.value : null }
 }
 
-type Reading = { value: string; isLiteral: boolean; brace: boolean }
+/** With the number of braces that are open: what is between them may be a list. */
+type Reading = { value: string; isLiteral: boolean; braces: number }
 type Place = { readonly word: Reading; readonly start: number }
 
 function readPiece(source: string, at: number, { word, start }: Place): number | undefined {
@@ -58,13 +59,16 @@ function readPiece(source: string, at: number, { word, start }: Place): number |
       if (at === start || source[at - 1] === '=' || source[at - 1] === ':') word.isLiteral = false
       break
     case '{':
-      word.brace = true
+      word.braces += 1
+      break
+    case '}':
+      word.braces = Math.max(0, word.braces - 1)
       break
     case ',':
-      if (word.brace) word.isLiteral = false
+      if (word.braces > 0) word.isLiteral = false
       break
     case '.':
-      if (word.brace && source[at + 1] === '.') word.isLiteral = false
+      if (word.braces > 0 && source[at + 1] === '.') word.isLiteral = false
       break
     default:
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,6 +33,13 @@ test('programs are found however the setting is written', () => {
     '[core]\n[diff "a]b"]\n\ttextconv = evil',
     '[diff "x"]\n\tother = a\\\n b\n\ttextconv = evil',
     '\uFEFF[diff "x"]\n textconv = evil',
+    '[diff "a]b"] textconv = evil',
+    '[user] [diff "x"] textconv = evil',
+    '[user]\n# a comment \\\n[diff "x"]\n\ttextconv = evil',
+    '[diff "x"]\n; a comment \\\n\ttextconv = evil',
+    '[user]\n\tname = "a # \\" ; b" ; c \\\n[diff "x"]\n\ttextconv = evil',
+    '[diff "x"]\r\n\ttextconv = evil\r\n',
+    '[diff "x"]textconv',
   ])
     assert.deepEqual(
       programsWith({ '.git/config': config }).map((name) => name.split('.').at(-1)),
@@ -73,6 +81,31 @@ test('hooks count for commands that need them, and are switched off for all othe
   assert.deepEqual(programsWith(files, 'git status'), [])
   assert.ok(Object.values(gitEnvironment('git status')).includes('core.hooksPath'))
   assert.ok(!Object.values(gitEnvironment('git commit')).includes('core.hooksPath'))
+})
+
+test('what git would pass over on its way to a repository does not hide that repository', () => {
+  const folder = mkdtempSync(join(root, 'o-'))
+  for (const name of ['.git/objects', '.git/refs', 'in/.git']) mkdirSync(join(folder, name), { recursive: true })
+  writeFileSync(join(folder, '.git/HEAD'), 'ref: refs/heads/main\n')
+  writeFileSync(join(folder, '.git/config'), '[diff]\n\texternal = evil')
+  assert.deepEqual(programsInRepository('git diff', join(folder, 'in')), ['diff.external'])
+})
+
+test('a configuration that cannot be read is asked about, and not waited for', () => {
+  const unreadable = ['a setting that cannot be read']
+  for (const config of ['[diff "x\n', '[diff]\n\t= x', '[diff]\n\tname value', `[a]\n\tb = ${'x'.repeat(2 ** 21)}`])
+    assert.deepEqual(programsWith({ '.git/config': config }), unreadable)
+  const folder = mkdtempSync(join(root, 'p-'))
+  mkdirSync(join(folder, '.git'))
+  execFileSync('mkfifo', [join(folder, '.git/config')])
+  assert.deepEqual(programsInRepository('git status', folder), unreadable)
+})
+
+test('git is found in a command however it is quoted', () => {
+  assert.deepEqual(
+    ['g\\it diff', "g'i't diff", 'g""it diff', "$'git' diff", 'g\\\nit diff'].filter(mentionsGit).length,
+    5,
+  )
 })
 
 test('git is found in a command wherever it stands', () => {

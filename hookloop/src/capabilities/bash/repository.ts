@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { settingsIn, UNREADABLE } from './git-settings.ts'
 
 // Git runs programs that a repository names in its own configuration, also for `git status`.
 
-/** Whether a command has git in it, as far as can be seen from its text. */
+/** Whether a command may have git in it, as far as can be seen from its text, however it is quoted. */
 export function mentionsGit(command: string): boolean {
-  return /\bgit\b/.test(command)
+  return /\bgit\b/.test(command.replace(/\\\n|["'\\$]/g, ''))
 }
 
 /** Settings for git that take precedence over those of a repository, as variables of the environment. */
@@ -27,10 +28,9 @@ export function gitEnvironment(command: string): Record<string, string> {
  * command needs them, drivers for diffs, filters and merges, included files. Empty if there is none, or no repository.
  */
 export function programsInRepository(command: string, folder: string): readonly string[] {
-  const repository = findRepository(folder)
-  if (repository === undefined) return []
-  const settings = configFiles(repository).flatMap(settingsThatRun)
-  const hooks = needsHooks(command) ? hooksIn(repository) : []
+  const repositories = findRepositories(folder)
+  const settings = repositories.flatMap(configFiles).flatMap(settingsThatRun)
+  const hooks = needsHooks(command) ? repositories.flatMap(hooksIn) : []
   const isOverruled = (setting: string): boolean => setting === 'core.hookspath' && !needsHooks(command)
   return [...new Set([...settings.filter((setting) => !isOverruled(setting)), ...hooks])]
 }
@@ -52,19 +52,9 @@ function hooksIn({ gitFolder }: Repository): readonly string[] {
   }
 }
 
-/** Names of sections and settings do not depend on case; what comes after a dot may be quoted, and lines may go on. */
 function settingsThatRun(file: string): readonly string[] {
   const text = readText(file)
-  if (text === undefined) return []
-  const found: string[] = []
-  let section = ''
-  for (const line of text.replace(/\\\r?\n/g, ' ').split('\n')) {
-    const [, name, rest] = /^\s*\[\s*([A-Za-z0-9.-]+)[^\]]*\]?(.*)$/.exec(line) ?? []
-    if (name !== undefined) section = name.toLowerCase()
-    const key = /^\s*([A-Za-z][A-Za-z0-9-]*)/.exec(name === undefined ? line : (rest ?? ''))?.[1]?.toLowerCase()
-    if (key !== undefined && runs(section, key)) found.push(`${section}.${key}`)
-  }
-  return found
+  return text === undefined ? [] : settingsIn(text).filter(runs)
 }
 
 const running: { readonly [section: string]: RegExp } = {
@@ -85,25 +75,33 @@ const running: { readonly [section: string]: RegExp } = {
   submodule: /^ignore$/,
 }
 
-function runs(section: string, key: string): boolean {
-  return running[section.split('.')[0]!]?.test(key) ?? false
+function runs(setting: string): boolean {
+  const [section = '', key = ''] = setting.split('.')
+  return setting === UNREADABLE || (running[section]?.test(key) ?? false)
 }
 
 type Repository = { readonly workTree: string; readonly gitFolder: string }
 
-function findRepository(folder: string): Repository | undefined {
+/** The repository around a folder, and what git might pass over on the way to it because it is not complete. */
+function findRepositories(folder: string): readonly Repository[] {
+  const found: Repository[] = []
   for (let at = resolve(folder); ; at = dirname(at)) {
     const gitFolder = gitFolderOf(join(at, '.git'))
-    if (gitFolder !== undefined) return { workTree: at, gitFolder }
-    if (at === dirname(at)) return undefined
+    if (gitFolder !== undefined) found.push({ workTree: at, gitFolder })
+    if (at === dirname(at) || (gitFolder !== undefined && isComplete(gitFolder))) return found
   }
+}
+
+function isComplete(gitFolder: string): boolean {
+  const isThere = (name: string): boolean => existsSync(join(gitFolder, name))
+  return isThere('HEAD') && (isThere('commondir') || (isThere('objects') && isThere('refs')))
 }
 
 /** A `.git` may be a file that says where the folder is. */
 function gitFolderOf(path: string): string | undefined {
   try {
     if (statSync(path).isDirectory()) return path
-    const [, target] = /^gitdir: (.*)$/m.exec(readFileSync(path, 'utf8')) ?? []
+    const [, target] = /^gitdir: (.*)$/m.exec(readText(path) ?? '') ?? []
     return target === undefined ? undefined : resolve(dirname(path), target.trim())
   } catch {
     return undefined
@@ -132,13 +130,18 @@ function modulesIn(folder: string, depth: number): readonly string[] {
   }
 }
 
+/** What is there and is no text of a usual size gives a setting that nobody can read, and so a question. */
 function readText(file: string): string | undefined {
   try {
+    const stat = statSync(file)
+    if (!stat.isFile() || stat.size > MAX_BYTES) return '?'
     return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : '?'
   }
 }
+
+const MAX_BYTES = 1024 * 1024
 
 function toVariables(settings: Readonly<Record<string, string>>): Record<string, string> {
   const pairs = Object.entries(settings).flatMap(([key, value], i) => [

@@ -51,6 +51,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
     { what: 'textconv', set: textconv, asks: true },
     { what: 'filter.clean', set: cleanFilter, asks: true },
     { what: 'include.path', set: included, asks: true },
+    { what: 'a section that a comment seems to swallow', set: commented, asks: true },
   ]
   for (const { what, set, asks } of repositories)
     test(`B18 a repository does not run what it names in ${what}`, async (t) => {
@@ -60,11 +61,11 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
         workspace.write('.gitattributes', '')
       })
       set()
-      const executions = await run(['git status', 'git diff', 'git log -1 -p'])
+      const executions = await run(['git status', 'git diff', 'git log -1 -p', 'g\\it diff'])
       assert.equal(workspace.isMarked(), false)
       assert.deepEqual(
         executions.map(({ status }) => status),
-        Array.from({ length: 3 }, () => (asks ? 'blocked' : 'ok')),
+        Array.from({ length: 4 }, () => (asks ? 'blocked' : 'ok')),
       )
     })
 
@@ -177,6 +178,12 @@ function hooksPath(): void {
   workspace.write('evil/post-index-change', `#!/bin/sh\ntouch ${marker}\n`)
   chmodSync(join(work, 'evil/post-index-change'), 0o755)
   workspace.git('config', 'core.hooksPath', 'evil')
+}
+
+function commented(): void {
+  workspace.write('.gitattributes', '*.txt diff=x\n')
+  const hidden = `# \\\n[diff "x"]\r\n\ttextconv = "touch ${marker};cat"\r\n`
+  workspace.write('.git/config', `${workspace.read('.git/config')}${hidden}`)
 }
 
 function textconv(): void {

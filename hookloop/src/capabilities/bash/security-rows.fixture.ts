@@ -2,6 +2,7 @@ import type { CommandRules } from './rules.ts'
 import { builtinRows } from './security-rows-builtins.fixture.ts'
 import { shellRows } from './security-rows-grammar.fixture.ts'
 import { programRows } from './security-rows-programs.fixture.ts'
+import { tableRows } from './security-rows-tables.fixture.ts'
 
 /** The policy that the rows are judged under unless they bring their own. */
 export const strictRules: CommandRules = {
@@ -18,4 +19,4 @@ export type SecurityRow = {
   readonly commands: readonly string[]
 }
 
-export const securityRows: readonly SecurityRow[] = [...shellRows, ...builtinRows, ...programRows]
+export const securityRows: readonly SecurityRow[] = [...shellRows, ...builtinRows, ...programRows, ...tableRows]

@@ -6,13 +6,18 @@ export function isHarmlessSed(script: string): boolean {
   let at = 0
   while (at < script.length) {
     const next = skipCommand(script, at)
-    if (next === undefined) return false
+    if (next === undefined) return !HARM.test(script.slice(at)) && !script.endsWith('\\')
     at = next
   }
   return true
 }
 
+/** Without these letters nothing is run, written or read elsewhere, however versions of sed read the rest. */
+const HARM = /[ewWrR]/
+
 const ADDRESS = /^(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)/
+const COMMENT = /^#[^\n]*/
+const TEXT = /^.[ \t]*\\?[^\\\n]*$/
 const SINGLE = /^[=dDgGhHnNpPxFz{}]/
 const EXIT = /^[lqQL] *\d*(?=[;}\n\s]|$)/
 const LABEL = /^[:btT] *\w*(?=[;}\n\s]|$)/
@@ -54,8 +59,8 @@ function skipFlag(script: string, at: number | undefined): number | undefined {
 function skipVerb(script: string, at: number): number | undefined {
   const rest = script.slice(at)
   if (rest.startsWith('s') || rest.startsWith('y')) return skipSubstitution(script, at)
-  if (/^[aic]/.test(rest)) return rest.includes('\n') || rest.includes('\\') ? undefined : script.length
-  const known = SINGLE.exec(rest) ?? EXIT.exec(rest) ?? LABEL.exec(rest)
+  if (/^[aic]/.test(rest)) return TEXT.test(rest) ? script.length : undefined
+  const known = COMMENT.exec(rest) ?? SINGLE.exec(rest) ?? EXIT.exec(rest) ?? LABEL.exec(rest)
   return known === null ? undefined : at + known[0].length
 }
 

@@ -15,7 +15,7 @@ export type Wrapped = {
 export function wrappedIn(words: readonly SeenWord[], inputs: readonly string[] = []): Wrapped | undefined {
   const [first, ...rest] = words
   if (first === undefined) return undefined
-  const name = baseName(first.value ?? first.loose)
+  const name = withoutPrefix(baseName(first.value ?? first.loose))
   const args = rest.map(({ value, loose }) => value ?? loose)
   if (shells.has(name)) return shellText(args, inputs)
   if (name === 'find') return only(placesAfter(args, FIND_RUNS))
@@ -25,6 +25,13 @@ export function wrappedIn(words: readonly SeenWord[], inputs: readonly string[] 
   if (texts !== undefined) return { starts: [], texts, isPlain: false }
   const found = wrapperNamed(name, args)
   return found === undefined ? undefined : wrapper(found.wrapper, words, found.from)
+}
+
+/** `gxargs` is the GNU `xargs` where that is another one. */
+function withoutPrefix(name: string): string {
+  const short = name.startsWith('g') ? name.slice(1) : name
+  const isKnown = Object.hasOwn(wrappers, short) || short === 'find'
+  return isKnown && !Object.hasOwn(wrappers, name) ? short : name
 }
 
 const FIND_RUNS = /^-(?:exec|execdir|ok|okdir)$/
@@ -143,8 +150,8 @@ function readOptions(table: Wrapper, words: readonly SeenWord[], from: number): 
 const MAX_STARTS = 8
 
 /** How many further words an option takes; undefined when that is not known. */
-function longTaken({ long = [] }: Wrapper, word: string): 0 | 1 | undefined {
-  if (word.includes('=')) return 0
+function longTaken({ long = [], longFlags = [] }: Wrapper, word: string): 0 | 1 | undefined {
+  if (word.includes('=') || longFlags.includes(word)) return 0
   return long.includes(word) ? 1 : undefined
 }
 
@@ -167,16 +174,26 @@ function lettersUsed({ valued = '' }: Wrapper, word: string): string {
   return word === '-' ? '?' : word.slice(1, end === -1 ? word.length : end + 1)
 }
 
-function textOption({ text = [] }: Wrapper, words: readonly SeenWord[], at: number): string | undefined {
+/** The text that an option takes: the next word or what follows the option at once, also in a cluster of letters or abbreviated. */
+function textOption(table: Wrapper, words: readonly SeenWord[], at: number): string | undefined {
   const word = looseAt(words, at)
-  const option = text.find((each) => word === each || word.startsWith(`${each}=`) || isAttached(each, word))
-  if (option === undefined) return undefined
-  return word === option ? looseAt(words, at + 1) : word.slice(option.length).replace(/^=/, '')
+  const taken = word.startsWith('--') ? longText(table, word) : lettersText(table, word)
+  return taken === '' ? looseAt(words, at + 1) : taken
 }
 
-/** The text follows the letter at once. */
-function isAttached(option: string, word: string): boolean {
-  return option.length === 2 && word.startsWith(option)
+function longText({ text = [] }: Wrapper, word: string): string | undefined {
+  const [name = '', ...value] = word.split('=')
+  const isOne = name.length > 3 && text.some((each) => each.startsWith(name))
+  return isOne ? value.join('=') : undefined
+}
+
+function lettersText({ text = [], valued = '' }: Wrapper, word: string): string | undefined {
+  if (!word.startsWith('-')) return undefined
+  for (let index = 1; index < word.length; index += 1) {
+    if (text.includes(`-${word[index]!}`)) return word.slice(index + 1).replace(/^=/, '')
+    if (valued.includes(word[index]!)) return undefined
+  }
+  return undefined
 }
 
 function looseAt(words: readonly SeenWord[], at: number): string {
