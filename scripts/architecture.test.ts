@@ -12,7 +12,7 @@ const MAX_LINES = 400
 const floors: readonly (readonly string[])[] = [
   ['errors.ts'],
   ['data'],
-  ['effects.ts'],
+  ['effects.ts', 'machine'],
   ['hooks'],
   ['agent'],
   ['capabilities', 'actions', 'models', 'sessions', 'durable'],

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isHijacking, minimalEnvironment } from './minimal-environment.ts'
+
+const ours = {
+  PATH: '/usr/bin:.:node_modules/.bin::/work/app/node_modules/.bin:/bin:/usr/bin',
+  HOME: '/home/a',
+  LANG: 'C.UTF-8',
+  LC_TIME: 'nb_NO.UTF-8',
+  AGENT_API_KEY: 'CANARY-KEY',
+  AWS_SECRET_ACCESS_KEY: 'CANARY-AWS',
+  NODE_OPTIONS: '--require /evil.cjs',
+  LD_PRELOAD: '/evil.so',
+  BASH_ENV: '/evil.sh',
+  ENV: '/evil.sh',
+  'BASH_FUNC_ls%%': '() { evil; }',
+  TERM: 'xterm-256color',
+}
+
+test('only what says where and who is passed on, with a terminal that can do nothing', () => {
+  const { PATH: _path, HOME, LANG, LC_TIME, TERM, ...rest } = minimalEnvironment({}, { from: ours })
+  assert.deepEqual(
+    { HOME, LANG, LC_TIME, TERM },
+    { HOME: '/home/a', LANG: 'C.UTF-8', LC_TIME: 'nb_NO.UTF-8', TERM: 'dumb' },
+  )
+  assert.deepEqual(
+    Object.keys(rest).filter((name) => name in ours),
+    [],
+  )
+  assert.deepEqual([rest['EDITOR'], rest['PAGER'], rest['GIT_TERMINAL_PROMPT']], ['false', 'cat', '0'])
+})
+
+test('PATH has no relative folders, and those inside the working directory come last', () => {
+  assert.equal(
+    minimalEnvironment({}, { from: ours, cwd: '/work/app' })['PATH'],
+    '/usr/bin:/bin:/work/app/node_modules/.bin',
+  )
+})
+
+test('without a PATH of ours there is a usual one', () => {
+  assert.match(minimalEnvironment({}, { from: {} })['PATH']!, /\/usr\/bin/)
+})
+
+test('what is declared wins, and what is undefined is nothing', () => {
+  const env = minimalEnvironment({ CI: '1', LANG: 'C', NONE: undefined }, { from: ours })
+  assert.deepEqual([env['CI'], env['LANG'], 'NONE' in env], ['1', 'C', false])
+})
+
+test('variables that run something before the command are known', () => {
+  const names = ['BASH_ENV', 'ENV', 'LD_PRELOAD', 'BASH_FUNC_ls%%', 'PS4', 'CI', 'PATH', 'MY_ENV']
+  assert.deepEqual(names.filter(isHijacking), ['BASH_ENV', 'ENV', 'LD_PRELOAD', 'BASH_FUNC_ls%%', 'PS4'])
+})

@@ -1,0 +1,60 @@
+import { isAbsolute, relative } from 'node:path'
+
+/**
+ * The environment of a process that must not see ours: where things are, who the user is and which language, no terminal, no
+ * prompts, and what was declared. Nothing else is passed on, so no key, no option of an interpreter and no library to preload.
+ * `PATH` has no relative folders, and folders inside `cwd` come last: what an agent may write to must not stand in for `ls`.
+ */
+export function minimalEnvironment(
+  declared: Readonly<Record<string, string | undefined>> = {},
+  { cwd, from = process.env }: { readonly cwd?: string; readonly from?: NodeJS.ProcessEnv } = {},
+): Record<string, string> {
+  const passedOn = Object.entries(from).filter(([name]) => passed.has(name) || name.startsWith('LC_'))
+  const all = [
+    ...passedOn,
+    ['PATH', safePath(from['PATH'], cwd)],
+    ...Object.entries(quiet),
+    ...Object.entries(declared),
+  ]
+  const usable = all.filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return Object.fromEntries(usable)
+}
+
+/** Variables that make a shell or the loader run something before or instead of the command: nobody can declare them. */
+export function isHijacking(name: string): boolean {
+  return /^(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|IFS|LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_FUNC_.*)$/.test(
+    name,
+  )
+}
+
+const passed: ReadonlySet<string> = new Set(['HOME', 'LANG', 'LANGUAGE', 'LOGNAME', 'TMPDIR', 'TZ', 'USER'])
+
+/** Programs that would wait for a person, draw on a terminal or open a window do none of that. */
+const quiet = {
+  TERM: 'dumb',
+  NO_COLOR: '1',
+  PAGER: 'cat',
+  MANPAGER: 'cat',
+  GIT_PAGER: 'cat',
+  EDITOR: 'false',
+  VISUAL: 'false',
+  GIT_EDITOR: 'false',
+  GIT_SEQUENCE_EDITOR: 'false',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: 'false',
+  SSH_ASKPASS: 'false',
+  SSH_ASKPASS_REQUIRE: 'never',
+  GCM_INTERACTIVE: 'never',
+  SUDO_ASKPASS: 'false',
+  DEBIAN_FRONTEND: 'noninteractive',
+  PIP_NO_INPUT: '1',
+} as const
+
+const defaultPath = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'
+
+function safePath(path: string | undefined, cwd: string | undefined): string {
+  const folders = [...new Set((path ?? '').split(':').filter((folder) => isAbsolute(folder)))]
+  const isInside = (folder: string): boolean => cwd !== undefined && !relative(cwd, folder).startsWith('..')
+  const safe = [...folders.filter((folder) => !isInside(folder)), ...folders.filter(isInside)].join(':')
+  return safe === '' ? defaultPath : safe
+}

@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/** A process of this machine, as much of it as is needed to tell whose it is. */
+export type ProcessInfo = {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  /** The session, where the machine tells; otherwise 0. */
+  readonly session: number
+  /** When it started, in a unit that only serves to compare; 0 where the machine does not tell. Same pid, other start: another process. */
+  readonly started: number
+  /** It has ended and waits for its parent to take notice. */
+  readonly isZombie: boolean
+}
+
+/** Whether processes can be told apart by what they carry: their environment and their limits. */
+export const hasProc = process.platform === 'linux'
+
+/** Every process, zombies included. Synchronous: what is found is signalled before it can change. */
+export function listProcesses(): readonly ProcessInfo[] {
+  return hasProc ? listProc() : listPs()
+}
+
+/** One process, or undefined if there is none with that pid. */
+export function findProcess(pid: number): ProcessInfo | undefined {
+  return hasProc ? readStat(pid) : listPs().find((found) => found.pid === pid)
+}
+
+/** What the process was started with. Empty when it cannot be read, as that of other users. */
+export function environmentOf(pid: number): Buffer {
+  return readProc(`${pid}/environ`) ?? Buffer.alloc(0)
+}
+
+/** The limit on real-time scheduling of a process, as it is printed; empty when it cannot be read. */
+export function realTimeLimitOf(pid: number): string {
+  const limits = readProc(`${pid}/limits`)?.toString('latin1') ?? ''
+  return /^Max realtime timeout +\S+ +(\S+)/m.exec(limits)?.[1] ?? ''
+}
+
+/** The pid namespace this process lives in: pids of another one mean nothing here. */
+export function pidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')
+  } catch {
+    return '0'
+  }
+}
+
+function listProc(): readonly ProcessInfo[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const first = name.charCodeAt(0)
+    if (first < 49 || first > 57) return []
+    return readStat(Number(name)) ?? []
+  })
+}
+
+/** The name of a process may hold anything, also parentheses and newlines: what matters comes after the last one. */
+function readStat(pid: number): ProcessInfo | undefined {
+  const stat = readProc(`${pid}/stat`)?.toString('latin1')
+  if (stat === undefined) return undefined
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, parent, group, session] = fields
+  return {
+    pid,
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    started: Number(fields[19]),
+    isZombie: state === 'Z' || state === 'X',
+  }
+}
+
+function readProc(path: string): Buffer | undefined {
+  try {
+    return readFileSync(`/proc/${path}`)
+  } catch {
+    return undefined // ended meanwhile, or of another user
+  }
+}
+
+function listPs(): readonly ProcessInfo[] {
+  const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid=,pgid=,state='], { encoding: 'utf8' })
+  return (stdout ?? '').split('\n').flatMap((line) => {
+    const [pid, parent, group, state] = line.trim().split(/\s+/)
+    if (pid === undefined || state === undefined) return []
+    const isZombie = state.startsWith('Z')
+    return { pid: Number(pid), parent: Number(parent), group: Number(group), session: 0, started: 0, isZombie }
+  })
+}

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+
+/** The ends of three pipes: those that a process is given, and ours. */
+export type RealPipes = {
+  readonly given: readonly [stdin: number | 'ignore', stdout: number, stderr: number]
+  readonly stdin: Writable | null
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** To be called once the process has its ends: a pipe ends when nobody holds the other one. */
+  readonly closeGiven: () => void
+}
+
+/**
+ * What Node connects a child with are sockets. On Linux a program cannot open `/dev/stdout` if it is one, and a shell that
+ * reads from one takes itself for a remote login and runs the user's start-up file. So these are pipes. Undefined where
+ * there is no need for them, or no way to make them.
+ */
+export async function openRealPipes({ withInput }: { withInput: boolean }): Promise<RealPipes | undefined> {
+  if (process.platform !== 'linux') return undefined
+  const open: number[] = []
+  try {
+    const [out, err, input] = await takeFifos(withInput ? 3 : 2)
+    open.push(...[out!, err!, input].filter((fd) => fd !== undefined))
+    const stdout = openReading(out!, open)
+    const stderr = openReading(err!, open)
+    const stdin = input === undefined ? undefined : openWriting(input, open)
+    const given = [stdin?.given ?? 'ignore', stdout.given, stderr.given] as const
+    for (const fifo of [out, err, input]) if (fifo !== undefined) closeSync(fifo)
+    return {
+      given,
+      stdin: stdin === undefined ? null : new Socket({ fd: stdin.ours, readable: false, writable: true }),
+      stdout: new Socket({ fd: stdout.ours, readable: true, writable: false }),
+      stderr: new Socket({ fd: stderr.ours, readable: true, writable: false }),
+      closeGiven: () => {
+        for (const fd of given) if (fd !== 'ignore') closeSync(fd)
+      },
+    }
+  } catch {
+    for (const fd of open) closeQuietly(fd)
+    return undefined
+  }
+}
+
+type Ends = { readonly given: number; readonly ours: number }
+
+/** Ours must not block and theirs must. A pipe without a writer can be opened for reading at once only without blocking. */
+function openReading(fifo: number, open: number[]): Ends {
+  const ours = openFifo(fifo, constants.O_RDONLY | constants.O_NONBLOCK, open)
+  return { ours, given: openFifo(fifo, constants.O_WRONLY, open) }
+}
+
+function openWriting(fifo: number, open: number[]): Ends {
+  const both = openFifo(fifo, constants.O_RDWR, open)
+  const given = openFifo(fifo, constants.O_RDONLY, open)
+  const ours = openFifo(fifo, constants.O_WRONLY | constants.O_NONBLOCK, open)
+  closeSync(both)
+  return { given, ours }
+}
+
+function openFifo(fifo: number, flags: number, open: number[]): number {
+  const fd = openSync(`/proc/self/fd/${fifo}`, flags)
+  open.push(fd)
+  return fd
+}
+
+/** Opens a file as a place, neither for reading nor for writing. Node has no name for it. */
+const O_PATH = 0o10000000
+/** Pipes are made with a program, and starting one costs more than everything else here: so many at a time. */
+const BATCH = 18
+const IDLE_MS = 1_000
+
+/** Made and not yet used, without a name in the file system. Each is used once. */
+const spare: number[] = []
+let making: Promise<void> | undefined
+let idle: NodeJS.Timeout | undefined
+
+async function takeFifos(count: number): Promise<readonly number[]> {
+  while (spare.length < count) {
+    making ??= makeFifos().finally(() => (making = undefined))
+    await making
+  }
+  idle ??= setTimeout(closeSpare, IDLE_MS).unref()
+  idle.refresh()
+  return spare.splice(0, count)
+}
+
+function closeSpare(): void {
+  idle = undefined
+  for (const fd of spare.splice(0)) closeSync(fd)
+}
+
+async function makeFifos(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-pipes-'))
+  try {
+    const paths = Array.from({ length: BATCH }, (_, i) => join(folder, String(i)))
+    await new Promise<void>((resolve, reject) => {
+      execFile('/usr/bin/mkfifo', ['-m', '600', ...paths], { env: {} }, (error) =>
+        error === null ? resolve() : reject(error),
+      )
+    })
+    for (const path of paths) spare.push(openSync(path, O_PATH))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function closeQuietly(fd: number): void {
+  try {
+    closeSync(fd)
+  } catch {
+    // closed before
+  }
+}

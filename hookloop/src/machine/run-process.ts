@@ -1,0 +1,279 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../errors.ts'
+import { CappedOutput, type CappedText, type OutputCap } from './capped-output.ts'
+import { problemWith } from './find-executable.ts'
+import { openRealPipes, type RealPipes } from './real-pipes.ts'
+import { newTag, TAG_VARIABLE } from './process-tag.ts'
+import { ProcessTree } from './process-tree.ts'
+import { watchOver } from './running-trees.ts'
+
+export type ProcessOutput = { readonly stream: 'stdout' | 'stderr'; readonly text: string }
+
+export type ProcessOptions = {
+  readonly cwd: string
+  /** All of the environment: nothing is inherited. See `minimalEnvironment`. */
+  readonly env: Readonly<Record<string, string>>
+  /** What the process reads. Without it its standard input is empty; one that does not read it does no harm. */
+  readonly input?: string | Uint8Array
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+  /** Bytes kept of the beginning and the end of each stream. */
+  readonly output: OutputCap
+  readonly onOutput?: (output: ProcessOutput) => void
+}
+
+export type ProcessResult = {
+  /** Null if it did not start, or was ended by a signal. */
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly ended: 'exited' | 'timedOut' | 'cancelled' | 'notStarted'
+  readonly stdout: CappedText
+  readonly stderr: CappedText
+  readonly durationMs: number
+  /** How many processes it had left running in the background. They were ended. */
+  readonly leftBehind: number
+  /** Why it did not start, or what could not be ended. */
+  readonly problem?: string
+}
+
+/** Between asking processes to end and making them. */
+const KILL_AFTER_MS = 200
+/** How long what a process left in the background may take to end by itself, such as the last reader of a pipe. */
+const LINGER_MS = 200
+/** How long to wait for output that is on its way when nobody is left who could write any. */
+const DRAIN_MS = 500
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * Runs a program to its end and never throws. It has no terminal, a session of its own and only the environment it is given.
+ * Whatever it starts ends with it: on timeout, on cancel, when this process ends, and also when it has exited itself.
+ */
+export async function runProcess(
+  argv: readonly [string, ...string[]],
+  options: ProcessOptions,
+): Promise<ProcessResult> {
+  const running = new Running(options)
+  const problem = problemWithText(argv, options.env) ?? problemWith(argv[0], { ...options, path: options.env['PATH'] })
+  if (options.signal?.aborted === true) return running.result({ ended: 'cancelled', problem: 'It was not started.' })
+  if (problem !== undefined) return running.result({ ended: 'notStarted', problem })
+  return running.start(argv)
+}
+
+type Ending = Partial<ProcessResult> & { readonly ended: ProcessResult['ended'] }
+type Streams = Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'>
+type Exit = { readonly exitCode: number | null; readonly signal: string | null }
+
+/** One process under way. */
+class Running {
+  readonly #options: ProcessOptions
+  readonly #startedAt = performance.now()
+  readonly #stdout: CappedOutput
+  readonly #stderr: CappedOutput
+
+  constructor(options: ProcessOptions) {
+    this.#options = options
+    this.#stdout = new CappedOutput(options.output)
+    this.#stderr = new CappedOutput(options.output)
+  }
+
+  result(ending: Ending): ProcessResult {
+    return {
+      exitCode: null,
+      signal: null,
+      stdout: this.#stdout.result(),
+      stderr: this.#stderr.result(),
+      durationMs: performance.now() - this.#startedAt,
+      leftBehind: 0,
+      ...ending,
+    }
+  }
+
+  async start(argv: readonly [string, ...string[]]): Promise<ProcessResult> {
+    const { cwd, env, input } = this.#options
+    const tag = newTag()
+    const [command, ...args] = [...tag.wrapper, ...argv] as [string, ...string[]]
+    const pipes = await openRealPipes({ withInput: input !== undefined })
+    const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
+    try {
+      const child = startChild([command, ...args], { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio }, pipes)
+      const exited = exitOf(child)
+      if (child.pid === undefined) return this.result({ ended: 'notStarted', problem: startProblem(await exited) })
+      const tree = new ProcessTree(tag, child.pid)
+      return await this.#follow(pipes ?? child, { exited, tree }).finally(watchOver(tree))
+    } catch (thrown) {
+      return this.result({ ended: 'notStarted', problem: startProblem(thrown) })
+    } finally {
+      for (const stream of [pipes?.stdin, pipes?.stdout, pipes?.stderr]) stream?.destroy()
+    }
+  }
+
+  async #follow(
+    streams: Streams,
+    { exited, tree }: { exited: Promise<Exit | Error>; tree: ProcessTree },
+  ): Promise<ProcessResult> {
+    const drained = Promise.all([this.#read(streams.stdout, 'stdout'), this.#read(streams.stderr, 'stderr')])
+    feed(streams, this.#options.input)
+    const told = new Told(this.#options)
+    try {
+      const first = await Promise.race([exited, told.promise])
+      const ended = typeof first === 'string' ? first : 'exited'
+      const { leftBehind, survivors } =
+        ended === 'exited'
+          ? await endBackground(tree, drained)
+          : { leftBehind: 0, survivors: await tree.end(KILL_AFTER_MS) }
+      await within(drained, DRAIN_MS)
+      const exit = await within(exited, DRAIN_MS)
+      return this.result({
+        ended,
+        leftBehind,
+        ...(exit !== undefined && !(exit instanceof Error) && exit),
+        ...(survivors > 0 && { problem: `${survivors} of its processes could not be ended.` }),
+      })
+    } finally {
+      told.forget()
+      for (const stream of [streams.stdin, streams.stdout, streams.stderr]) stream?.destroy()
+    }
+  }
+
+  /** Always reads, whoever listens: a process must not wait because somebody is slow. */
+  #read(from: Readable | null, stream: ProcessOutput['stream']): Promise<void> {
+    const { onOutput } = this.#options
+    const kept = stream === 'stdout' ? this.#stdout : this.#stderr
+    const decoder = new StringDecoder('utf8')
+    const tell = (text: string): void => {
+      if (text !== '') tryTo(() => onOutput?.({ stream, text }))
+    }
+    return new Promise((resolve) => {
+      if (from === null) return resolve()
+      from.on('data', (chunk: Buffer) => {
+        kept.push(chunk)
+        if (onOutput !== undefined) tell(decoder.write(chunk))
+      })
+      from.on('error', () => undefined) // its end is all that matters
+      from.on('close', () => {
+        tell(decoder.end())
+        resolve()
+      })
+    })
+  }
+}
+
+/** Our copies of what the child was given are closed in any case, or its output would never end. */
+function startChild(
+  [command, ...args]: readonly [string, ...string[]],
+  how: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly stdio: StdioOptions },
+  pipes: RealPipes | undefined,
+): ChildProcess {
+  try {
+    return spawn(command, args, { ...how, detached: true }) // a session of its own: no terminal, and a group to tell
+  } finally {
+    pipes?.closeGiven()
+  }
+}
+
+/** What the clock or the caller says while the process runs. */
+class Told {
+  readonly promise: Promise<'timedOut' | 'cancelled'>
+  #timer: NodeJS.Timeout | undefined
+  #onAbort: (() => void) | undefined
+  readonly #signal: AbortSignal | undefined
+
+  constructor({ timeoutMs, signal }: ProcessOptions) {
+    this.#signal = signal
+    this.promise = new Promise((resolve) => {
+      if (timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS)
+        this.#timer = setTimeout(() => afterOthers(() => resolve('timedOut')), timeoutMs)
+      this.#onAbort = () => resolve('cancelled')
+      signal?.addEventListener('abort', this.#onAbort, { once: true })
+    })
+  }
+
+  forget(): void {
+    clearTimeout(this.#timer)
+    if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<Exit | Error> {
+  return new Promise((resolve) => {
+    child.on('error', resolve)
+    child.on('exit', (exitCode, signal) => resolve({ exitCode, signal }))
+  })
+}
+
+/** A child that never reads its input, or closes it, is none of our business. */
+function feed({ stdin }: Streams, input: string | Uint8Array | undefined): void {
+  if (stdin === null || input === undefined) return
+  stdin.on('error', () => undefined)
+  stdin.end(input)
+}
+
+/**
+ * After the process itself has exited: what it left in the background gets a moment to end by itself, and is ended. Pipes
+ * that it holds are not waited for.
+ */
+async function endBackground(
+  tree: ProcessTree,
+  drained: Promise<unknown>,
+): Promise<{ readonly leftBehind: number; readonly survivors: number }> {
+  const patience = performance.now() + LINGER_MS
+  await within(drained, 20)
+  let left = tree.members().length
+  while (left > 0 && performance.now() < patience) {
+    await sleep(20)
+    left = tree.members().length
+  }
+  return { leftBehind: left, survivors: left > 0 ? await tree.end(KILL_AFTER_MS) : 0 }
+}
+
+async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => afterOthers(() => resolve(undefined)), ms)
+  })
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** When this process was busy, its timers are due before it has seen what happened meanwhile. So it looks first. */
+function afterOthers(act: () => void): void {
+  setImmediate(() => setImmediate(act))
+}
+
+function tryTo(act: () => void): void {
+  try {
+    act()
+  } catch {
+    // whoever watches must not break what is watched
+  }
+}
+
+function problemWithText(argv: readonly string[], env: Readonly<Record<string, string>>): string | undefined {
+  if (argv.some((word) => word.includes('\0'))) return 'A word of the command contains a NUL character.'
+  const bad = Object.entries(env).find(
+    ([name, value]) =>
+      name === '' || name.includes('=') || typeof value !== 'string' || `${name}${value}`.includes('\0'),
+  )
+  return bad && `The environment variable ${JSON.stringify(bad[0])} has a name or value that no process can be given.`
+}
+
+const startProblems: { readonly [code: string]: string } = {
+  E2BIG: 'The command is too long for this machine. Put what is long into a file.',
+  EACCES: 'The command is not executable, or its working directory cannot be entered.',
+  EAGAIN: 'The machine cannot start another process now.',
+  EMFILE: 'Too many files are open in this process to start another.',
+  ENFILE: 'Too many files are open on this machine to start a process.',
+  ENOENT: 'The command, the interpreter it names or the working directory does not exist.',
+  ENOMEM: 'There is not enough memory to start a process.',
+}
+
+function startProblem(thrown: unknown): string {
+  const { code } = (thrown ?? {}) as { code?: unknown }
+  return (typeof code === 'string' ? startProblems[code] : undefined) ?? messageOf(thrown)
+}

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { minimalEnvironment } from './minimal-environment.ts'
+import { anHour, countWith, runScript, until } from './processes.fixture.ts'
+import { reapOrphans } from './process-tree.ts'
+import { runProcess } from './run-process.ts'
+
+// Named after the cases they are: P for processes. Judged by what is left, not by what is said.
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-p-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+describe(
+  'processes',
+  { concurrency: 1, skip: process.platform !== 'linux' && 'what is left is read from /proc' },
+  () => {
+    test('P01 a timeout ends the whole tree: background, setsid, deaf to SIGTERM, without environment', async () => {
+      const hour = anHour()
+      const { ended, exitCode } = await runScript(
+        `sleep ${hour} & setsid sleep ${hour} & (trap "" TERM; exec sleep ${hour}) &
+       (env -i setsid sleep ${hour} > /dev/null 2>&1 &)
+       sleep ${hour}`,
+        { timeoutMs: 1_000 },
+      )
+      assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'timedOut', exitCode: null, left: 0 })
+    })
+
+    test('P01 children that are born while their parents are killed are found as well', async () => {
+      const hour = anHour()
+      const breed = `breed() { while :; do (setsid sleep ${hour} &) ; sleep 0.01; done; }; trap "" TERM; breed & setsid bash -c 'trap "" TERM; while :; do sleep ${hour} & sleep 0.01; done' & wait`
+      await runScript(breed, { timeoutMs: 500 })
+      assert.equal(countWith(hour), 0)
+    })
+
+    test('P02 a pipe that a child holds open does not hold the call', async () => {
+      const hour = anHour()
+      const { ended, exitCode, stdout, leftBehind, durationMs } = await runScript(`(sleep ${hour} &); echo hi`, {
+        timeoutMs: 20_000,
+      })
+      assert.deepEqual(
+        { ended, exitCode, out: stdout.head, leftBehind, left: countWith(hour) },
+        { ended: 'exited', exitCode: 0, out: 'hi\n', leftBehind: 1, left: 0 },
+      )
+      assert.ok(durationMs < 5_000)
+    })
+
+    test('P03 what ignores SIGTERM is killed', async () => {
+      const hour = anHour()
+      const { ended, signal, durationMs } = await runScript(`trap "" TERM; while :; do sleep ${hour}; done`, {
+        timeoutMs: 300,
+      })
+      assert.deepEqual({ ended, signal, left: countWith(hour) }, { ended: 'timedOut', signal: 'SIGKILL', left: 0 })
+      assert.ok(durationMs < 3_000)
+    })
+
+    for (const flood of ['yes', 'cat /dev/zero', 'head -c 5G /dev/urandom', 'yes >&2'])
+      test(`P04 a flood does not fill the memory: ${flood}`, async () => {
+        const before = process.memoryUsage()
+        const { ended, stdout, stderr } = await runScript(flood, {
+          timeoutMs: 1_500,
+          output: { head: 8_192, tail: 24_576 },
+        })
+        const kept = Buffer.byteLength(stdout.head + stdout.tail + stderr.head + stderr.tail)
+        const { arrayBuffers, heapUsed } = process.memoryUsage()
+        assert.equal(ended, 'timedOut')
+        assert.ok(stdout.droppedBytes + stderr.droppedBytes > 10_000_000, 'it was drained')
+        assert.ok(kept < 150_000) // bytes that are no text take three
+        assert.ok(arrayBuffers + heapUsed - before.arrayBuffers - before.heapUsed < 32_000_000)
+      })
+
+    test('P05 bytes that are no text, an endless line and characters that come in pieces are read', async () => {
+      const bad = await runScript("printf '\\xff\\xfe'")
+      const cut = await runScript("head -c 100000 /dev/zero | sed 's/\\x00/🙂/g'", {
+        output: { head: 1_001, tail: 1_002 },
+      })
+      assert.equal(bad.stdout.head, '\uFFFD\uFFFD')
+      assert.deepEqual([cut.stdout.head, cut.stdout.tail], ['🙂'.repeat(250), '🙂'.repeat(250)])
+    })
+
+    test('P06 whoever waits for input gets its end, and whoever wants an editor or a password gets none', async () => {
+      const repository = mkdtempSync(join(folder, 'git-'))
+      const script = `
+      cat; echo "cat $?"
+      read x; echo "read $?"
+      git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit --allow-empty; echo "commit $?"
+      git -c credential.helper= ls-remote http://127.0.0.1:1/x; echo "remote $?"
+      tty; echo "tty $?"`
+      const { ended, stdout } = await runScript(script, { timeoutMs: 30_000, cwd: repository })
+      assert.equal(ended, 'exited')
+      assert.equal(stdout.head, 'cat 0\nread 1\ncommit 1\nremote 128\nnot a tty\ntty 1\n')
+    })
+
+    test('P07 there is no terminal to write to', async () => {
+      const { exitCode, stdout } = await runScript('echo pwn > /dev/tty; echo "$?"; ps -o tty= -p $$')
+      assert.deepEqual([exitCode, stdout.head.split('\n').map((line) => line.trim())], [0, ['1', '?', '']])
+    })
+
+    test('P08 a cancel ends the tree at once', async () => {
+      const hour = anHour()
+      const cancel = new AbortController()
+      const running = runScript(`setsid sleep ${hour} & sleep ${hour}`, { signal: cancel.signal })
+      await until(() => countWith(hour) === 2)
+      const at = performance.now()
+      cancel.abort()
+      const { ended, exitCode } = await running
+      assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'cancelled', exitCode: null, left: 0 })
+      assert.ok(performance.now() - at < 2_000)
+    })
+
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+      test(`P09 when the runtime is ended by ${signal}, so is what it runs, and it ends by that signal`, async () => {
+        const hour = anHour()
+        const runtime = startRuntime(hour)
+        await until(() => countWith(hour) === 3)
+        runtime.child.kill(signal)
+        assert.deepEqual(await runtime.ended, [null, signal])
+        assert.ok(await until(() => countWith(hour) === 0))
+      })
+
+    test('P09 when the runtime exits or crashes, what it runs is ended', async () => {
+      for (const end of ['process.exit(7)', 'throw new Error("crash")']) {
+        const hour = anHour()
+        const runtime = startRuntime(hour, `setTimeout(() => { ${end} }, 1_000)`)
+        assert.notEqual((await runtime.ended)[0], 0)
+        assert.equal(countWith(hour), 0)
+      }
+    })
+
+    test('P09 a listener of the application decides what a signal means, and the command goes on', async () => {
+      const hour = anHour()
+      const runtime = startRuntime(hour, `process.on('SIGTERM', () => console.log('draining'))`)
+      await until(() => countWith(hour) === 3)
+      runtime.child.kill('SIGTERM')
+      await runtime.printed('draining')
+      assert.equal(countWith(hour), 3)
+      runtime.child.kill('SIGINT')
+      await runtime.ended
+      assert.ok(await until(() => countWith(hour) === 0))
+    })
+
+    test('P09 what a runtime that was killed has left behind is ended by the next one, and nothing else is', async () => {
+      const [hour, other] = [anHour(), anHour()]
+      const runtime = startRuntime(hour)
+      const cancel = new AbortController()
+      const living = runScript(`sleep ${other}`, { signal: cancel.signal })
+      await until(() => countWith(hour) === 3 && countWith(other) === 1)
+      runtime.child.kill('SIGKILL')
+      await runtime.ended
+      const orphans = countWith(hour)
+      const reaped = reapOrphans()
+      assert.ok(await until(() => countWith(hour) === 0))
+      assert.deepEqual(
+        { orphans, enough: reaped >= 3, living: countWith(other) },
+        { orphans: 3, enough: true, living: 1 },
+      )
+      cancel.abort()
+      await living
+    })
+
+    test('P12 a working directory that was removed is said so, and the next call elsewhere works', async () => {
+      const gone = mkdtempSync(join(folder, 'gone-'))
+      const first = await runScript('rm -rf "$PWD"; echo removed', { cwd: gone })
+      const second = await runScript('echo hi', { cwd: gone })
+      const third = await runScript('echo hi', { cwd: folder })
+      assert.deepEqual([first.stdout.head, second.ended, third.stdout.head], ['removed\n', 'notStarted', 'hi\n'])
+      assert.match(second.problem!, /The working directory .* does not exist/)
+    })
+
+    test('P13 an end by a signal is not an exit with 0', async () => {
+      const { exitCode, signal, ended } = await runScript('kill -KILL $$')
+      assert.deepEqual({ exitCode, signal, ended }, { exitCode: null, signal: 'SIGKILL', ended: 'exited' })
+    })
+
+    test('P14 nothing of our environment is passed on but what says where and who', async () => {
+      const script = `
+      import { runScript } from ${JSON.stringify(new URL('processes.fixture.ts', import.meta.url).href)}
+      console.log((await runScript('env; echo "[$(cat /proc/$$/environ | tr "\\\\0" "\\\\n")]"')).stdout.head)`
+      const secrets = { AGENT_API_KEY: 'CANARY-KEY', AWS_SECRET_ACCESS_KEY: 'CANARY-AWS', DATABASE_URL: 'CANARY-DB' }
+      const { stdout, exitCode } = await runProcess(runtimeWords(script), {
+        cwd: folder,
+        env: minimalEnvironment({ ...secrets, NODE_OPTIONS: '--no-warnings', LD_LIBRARY_PATH: '/CANARY' }),
+        output: { head: 50_000, tail: 0 },
+      })
+      assert.equal(exitCode, 0)
+      assert.match(stdout.head, /^PATH=/m)
+      assert.doesNotMatch(stdout.head, /CANARY|NODE_OPTIONS|LD_LIBRARY_PATH/)
+    })
+  },
+)
+
+function runtimeWords(script: string): [string, ...string[]] {
+  return [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script]
+}
+
+/** A runtime in a process of its own, which runs a command with two children for an hour. */
+function startRuntime(hour: string, more = '') {
+  const script = `
+    import { runScript } from ${JSON.stringify(new URL('processes.fixture.ts', import.meta.url).href)}
+    ${more}
+    await runScript('setsid sleep ${hour} & (sleep ${hour} &) ; sleep ${hour}')`
+  const [command, ...args] = runtimeWords(script)
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], env: minimalEnvironment() })
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
+  return {
+    child,
+    ended: new Promise<[number | null, string | null]>((resolve) => {
+      child.on('exit', (code, signal) => resolve([code, signal]))
+    }),
+    printed: (text: string) => until(() => printed.includes(text)),
+  }
+}
