@@ -30,7 +30,7 @@ function worker(done: string[]) {
     description: 'Works.',
     input: { type: 'object', properties: { n: { type: 'number' } } },
     execute: ({ n }) => {
-      done.push(`work ${String(n)}`)
+      done.push(`work ${JSON.stringify(n)}`)
       return 'worked'
     },
   })
