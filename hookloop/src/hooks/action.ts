@@ -1,4 +1,3 @@
-import type { Json } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
 import type { Context, Mode } from './draft.ts'
 import type { HookOutcome } from './outcome.ts'
@@ -48,7 +47,7 @@ export function checkedOutcome(outcome: HookOutcome, trigger: HookTrigger, mode:
     needed.some((ability) => guard.includes(ability) || changes.includes(ability))
   const refuse = (what: string): never => {
     throw new AgentError('HOOK_OUTCOME_INVALID', `It answered with ${what}, which has no effect at ${trigger}.`, {
-      value: outcome as Json,
+      value: outcome,
     })
   }
   const { decision, votes = [], recovery } = outcome
