@@ -96,12 +96,21 @@ function inForce(all: readonly Read[]): readonly Read[] {
   const isManaged = ({ source }: Read): boolean => source.kind === 'managed'
   if (of('managed')?.['disableAllHooks'] === true) return []
   if (of('managed')?.['allowManagedHooksOnly'] === true) return all.filter(isManaged)
-  const said = (['given', 'local', 'project', 'user'] as const).map((kind) => of(kind)?.['disableAllHooks'])
-  const isOff = said.find((value) => typeof value === 'boolean') === true
-  return isOff ? all.filter(isManaged) : all
+  const isOff = (kind: HookSource['kind']): boolean => of(kind)?.['disableAllHooks'] === true
+  if (isOff('given') || (isOff('user') && of('given')?.['disableAllHooks'] !== false)) return all.filter(isManaged)
+  // A project turns its own hooks off. Those of the user are not its business: they may be what guards against it.
+  if (isOff('local') || isOff('project')) return all.filter(({ source }) => !isOfProject(source))
+  return all
 }
 
+function isOfProject({ kind }: HookSource): boolean {
+  return kind === 'project' || kind === 'local'
+}
+
+/** Lists of what is allowed add up, but a project adds nothing to a list of its user. */
 function textLists(all: readonly Read[], name: string): readonly string[] | undefined {
-  const lists = all.map(({ value }) => value[name]).filter((list) => Array.isArray(list))
+  const having = all.filter(({ value }) => Array.isArray(value[name]))
+  const own = having.filter(({ source }) => !isOfProject(source) && source.kind !== 'plugin')
+  const lists = (own.length > 0 ? own : having).map(({ value }) => value[name] as readonly Json[])
   return lists.length === 0 ? undefined : lists.flat().filter((each) => typeof each === 'string')
 }
