@@ -42,7 +42,7 @@ export function http(options: HttpOptions): Action {
         maxBytes: maxOutputBytes,
         allowInner: allowPrivate,
       }).catch((error: unknown) => {
-        const isLate = /^no answer within/.test(messageOf(error))
+        const isLate = messageOf(error).startsWith('no answer within')
         throw new AgentError(isLate ? 'HOOK_TIMED_OUT' : 'HOOK_FAILED', `"${label}": ${messageOf(error)}.`)
       })
       if (posted.status < 200 || posted.status > 299) {

@@ -38,10 +38,10 @@ export function realTimeLimitOf(pid: number): string {
   return /^Max realtime timeout +\S+ +(\S+)/m.exec(limits)?.[1] ?? ''
 }
 
-/** The pid namespace this process lives in: pids of another one mean nothing here. */
-export function pidNamespace(): string {
+/** The pid namespace that a process lives in: pids of another one mean nothing here. */
+export function pidNamespace(pid: number | 'self' = 'self'): string {
   try {
-    return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')
+    return readlinkSync(`/proc/${pid}/ns/pid`).replace(/\D/g, '')
   } catch {
     return '0'
   }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { environmentOf, findProcess, hasProc, pidNamespace, realTimeLimitOf } from './process-list.ts'
+import { environmentOf, findProcess, hasProc, pidNamespace, realTimeLimitOf, type ProcessInfo } from './process-list.ts'
 
 /** The variable that every process started here carries, and with it everything it starts. */
 export const TAG_VARIABLE = 'HOOKLOOP_PROCESS'
@@ -39,19 +39,29 @@ export function carriesTag(pid: number, { id, limit }: ProcessTag): boolean {
 }
 
 /**
- * Whether a process was started by a runtime that is no more. Runtimes of other pid namespaces are not judged: from here
- * nobody can say whether they live.
+ * Those that were started by a runtime that is no more. Runtimes of other pid namespaces are not judged: from here nobody
+ * can say whether they live.
  */
-export function isOrphaned(pid: number): boolean {
-  const environment = environmentOf(pid)
+export function orphansAmong(processes: readonly ProcessInfo[]): readonly ProcessInfo[] {
+  const namespace = pidNamespace()
+  const living = processes.filter(({ isZombie }) => !isZombie)
+  const owners = new Set(living.map(({ pid, started }) => `${namespace}.${pid}.${started}`))
+  const hashes = new Set([...owners].map(hashOf))
+  return living.filter(({ pid }) => {
+    const named = ownerIn(environmentOf(pid))
+    if (named !== undefined) return named.startsWith(`${namespace}.`) && !owners.has(named)
+    const hash = ownerHashIn(realTimeLimitOf(pid))
+    return hash !== undefined && !hashes.has(hash) && pidNamespace(pid) === namespace
+  })
+}
+
+/** The innermost runtime that an environment names. */
+function ownerIn(environment: Buffer): string | undefined {
   const at = environment.indexOf(`${TAG_VARIABLE}=`)
-  if (at < 0 || (at > 0 && environment[at - 1] !== 0)) return false
+  if (at < 0 || (at > 0 && environment[at - 1] !== 0)) return undefined
   const end = environment.indexOf(0, at)
   const value = environment.toString('latin1', at + TAG_VARIABLE.length + 1, end < 0 ? undefined : end)
-  const [namespace, ownerPid, started] = value.slice(value.lastIndexOf('/') + 1).split('.')
-  if (namespace !== pidNamespace() || started === undefined) return false
-  const found = findProcess(Number(ownerPid))
-  return found === undefined || found.isZombie || String(found.started) !== started
+  return /(\d+\.\d+\.\d+)\.[0-9a-f]+$/.exec(value)?.[1]
 }
 
 let ownName: string | undefined
@@ -62,33 +72,55 @@ function owner(): string {
   return ownName
 }
 
-const HIGHEST = 1n << 61n
-const LOWEST = 1n << 60n
+/**
+ * A limit of ours has 61 bits: one, then a hash of the runtime, then a number for the call. Runtimes within runtimes only
+ * lower that number, because a limit can be lowered by anybody and raised by few.
+ */
+const MARK = 1n << 60n
+const HASH_SHIFT = 30n
 
-/** A number below every limit around: a limit can be lowered by anybody and raised by few. */
 function newLimit(): string | undefined {
-  const highest = highestLimit()
-  if (highest === undefined) return undefined
-  return String(highest - 1n - BigInt(`0x${randomBytes(6).toString('hex')}`))
+  const { isUsable, around } = findLimit()
+  if (!isUsable) return undefined
+  if (around !== undefined) return String(around - 1n - BigInt(randomInt(2 ** 20)))
+  return String(MARK + (BigInt(hashOf(owner())) << HASH_SHIFT) + BigInt(randomInt(2 ** 29, 2 ** 30)))
 }
 
-let knownHighest: { readonly value: bigint | undefined } | undefined
-
-function highestLimit(): bigint | undefined {
-  knownHighest ??= { value: findHighestLimit() }
-  return knownHighest.value
+function ownerHashIn(limit: string): number | undefined {
+  const value = toLimitOfOurs(limit)
+  return value === undefined ? undefined : Number((value - MARK) >> HASH_SHIFT)
 }
 
-function findHighestLimit(): bigint | undefined {
+function toLimitOfOurs(limit: string): bigint | undefined {
+  if (!/^\d{19}$/.test(limit)) return undefined
+  const value = BigInt(limit)
+  return value >= MARK && value < 2n * MARK ? value : undefined
+}
+
+function hashOf(text: string): number {
+  return createHash('sha256').update(text).digest().readUInt32BE(0) >>> 2
+}
+
+type FoundLimit = { readonly isUsable: boolean; readonly around: bigint | undefined }
+
+let foundLimit: FoundLimit | undefined
+
+function findLimit(): FoundLimit {
+  foundLimit ??= lookForLimit()
+  return foundLimit
+}
+
+function lookForLimit(): FoundLimit {
+  const none = { isUsable: false, around: undefined }
   const command = prlimit()
-  if (command === undefined) return undefined
+  if (command === undefined) return none
   const own = realTimeLimitOf(process.pid)
-  const highest = /^\d+$/.test(own) && BigInt(own) < HIGHEST ? BigInt(own) : HIGHEST
-  if (highest < LOWEST) return undefined // somebody does limit it
-  const value = highest - 1n
+  const around = toLimitOfOurs(own)
+  if (around === undefined && own !== 'unlimited') return none // somebody does limit it
+  const value = around ?? 2n * MARK - 1n
   // Some machines, such as those in user space, know the limit and do not let it be set.
   const { status } = spawnSync(command, [`--rttime=${value}:${value}`, '--', command, '--version'], { stdio: 'ignore' })
-  return status === 0 ? highest : undefined
+  return { isUsable: status === 0, around }
 }
 
 function prlimit(): string | undefined {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findProcess, listProcesses, type ProcessInfo } from './process-list.ts'
-import { carriesTag, isOrphaned, type ProcessTag } from './process-tag.ts'
+import { findProcess, hasProc, listProcesses, type ProcessInfo } from './process-list.ts'
+import { carriesTag, orphansAmong, type ProcessTag } from './process-tag.ts'
 
 /** How long killing goes on before what is left is reported: processes of another user, or stuck in the kernel. */
 const KILLING_MS = 2_000
@@ -70,11 +70,12 @@ export class ProcessTree {
 }
 
 /**
- * Kills what runtimes that were killed themselves have left behind, and says how many that were. Only on Linux, where the
- * environment of a process can be read; a process that has cleared its own is not found.
+ * Kills what runtimes that were killed themselves have left behind, and says how many that were. Only on Linux, where one
+ * can tell by what a process carries.
  */
 export function reapOrphans(): number {
-  const orphans = listProcesses().filter(({ pid, isZombie }) => !isZombie && isOrphaned(pid))
+  if (!hasProc) return 0
+  const orphans = orphansAmong(listProcesses())
   for (const { pid } of orphans) signalProcess(pid, 'SIGKILL')
   return orphans.length
 }

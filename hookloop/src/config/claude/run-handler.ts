@@ -5,7 +5,7 @@ import { headersFrom } from '../../actions/http.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { postJson } from '../../machine/post-json.ts'
-import { runProcess, type ProcessResult } from '../../machine/run-process.ts'
+import { runProcess } from '../../machine/run-process.ts'
 import { failure, readProcess, readText, readVerdict, type HandlerAnswer } from './answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from './handlers.ts'
 import type { Payload } from './payload.ts'
@@ -97,7 +97,7 @@ async function runCommand(
     ...(world.signal !== undefined && { signal: world.signal }),
     output: { head: MAX_OUTPUT, tail: 1_024 },
   })
-  return readProcess(withoutEscapes(result), payload.event, command)
+  return readProcess(result, payload.event, command)
 }
 
 /** In the form without a shell these stand for themselves; with one, it knows them as variables. */
@@ -137,12 +137,6 @@ export function environmentFor({ env, passEnv }: Pick<HandlerWorld, 'env' | 'pas
     (entry): entry is [string, string] => entry[1] !== undefined && passes(entry[0]),
   )
   return Object.fromEntries(kept)
-}
-
-/** Colours around an answer do not make it another. */
-function withoutEscapes(result: ProcessResult): ProcessResult {
-  const head = result.stdout.head.replace(/\u001B\[[0-9;]*[A-Za-z]/g, '')
-  return { ...result, stdout: { ...result.stdout, head } }
 }
 
 async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { createAgent } from '../../create-agent.ts'
+import type { AgentEvent } from '../../data/event.ts'
+import { hook } from '../../hooks/hook.ts'
+import { anHour, countWith, until } from '../../machine/processes.fixture.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { approval } from '../approval.ts'
+import { bash, bashPolicy, type BashOptions } from './bash.ts'
+import { createWorkspace, runCommands } from './workspace.fixture.ts'
+
+const workspace = createWorkspace()
+after(workspace.remove)
+const { work } = workspace
+const yes = approval(() => 'allow')
+
+/** One command that everybody agrees to, as the model reads its result. */
+async function outputOf(command: string, options: BashOptions = {}): Promise<string> {
+  const [execution] = await runCommands([command], { options: { cwd: work, sandbox: 'off', ...options }, use: [yes] })
+  return `${execution!.status}: ${execution!.output}`
+}
+
+describe('what the model reads', () => {
+  test('output, and errors after it', async () => {
+    assert.equal(await outputOf('echo out; echo err >&2'), 'ok: out\nSTDERR:\nerr')
+    assert.equal(await outputOf('true'), 'ok: (no output)')
+  })
+
+  test('a code that is not 0, and a signal', async () => {
+    assert.equal(await outputOf('echo no; exit 3'), 'ok: Exit code: 3\nno')
+    assert.equal(await outputOf('kill -KILL $$'), 'ok: Ended by signal: SIGKILL\n(no output)')
+  })
+
+  test('that its time was over, and the output so far', async () => {
+    const said = 'The command did not end within 300 ms. It was ended with everything it had started.'
+    assert.equal(await outputOf('echo begun; sleep 60', { timeoutMs: 300 }), `failed: ${said}\nOutput so far:\nbegun`)
+  })
+
+  test('that something in the background was ended', async () => {
+    const said = 'One process that it left in the background was ended with it.'
+    assert.equal(await outputOf('sleep 60 & echo hi'), `ok: ${said}\nhi`)
+  })
+
+  test('why it did not start', async () => {
+    const gone = mkdtempSync(join(tmpdir(), 'hookloop-gone-'))
+    rmSync(gone, { recursive: true })
+    assert.match(
+      await outputOf('true', { cwd: gone }),
+      /^failed: The command was not started\. The working directory .* does not exist/,
+    )
+    assert.match(
+      await outputOf(`: ${'x'.repeat(200_000)}`),
+      /^(failed: The command was not started\. The command is too long|blocked: )/,
+    )
+  })
+
+  test('of long output the beginning and the end, and how much is missing', async () => {
+    const text = await outputOf('seq 1 200000; seq 1 99999 >&2', { headChars: 300, tailChars: 900 })
+    assert.match(
+      text,
+      /^ok: 1\n2\n3\n[^]*\n\[… \d{7} bytes left out …\]\n[^]*\n200000\nSTDERR:\n1\n2\n[^]*\n\[… \d{6} bytes left out …\]\n[^]*\n99999$/,
+    )
+    assert.ok(text.length < 1_400, String(text.length))
+  })
+
+  test('no colours, no titles and no control characters', async () => {
+    const text = await outputOf(`printf '\\033[31mred\\033[0m\\033]0;title\\007 \\000\\b a\\r\\nb\\rc'`)
+    assert.equal(text, 'ok: red \u2400\u2408 a\nb\nc')
+  })
+
+  test('bytes that are no text do not make the result longer than it may be', async () => {
+    assert.ok((await outputOf('head -c 1000000 /dev/zero')).length < 33_000)
+    assert.ok((await outputOf('head -c 1000000 /dev/urandom')).length < 34_000)
+  })
+})
+
+describe('each call', () => {
+  test('is a new shell: nothing lasts', async () => {
+    const commands = ['export A=1; cd /; f() { echo f; }', 'echo "[$A]"; pwd; f']
+    const [, second] = await runCommands(commands, { options: { cwd: work, sandbox: 'off' }, use: [yes] })
+    assert.match(second!.output, new RegExp(`^Exit code: 127\n\\[\\]\n${work}\nSTDERR:\n.*f: command not found`))
+  })
+
+  test('gets what is declared, and a PATH in which the working directory is last', async () => {
+    const text = await outputOf('echo "$CI $NONE"; type -P ls', {
+      env: { CI: 'yes', NONE: undefined, PATH: undefined },
+    })
+    assert.match(text, /^ok: yes \n\/\S*bin\/ls$/)
+  })
+
+  test('can be given less or more time by the model, up to a limit', async () => {
+    const options = { cwd: work, sandbox: 'off', maxTimeoutMs: 200_000 } as const
+    const run = async (timeout_ms: number) => {
+      const model = scriptedModel([
+        { toolCalls: [{ name: 'bash', args: { command: 'sleep 2', timeout_ms } }] },
+        'Done.',
+      ])
+      const { state } = await createAgent({ model, use: [bash(options), yes] }).run('Go.')
+      return JSON.stringify([...state.execution!.steps][0]!.toolExecutions[0]!.output)
+    }
+    assert.match(await run(100), /did not end within 100 ms/)
+    assert.match(await run(200_001), /timeout_ms/)
+  })
+
+  test('streams its output while it runs, without flooding', async () => {
+    const model = scriptedModel([
+      {
+        toolCalls: [{ name: 'bash', args: { command: 'echo first; sleep 0.5; echo last >&2; yes | head -c 3000000' } }],
+      },
+      'Done.',
+    ])
+    const agent = createAgent({ model, use: [bash({ cwd: work, sandbox: 'off' }), yes] })
+    const updates: Extract<AgentEvent, { type: 'toolProgress' }>['update'][] = []
+    for await (const event of agent.stream('Go.')) if (event.type === 'toolProgress') updates.push(event.update)
+    assert.deepEqual(updates[0], { stream: 'stdout', text: 'first\n' })
+    assert.ok(updates.some((update) => JSON.stringify(update) === '{"stream":"stderr","text":"last\\n"}'))
+    assert.ok(JSON.stringify(updates).length < 500_000)
+  })
+})
+
+test('P14 nothing of our environment reaches a command, nor a second command', async () => {
+  const secrets = { AGENT_API_KEY: 'CANARY-KEY', AWS_SECRET_ACCESS_KEY: 'CANARY-AWS', DATABASE_URL: 'CANARY-DB' }
+  Object.assign(process.env, secrets, { 'BASH_FUNC_evil%%': '() { echo CANARY-F; }' })
+  const commands = ['env', 'evil; declare -F; cat /proc/$$/environ', 'printenv AGENT_API_KEY']
+  const executions = await runCommands(commands, { options: { cwd: work, sandbox: 'off' }, use: [yes] })
+  for (const name of [...Object.keys(secrets), 'BASH_FUNC_evil%%']) delete process.env[name]
+  assert.match(executions[0]!.output, /^PATH=/m)
+  assert.doesNotMatch(JSON.stringify(executions), /CANARY/)
+})
+
+describe('the policy', () => {
+  test('allows, refuses and asks, and says by what rule', async () => {
+    const asked: string[] = []
+    const ask = approval(({ message }) => {
+      asked.push(message)
+      return { block: 'Not today.' }
+    })
+    const executions = await workspace.run(['echo hi', 'echo a; rm a.txt', 'uname -a'], {}, [ask])
+    assert.deepEqual(
+      executions.map(({ status, by }) => [status, by]),
+      [
+        ['ok', undefined],
+        ['blocked', 'bash.policy'],
+        ['blocked', 'approval'],
+      ],
+    )
+    assert.match(executions[1]!.output, /deny "rm"/)
+    assert.match(asked.join(), /^Run this command\?\nuname -a\n\(.*no rule allows it.*\)$/)
+  })
+
+  test('judges what is run, not what the model wrote', async () => {
+    const rewrite = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'touch "$M"' }))
+    const [execution] = await workspace.run(['ls'], {}, [rewrite])
+    assert.deepEqual([execution!.status, workspace.isMarked()], ['blocked', false])
+  })
+
+  test('without anybody to ask, what is asked about does not run, and the model is told', async () => {
+    const [execution] = await workspace.run(['uname -a'])
+    assert.equal(execution!.status, 'blocked')
+    assert.match(execution!.output, /no rule allows it/)
+  })
+})
+
+describe('options', () => {
+  const refused = (options: object, why: RegExp): void =>
+    assert.throws(() => bash(options), { code: 'AGENT_INVALID_OPTION', message: why })
+
+  test('that are misspelt, of the wrong type or out of range are refused by name', () => {
+    refused({ allowed: ['ls'] }, /no option "allowed"/)
+    refused({ timeoutMs: 0 }, /"timeoutMs"/)
+    refused({ timeoutMs: 2, maxTimeoutMs: 1 }, /"timeoutMs" cannot be longer/)
+    refused({ headChars: 1.5 }, /"headChars"/)
+    refused({ cwd: 7 }, /"cwd"/)
+    refused({ allow: 'ls' }, /"allow"/)
+    refused({ sandbox: 'maybe' }, /"sandbox"/)
+    refused({ sandbox: { writes: [] } }, /no option "writes"/)
+    refused({ sandbox: { network: 'no' } }, /"network"/)
+    refused({ allowInSandbox: 'yes' }, /"allowInSandbox"/)
+  })
+
+  test('cannot declare variables that run something before the command', () => {
+    for (const name of ['BASH_ENV', 'ENV', 'LD_PRELOAD', 'PS4', 'SHELLOPTS'])
+      refused({ env: { [name]: 'x' } }, new RegExp(`"${name}" would run something`))
+    refused({ env: { 'BASH_FUNC_ls%%': '() { :; }' } }, /no name of a variable/)
+    refused({ env: { A: 'x\0y' } }, /"A" must be a text/)
+  })
+
+  test('have defaults that cannot be changed', () => {
+    assert.ok(Object.isFrozen(bashPolicy) && Object.isFrozen(bashPolicy.allow))
+    assert.deepEqual(
+      bash({ timeoutMs: undefined } as unknown as BashOptions).hooks!.map(({ name }) => name),
+      ['bash.policy', 'bash.repository'],
+    )
+  })
+})
+
+test('P08 a cancelled run leaves no process, and what was cut off is recorded as unknown', async () => {
+  const hour = anHour()
+  const cancel = new AbortController()
+  const command = `setsid sleep ${hour} & (env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; sleep ${hour}`
+  const model = scriptedModel([{ toolCalls: [{ name: 'bash', args: { command } }] }, 'Done.'])
+  const running = createAgent({ model, use: [bash({ cwd: work, sandbox: 'off' }), yes] }).run('Go.', {
+    signal: cancel.signal,
+  })
+  await until(() => countWith(hour) === 3)
+  cancel.abort()
+  const run = await running
+  const statuses = [...run.state.execution!.steps].flatMap((step) => step.toolExecutions.map(({ status }) => status))
+  assert.deepEqual([run.status, statuses, countWith(hour)], ['cancelled', ['outcomeUnknown'], 0])
+})
+
+test('hundreds of commands at once, in many runs of one agent, get along and leave nothing', async () => {
+  const agent = createAgent({
+    model: scriptedModel((request) => {
+      const [first] = request.messages
+      const id = JSON.stringify(first).match(/id-(\d+)/)![1]!
+      return request.messages.length > 1
+        ? 'Done.'
+        : { toolCalls: [{ name: 'bash', args: { command: `echo "got ${id}"` } }] }
+    }),
+    use: [bash({ cwd: work, sandbox: 'off', allow: ['echo'] })],
+  })
+  for (let batch = 0; batch < 5; batch++) {
+    const ids = Array.from({ length: 40 }, (_, i) => `${batch}${i}`)
+    const runs = await Promise.all(ids.map((id) => agent.run(`id-${id}`)))
+    const outputs = runs.map((run) => [...run.state.execution!.steps][0]!.toolExecutions[0]!.output)
+    assert.deepEqual(
+      outputs,
+      ids.map((id) => `got ${id}`),
+    )
+  }
+})
+
+test('its description tells the model where it is, what runs without a question and what the boundary is', () => {
+  const { tools, notes } = bash({ cwd: work, allow: ['ls', 'git log'], deny: ['rm'], sandbox: 'off' })
+  const { description } = tools![0]!
+  assert.ok(description.includes(work))
+  assert.match(description, /Without a question: `ls`, `git log`.*Never: `rm`\..*There is no sandbox/)
+  assert.match(
+    notes!.join(),
+    /^bash: There is no sandbox: a command may do whatever this user may\. It is switched off\.$/,
+  )
+})

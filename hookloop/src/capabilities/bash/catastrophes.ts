@@ -1,0 +1,47 @@
+import type { SeenWord } from './commands-in.ts'
+import { baseName } from './matching.ts'
+
+/**
+ * Why a command would take everything away, or undefined. Such a command is refused whatever the rules say: nobody who
+ * allowed `rm` meant the root of the file system or a whole home.
+ */
+export function catastropheOf(words: readonly SeenWord[]): string | undefined {
+  const [program] = words
+  const name = baseName(program?.value ?? program?.loose ?? '')
+  if (!/^(?:rm|ch(?:mod|own|grp)|find|dd|mkfs.*)$/.test(name)) return undefined
+  const args = words.slice(1).map(({ value, loose }) => value ?? loose)
+  const operands = args.filter((arg) => !arg.startsWith('-'))
+  switch (name) {
+    case 'rm':
+    case 'chmod':
+    case 'chown':
+    case 'chgrp':
+      if (args.includes('--no-preserve-root')) return `${name} without the protection of the root`
+      return isRecursive(args) && operands.some(isEverything) ? `${name} of the root or of a home` : undefined
+    case 'find':
+      return args.includes('-delete') && operands.some(isEverything)
+        ? 'find that deletes the root or a home'
+        : undefined
+    case 'dd':
+      return args.some((arg) => DISK.test(arg)) ? 'dd over a disk' : undefined
+    default:
+      return 'making a file system'
+  }
+}
+
+const DISK = /^of=\/dev\/(?:sd|hd|vd|nvme|mmcblk|disk|rdisk|mapper)/
+
+function isRecursive(args: readonly string[]): boolean {
+  return args.some((arg) => /^-[a-zA-Z]*[rR]/.test(arg) || (arg.length > 3 && '--recursive'.startsWith(arg)))
+}
+
+/** The root, a folder of the system, a home, or everything in one of these; also what an empty variable turns into it. */
+function isEverything(path: string): boolean {
+  const normal = path.replace(/\/+(?:\.\/+)*/g, '/').replace(/(?!^)\/\.?$/, '')
+  return ROOTS.test(normal) || HOMES.test(normal) || EMPTY_VARIABLE.test(normal)
+}
+
+const ROOTS =
+  /^\/(?:\.{0,2}|\*|\.\*|(?:bin|boot|dev|etc|home|lib|lib64|opt|proc|root|sbin|sys|usr|var|Users|System|Library|Applications)(?:\/\*)?)$/
+const HOMES = /^(?:~[\w+-]*|\$HOME|\$\{HOME\}|\/home\/[^/]+|\/Users\/[^/]+)(?:\/\*)?$/
+const EMPTY_VARIABLE = /^(?:\$\w+|\$\{\w+\})\/\*$/

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { AgentError } from '../../errors.ts'
+import { commandJudge, type CommandVerdict } from './judge-command.ts'
+import type { CommandRules } from './rules.ts'
+
+const verdictOf = (command: string, rules: CommandRules): CommandVerdict['verdict'] =>
+  commandJudge(rules)(command).verdict
+
+suite('a verdict', () => {
+  test('names every command, what each gets, and the rule that decided', () => {
+    const judge = commandJudge({ allow: ['ls', 'git log'], deny: ['rm'] })
+    assert.deepEqual(judge('ls -la && echo $(rm "a b")'), {
+      verdict: 'deny',
+      commands: [
+        { text: 'ls -la', argv: ['ls', '-la'], verdict: 'allow', rule: 'allow "ls"' },
+        { text: 'echo $(rm "a b")', argv: null, verdict: 'ask', rule: 'not all of its words are literal' },
+        { text: 'rm "a b"', argv: ['rm', 'a b'], verdict: 'deny', rule: 'deny "rm"' },
+      ],
+      rule: 'deny "rm"',
+      reason: 'Refused: rm "a b" (deny "rm").',
+    })
+  })
+
+  test('is ask when no rule speaks of the command', () => {
+    const { verdict, rule } = commandJudge({})('ls')
+    assert.deepEqual([verdict, rule], ['ask', 'no rule allows it'])
+  })
+
+  test('is ask when there is no command at all', () => {
+    const judge = commandJudge({ allow: ['*'] })
+    assert.deepEqual(
+      ['', ' \n ', '# a comment'].map((text) => judge(text).verdict),
+      ['ask', 'ask', 'ask'],
+    )
+  })
+
+  test('of an allowed command names every rule that allowed a part of it', () => {
+    const { verdict, rule } = commandJudge({ allow: ['ls', 'wc', 'cat'] })('ls | wc -l; ls')
+    assert.deepEqual([verdict, rule], ['allow', 'allow "ls", allow "wc"'])
+  })
+
+  test('shows what a wrapper runs as a command of its own', () => {
+    const { commands } = commandJudge({ allow: ['ls'] })('timeout 5 nice ls -l')
+    assert.deepEqual(
+      commands.map(({ argv, verdict }) => [argv!.join(' '), verdict]),
+      [
+        ['timeout 5 nice ls -l', 'allow'],
+        ['nice ls -l', 'allow'],
+        ['ls -l', 'allow'],
+      ],
+    )
+  })
+
+  test('says which word a rule does not cover', () => {
+    const { rule } = commandJudge({ allow: ['git log'] })('git log --output=x')
+    assert.equal(rule, 'allow "git log" does not cover it: --output=x runs something or writes')
+  })
+
+  test('does not repeat a command of any length in its reason', () => {
+    const { reason } = commandJudge({})(`echo ${'a'.repeat(60_000)}`)
+    assert.ok(reason.length < 400)
+  })
+})
+
+suite('an allow rule', () => {
+  test('matches whole words from the beginning', () => {
+    const rules = { allow: ['git log', 'npm run *', 'npm run test:*'] }
+    const allowed = ['git log', 'git log -5', 'npm run build', 'npm run test:unit'].map((each) =>
+      verdictOf(each, rules),
+    )
+    const asked = ['git', 'git logs', 'git -x log', 'npm run', 'npm running x', 'log'].map((each) =>
+      verdictOf(each, rules),
+    )
+    assert.deepEqual([new Set(allowed), new Set(asked)], [new Set(['allow']), new Set(['ask'])])
+  })
+
+  test('with a star within a word matches what fits around it', () => {
+    const rules = { allow: ['p a*c *.ts'] }
+    assert.deepEqual(
+      ['p abc x.ts', 'p ac .ts', 'p abd x.ts', 'p abc x.js', 'p abc'].map((each) => verdictOf(each, rules)),
+      ['allow', 'allow', 'ask', 'ask', 'ask'],
+    )
+  })
+
+  test('with a path matches that path only, and a name matches no path', () => {
+    const rules = { allow: ['./run.sh', 'bin/*', 'ls'] }
+    assert.deepEqual(
+      ['./run.sh x', 'bin/a', 'bin/../a', '/run.sh', 'run.sh', './ls', '/bin/ls', 'bin/a/b'].map((each) => {
+        return verdictOf(each, rules)
+      }),
+      ['allow', 'allow', 'ask', 'ask', 'ask', 'ask', 'ask', 'ask'],
+    )
+  })
+
+  test('covers what runs or writes only when it names it', () => {
+    const rules = {
+      allow: ['sed -i', 'node build.js', 'node --test', 'tee out.txt', 'git log --output=*', 'xargs grep', 'sort *'],
+    }
+    const allowed = [
+      'sed -i s/a/b/ x',
+      'node build.js -x',
+      'node --test a.js',
+      'tee out.txt',
+      'git log --output=x',
+      'xargs grep a',
+    ]
+    const asked = [
+      'sed -n -i p x',
+      'node other.js',
+      'node --test --import x',
+      'tee x',
+      'xargs rm',
+      'sort -o x',
+      'sort -o',
+    ]
+    assert.deepEqual(
+      [...allowed, ...asked].map((each) => verdictOf(each, rules)),
+      [...allowed.map(() => 'allow'), ...asked.map(() => 'ask')],
+    )
+  })
+})
+
+suite('a deny rule', () => {
+  test('finds its program by any path and in any case, behind wrappers, and when its arguments expand', () => {
+    const rules = { allow: ['*'], deny: ['rm'] }
+    const commands = [
+      'rm',
+      '/bin/rm x',
+      './rm',
+      'RM x',
+      'rm.exe x',
+      'rm $x',
+      'sudo -n rm x',
+      'env -u A /bin/rm',
+      '\\rm x',
+      '"rm" x',
+    ]
+    assert.deepEqual(new Set(commands.map((each) => verdictOf(each, rules))), new Set(['deny']))
+  })
+
+  test('of several words is found with options between them', () => {
+    const rules = { allow: ['*', 'git'], deny: ['git push', 'npm run deploy'] }
+    const denied = [
+      'git push',
+      'git -C x push',
+      'git -c a=b --no-pager push -f',
+      '/usr/bin/git push',
+      'npm --prefix x run deploy',
+      'npm run -s deploy',
+    ]
+    const others = [
+      'git log --grep push',
+      'git commit -m push',
+      'git stash push',
+      'npm run build deploy',
+      'git log push',
+    ]
+    assert.deepEqual(
+      [...denied, ...others].map((each) => verdictOf(each, rules) === 'deny'),
+      [...denied.map(() => true), ...others.map(() => false)],
+    )
+  })
+
+  test('with options is found in whatever order and form these are given', () => {
+    const rules = { allow: ['*'], deny: ['rm -rf', 'git push --force'] }
+    const denied = [
+      'rm -rf x',
+      'rm -fr x',
+      'rm -r -f x',
+      'rm x -rf',
+      'rm -rvf x',
+      'rm --recursive --force x',
+      'rm -R --forc x',
+      'git push origin main --force',
+      'git push -f',
+    ]
+    const others = ['rm x', 'rm -r x', 'rm -f x', 'git push', 'git push origin --follow-tags']
+    assert.deepEqual(
+      [...denied, ...others].map((each) => verdictOf(each, rules) === 'deny'),
+      [...denied.map(() => true), ...others.map(() => false)],
+    )
+  })
+
+  test('beats ask, and ask beats allow', () => {
+    const rules = { allow: ['a', 'b', 'c'], ask: ['b', 'c'], deny: ['c'] }
+    assert.deepEqual(
+      ['a', 'b', 'c', 'a; b', 'b; c'].map((each) => verdictOf(each, rules)),
+      ['allow', 'ask', 'deny', 'ask', 'deny'],
+    )
+  })
+
+  test('does not stop a command for a word that it contains', () => {
+    const rules = { allow: ['echo', 'grep', 'git log', 'man', 'cat'], deny: ['rm', 'curl', 'touch'] }
+    const commands = [
+      'echo rm',
+      'grep -rn "touch" src',
+      "git log --grep 'curl'",
+      'man rm',
+      'cat rm',
+      'echo "do not rm this"',
+    ]
+    assert.deepEqual(new Set(commands.map((each) => verdictOf(each, rules))), new Set(['allow']))
+  })
+})
+
+suite('rules that cannot be meant', () => {
+  const wrong: readonly [string, unknown, RegExp][] = [
+    ['a misspelt option', { alow: ['ls'] }, /no option "alow"/],
+    ['a text instead of a list', { allow: 'ls' }, /"allow" must be a list/],
+    ['a number', { deny: [1] }, /it must be a text/],
+    ['nothing', { allow: [' '] }, /it is empty/],
+    ['a chain', { allow: ['ls; pwd'] }, /plain words/],
+    ['a substitution', { allow: ['ls $(x)'] }, /plain words/],
+    ['quotes', { allow: ["echo 'a b'"] }, /plain words/],
+    ['a control character', { allow: ['ls\u0000'] }, /plain words/],
+    ['an option instead of a program', { deny: ['-rf'] }, /name of a program/],
+    ['a variable instead of a program', { allow: ['A=b ls'] }, /not with a variable/],
+    ['null', null, /must be an object/],
+  ]
+  for (const [what, rules, words] of wrong) {
+    test(`${what} is refused`, () => {
+      assert.throws(
+        () => commandJudge(rules as CommandRules),
+        (thrown) =>
+          thrown instanceof AgentError && thrown.code === 'AGENT_INVALID_OPTION' && words.test(thrown.message),
+      )
+    })
+  }
+})
+
+suite('a hostile text', () => {
+  const texts: { readonly [what: string]: string } = {
+    'nested substitutions': '$('.repeat(20_000),
+    'nested substitutions that close': `echo ${'$('.repeat(20_000)}ls${')'.repeat(20_000)}`,
+    'quoted substitutions': '"$('.repeat(20_000),
+    backquotes: '`'.repeat(20_001),
+    'nested braces': `echo ${'{a,'.repeat(10_000)}`,
+    parameters: '${a:-'.repeat(20_000),
+    arithmetic: '$(('.repeat(20_000),
+    'here-documents': `cat ${'<<A '.repeat(20_000)}\n${'A\n'.repeat(20_000)}`,
+    functions: 'f() '.repeat(16_000),
+    coprocesses: 'coproc '.repeat(9000),
+    commands: 'true;'.repeat(13_000),
+    pipes: 'true|'.repeat(13_000),
+    'a long word': 'a'.repeat(10_000_000),
+    quotes: '"'.repeat(60_001),
+    'stars in the place of a program': `${'*a'.repeat(30_000)} x`,
+    'options of a wrapper': `env ${'-x a '.repeat(13_000)}rm`,
+    'options between words': `git ${'-x push '.repeat(8000)}`,
+    'a sed script': `sed '${'s/a/b/;'.repeat(9000)}' x`,
+    'brackets in a sed script': `sed 's/${'['.repeat(1400)}/x/' y`,
+    'line ends': '\n'.repeat(60_000),
+  }
+  const judge = commandJudge({
+    allow: ['*', 'git', 'env'],
+    deny: ['touch', 'git push origin main', 'rm -rf'],
+    ask: ['a*b*c'],
+  })
+  for (const [what, text] of Object.entries(texts)) {
+    test(`of ${what} is judged at once`, () => {
+      const start = process.cpuUsage()
+      judge(text)
+      const { user } = process.cpuUsage(start)
+      assert.ok(user < 2_000_000, `${user / 1000} ms`)
+    })
+  }
+})

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { commandJudge } from './judge-command.ts'
+import { securityRows, strictRules } from './security-rows.fixture.ts'
+import { tricks } from './tricks.fixture.ts'
+
+suite('security rows, by verdict', () => {
+  for (const { id, title, rules = strictRules, verdict, commands } of securityRows) {
+    test(`${id}: ${title}`, () => {
+      const judge = commandJudge(rules)
+      const wrong = commands
+        .map((command) => ({ command, got: judge(command) }))
+        .filter(({ got }) => (verdict === 'not allow' ? got.verdict === 'allow' : got.verdict !== verdict))
+        .map(({ command, got }) => `${got.verdict} (${got.rule}): ${command.slice(0, 200)}`)
+      assert.deepEqual(wrong, [])
+    })
+  }
+})
+
+suite('tricks', () => {
+  const policies = { 'harmless programs': strictRules, everything: { ...strictRules, allow: ['*'] } }
+  const places = { 'in a variable': '$M', 'written out': '/tmp/o/MARK', relative: 'MARK' }
+  for (const [allowed, rules] of Object.entries(policies)) {
+    for (const [how, place] of Object.entries(places)) {
+      test(`none is allowed where ${allowed} may run, with a file name ${how}`, () => {
+        const judge = commandJudge(rules)
+        const allowedTricks = tricks
+          .filter(({ command }) => judge(command.replaceAll('$M', place)).verdict === 'allow')
+          .map(({ where }) => where)
+        assert.deepEqual(allowedTricks, [])
+        assert.equal(tricks.length, 60)
+      })
+    }
+  }
+})

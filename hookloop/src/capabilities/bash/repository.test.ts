@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { gitEnvironment, mentionsGit, programsInRepository } from './repository.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'hookloop-repository-'))
+after(() => rmSync(root, { recursive: true }))
+
+/** A repository with this configuration, and what git would run in it. */
+function programsWith(files: Readonly<Record<string, string>>, command = 'git status'): readonly string[] {
+  const folder = mkdtempSync(join(root, 'r-'))
+  for (const [path, text] of Object.entries({ '.git/config': '', ...files })) {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  return programsInRepository(command, folder)
+}
+
+test('an ordinary repository names no programs', () => {
+  const config =
+    '[core]\n\tbare = false\n[remote "origin"]\n\turl = x\n\tfetch = +refs/*\n[branch "main"]\n\tmerge = x\n[diff]\n\talgorithm = patience\n'
+  assert.deepEqual(programsWith({ '.git/config': config }), [])
+})
+
+test('programs are found however the setting is written', () => {
+  for (const config of [
+    '[diff "x"]\n\ttextconv = evil',
+    '[DIFF "x"] TextConv = evil',
+    '[diff.x]\ntextconv=evil',
+    '[core]\n[diff "a]b"]\n\ttextconv = evil',
+    '[diff "x"]\n\tother = a\\\n b\n\ttextconv = evil',
+    '\uFEFF[diff "x"]\n textconv = evil',
+  ])
+    assert.deepEqual(
+      programsWith({ '.git/config': config }).map((name) => name.split('.').at(-1)),
+      ['textconv'],
+      config,
+    )
+})
+
+test('every setting that runs a program or reads more settings counts', () => {
+  const config = `[filter "a"]\n\tclean = x\n\tsmudge = x\n\tprocess = x\n[diff]\n\texternal = x\n[diff "b"]\n\tcommand = x
+[merge "c"]\n\tdriver = x\n[core]\n\tsshCommand = x\n\tattributesFile = x\n[include]\n\tpath = x\n[includeIf "gitdir:/"]\n\tpath = x
+[alias]\n\tst = !x\n[credential]\n\thelper = x\n[gpg]\n\tprogram = x`
+  assert.equal(programsWith({ '.git/config': config }).length, 13)
+})
+
+test('those of work trees and submodules count too', () => {
+  const evil = '[diff "x"]\n\ttextconv = evil'
+  assert.deepEqual(programsWith({ '.git/config.worktree': evil }), ['diff.textconv'])
+  assert.deepEqual(programsWith({ '.git/modules/a/b/config': evil }), ['diff.textconv'])
+  assert.deepEqual(programsWith({ '.gitmodules': '[submodule "a"]\n\tignore = none' }), ['submodule.ignore'])
+})
+
+test('a .git that is a file is followed', () => {
+  const folder = mkdtempSync(join(root, 'f-'))
+  mkdirSync(join(folder, 'real'))
+  mkdirSync(join(folder, 'tree'))
+  writeFileSync(join(folder, 'real/config'), '[diff]\n\texternal = evil')
+  writeFileSync(join(folder, 'tree/.git'), 'gitdir: ../real\n')
+  assert.deepEqual(programsInRepository('git diff', join(folder, 'tree')), ['diff.external'])
+})
+
+test('hooks count for commands that need them, and are switched off for all others', () => {
+  const files = {
+    '.git/config': '[core]\n\thooksPath = .husky',
+    '.git/hooks/pre-commit': '',
+    '.git/hooks/pre-push.sample': '',
+  }
+  assert.deepEqual(programsWith(files, 'git commit -m x'), ['core.hookspath', 'hooks/pre-commit'])
+  assert.deepEqual(programsWith(files, 'git status'), [])
+  assert.ok(Object.values(gitEnvironment('git status')).includes('core.hooksPath'))
+  assert.ok(!Object.values(gitEnvironment('git commit')).includes('core.hooksPath'))
+})
+
+test('git is found in a command wherever it stands', () => {
+  assert.deepEqual(['git log', '/usr/bin/git log', 'ls;git log', 'ls digit', 'echo "git"'].map(mentionsGit), [
+    true,
+    true,
+    true,
+    false,
+    true,
+  ])
+})

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { createAgent } from '../../create-agent.ts'
+import { minimalEnvironment } from '../../machine/minimal-environment.ts'
+import { anHour, countWith, until } from '../../machine/processes.fixture.ts'
+import { runProcess } from '../../machine/run-process.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { approval } from '../approval.ts'
+import { bash, type BashOptions } from './bash.ts'
+import { chooseSandbox, describeSandbox } from './sandbox.ts'
+import { createWorkspace } from './workspace.fixture.ts'
+
+const workspace = createWorkspace()
+const { run, work, outside } = workspace
+after(workspace.remove)
+const yes = approval(() => 'allow')
+const available = chooseSandbox('auto', work)
+const needs = { skip: !available.active && available.why }
+const notesOf = (options: BashOptions): string =>
+  createAgent({ model: scriptedModel([]), use: [bash(options)] })
+    .describe()
+    .notes.join('\n')
+
+/** What a program prints on a machine that has no program for a sandbox. */
+async function outputWithoutPrograms(program: string): Promise<string> {
+  const script = `
+    import { bash } from ${JSON.stringify(new URL('bash.ts', import.meta.url).href)}
+    import { runCommands } from ${JSON.stringify(new URL('workspace.fixture.ts', import.meta.url).href)}
+    ${program}`
+  const argv = [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script] as const
+  const env = { ...minimalEnvironment(), PATH: '/nowhere' }
+  const { stdout, stderr } = await runProcess([...argv], { cwd: work, env, output: { head: 5_000, tail: 0 } })
+  return stdout.head + stderr.head
+}
+
+describe('whether there is a sandbox', () => {
+  test('stands in the description of the tool and in the notes of the agent', () => {
+    const said = describeSandbox(available)
+    const { tools } = bash({ cwd: work })
+    assert.ok(tools![0]!.description.endsWith(said))
+    assert.ok(notesOf({ cwd: work }).includes(`bash: ${said}`))
+    assert.match(
+      said,
+      available.active ? /^Commands run in a sandbox\. It can write to .* has no network\.$/ : /^There is no sandbox/,
+    )
+  })
+
+  test('is not asked when it is off', () => {
+    assert.match(
+      notesOf({ sandbox: 'off' }),
+      /There is no sandbox: a command may do whatever this user may\. It is switched off\./,
+    )
+  })
+
+  test('decides whether an agent that requires one can be built', () => {
+    const build = (): unknown => bash({ sandbox: 'required' })
+    if (available.active) assert.doesNotThrow(build)
+    else assert.throws(build, { code: 'AGENT_INVALID_OPTION', message: /a sandbox is required, and there is none/ })
+  })
+
+  test('is found out on the machine: without its programs there is none, and requiring it fails', async () => {
+    const output = await outputWithoutPrograms(`
+      console.log(bash().notes.join())
+      try { bash({ sandbox: { required: true } }) } catch (error) { console.log(error.code, error.message) }`)
+    assert.match(
+      output,
+      /^bash: There is no sandbox.*\nAGENT_INVALID_OPTION bash: a sandbox is required, and there is none: /,
+    )
+  })
+
+  test('decides whether anything is allowed because of it: where there is none, nothing is', async () => {
+    const output = await outputWithoutPrograms(`
+      const [execution] = await runCommands(['/bin/date'], { options: { allowInSandbox: true, sandbox: 'auto' } })
+      console.log(execution.status, execution.output)`)
+    assert.match(output, /^blocked .*no rule allows it/s)
+  })
+})
+
+describe('inside of it', needs, () => {
+  test('a command writes to its folder, to roots it was given and to a temporary folder that is gone afterwards', async () => {
+    const extra = mkdtempSync(join(tmpdir(), 'hookloop-extra-'))
+    after(() => rmSync(extra, { recursive: true }))
+    const commands = [
+      'echo a > made && cat made',
+      `echo a > ${extra}/made`,
+      'mktemp > /dev/null && echo "$TMPDIR"',
+      'echo x > ../o/made',
+    ]
+    const executions = await run(commands, { allow: [], sandbox: { write: [extra] } }, [yes])
+    const [inside, given, temporary, refused] = executions.map(({ output }) => output)
+    assert.deepEqual([inside, given, readdirSync(extra)], ['a', '(no output)', ['made']])
+    assert.throws(() => readdirSync(temporary!), { code: 'ENOENT' })
+    assert.match(refused!, /^Exit code: 1\nSTDERR:\n.*Read-only file system/)
+    assert.deepEqual(readdirSync(outside), ['secret'])
+  })
+
+  test('nothing is left in the folder by the protection of what is not there', async () => {
+    const before = readdirSync(work)
+    await run(['true', 'ls -a'], { allow: [], sandbox: 'required' }, [yes])
+    assert.deepEqual(readdirSync(work), before)
+  })
+
+  test('what no rule speaks of runs without a question if that was chosen, what a rule speaks of does not', async () => {
+    const options = { allow: [], deny: ['rm'], ask: ['uname'], sandbox: 'required', allowInSandbox: true } as const
+    const executions = await run(['date > now && wc -l now', 'uname -a', 'rm now', 'r$(echo)m now', 'echo "'], options)
+    assert.deepEqual(
+      executions.map(({ status }) => status),
+      ['ok', 'blocked', 'blocked', 'blocked', 'blocked'],
+    )
+  })
+
+  test('what no rule speaks of is asked about if it was not chosen', async () => {
+    const [execution] = await run(['date'], { sandbox: 'required' })
+    assert.equal(execution!.status, 'blocked')
+  })
+
+  test('P01 a timeout ends everything', async () => {
+    const hour = anHour()
+    const [execution] = await run(
+      [`(env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; setsid sleep ${hour} & trap "" TERM; sleep ${hour}`],
+      { allow: [], sandbox: 'required', timeoutMs: 1_500 },
+      [yes],
+    )
+    assert.deepEqual([execution!.status, countWith(hour)], ['failed', 0])
+  })
+
+  test('P09 when our process is killed, everything ends at once', async () => {
+    const hour = anHour()
+    const cancel = new AbortController()
+    const script = `
+      import { createWorkspace } from ${JSON.stringify(new URL('workspace.fixture.ts', import.meta.url).href)}
+      import { approval } from ${JSON.stringify(new URL('../approval.ts', import.meta.url).href)}
+      const { run } = createWorkspace()
+      console.log(process.pid)
+      await run(['setsid sleep ${hour} & sleep ${hour}'], { allow: [], sandbox: 'required' }, [approval(() => 'allow')])`
+    let pid = 0
+    const running = runProcess(
+      [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script],
+      {
+        cwd: work,
+        env: minimalEnvironment(),
+        output: { head: 5_000, tail: 0 },
+        signal: cancel.signal,
+        onOutput: ({ text }) => (pid = Number.parseInt(text, 10)),
+      },
+    )
+    assert.ok(await until(() => countWith(hour) >= 2))
+    process.kill(pid, 'SIGKILL')
+    const isOver = await until(() => countWith(hour) === 0, 150) // before anybody else could have ended them
+    await running
+    assert.ok(isOver || countWith(hour) === 0)
+  })
+
+  test('P11 a command cannot end our process', async () => {
+    const executions = await run(['kill -9 $PPID', 'kill -9 -1', 'pkill -f node'], { allow: [], sandbox: 'required' }, [
+      yes,
+    ])
+    assert.equal(executions.length, 3)
+  })
+
+  test('P14 the environment of our process cannot be read', async () => {
+    process.env['AGENT_API_KEY'] = 'CANARY-KEY'
+    const commands = ['env', 'cat /proc/$PPID/environ', `cat /proc/${process.pid}/environ`, 'cat /proc/*/environ']
+    const executions = await run(commands, { allow: [], sandbox: 'required' }, [yes])
+    delete process.env['AGENT_API_KEY']
+    assert.match(executions[0]!.output, /^PATH=/m)
+    assert.doesNotMatch(JSON.stringify(executions), /CANARY-KEY/)
+  })
+
+  test('commands at the same time do not take each other apart', async () => {
+    const runs = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        run(
+          [`sleep 0.${i}; echo ${i} > f${i}; cat f${i}; echo x > .git/config || true`],
+          { allow: [], sandbox: 'required' },
+          [yes],
+        ),
+      ),
+    )
+    assert.deepEqual(
+      runs.map(([execution]) => /^\d$/m.exec(execution!.output)?.[0]),
+      ['0', '1', '2', '3', '4', '5', '6', '7'],
+    )
+    assert.match(workspace.read('.git/config'), /\[core\]/)
+  })
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { after, describe, test } from 'node:test'
+import { listProcesses } from './process-list.ts'
+import { carriesTag, newTag, orphansAmong, TAG_VARIABLE } from './process-tag.ts'
+import { runScript, until } from './processes.fixture.ts'
+
+const started: ChildProcess[] = []
+after(() => started.forEach((child) => child.kill('SIGKILL')))
+
+/** A process that carries what it is given, and nothing else. */
+function start(env: NodeJS.ProcessEnv, wrapper: readonly string[] = []): number {
+  const [command = '', ...args] = [...wrapper, 'sleep', '60']
+  const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' })
+  started.push(child)
+  return child.pid!
+}
+
+describe('a tag', { skip: process.platform !== 'linux' && 'it is read from /proc' }, () => {
+  test('is carried as a variable, also by what runs within another runtime', async () => {
+    const tag = newTag()
+    const own = start({ [TAG_VARIABLE]: tag.variable })
+    const nested = start({ [TAG_VARIABLE]: `${tag.variable}/1.2.3.ab` })
+    const other = start({ [TAG_VARIABLE]: newTag().variable })
+    await until(() => carriesTag(own, tag) && carriesTag(nested, tag))
+    assert.deepEqual(
+      [own, nested, other].map((pid) => carriesTag(pid, { ...tag, limit: undefined })),
+      [true, true, false],
+    )
+  })
+
+  test('is carried as a limit, if the machine has them', async (t) => {
+    const [tag, other] = [newTag(), newTag()]
+    if (tag.limit === undefined) return t.skip('it has no prlimit')
+    const pid = start({}, tag.wrapper)
+    assert.ok(await until(() => carriesTag(pid, tag)))
+    assert.equal(carriesTag(pid, other), false)
+  })
+
+  test('tells whose runtime is gone: neither those that live nor those of another namespace', async () => {
+    const { variable } = newTag()
+    const [namespace] = variable.split('/').at(-1)!.split('.')
+    const mine = start({ [TAG_VARIABLE]: variable })
+    const elsewhere = start({ [TAG_VARIABLE]: `7.${process.pid}.1.ab12` })
+    const garbled = start({ [TAG_VARIABLE]: 'what' })
+    const isFound = (pid: number): boolean => orphansAmong(listProcesses()).some((found) => found.pid === pid)
+    let gone = 0
+    await until(() => {
+      // It is what others look for as well, and end.
+      if (!listProcesses().some(({ pid }) => pid === gone))
+        gone = start({ [TAG_VARIABLE]: `${namespace}.${process.pid}.1.ab12` })
+      return isFound(gone)
+    })
+    assert.deepEqual([mine, gone, elsewhere, garbled].map(isFound), [false, true, false, false])
+  })
+
+  test('does not show in what a program sees of its limits that matter', async () => {
+    const { stdout } = await runScript('ulimit -n; ulimit -u; ulimit -t; ulimit -v; nice')
+    assert.match(stdout.head, /^\d+\n(\d+|unlimited)\nunlimited\nunlimited\n\d+\n$/)
+  })
+})
