@@ -6,6 +6,7 @@ import type { ChatFlags } from './chat.ts'
 import { colorsFor } from './colors.ts'
 import { exitCodeTable, type ExitCode } from './exit-codes.ts'
 import type { ExplainFlags } from './explain.ts'
+import type { HooksTestFlags } from './hooks-test.ts'
 import {
   agentOptions,
   collect,
@@ -44,6 +45,7 @@ export function commandLine(place: Place, done: (code: ExitCode) => void): Comma
   addRuns(program, place, done)
   addApprovals(program, place, done)
   addSessions(program, place, done)
+  addHooks(program, place, done)
   return program
 }
 
@@ -100,6 +102,21 @@ function addApprovals(program: Command, place: Place, done: Done): void {
     .action(async (ids: string[], flags: AnswerFlags) => {
       const { deny } = await import('./approvals.ts')
       done(await deny(ids, flags, place))
+    })
+}
+
+function addHooks(program: Command, place: Place, done: Done): void {
+  program.commandsGroup('Hooks:')
+  const hooks = program.command('hooks').description('look at the hooks of a project, and try them')
+  jsonOption(hooks.command('test'))
+    .description('fire one event, given as JSON on stdin, and print what the hooks decide')
+    .argument('<event>', 'such as PreToolUse')
+    .option('--dir <folder>', 'run the hooks of this project, trusted or not (default: here, if they are trusted)')
+    .option('--handler <command>', 'run this command as the only hook, without any settings')
+    .option('--no-user', 'leave out the hooks in your own settings')
+    .action(async (event: string, flags: HooksTestFlags) => {
+      const { hooksTest } = await import('./hooks-test.ts')
+      done(await hooksTest(event, flags, place))
     })
 }
 

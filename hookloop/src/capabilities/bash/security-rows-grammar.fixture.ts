@@ -250,11 +250,6 @@ export const shellRows: readonly SecurityRow[] = [
     title: 'what is too large to be parsed is refused',
     rules: { allow: ['*'] },
     verdict: 'deny',
-    commands: [
-      '$('.repeat(20_000),
-      `echo ${'a'.repeat(1_000_000)}`,
-      `echo ${'{a,'.repeat(10_000)}`,
-      '('.repeat(5000),
-    ],
+    commands: ['$('.repeat(20_000), `echo ${'a'.repeat(1_000_000)}`, `echo ${'{a,'.repeat(10_000)}`, '('.repeat(5000)],
   },
 ]
