@@ -6,6 +6,7 @@ import type { ChatFlags } from './chat.ts'
 import { colorsFor } from './colors.ts'
 import { exitCodeTable, type ExitCode } from './exit-codes.ts'
 import type { ExplainFlags } from './explain.ts'
+import type { HooksListFlags } from './hooks-list.ts'
 import type { HooksTestFlags } from './hooks-test.ts'
 import {
   agentOptions,
@@ -23,6 +24,7 @@ import type { RunFlags } from './run.ts'
 import type { SessionsFlags } from './sessions.ts'
 import type { DiffFlags, ForkFlags, StepsFlags } from './time-travel.ts'
 import type { ExportFlags, ImportFlags } from './transfer.ts'
+import type { TrustFlags } from './trust.ts'
 
 /** Every command and its options. `done` is told the exit code of the one that was typed. */
 export function commandLine(place: Place, done: (code: ExitCode) => void): Command {
@@ -108,6 +110,23 @@ function addApprovals(program: Command, place: Place, done: Done): void {
 function addHooks(program: Command, place: Place, done: Done): void {
   program.commandsGroup('Hooks:')
   const hooks = program.command('hooks').description('look at the hooks of a project, and try them')
+  jsonOption(hooks.command('list'))
+    .description('list every hook that files bring, in the order in which they fire')
+    .option('--dir <folder>', 'the project (default: here)')
+    .option('--no-user', 'leave out your own hooks')
+    .action(async (flags: HooksListFlags) => {
+      const { hooksList } = await import('./hooks-list.ts')
+      done(hooksList(flags, place))
+    })
+  jsonOption(program.command('trust'))
+    .description('look at what the hooks of a project would run, and trust them as they are now')
+    .argument('[folder]', 'the project (default: here)')
+    .option('-y, --yes', 'trust them without being asked')
+    .option('--revoke', 'trust nothing in it any more')
+    .action(async (folder: string | undefined, flags: TrustFlags) => {
+      const { trust } = await import('./trust.ts')
+      done(await trust(folder, flags, place))
+    })
   jsonOption(hooks.command('test'))
     .description('fire one event, given as JSON on stdin, and print what the hooks decide')
     .argument('<event>', 'such as PreToolUse')
