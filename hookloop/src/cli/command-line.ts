@@ -6,6 +6,7 @@ import type { ChatFlags } from './chat.ts'
 import { colorsFor } from './colors.ts'
 import { exitCodeTable, type ExitCode } from './exit-codes.ts'
 import type { ExplainFlags } from './explain.ts'
+import type { HooksImportFlags } from './hooks-import.ts'
 import type { HooksListFlags } from './hooks-list.ts'
 import type { HooksTestFlags } from './hooks-test.ts'
 import {
@@ -117,6 +118,16 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .action(async (flags: HooksListFlags) => {
       const { hooksList } = await import('./hooks-list.ts')
       done(hooksList(flags, place))
+    })
+  jsonOption(hooks.command('import'))
+    .description('turn the hooks of .claude/settings.json into .hookloop/hooks.json, and say what is gained')
+    .option('--dir <folder>', 'the project (default: here)')
+    .option('--user', 'also those in your own settings')
+    .option('-o, --output <file>', 'where to write them; "-" prints them')
+    .option('--force', 'write over a file that is there')
+    .action(async (flags: HooksImportFlags) => {
+      const { hooksImport } = await import('./hooks-import.ts')
+      done(hooksImport(flags, place))
     })
   jsonOption(program.command('trust'))
     .description('look at what the hooks of a project would run, and trust them as they are now')

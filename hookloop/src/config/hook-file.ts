@@ -3,6 +3,7 @@ import { shell, type ShellOptions } from '../actions/shell.ts'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
 import type { Action } from '../hooks/action.ts'
+import { claudeAction } from './claude/claude-action.ts'
 import { guard, hook, observe, type Hook } from '../hooks/hook.ts'
 import { all, any, hasMetadata, not, stepType, type Matcher } from '../hooks/matchers.ts'
 import { isAround, isTrigger, triggerNames } from '../hooks/triggers.ts'
@@ -55,7 +56,12 @@ export function readHookFile(text: string, source: FileSource, making: HookMakin
   if (!Array.isArray(hooks)) throw refuse(['hooks'], '"hooks" must be a list')
   return hooks.map((entry: Json, i) => {
     try {
-      return { hook: toHook(entry, making), source, entry: entry as JsonObject, line: lineOf(['hooks', i]) }
+      return {
+        hook: toHook(entry, { ...making, file }),
+        source,
+        entry: entry as JsonObject,
+        line: lineOf(['hooks', i]),
+      }
     } catch (error) {
       const at = error instanceof Misspelt ? ['hooks', i, ...error.path] : ['hooks', i]
       throw refuse(at, messageOf(error).replace(/\.$/, ''))
@@ -72,9 +78,9 @@ class Misspelt extends Error {
   }
 }
 
-function toHook(entry: Json, making: HookMaking): Hook {
+function toHook(entry: Json, making: HookMaking & { readonly file: string }): Hook {
   if (!isJsonObject(entry)) throw new Misspelt([], 'a hook must be an object')
-  const kinds = ['shell', 'http', ...Object.keys(making.actions ?? {})]
+  const kinds = ['shell', 'http', 'claude', ...Object.keys(making.actions ?? {})]
   const known: readonly string[] = [...entryFields, ...kinds]
   const stray = Object.keys(entry).find((key) => !known.includes(key))
   if (stray !== undefined) throw new Misspelt([stray], `there is no "${stray}". Known: ${known.join(', ')}`)
@@ -111,11 +117,16 @@ function triggersOf(on: Json | undefined): string[] {
 
 const known = triggerNames.filter((name) => !isAround(name))
 
-function toAction(kind: string, given: Json, { cwd, actions = {} }: HookMaking): Action {
+function toAction(
+  kind: string,
+  given: Json,
+  { cwd, file, actions = {} }: HookMaking & { readonly file: string },
+): Action {
   const options = typeof given === 'string' ? { [kind === 'http' ? 'url' : 'command']: given } : given
   if (!isJsonObject(options)) throw new Misspelt([kind], `"${kind}" must be an object`)
   if (kind === 'shell') return shell({ cwd, ...(options as ShellOptions) })
   if (kind === 'http') return http(options as HttpOptions)
+  if (kind === 'claude') return claudeAction(options, { cwd, source: { kind: 'given', file } })
   return actions[kind]!(options)
 }
 

@@ -102,11 +102,11 @@ export function hookFilesOf(dir: string): readonly Fingerprint[] {
 
 /** The scripts that a hook names. */
 export function scriptsOf({ entry }: FileHook, dir: string): readonly Fingerprint[] {
-  const given = entry['shell']
+  const given = entry['shell'] ?? entry['claude']
   const options = (typeof given === 'string' ? { command: given } : (given ?? {})) as JsonObject
   const { command, args } = options
   const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
-  const line = typeof command === 'string' ? command : words.map((word) => `"${word}"`).join(' ')
+  const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
   return line === '' ? [] : scriptsIn(line, { dir })
 }
 
