@@ -70,7 +70,7 @@ function whenSchema(): JsonObject {
     minProperties: 1,
     properties: {
       metadata: described('object', 'Keys of the metadata and the values they must have; null: any.'),
-      stepType: { enum: ['toolUse', 'final', 'error'] },
+      stepType: { enum: ['toolExecution', 'finalResponse', 'error'] },
       all: list,
       any: list,
       not: { $ref: '#/definitions/when' },
