@@ -60,12 +60,16 @@ export class Timeline {
         this.#row('yellow', '? asked', callWords(toolCall))
         return this.#detail(`${by}: ${message}`)
       }
+      case 'compacted':
+        return this.#row('cyan', '≡ summary', `${event.before} messages became ${event.after}`)
       case 'error':
         return this.#row('red', '! error', `${event.error.during}: ${event.error.message}`)
       case 'suspended':
         return this.#row('yellow', '‖ waits', `for ${event.pending.length || 'no'} answers`)
       case 'finished':
         return this.#finished(event.record)
+      case 'subagent':
+        return this.#subagent(event)
       case 'inferenceFailed':
         return this.#row('red', '! model', event.error.message)
       case 'warning':
@@ -81,6 +85,15 @@ export class Timeline {
       default:
         return event satisfies never
     }
+  }
+
+  /** What other agents do inside the run, with who it is. */
+  #subagent({ path, event }: Event<'subagent'>): void {
+    const who = path.map(({ agent }) => agent).join(' › ')
+    if (event.type === 'started') return this.#row('cyan', '┌ agent', who)
+    if (event.type === 'toolStarted') return this.#row('cyan', '│ call', `${who}: ${callWords(event.call)}`)
+    if (event.type === 'hook') return this.#hook(event.entry)
+    if (event.type === 'finished') return this.#row('cyan', '└ agent', `${who} ${event.record.status}`)
   }
 
   #step({ step }: Event<'stepStarted'>): void {

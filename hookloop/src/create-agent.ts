@@ -1,4 +1,4 @@
-import { invalidOption } from './agent/options.ts'
+import { definedOptions, invalidOption } from './agent/options.ts'
 import { buildAgent, type Agent, type PlainAgentOptions } from './agent/build-agent.ts'
 import { completion } from './capabilities/completion.ts'
 import { guards } from './capabilities/guards.ts'
@@ -37,10 +37,14 @@ export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Sc
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
     toModel: modelMaker(checkedPrices(prices)),
+    limits: (limits) => guards({ ...noLimits, ...definedOptions(limits) }),
     ...(store !== undefined && { sessions: sessionPort(store) }),
     ...(output !== undefined && { output: outputPlan(output, outputOptions) }),
   })
 }
+
+/** An agent that is made of another has the limits of that one, and of its own only those it is given. */
+const noLimits = { maxSteps: null, maxTokens: null, maxTimeMs: null } as const
 
 const names: readonly (keyof TypedAgentOptions<Schema>)[] = [
   ...(['name', 'model', 'instructions', 'use', 'settings', 'maxConcurrentTools'] as const),

@@ -2,7 +2,7 @@ export { createAgent, type AgentOptions, type TypedAgentOptions } from './create
 export type { Price, Prices } from './models/prices.ts'
 export { languageModel, type AskedModel, type AskOptions } from './models/to-model.ts'
 export type { Agent, RunOptions } from './agent/build-agent.ts'
-export type { AgentDescription } from './agent/describe.ts'
+export type { AgentDescription } from './agent/agent-description.ts'
 export type { ApprovalPolicy, AskedAnswer, Capability, Use } from './agent/capability.ts'
 export { explain } from './agent/explain.ts'
 export { explanation, type Explanation } from './agent/explanation.ts'

@@ -119,6 +119,7 @@ async function ask(
   const key = `${run.place}/${call.index}`
   const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
     key,
+    path: run.family?.path,
     ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
   })
   run.effects.emit?.({ type: 'asked', approval })
@@ -136,7 +137,11 @@ async function ask(
   try {
     given = (await run.effects.perform<Json>(
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
-      async (signal) => checkedAnswer(await run.outstanding.abortable(Promise.resolve(answer(approval, signal)))),
+      async (signal) => {
+        const put = async (): Promise<AskedAnswer> => answer(approval, signal)
+        const turns = run.family?.questions
+        return checkedAnswer(await run.outstanding.abortable(turns === undefined ? put() : turns.take(put)))
+      },
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) {

@@ -2,20 +2,21 @@ import type { ContinuationEvaluation } from '../data/continuation.ts'
 import type { InferenceRequest, InferenceResponse, RequestChange } from '../data/inference.ts'
 import { sameJson } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import { addTokens, addUsage, noTokens, type TokenUsage, type Usage } from '../data/usage.ts'
+import { addTokens, addUsage, noTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { changeRequest } from '../hooks/abilities.ts'
 import { runAround } from '../hooks/around.ts'
-import type { ShadowDesk } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
 import type { StackedHook } from '../hooks/stack.ts'
-import { askModel, nameOf, toCheckedResponse } from './ask-model.ts'
+import { askModel, toCheckedResponse } from './ask-model.ts'
+import { nameOf } from './ask-once.ts'
+import { AttemptHost, forbade } from './attempt-host.ts'
 import { estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import type { LiveRun } from './live-run.ts'
 import { billed, failedRecord, withDurations, type ModelCallPlan, type ModelCallRecord } from './model-call-record.ts'
-import { TrailHost } from './trail-host.ts'
+import type { TrailHost } from './trail-host.ts'
 
 type Performing = { readonly key: string; readonly signal: AbortSignal }
 
@@ -161,49 +162,4 @@ export class WrappedCall {
     this.#votes.push(...firing.votes)
     if (no !== undefined) throw forbade(no)
   }
-}
-
-type Judging = {
-  readonly place: string
-  readonly spent: () => Usage
-  readonly spend: (usage: TokenUsage) => void
-  /** Whether the call has ended, and its trail with it. */
-  readonly isOver: () => boolean
-}
-
-/** The run as guards see it that judge one attempt: with what the others may cost, and without its own. */
-class AttemptHost extends TrailHost {
-  readonly #judging: Judging
-
-  constructor(run: LiveRun, [trail, durations]: [LedgerEntry[], number[]], judging: Judging) {
-    super(run, trail, durations)
-    this.#judging = judging
-    this.place = judging.place
-  }
-
-  override get spent(): Usage {
-    return this.#judging.spent()
-  }
-
-  override spend(usage: TokenUsage): void {
-    this.#judging.spend(usage)
-  }
-
-  /** What a shadow would have done is told with the call, unless it answers only after it. */
-  override get shadows(): ShadowDesk | undefined {
-    const { shadows } = this.run
-    return (
-      shadows && {
-        note: (at, hook, durationMs, what) => {
-          if (this.#judging.isOver()) shadows.note(at, hook, durationMs, what)
-          else this.note(at, hook, durationMs, { ...what, shadow: true })
-        },
-        follow: (work, giveUp) => shadows.follow(work, giveUp),
-      }
-    )
-  }
-}
-
-function forbade({ source, message }: ContinuationEvaluation): AgentError {
-  return new AgentError('MODEL_FORBIDDEN', `"${source}" forbade the call: ${message}`)
 }

@@ -17,6 +17,7 @@ import { toRun, type Run } from './run.ts'
 /** onUserInput, then the loop. Whatever happens, it resolves with a run. */
 export async function beginRun(run: LiveRun, input: Message): Promise<Run> {
   let final: FinalRecord | undefined
+  run.starts = { begin: beginRun }
   try {
     const taken = takeInput(run, input)
     final = taken instanceof Promise ? await taken : taken
@@ -165,7 +166,7 @@ function openExecution(run: LiveRun, input: Message): void {
       id: run.effects.newId(),
       status: 'running',
       startedAt: run.now,
-      waitedMs: 0,
+      waitedMs: Math.max(0, run.takenOverAt - run.now), // of a subagent that is begun again, where it was cut off
       steps: List.empty<Step>(),
       votes: Object.freeze([]),
       usage: addUsage(noUsage, run.spentEarly),

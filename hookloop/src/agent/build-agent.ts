@@ -6,11 +6,14 @@ import { toInput, type Message } from '../data/message.ts'
 import { fromSavedRun, type SavedRun } from '../data/saved-run.ts'
 import { liveEffects, type EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
-import { isHook } from '../hooks/hook.ts'
+import { isHook, type Hook } from '../hooks/hook.ts'
 import { HookStack } from '../hooks/stack.ts'
 import { beginRun, readyState, stateFor } from './begin.ts'
-import type { ApprovalPolicy, Capability, Use } from './capability.ts'
-import { describeAgent, type AgentDescription } from './describe.ts'
+import type { AgentDescription } from './agent-description.ts'
+import type { AgentSpec, ChildLimits } from './agent-tool.ts'
+import type { ApprovalPolicy, Budget, Capability, Use } from './capability.ts'
+import { describeAgent } from './describe.ts'
+import { rememberAgent } from './known-agents.ts'
 import { iterateRun, streamRun, type Live } from './live.ts'
 import { LiveRun } from './live-run.ts'
 import type { AgentParts, OutputPlan } from './parts.ts'
@@ -86,6 +89,8 @@ export type AgentDefaults = {
   readonly toModel: ToModel
   /** How a typed answer is come to; without it, the answer is the text. */
   readonly output?: OutputPlan
+  /** Limits as a capability, for agents that are made of others. */
+  readonly limits?: (limits: ChildLimits) => Capability
   /** How runs are kept in sessions, if the agent has a store. */
   readonly sessions?: SessionPort
 }
@@ -127,17 +132,8 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults):
     session: (id) => sessionsOf(defaults).session(parts, id),
     describe: () => describeAgent(parts),
   } satisfies Agent)
-  agents.set(agent, parts)
+  rememberAgent(agent, parts)
   return agent
-}
-
-/** What agents are made of, for those who take one apart: an agent itself shows nothing. */
-const agents = new WeakMap<object, AgentParts>()
-
-export function partsOf(agent: Agent<unknown>): AgentParts {
-  const parts = agents.get(agent)
-  if (parts !== undefined) return parts
-  throw new AgentError('AGENT_INVALID_OPTION', '"agent" must be an agent, as made by createAgent().', { value: agent })
 }
 
 /** Who watches a run. */
@@ -199,7 +195,8 @@ function stateOf(from: Run<unknown> | SavedRun | AgentState): AgentState {
   return from instanceof AgentState ? from : savedOf(from).state
 }
 
-function takeApart(options: PlainAgentOptions, { capabilities, toModel, output }: AgentDefaults): AgentParts {
+function takeApart(options: PlainAgentOptions, defaults: AgentDefaults): AgentParts {
+  const { capabilities, toModel, output } = defaults
   const { instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
   const model = toModel(options.model)
   if (typeof instructions !== 'string') throw invalid('"instructions" must be a text', instructions)
@@ -216,7 +213,7 @@ function takeApart(options: PlainAgentOptions, { capabilities, toModel, output }
   const tools = toolsOf(all)
   const toolNames = Object.freeze([...tools.keys()])
   const descriptions = new Map([...tools.values()].map((each) => [each.name, describeTool(each)]))
-  return Object.freeze({
+  const parts: AgentParts = Object.freeze({
     name: options.name ?? 'agent',
     model,
     toModel,
@@ -234,7 +231,64 @@ function takeApart(options: PlainAgentOptions, { capabilities, toModel, output }
     maxConcurrentTools,
     reader: output?.reader,
     notes: all.flatMap((each) => each.notes ?? []),
+    capabilities: all,
+    level: 0,
+    budgets: [joinBudgets(all.flatMap((each) => each.budget ?? []))],
+    derive: (spec, name): AgentParts => derive(parts, { spec, name, defaults }),
   })
+  return parts
+}
+
+/** An agent that is made of another: with its model and its tools unless told otherwise, and with limits only if told. */
+function derive(
+  from: AgentParts,
+  { spec, name, defaults }: { readonly spec: AgentSpec; readonly name: string; readonly defaults: AgentDefaults },
+): AgentParts {
+  const { capabilities, toModel, limits } = defaults
+  const own = (spec.use ?? []).map(toCapability)
+  const ownTools = new Set(own.flatMap(({ tools = [] }) => tools.map((each) => each.name)))
+  const brought = inheritedTools(from, (tool) => isGiven(spec, tool) && !ownTools.has(tool))
+  const limited = spec.limits === undefined || limits === undefined ? [] : [limits(spec.limits)]
+  return takeApart(
+    {
+      name,
+      model: spec.model ?? from.model,
+      instructions: spec.instructions ?? '',
+      use: [...brought, ...limited, ...own],
+      maxConcurrentTools: from.maxConcurrentTools,
+      ...(spec.settings === undefined ? from.settings && { settings: from.settings } : { settings: spec.settings }),
+    },
+    { capabilities: capabilities.filter((each) => each.budget === undefined), toModel, ...(limits && { limits }) },
+  )
+}
+
+/** Left out is everything; an empty list is nothing. */
+function isGiven({ tools, disallowedTools = [] }: AgentSpec, tool: string): boolean {
+  return (tools === undefined || tools.includes(tool)) && !disallowedTools.includes(tool)
+}
+
+/** Tools, each with the hooks that its capability has bound to it: without them it would not do what it says. */
+function inheritedTools({ capabilities }: AgentParts, isWanted: (name: string) => boolean): readonly Capability[] {
+  return capabilities.flatMap(({ tools = [], hooks = [] }) => {
+    const wanted = tools.filter(({ name }) => isWanted(name))
+    if (wanted.length === 0) return []
+    const bound = hooks.filter((each) => each.mode === 'transform' && isBoundTo(each, wanted))
+    return [{ name: '', tools: wanted, hooks: bound }]
+  })
+}
+
+function isBoundTo({ tool }: Hook, tools: readonly Tool[]): boolean {
+  if (typeof tool === 'string') return tools.some(({ name }) => name === tool)
+  return typeof tool === 'object' && !(tool instanceof RegExp) && tools.some(({ name }) => name === tool.name)
+}
+
+/** Of two budgets, the smaller one. */
+function joinBudgets(budgets: readonly Budget[]): Budget {
+  const smallest = (key: keyof Budget): Budget => {
+    const amounts = budgets.flatMap((each) => each[key] ?? [])
+    return amounts.length === 0 ? {} : { [key]: Math.min(...amounts) }
+  }
+  return Object.freeze({ ...smallest('tokens'), ...smallest('costUsd'), ...smallest('toolCalls') })
 }
 
 const nobody: ApprovalPolicy = { answer: 'deny', asksAbout: () => false, expiresInMs: undefined }
@@ -252,7 +306,7 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
 }
 
 /** What a capability may consist of; a copy of a hook, or a function somebody forgot to call, is none. */
-const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'models', 'notes']
+const capabilityParts: readonly string[] = ['name', 'hooks', 'tools', 'approval', 'models', 'budget', 'notes']
 
 /** Hooks and tools on their own are capabilities of one. */
 function toCapability(use: Use): Capability {

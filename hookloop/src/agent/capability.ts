@@ -21,6 +21,9 @@ export type ApprovalPolicy = {
 /** Whoever is asked may also leave the question open. */
 export type AskedAnswer = Answer | 'suspend'
 
+/** Amounts that a run and the subagents in it may spend together. */
+export type Budget = { readonly tokens?: number; readonly costUsd?: number; readonly toolCalls?: number }
+
 /** A part of an agent: hooks and tools that belong together, under a name. */
 export type Capability = {
   readonly name: string
@@ -29,6 +32,8 @@ export type Capability = {
   readonly approval?: ApprovalPolicy
   /** Models that its hooks may ask for: that they can be made is checked when the agent is put together. */
   readonly models?: readonly ModelSource[]
+  /** What a run may spend as far as it is concerned: subagents that work at the same time share it. */
+  readonly budget?: Budget
   /** What a reader of `agent.describe()` should know about it. */
   readonly notes?: readonly string[]
 }

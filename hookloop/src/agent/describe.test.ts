@@ -50,6 +50,7 @@ test('an agent says what it consists of before it runs', () => {
   assert.deepEqual(rest, {
     name: 'clerk',
     model: 'scripted/tiny',
+    capabilities: ['completion', 'guards', 'noted', 'approval'],
     tools: [
       { name: 'read', description: 'Reads.', concurrent: true, asks: false },
       { name: 'write', description: 'Writes.', concurrent: false, asks: true },

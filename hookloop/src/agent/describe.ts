@@ -1,35 +1,12 @@
-import type { Mode } from '../hooks/draft.ts'
+import type { AgentDescription } from './agent-description.ts'
 import type { AgentParts } from './parts.ts'
-
-/** What an agent consists of, as data: for people who want to know what will apply before they run it. */
-export type AgentDescription = {
-  readonly name: string
-  readonly model: string
-  readonly tools: readonly {
-    readonly name: string
-    readonly description: string
-    readonly concurrent: boolean
-    readonly asks: boolean
-  }[]
-  readonly hooks: readonly {
-    readonly name: string
-    readonly mode: Mode
-    readonly triggers: readonly string[]
-    readonly priority: number
-    /** The tools its `tool` option selects; an empty list means that it can never fire. */
-    readonly tools?: readonly string[]
-    /** It decides nothing; what it would have decided is in the ledger. */
-    readonly shadow?: true
-  }[]
-  readonly approval: 'deny' | 'suspend' | 'ask'
-  readonly notes: readonly string[]
-}
 
 export function describeAgent(parts: AgentParts): AgentDescription {
   const { answer, asksAbout } = parts.approval
   return {
     name: parts.name,
     model: `${parts.model.provider}/${parts.model.modelId}`,
+    capabilities: parts.capabilities.flatMap(({ name }) => (name === '' ? [] : [name])),
     tools: [...parts.tools.values()].map(({ name, description, concurrent, ask }) => ({
       name,
       description,

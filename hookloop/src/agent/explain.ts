@@ -1,5 +1,6 @@
 import type { Json } from '../data/json.ts'
 import type { Change } from '../data/ledger.ts'
+import { subagentWords } from './explain-subagents.ts'
 import { explanation, type Explainable, type Explanation } from './explanation.ts'
 
 const MAX_VALUE = 80
@@ -32,6 +33,7 @@ export function explanationWords(data: Explanation): string {
     ),
     ...section('attempts', data.failedAttempts, ({ step, message }) => `${at(step)}: ${message}`),
     ...section('warnings', data.warnings, ({ step, message }) => `${at(step)}: ${message}`),
+    ...section('subagents', subagentWords(data.subagents), (line) => line),
     ...section('shadows', data.shadows, wordShadow),
     `  to go on     ${data.wayOn}`,
   ]

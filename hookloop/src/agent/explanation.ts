@@ -5,6 +5,7 @@ import type { Json } from '../data/json.ts'
 import type { Change, TimedLedgerEntry } from '../data/ledger.ts'
 import type { Approval, OpenCall, ToolExecution } from '../data/tool-call.ts'
 import { noUsage, type Usage } from '../data/usage.ts'
+import { explainSubagents, type ExplainedSubagent } from './explain-subagents.ts'
 import type { Run } from './run.ts'
 
 /** As much of a run as it takes to explain it, whether it has just ended or was kept. */
@@ -37,6 +38,8 @@ export type Explanation = {
   readonly failedAttempts: readonly { readonly step: number; readonly message: string }[]
   /** What providers had to say: settings that were ignored, arguments that were mended. */
   readonly warnings: readonly { readonly step: number; readonly message: string }[]
+  /** The agents that worked inside the run, and what was decided there. */
+  readonly subagents: readonly ExplainedSubagent[]
   /** What shadows would have decided. Nothing came of it. */
   readonly shadows: readonly Shadowed[]
   readonly spent: Usage
@@ -75,7 +78,8 @@ type Failure = { readonly step: number; readonly hook: string; readonly trigger:
 
 /** Who decided what in a run, and why. */
 export function explanation(run: Explainable): Explanation {
-  const ledger = run.ledger.filter((entry) => entry.shadow !== true)
+  const own = run.ledger.filter((entry) => entry.path === undefined)
+  const ledger = own.filter((entry) => entry.shadow !== true)
   const execution = executionOf(run)
   const steps = execution?.steps.slice() ?? []
   const calls = execution === undefined ? [] : callsOf(execution)
@@ -106,7 +110,8 @@ export function explanation(run: Explainable): Explanation {
     ),
     failedAttempts: loopNotes(ledger, 'failed'),
     warnings: loopNotes(ledger, 'warning'),
-    shadows: run.ledger.flatMap((entry) => shadowed(entry, names.get(placeOf(entry.step, entry.call)))),
+    subagents: explainSubagents(run.ledger),
+    shadows: own.flatMap((entry) => shadowed(entry, names.get(placeOf(entry.step, entry.call)))),
     spent: execution?.usage ?? noUsage,
     wayOn: wayOn(run, decided),
   }

@@ -370,12 +370,12 @@ test('only a guard at beforeToolUse can ask', async () => {
   assert.deepEqual(able, ['guard beforeToolUse'])
 })
 
-test('a guard at onStop can neither stop nor block: it can only ask to go on', async () => {
+test('a guard at onStop cannot block: it can ask to go on, or say that the run is not completed', async () => {
   const words: string[] = []
   const look = guard('onStop', (ctx) => {
     words.push(...['stop', 'block', 'allow', 'allowStop', 'requestContinuation'].filter((word) => word in ctx))
     return ctx
   })
   await stage().agent(look).run('go')
-  assert.deepEqual(words, ['requestContinuation'])
+  assert.deepEqual(words, ['stop', 'requestContinuation'])
 })

@@ -1,7 +1,8 @@
-import { AgentState, MODEL_KEY } from '../data/agent-state.ts'
+import { AgentState } from '../data/agent-state.ts'
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../data/inference.ts'
 import { Firing } from '../hooks/firing.ts'
 import { AnswerStream } from './answer-stream.ts'
+import { modelFor } from './hook-calls.ts'
 import type { LiveRun } from './live-run.ts'
 import { performModelCall } from './model-call.ts'
 import {
@@ -13,6 +14,7 @@ import {
 } from './model-call-record.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { limitedBy, limitFromNow } from './run-deadline.ts'
+import { noteTrail } from './note-trail.ts'
 
 // Written as continuations and not as one async function: this is waited for in every step of every run, and a frame
 // that is kept for each of a thousand runs at once costs more than all the work in it.
@@ -98,7 +100,7 @@ async function mayCallAgain(run: LiveRun, request: InferenceRequest): Promise<bo
 
 /** What the call cost, and what hooks around it did and voted. */
 function takeRecord(run: LiveRun, step: OpenedStep, record: ModelCallRecord): void {
-  if (record.trail.length > 0) run.noteTrail(record.trail, durationsOf(record))
+  if (record.trail.length > 0) noteTrail(run, record.trail, durationsOf(record))
   if (record.votes.length > 0) run.cast(record.votes)
   const by = record.error === null ? undefined : limitedBy(record.error)
   if (by !== undefined) {
@@ -117,9 +119,8 @@ function takeResponse(run: LiveRun, step: OpenedStep, response: InferenceRespons
 
 /** What the model is asked, before hooks have their say. */
 export function requestOf({ parts, state }: Pick<LiveRun, 'parts' | 'state'>): InferenceRequest {
-  const chosen = state.metadata[MODEL_KEY]
   return Object.freeze({
-    model: typeof chosen === 'string' ? parts.toModel(chosen) : parts.model,
+    model: modelFor(parts, state),
     system: state.systemPrompt,
     messages: state.messages,
     tools: parts.toolNames,

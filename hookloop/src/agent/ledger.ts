@@ -1,6 +1,6 @@
 import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import { List } from '../data/list.ts'
-import { triggerNames } from '../hooks/triggers.ts'
+import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 
 /** Who an entry is about. Hooks know their index in the stack; the loop itself has none. */
 type Noted = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly shadow?: boolean }
@@ -57,6 +57,12 @@ export class Ledger {
   explainLast(what: Partial<LedgerEntry>): void {
     this.#opinions ??= new Map()
     this.#opinions.set(this.#length - 1, what)
+  }
+
+  /** Takes over an entry of a subagent, as it is. */
+  adopt(entry: LedgerEntry, ms: number): void {
+    this.note(entry.step, triggerNames.indexOf(entry.trigger as HookTrigger), undefined, undefined, ms)
+    this.explainLast(entry)
   }
 
   /** What came up after the loop had gone on. Hooks never see it: when it comes is a matter of chance. */

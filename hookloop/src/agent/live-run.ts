@@ -6,25 +6,24 @@ import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Checkpoint, Effects } from '../effects.ts'
-import type { AgentError } from '../errors.ts'
-import { messageOf, toAgentError } from '../errors.ts'
+import { messageOf, toAgentError, type AgentError } from '../errors.ts'
+import type { Asker, Asking } from '../hooks/asking.ts'
 import type { Draft, FactBag, HookHost, NotedHook, NotedPlace } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { changeState, stateChange } from '../hooks/outcome.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import type { Plan } from '../hooks/stack.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
+import type { Family, Starts } from './family.ts'
+import { HookCalls } from './hook-calls.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenedStep } from './opened-step.ts'
 import { Outstanding } from './outstanding.ts'
 import type { AgentParts } from './parts.ts'
-import { reasonOf, recover } from './recovery.ts'
+import { cancelledVote, givesUp, reasonOf, recover } from './recovery.ts'
 import { RunDeadline } from './run-deadline.ts'
 import { Shadows } from './shadows.ts'
 import { usedFacts } from './used-facts.ts'
-
-/** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
-export const givesUp: ReadonlySet<HookTrigger> = new Set(['beforeToolUse', 'afterToolUse', 'afterInference'])
 
 export type CallPlace = { readonly index: number; readonly toolName: string }
 
@@ -50,9 +49,16 @@ export class LiveRun implements HookHost {
   readonly pauses: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are wanted as they are written. */
   readonly streams: boolean
+  /** What a subagent has from the run that it is part of. */
+  readonly family: Family | undefined
+  /** How agents inside this run are begun and gone on with, once it has begun itself. */
+  starts: Starts<LiveRun> | undefined
+  /** When another process went on with the run, if one did since its state was kept. */
+  takenOverAt = 0
   /** What was spent before there was an execution to bill it to. */
   spentEarly = noTokens
-  readonly #ledger: Ledger
+  /** The ledger while it is written. */
+  readonly book: Ledger
   readonly shadows: Shadows | undefined
 
   constructor(
@@ -65,6 +71,7 @@ export class LiveRun implements HookHost {
       /** Whether the signal can abort at all. A run that nobody can cancel need not watch for it. */
       readonly cancellable?: boolean
       readonly ledger?: readonly TimedLedgerEntry[]
+      readonly family?: Family
     } = {},
   ) {
     this.parts = parts
@@ -72,14 +79,20 @@ export class LiveRun implements HookHost {
     this.state = state
     this.pauses = options.pauses
     this.streams = options.streams ?? false
-    this.#ledger = new Ledger({
+    this.family = options.family
+    this.book = new Ledger({
       hooks: parts.stack.hooks,
       callId: (step, index) => this.#callId(step, index),
       earlier: options.ledger,
     })
-    this.shadows = parts.stack.hasShadows ? new Shadows(this.#ledger, effects.emit) : undefined
+    this.shadows = parts.stack.hasShadows ? new Shadows(this.book, effects.emit) : undefined
     this.deadline = new RunDeadline(effects.signal)
     this.outstanding = new Outstanding(effects.signal, options.cancellable ?? true)
+  }
+
+  /** The run of an agent inside this one. */
+  child(...how: ConstructorParameters<typeof LiveRun>): LiveRun {
+    return new LiveRun(...how)
   }
 
   // ── what hooks see of the run
@@ -98,6 +111,9 @@ export class LiveRun implements HookHost {
   get now(): number {
     return this.effects.now()
   }
+  get above(): Family['above'] | undefined {
+    return this.family?.above
+  }
   get toModel(): ToModel {
     return this.parts.toModel
   }
@@ -109,10 +125,10 @@ export class LiveRun implements HookHost {
     return this.#cancelled
   }
   get ledger(): List<LedgerEntry> {
-    return this.#ledger.entries
+    return this.book.entries
   }
   get watchedLedger(): List<LedgerEntry> {
-    return this.#ledger.timedEntries
+    return this.book.timedEntries
   }
   get step(): number {
     return this.open?.index ?? (this.opened ? this.state.stepCount : 0)
@@ -124,20 +140,9 @@ export class LiveRun implements HookHost {
   }
 
   note({ plan, callIndex }: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void {
-    this.#ledger.note(this.step, plan.number, hook.index, callIndex, durationMs)
-    if (what !== undefined) this.#ledger.explainLast(what)
-    if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.#ledger.last() })
-  }
-
-  /** What hooks did around a call, told when the call is done. */
-  noteTrail(trail: readonly LedgerEntry[], durations: readonly number[]): void {
-    const { stack } = this.parts
-    for (const [i, { trigger, hook, mode, ...what }] of trail.entries()) {
-      const known = stack.hooks.find((each) => each.name === hook)
-      if (known === undefined && what.shadow === true) continue // it is not watched any more
-      const noted = known ?? { name: hook, mode }
-      this.note({ plan: stack.plan(trigger as HookTrigger), callIndex: undefined }, noted, durations[i] ?? 0, what)
-    }
+    this.book.note(this.step, plan.number, hook.index, callIndex, durationMs)
+    if (what !== undefined) this.book.explainLast(what)
+    if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.book.last() })
   }
 
   /** What the loop itself had to do, as an entry of its own. */
@@ -160,8 +165,12 @@ export class LiveRun implements HookHost {
     this.open.unbilled = noUsage
   }
 
+  asking(by: Asker): Asking {
+    return new HookCalls(this, by)
+  }
+
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
-    this.outstanding.watch({ step: this.step, hook, trigger }, work, (entry) => this.#ledger.noteLate(entry))
+    this.outstanding.watch({ step: this.step, hook, trigger }, work, (entry) => this.book.noteLate(entry))
   }
 
   // ── state
@@ -180,7 +189,7 @@ export class LiveRun implements HookHost {
 
   /** Keeps the state where it can be gone on from, if somebody keeps it. */
   keep(phase: Checkpoint['phase']): void {
-    this.effects.keep?.({ phase, state: this.state, ledgerFrom: (index) => this.#ledger.since(index) })
+    this.effects.keep?.({ phase, state: this.state, ledgerFrom: (index) => this.book.since(index) })
   }
 
   #callId(step: number, index: number): string | undefined {
@@ -270,7 +279,7 @@ export class LiveRun implements HookHost {
   /** Takes over what hooks made of the state and how they voted, and lets observers look. */
   conclude(firing: Firing, plan: Plan): Firing {
     if (firing.state !== this.state) this.#adopt(firing.state)
-    if (firing.votes.length > 0) this.cast(firing.votes)
+    if (firing.votes.length > 0 && firing.trigger !== 'onSubagentStop') this.cast(firing.votes) // those are about the child
     if (plan.observers.length > 0) {
       firing.update(this.state, usedFacts(firing))
       runObservers(firing, plan.observers)
@@ -300,7 +309,7 @@ export class LiveRun implements HookHost {
         this.fail(firing.failure, firing.trigger)
         return
       }
-      if (this.cancelled) {
+      if (this.cancelled || (thrown.error.code === 'MODEL_FORBIDDEN' && this.forbidden !== undefined)) {
         firing.failure = thrown.error // nobody is asked what to do about a hook that was cut off
         return
       }
@@ -343,14 +352,7 @@ export class LiveRun implements HookHost {
   noticeCancel(): void {
     if (this.#cancelled || !this.#wasCancelled()) return
     this.#cancelled = true
-    this.cast([
-      Object.freeze({
-        decision: 'forbidContinuation',
-        reason: 'userRequested',
-        message: 'The run was cancelled.',
-        source: 'signal',
-      }),
-    ])
+    this.cast([cancelledVote])
   }
 
   #wasCancelled(): boolean {
@@ -390,9 +392,5 @@ export class LiveRun implements HookHost {
     this.open?.errors.push(record)
     this.effects.emit?.({ type: 'error', error: record })
     return record
-  }
-
-  timedLedger(): readonly TimedLedgerEntry[] {
-    return this.#ledger.timed()
   }
 }

@@ -1,14 +1,22 @@
 import { AgentState } from '../data/agent-state.ts'
-import { countVotes, decidingVote, isForbidden, type ContinuationOutcome } from '../data/continuation.ts'
-import type { Cursor, FinalRecord, FinalStatus, Step } from '../data/execution.ts'
+import {
+  countVotes,
+  decidingVote,
+  isForbidden,
+  type ContinuationEvaluation,
+  type ContinuationOutcome,
+} from '../data/continuation.ts'
+import type { Cursor, FinalRecord, Step } from '../data/execution.ts'
 import type { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
 import { addUsage, noUsage } from '../data/usage.ts'
 import { toAgentError, type AgentError } from '../errors.ts'
+import { finalStatus } from './final-status.ts'
+import { compact } from './compact.ts'
 import { infer } from './inference.ts'
 import type { LiveRun } from './live-run.ts'
 import { OpenedStep } from './opened-step.ts'
-import { pause, pendingApprovals } from './pause.ts'
+import { pause } from './pause.ts'
 import { closeOpenCalls, useAnswered, useTools } from './tool-use.ts'
 
 const MAX_CONTINUATIONS_IN_ROW = 8
@@ -32,8 +40,12 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
       if (isKept) isKept = false
       else run.keep('step')
       const fired = run.fire('beforeStep')
-      if (fired instanceof Promise) await fired
+      const before = fired instanceof Promise ? await fired : fired
       outcome = countBefore(run)
+      if (outcome === undefined && before?.compaction !== undefined) {
+        await compact(run, before.compaction)
+        outcome = countBefore(run) // what guards said about the summary counts as well
+      }
     }
     if (outcome === undefined) {
       const step = openStep(run)
@@ -46,6 +58,7 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
       if (outcome === undefined) return // suspended: it is not over
     }
     if (!outcome.shouldContinue) outcome = await askToStop(run, await withOutput(run, outcome))
+    if (!outcome.shouldContinue && run.family !== undefined) outcome = await askParent(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
     if (run.pauses !== undefined && (await run.pauses(run.state)) && (await pause(run, { phase: 'beforeStep' }))) return
     outcome = undefined
@@ -81,7 +94,7 @@ function endStep(run: LiveRun, step: OpenedStep): ContinuationOutcome | Promise<
 /** Calls wait for a person: the run does, unless it is over anyway. */
 async function suspend(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
   const place = { phase: 'tools', step: step.save() } as const
-  if (run.stoppedBy() === undefined && (await pause(run, place, pendingApprovals(step)))) return undefined
+  if (run.stoppedBy() === undefined && (await pause(run, place))) return undefined
   await closeOpenCalls(run, step)
   return closeStep(run, step)
 }
@@ -117,7 +130,7 @@ function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Prom
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
-    usage: addUsage(usage, { ...opened.unbilled, steps: 1 }),
+    usage: addUsage(usage, { ...opened.unbilled, steps: opened.unbilled.steps + 1 }), // those of agents inside count, too
   })
   opened.unbilled = noUsage
   const fired = run.fire('afterStep', { step })
@@ -191,12 +204,27 @@ async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
     return outcome
   }
   const firing = await run.fireQuietly('onStop', facts)
-  const votes = run.count().evaluations
+  return reconsider(run, outcome, { votes: run.count().evaluations, asked: firing.votes })
+}
+
+/** onSubagentStop: so may hooks of the run that this one is part of. */
+async function askParent(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+  const votes = await run.family!.letStop(outcome)
+  return reconsider(run, outcome, { votes, asked: votes })
+}
+
+type Votes = readonly ContinuationEvaluation[]
+
+function reconsider(
+  run: LiveRun,
+  outcome: ContinuationOutcome,
+  { votes, asked }: { readonly votes: Votes; readonly asked: Votes },
+): ContinuationOutcome {
   if (votes.length === 0) return outcome
   run.noticeCancel()
   const late = run.count().evaluations
   const whole = countVotes([...outcome.evaluations, ...votes, ...late])
-  if (isForbidden(outcome) && firing.votes.every((vote) => vote.decision === 'requestContinuation')) {
+  if (isForbidden(outcome) && asked.every((vote) => vote.decision === 'requestContinuation')) {
     const message = 'the run was forbidden to go on before it was asked'
     run.noteLoop('onStop', { decision: 'overruled', message })
   }
@@ -251,7 +279,7 @@ function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
   const vote = decidingVote(outcome)
   const reason = outcome.stopReason ?? 'completed'
   return Object.freeze({
-    status: statusOf(run, reason),
+    status: finalStatus(run, reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
     message: vote?.message ?? '',
@@ -259,10 +287,4 @@ function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
     votes: outcome.evaluations,
     at: run.now,
   })
-}
-
-function statusOf(run: LiveRun, reason: FinalRecord['reason']): FinalStatus {
-  if (run.failure !== undefined) return 'failed'
-  if (reason === 'userRequested' && run.cancelled) return 'cancelled'
-  return reason === 'completed' ? 'completed' : 'stopped'
 }

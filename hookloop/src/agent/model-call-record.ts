@@ -1,10 +1,11 @@
 import type { ContinuationEvaluation } from '../data/continuation.ts'
 import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
-import { toJson, type Json } from '../data/json.ts'
+import type { Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { addTokens, noTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import type { AnswerStream } from './answer-stream.ts'
+import { plainValue } from './ask-once.ts'
 import type { CallLimit } from './run-deadline.ts'
 
 /** What is to be asked, and how. */
@@ -64,13 +65,4 @@ export function failedRecord(
   const record = { response: null, error: { code, message, ...plainValue(value) }, ...rest }
   told.set(record, { thrown: error, durations })
   return record
-}
-
-/** The value at fault, if it can be kept: an error must not be lost for what it carries. */
-export function plainValue(value: unknown): { readonly value?: Json } {
-  try {
-    return value === undefined ? {} : { value: toJson(value) }
-  } catch {
-    return {}
-  }
 }

@@ -6,8 +6,9 @@ import type { FinishReason, InferenceResponse } from '../data/inference.ts'
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { type Message, type Part, type ToolCallPart, type ToolResultPart } from '../data/message.ts'
-import type { Answer, Approval, OpenCall, ToolCall, ToolExecution } from '../data/tool-call.ts'
-import { addTokens, addUsage, noTokens, noUsage, type TokenUsage } from '../data/usage.ts'
+import type { OpenChild } from '../data/subagent.ts'
+import type { Answer, Answers, Approval, OpenCall, ToolCall, ToolExecution } from '../data/tool-call.ts'
+import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../data/usage.ts'
 
 /** A call while its step is open. */
 export type OpenedCall = {
@@ -20,6 +21,9 @@ export type OpenedCall = {
   shown: ToolCall | undefined
   approval?: Approval
   answer?: Answer
+  /** The agent that works for it, while that waits, and what was answered to it. */
+  child?: OpenChild
+  answers?: Answers
   result: ToolExecution | undefined
   /** Whether it was let through and begun. */
   ran?: boolean
@@ -77,6 +81,11 @@ export class OpenedStep {
     this.usage = this.usage === noTokens ? usage : addTokens(this.usage, usage)
     this.unbilled = addUsage(this.unbilled, usage)
     this.inFlight = noTokens
+  }
+
+  /** Counts what an agent inside the run has spent. */
+  bill(usage: Usage): void {
+    this.unbilled = addUsage(this.unbilled, usage)
   }
 
   /** Counts a call that was asked for, whatever becomes of it. */

@@ -23,3 +23,12 @@ export function checkCodes(where: string, codes: readonly string[]): void {
   if (unknown !== undefined)
     throw invalidOption(where, `"on" must be a list of error codes, and ${JSON.stringify(unknown)} is none`, codes)
 }
+
+/** Whole numbers from 1 up, or the option is refused by name. */
+export function checkWhole<T extends object>(where: string, options: T, names: readonly (keyof T & string)[]): void {
+  for (const name of names) {
+    const value = options[name]
+    if (Number.isSafeInteger(value) && (value as number) >= 1) continue
+    throw invalidOption(where, `"${name}" must be a whole number from 1 up`, value)
+  }
+}

@@ -3,7 +3,8 @@ import type { Step } from '../data/execution.ts'
 import type { List } from '../data/list.ts'
 import type { AgentError } from '../errors.ts'
 import type { HookStack } from '../hooks/stack.ts'
-import type { ApprovalPolicy, Capability } from './capability.ts'
+import type { AgentSpec } from './agent-tool.ts'
+import type { ApprovalPolicy, Budget, Capability } from './capability.ts'
 import type { Tool } from './tool.ts'
 
 /** Reads a typed answer from the steps of a run, or says why there is none. */
@@ -33,4 +34,11 @@ export type AgentParts = {
   /** Missing when the answer is the text. */
   readonly reader: AnswerReader | undefined
   readonly notes: readonly string[]
+  readonly capabilities: readonly Capability[]
+  /** How many agents it is inside of. */
+  readonly level: number
+  /** What it and its ancestors may spend, by their level. */
+  readonly budgets: readonly Budget[]
+  /** Another agent that is made of this one, without its hooks. */
+  readonly derive: (spec: AgentSpec, name: string) => AgentParts
 }

@@ -1,21 +1,22 @@
 import type { Cursor } from '../data/execution.ts'
-import type { Approval, OpenCall } from '../data/tool-call.ts'
+import { pendingIn } from '../data/open-calls.ts'
+import type { Approval } from '../data/tool-call.ts'
 import { noUsage } from '../data/usage.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
 import type { LiveRun } from './live-run.ts'
 
-type Waiting = { readonly approval?: Approval; readonly result?: OpenCall['result'] | undefined }
 type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'> : never) : never
 
 /**
  * Leaves the run where it stands, as a state that says how to go on. It is not over: no `onStop`, no final record.
  * Gives false when the run was cancelled meanwhile, and so goes on to its end.
  */
-export async function pause(run: LiveRun, place: Place, pending: readonly Approval[] = []): Promise<boolean> {
+export async function pause(run: LiveRun, place: Place): Promise<boolean> {
   const { votes } = run.execution
   const cursor = Object.freeze({ ...place, waitingSince: run.now }) as Cursor
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
   if (run.open !== undefined) run.open.unbilled = noUsage
+  const pending: readonly Approval[] = Object.freeze(pendingIn(run.execution))
   const fired = await run.fire('onPause', { pending })
   run.billOpen()
   if (fired?.failure !== undefined && !run.cancelled && !isFatal(fired.failure)) {
@@ -31,11 +32,4 @@ export async function pause(run: LiveRun, place: Place, pending: readonly Approv
   const { cursor: _left, ...execution } = run.execution
   run.replaceExecution({ ...execution, status: 'running' })
   return false
-}
-
-/** The questions that calls of a step wait for. */
-export function pendingApprovals(step: { readonly calls: readonly Waiting[] }): readonly Approval[] {
-  return Object.freeze(
-    step.calls.flatMap((call) => (call.result === undefined && call.approval !== undefined ? [call.approval] : [])),
-  )
 }

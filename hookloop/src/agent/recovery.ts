@@ -13,6 +13,22 @@ import type { AgentParts } from './parts.ts'
 /** A hook that always says retry must not be able to hang a run. */
 const MAX_RETRIES = 32
 
+/** Where a failing hook leaves a value that must not be used: a call not run, an answer or a result withheld. */
+export const givesUp: ReadonlySet<HookTrigger> = new Set([
+  'beforeToolUse',
+  'afterToolUse',
+  'afterInference',
+  'onSubagentStop',
+])
+
+/** How a cancel ends a run. */
+export const cancelledVote: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The run was cancelled.',
+  source: 'signal',
+})
+
 /** As much of a run as it takes to decide about an error. */
 export interface Recovering extends HookHost {
   readonly parts: AgentParts

@@ -1,10 +1,15 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../data/execution.ts'
+import { answersFor, isInChild } from '../data/open-calls.ts'
+import { fromStateJson } from '../data/saved-run.ts'
+import type { OpenChild } from '../data/subagent.ts'
 import { approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, messageOf } from '../errors.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
 import { checkedAnswer } from './admission.ts'
-import { brokenRecord, concludeRun } from './begin.ts'
+import { beginRun, brokenRecord, concludeRun } from './begin.ts'
+import { childParts } from './child-parts.ts'
+import { delegatedBy } from './delegated-call.ts'
 import type { LiveRun } from './live-run.ts'
 import { runLoop } from './loop.ts'
 import type { AgentParts } from './parts.ts'
@@ -24,28 +29,67 @@ export async function checkResume(
   state: AgentState,
   options: ResumeOptions & { readonly now: number },
 ): Promise<Answers> {
-  const { execution, cursor } = suspended(state)
-  checkGuards(parts, execution, options.acceptMissing ?? [])
-  const calls = cursor.phase === 'tools' ? cursor.step.calls : []
-  calls.forEach((call, index) => {
-    if (call.approval === undefined || call.result !== undefined) return
-    if (approvalFits(call.approval, call, `${execution.id}/${execution.steps.length}/${index}`)) return
-    throw new AgentError(
-      'APPROVAL_MISMATCH',
-      `The arguments of the pending call "${call.id}" (${call.name}) are not the ones that were to be approved.`,
-      { value: call.approval.id },
-    )
-  })
+  const calls = await checkOpen(parts, state, options)
   const answers: { [id: string]: Answer } = {}
   for (const [id, given] of Object.entries(options.answers ?? {})) {
-    answers[id] = await checkAnswer(parts, calls, { id, given, now: options.now })
+    answers[id] = await checkAnswer(calls, { id, given, now: options.now })
   }
   return Object.freeze(answers)
+}
+
+/** A call that waits, and the agent that is to make it. */
+type AskedCall = { readonly parts: AgentParts; readonly call: OpenCall }
+
+/** Checks that a state can be gone on with, also inside the agents in it. Gives the calls that are open. */
+async function checkOpen(parts: AgentParts, state: AgentState, options: ResumeOptions): Promise<readonly AskedCall[]> {
+  const { execution, cursor } = suspended(state)
+  checkGuards(parts, execution, options.acceptMissing ?? [])
+  const calls: AskedCall[] = []
+  for (const [index, call] of (cursor.phase === 'tools' ? cursor.step.calls : []).entries()) {
+    calls.push({ parts, call })
+    if (isInChild(call)) calls.push(...(await callsOfChild(parts, call, options)))
+    else checkApproval(call, `${execution.id}/${execution.steps.length}/${index}`)
+  }
+  return calls
+}
+
+function checkApproval(call: OpenCall, key: string): void {
+  if (call.approval === undefined || call.result !== undefined) return
+  if (approvalFits(call.approval, call, key)) return
+  throw new AgentError(
+    'APPROVAL_MISMATCH',
+    `The arguments of the pending call "${call.id}" (${call.name}) are not the ones that were to be approved.`,
+    { value: call.approval.id },
+  )
+}
+
+/** The same inside an agent that works for a call: it must still be there, under the same guards. */
+async function callsOfChild(
+  parts: AgentParts,
+  call: OpenCall & { readonly child: OpenChild },
+  options: ResumeOptions,
+): Promise<readonly AskedCall[]> {
+  const { agent, state } = call.child
+  try {
+    const tool = parts.tools.get(call.name)
+    const parsed = await tool?.parse(call.args)
+    if (tool?.delegate === undefined || parsed === undefined || 'problem' in parsed)
+      throw new Error('there is no such tool')
+    return await checkOpen(childParts(parts, delegatedBy({ parts }, tool, parsed.value)), fromStateJson(state), options)
+  } catch (thrown) {
+    if (thrown instanceof AgentError) throw thrown
+    throw new AgentError(
+      'RESUME_TOOL_MISSING',
+      `The pending call of "${call.name}" needs the subagent "${agent}", which this agent does not have: ${messageOf(thrown)}`,
+      { value: agent },
+    )
+  }
 }
 
 /** Takes the answers, fires `onResume`, and goes on where the state stands. */
 export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
   let final: FinalRecord | undefined
+  run.starts = { begin: beginRun, resume: resumeRun }
   try {
     const cursor = await reopen(run, answers)
     if (cursor !== undefined) {
@@ -61,9 +105,11 @@ export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
 /** Goes on with a run whose process died, from where its state was kept last. The time nobody worked on it is not counted. */
 export async function continueRun(
   run: LiveRun,
-  from: { readonly phase: 'begun' | 'step'; readonly downMs: number },
+  from: { readonly phase: 'begun' | 'step'; readonly downMs: number; readonly at: number },
 ): Promise<Run> {
   let final: FinalRecord | undefined
+  run.starts = { begin: beginRun }
+  run.takenOverAt = from.at
   try {
     const { execution } = run
     run.opened = true
@@ -145,15 +191,14 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
 }
 
 async function checkAnswer(
-  parts: AgentParts,
-  calls: readonly OpenCall[],
+  calls: readonly AskedCall[],
   { id, given, now }: { id: string; given: unknown; now: number },
 ): Promise<Answer> {
-  const call = calls.find((each) => each.approval?.id === id)
-  if (call?.approval === undefined) {
+  const { call, parts } = calls.find((each) => each.call.approval?.id === id) ?? {}
+  if (parts === undefined || call?.approval === undefined) {
     throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}".`, { value: id })
   }
-  if (call.result !== undefined) {
+  if (call.result !== undefined || call.child !== undefined) {
     throw new AgentError('ANSWER_USED', `"${id}" was answered before.`, { value: id })
   }
   const answer = checkedAnswer(given)
@@ -193,7 +238,11 @@ async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Pro
 function withAnswers(step: OpenStep, answers: Answers): OpenStep {
   const calls = step.calls.map((call) => {
     if (call.result !== undefined) return call
-    const { answer: _forged, ...open } = call // a call that was answered has a result; an answer without one is not ours
+    const { answer: _forged, answers: _too, ...open } = call // a call that was answered has a result; one without is not ours
+    if (isInChild(call)) {
+      const given = answersFor(call.child, answers)
+      return given === undefined ? open : { ...open, answers: given }
+    }
     const answer = call.approval === undefined ? undefined : answers[call.approval.id]
     return answer === undefined ? open : { ...open, answer }
   })

@@ -4,10 +4,10 @@ import type { FinalRecord } from '../data/execution.ts'
 import type { TimedLedgerEntry } from '../data/ledger.ts'
 import type { SavedRun } from '../data/saved-run.ts'
 import { SAVED_VERSION } from '../data/saved-run.ts'
+import { pendingIn } from '../data/open-calls.ts'
 import type { Approval } from '../data/tool-call.ts'
 import type { AgentError } from '../errors.ts'
 import type { LiveRun } from './live-run.ts'
-import { pendingApprovals } from './pause.ts'
 
 type RunBase = {
   /** What the model said in the last step. */
@@ -38,7 +38,7 @@ export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
     text,
     state,
     get ledger() {
-      return (ledger ??= run.timedLedger()) // most runs are never asked for it
+      return (ledger ??= run.book.timed()) // most runs are never asked for it
     },
     toJSON: () => ({
       version: SAVED_VERSION,
@@ -78,6 +78,5 @@ function textOf({ execution, lastStep }: AgentState): string {
 
 /** The questions a suspended state waits for. */
 export function pendingOf(state: AgentState): readonly Approval[] {
-  const cursor = state.execution?.cursor
-  return cursor?.phase === 'tools' ? pendingApprovals(cursor.step) : []
+  return Object.freeze(pendingIn(state.execution))
 }

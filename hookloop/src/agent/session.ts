@@ -1,7 +1,8 @@
-import type { AgentState } from '../data/agent-state.ts'
+import { AgentState } from '../data/agent-state.ts'
 import type { AgentEvent } from '../data/event.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import type { Message } from '../data/message.ts'
+import { addUsage, noTokens } from '../data/usage.ts'
 import type { AgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
@@ -67,5 +68,7 @@ export async function fireInSession(
     throw thrown instanceof HookFailure ? (thrown.error satisfies AgentError) : thrown
   }
   await run.judge(firing, plan)
-  return run.state
+  const { state, spentEarly } = run
+  if (spentEarly === noTokens) return state
+  return AgentState.patch(state, { spentBefore: addUsage(AgentState.fieldsOf(state).spentBefore, spentEarly) })
 }

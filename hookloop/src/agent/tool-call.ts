@@ -8,6 +8,7 @@ import { runAround } from '../hooks/around.ts'
 import { Firing } from '../hooks/firing.ts'
 import { isThenable } from '../hooks/run-hooks.ts'
 import type { StackedHook } from '../hooks/stack.ts'
+import { describeAgent } from './describe.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall } from './opened-step.ts'
 import type { Tool, ToolRun } from './tool.ts'
@@ -205,6 +206,7 @@ function start(run: LiveRun, at: Place, { key, signal, spend }: Started): ToolEx
     signal: limit?.signal ?? signal,
     idempotencyKey: key,
     spend,
+    describe: () => describeAgent(run.parts),
     progress: (update) =>
       run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: shown(update) }),
   }

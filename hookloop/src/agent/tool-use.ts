@@ -1,10 +1,14 @@
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
 import type { Firing } from '../hooks/firing.ts'
+import { isInChild } from '../data/open-calls.ts'
 import { decide, type Admission } from './admission.ts'
+import type { Share } from './child-budget.ts'
+import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from './delegated-call.ts'
 import type { LiveRun } from './live-run.ts'
 import { toToolCall, type OpenedCall, type OpenedStep } from './opened-step.ts'
 import { executeCall, portFailed } from './tool-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './tool-output.ts'
+import { noteTrail } from './note-trail.ts'
 
 /**
  * Runs the calls of a step in order, each before → around → after. Neighbours whose tools may run together do: all
@@ -15,11 +19,32 @@ export function useTools(run: LiveRun, step: OpenedStep): void | Promise<void> {
   return step.calls.length === 1 ? useAlone(run, step.calls[0]!) : useSeveral(run, step.calls)
 }
 
-/** The same for calls whose questions were answered: they are judged again, but not changed again. */
+/**
+ * The same for calls whose questions were answered: they are judged again, but not changed again. Agents inside that were
+ * answered go on together.
+ */
 export async function useAnswered(run: LiveRun, step: OpenedStep): Promise<void> {
-  for (const call of step.calls) {
-    if (call.result === undefined && call.answer !== undefined) await useAlone(run, call)
+  for (let at = 0; at < step.calls.length;) {
+    const call = step.calls[at]!
+    const together = waitingFrom(run, step.calls, at)
+    if (together > 0) await resumeTogether(run, step.calls.slice(at, at + together))
+    else if (call.result === undefined && call.answer !== undefined) await useAlone(run, call)
+    at += Math.max(1, together)
   }
+}
+
+/** How many calls from here on have an agent that was answered. */
+function waitingFrom(run: LiveRun, calls: readonly OpenedCall[], at: number): number {
+  let end = at
+  const last = Math.min(calls.length, at + run.parts.maxConcurrentTools)
+  while (end < last && isInChild(calls[end]!) && calls[end]!.answers !== undefined) end++
+  return end - at
+}
+
+async function resumeTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
+  const results = await Promise.all(calls.map((call) => resumeChild(run, call)))
+  takeWaiting(run, calls)
+  for (const [i, call] of calls.entries()) await concludeAny(run, call, results[i])
 }
 
 /** Calls that are still open when the run ends get a result too: a conversation with a call unanswered is not valid. */
@@ -60,7 +85,7 @@ function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void
   }
   if (running instanceof Promise) {
     return running.then(
-      (result) => conclude(run, call, result),
+      (result) => concludeAny(run, call, result),
       (thrown: unknown) => conclude(run, call, portFailed(run, thrown)),
     )
   }
@@ -71,8 +96,25 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
   const admissions: Admission[] = []
   for (const call of calls) admissions.push(await decide(run, call))
   run.noticeCancel() // a cancel is looked for here, once: when each of them starts is a matter of chance
-  const results = await Promise.all(calls.map((call, i) => ran(run, () => resultOf(run, call, admissions[i]!))))
-  for (const [i, call] of calls.entries()) if (results[i] !== undefined) await conclude(run, call, results[i])
+  const delegated = admissions.filter((each) => each.status === 'ready' && each.tool.delegate !== undefined)
+  const results = await Promise.all(
+    calls.map((call, i) => {
+      const share = { index: delegated.indexOf(admissions[i]!), of: delegated.length }
+      return ran(run, () => resultOf(run, call, admissions[i]!, share))
+    }),
+  )
+  takeWaiting(run, calls)
+  for (const [i, call] of calls.entries()) await concludeAny(run, call, results[i])
+}
+
+/** A call that an agent works for has its result from there. */
+function concludeAny(run: LiveRun, call: OpenedCall, result: ToolExecution | undefined): void | Promise<void> {
+  const child = childOf(call)
+  if (child !== undefined) {
+    const at = { call, child, tool: run.parts.tools.get(call.name)! }
+    return concludeChild(run, at).then((ended) => (ended === undefined ? undefined : conclude(run, call, ended)))
+  }
+  if (result !== undefined) return conclude(run, call, result)
 }
 
 async function ran(run: LiveRun, start: () => ReturnType<typeof resultOf>): Promise<ToolExecution | undefined> {
@@ -88,19 +130,24 @@ function resultOf(
   run: LiveRun,
   call: OpenedCall,
   admission: Admission,
-): ToolExecution | undefined | Promise<ToolExecution> {
+  share = alone,
+): ToolExecution | undefined | Promise<ToolExecution | undefined> {
   if (admission.status === 'waiting') return undefined
   if (admission.status === 'done') return admission.result
   const { forbidden } = run
   if (forbidden !== undefined) return stoppedExecution(forbidden)
-  return executeCall(run, { call, tool: admission.tool, parsed: admission.parsed })
+  const place = { call, tool: admission.tool, parsed: admission.parsed }
+  return admission.tool.delegate === undefined ? executeCall(run, place) : startChild(run, place, share)
 }
+
+const alone: Share = { index: 0, of: 1 }
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
 function conclude(run: LiveRun, call: OpenedCall, result: ToolExecution): void | Promise<void> {
-  if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
+  if (call.trail !== undefined) noteTrail(run, call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
-  if (result.usage !== undefined) run.spend(result.usage)
+  const isBilled = run.parts.tools.get(call.name)?.delegate !== undefined // as it went
+  if (result.usage !== undefined && !isBilled) run.spend(result.usage)
   const toolCall = toToolCall(call)
   const place = { index: call.index, toolName: call.name }
   const fired = run.fire('afterToolUse', { toolCall, toolExecution: result, durationMs: call.ranMs }, place)

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../data/json.ts'
+import type { Message } from '../data/message.ts'
 import type { InputOf, OutputOf, Schema, ToolRef } from '../data/schema.ts'
 import type { TokenUsage } from '../data/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
+import type { AgentDescription } from './agent-description.ts'
 import { parserOf, toJsonSchema, type Parser } from './parse-schema.ts'
 
 /** What a tool is given beside its arguments. */
@@ -14,6 +16,16 @@ export type ToolRun = {
   readonly progress: (update: unknown) => void
   /** Counts what the tool itself has spent on models: limits then see it. */
   readonly spend: (usage: Partial<TokenUsage>) => void
+  /** What the agent that runs it consists of. */
+  readonly describe: () => AgentDescription
+}
+
+/** Where a call is made that an agent does the work of. */
+export type DelegationPlace = {
+  /** How many agents it is inside of: 0 in the run itself. */
+  readonly depth: number
+  /** The tools of the agent that calls. */
+  readonly tools: readonly string[]
 }
 
 export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
@@ -29,13 +41,14 @@ export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   readonly maxOutputChars: number
   readonly parse: Parser
   readonly execute: (args: never, run: ToolRun) => unknown
+  /** Says which agent does the work, in place of `execute`. See `agentTool`. */
+  readonly delegate?: (
+    args: never,
+    at: DelegationPlace,
+  ) => { readonly name: string; readonly to: object; readonly input: string | Message }
 }
 
-const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
-const MAX_OUTPUT_CHARS = 65_536
-
-/** Declares a tool. The arguments it is called with have passed its schema and cannot be written to. */
-export function tool<S extends Schema | JsonObject>(definition: {
+type ToolDefinition<S extends Schema | JsonObject> = {
   readonly name: string
   readonly description: string
   readonly input: S
@@ -45,7 +58,21 @@ export function tool<S extends Schema | JsonObject>(definition: {
   readonly idempotent?: boolean
   readonly timeoutMs?: number
   readonly maxOutputChars?: number
-}): Tool<InputOf<S>, OutputOf<S>> {
+}
+
+const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
+const MAX_OUTPUT_CHARS = 65_536
+
+/** Declares a tool. The arguments it is called with have passed its schema and cannot be written to. */
+export function tool<S extends Schema | JsonObject>(definition: ToolDefinition<S>): Tool<InputOf<S>, OutputOf<S>> {
+  return declareTool(definition)
+}
+
+/** The same, also for a tool that an agent does the work of. */
+export function declareTool<S extends Schema | JsonObject>(
+  definition: ToolDefinition<S>,
+  delegate?: Tool['delegate'],
+): Tool<InputOf<S>, OutputOf<S>> {
   const { name, description, input, execute, timeoutMs } = definition
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw invalid(
@@ -71,6 +98,7 @@ export function tool<S extends Schema | JsonObject>(definition: {
     idempotent: definition.idempotent ?? false,
     timeoutMs,
     maxOutputChars,
+    ...(delegate !== undefined && { delegate }),
   })
   declared.add(made)
   return made

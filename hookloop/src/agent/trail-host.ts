@@ -1,18 +1,18 @@
 import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
+import type { Above } from '../data/subagent.ts'
 import { addTokens, noTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { HookHost, NotedHook, NotedPlace, ShadowDesk } from '../hooks/draft.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
-import type { LiveRun } from './live-run.ts'
 
 /**
  * A run as hooks inside a performed call see it. What they do is kept with the call and told when it has ended, because
  * a replay answers the call without running them.
  */
 export class TrailHost implements HookHost {
-  protected readonly run: LiveRun
+  protected readonly run: HookHost
   readonly #trail: LedgerEntry[]
   readonly #durations: number[]
   readonly effects: Effects
@@ -21,7 +21,7 @@ export class TrailHost implements HookHost {
   /** The key of the attempt that hooks are asked about. */
   place: string
 
-  constructor(run: LiveRun, trail: LedgerEntry[], durations: number[], effects = run.effects) {
+  constructor(run: HookHost, trail: LedgerEntry[], durations: number[], effects = run.effects) {
     this.run = run
     this.effects = effects
     this.#trail = trail
@@ -43,6 +43,9 @@ export class TrailHost implements HookHost {
   }
   get ledger(): List<LedgerEntry> {
     return this.run.ledger
+  }
+  get above(): readonly Above[] | undefined {
+    return this.run.above
   }
   get toModel(): ToModel {
     return this.run.toModel

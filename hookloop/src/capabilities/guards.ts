@@ -1,10 +1,10 @@
-import type { Capability } from '../agent/capability.ts'
+import type { Budget, Capability } from '../agent/capability.ts'
 import type { StopReason } from '../data/continuation.ts'
-import { workedMs } from '../data/execution.ts'
 import { isFinishReason, type FinishReason, type LanguageModel } from '../data/inference.ts'
 import { totalTokens } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { GuardContext } from '../hooks/context.ts'
+import { Context } from '../hooks/draft.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
 
 /** Limits on a run. Leave one out for its default, set it to `null` to have none. */
@@ -55,7 +55,7 @@ const limits = {
   maxTimeMs: {
     on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
     reason: 'timeLimit',
-    value: (ctx) => (ctx.state.execution === undefined ? 0 : workedMs(ctx.state.execution, ctx.now)),
+    value: (ctx) => Context.workedMs(ctx as unknown as Context),
     words: (value, max) => `Time limit reached: ${value}/${max} ms.`,
   },
   maxCost: {
@@ -88,7 +88,16 @@ export function guards(options: Limits = {}): Capability {
     if (isSet(name, max)) hooks.push(limitGuard(name, max))
   }
   if (isReasons(chosen.finishReasons)) hooks.push(finishReasonGuard(chosen.finishReasons))
-  return { name: 'guards', hooks, notes: [describe(options)] }
+  return { name: 'guards', hooks, budget: budgetOf(chosen), notes: [describe(options)] }
+}
+
+/** What subagents that work at the same time have to share. */
+function budgetOf({ maxTokens, maxCost, maxToolCalls }: Limits): Budget {
+  return {
+    ...(isSet('maxTokens', maxTokens) && { tokens: maxTokens }),
+    ...(isSet('maxCost', maxCost) && { costUsd: maxCost }),
+    ...(isSet('maxToolCalls', maxToolCalls) && { toolCalls: maxToolCalls }),
+  }
 }
 
 function limitGuard(name: keyof typeof limits, max: number): Hook {

@@ -58,10 +58,11 @@ async function answerFrom(lines: Lines, { screen, mayWait = false }: Asking): Pr
 }
 
 /** All of what is asked for, with what hides in it. */
-function showQuestion({ toolCall, message, by }: Approval, screen: Screen): void {
+function showQuestion({ toolCall, message, by, path }: Approval, screen: Screen): void {
   const { bold, dim, yellow } = screen.colors
   screen.line(`${yellow('?')} ${bold(exact(toolCall.name))} ${argumentWords(toolCall.args).replaceAll('\n', '\n  ')}`)
-  screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)})`)}`)
+  const who = path === undefined ? '' : `, about ${path.map(({ agent }) => exact(agent)).join(' › ')}`
+  screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)}${who})`)}`)
 }
 
 export function argumentWords(args: unknown): string {

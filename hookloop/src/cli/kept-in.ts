@@ -1,4 +1,5 @@
-import { partsOf, type Agent, type RunOptions } from '../agent/build-agent.ts'
+import type { Agent, RunOptions } from '../agent/build-agent.ts'
+import { partsOf } from '../agent/known-agents.ts'
 import { streamRun } from '../agent/live.ts'
 import { toInput, type Message } from '../data/message.ts'
 import type { Emit } from '../data/event.ts'

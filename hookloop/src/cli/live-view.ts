@@ -86,7 +86,7 @@ export class LiveView {
     if (event.type !== 'reasoning') this.#isThinking = false
     switch (event.type) {
       case 'inferenceStarted':
-        this.#activity = oneLine(event.model, 60)
+        this.#activity = oneLine(event.hook === undefined ? event.model : `${event.hook} asks ${event.model}`, 60)
         return
       case 'text':
         return this.#answer(event.delta)
@@ -112,10 +112,14 @@ export class LiveView {
       case 'hook':
         for (const decision of hookWords(event.entry)) this.#decision(decision)
         return
+      case 'compacted':
+        return this.#row('cyan', '≡', `${event.before} messages became ${event.after}: the rest is a summary now`)
       case 'asked':
         return this.#asked(event.approval)
       case 'error':
         return this.#error(event)
+      case 'subagent':
+        return this.#subagent(event)
       case 'started':
       case 'stepStarted':
       case 'stepFinished': // its calls and votes have been shown
@@ -155,8 +159,8 @@ export class LiveView {
     this.#screen.aside(delta)
   }
 
-  #failed({ attempt, model, error }: Event<'inferenceFailed'>): void {
-    const which = attempt > 1 ? `, attempt ${attempt}` : ''
+  #failed({ attempt, model, error, hook }: Event<'inferenceFailed'>): void {
+    const which = hook !== undefined ? `, asked by ${oneLine(hook, 40)}` : attempt > 1 ? `, attempt ${attempt}` : ''
     const isKnown = this.#told.has(error.message)
     const words = isKnown ? 'the same again' : withName(oneLine(error.message, MAX_MESSAGE), model)
     this.#told.add(error.message)
@@ -215,6 +219,27 @@ export class LiveView {
     this.#row('yellow', '?', questionWords(approval, this.#screen))
   }
 
+  /** Of what goes on in another agent: its calls, what was decided about them, and what it asks. */
+  #subagent({ path, event }: Event<'subagent'>): void {
+    const who = path.map(({ agent }) => oneLine(agent, 40)).join(' › ')
+    switch (event.type) {
+      case 'asked':
+        return this.#asked(event.approval)
+      case 'responded':
+        this.#spent = addUsage(this.#spent, event.usage)
+        return
+      case 'toolStarted':
+        return this.#row('blue', '▸', `${who}: ${callWords(event.call, this.#screen)}`)
+      case 'hook':
+        for (const decision of hookWords(event.entry)) this.#decision({ ...decision, text: `${who}: ${decision.text}` })
+        return
+      case 'inferenceFailed':
+        return this.#row('red', '!', `${who}: ${event.error.code}: ${oneLine(event.error.message, MAX_MESSAGE)}`)
+      default:
+        return // what became of it is told with the call it works for
+    }
+  }
+
   #question(id: string): PromiseWithResolvers<void> {
     const question = this.#questions.get(id) ?? Promise.withResolvers<void>()
     this.#questions.set(id, question)
@@ -234,8 +259,9 @@ export class LiveView {
 }
 
 /** A question and who asks it, on one line. */
-export function questionWords({ toolCall, message, by }: Approval, screen: Screen): string {
-  return `${callWords(toolCall, screen)} ${oneLine(message, MAX_MESSAGE)} (asked by ${oneLine(by, 100)})`
+export function questionWords({ toolCall, message, by, path }: Approval, screen: Screen): string {
+  const who = path === undefined ? '' : `, about ${path.map(({ agent }) => oneLine(agent, 40)).join(' › ')}`
+  return `${callWords(toolCall, screen)} ${oneLine(message, MAX_MESSAGE)} (asked by ${oneLine(by, 100)}${who})`
 }
 
 /** A call with as much of its arguments as fits. */

@@ -4,15 +4,23 @@ import type { ErrorRecord, FinalRecord, Step } from './execution.ts'
 import type { InferenceDelta } from './inference.ts'
 import type { Json } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
+import type { AgentPath } from './subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage } from './usage.ts'
 
-/** Everything a run says while it runs, in order. Exactly one `finished` or `suspended` comes last. */
-export type AgentEvent =
+/** Everything an agent says while it runs, in order. Exactly one `finished` or `suspended` comes last. */
+export type OwnEvent =
   | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
   | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
-  /** A model is asked. More than once in a step when a hook tries again, or another model. */
-  | { readonly type: 'inferenceStarted'; readonly step: number; readonly attempt: number; readonly model: string }
+  /** A model is asked. More than once in a step when a hook tries again, or another model, or has a question of its own. */
+  | {
+      readonly type: 'inferenceStarted'
+      readonly step: number
+      readonly attempt: number
+      readonly model: string
+      /** The hook that asks, when it is not for the step. */
+      readonly hook?: string
+    }
   | InferenceDelta
   /** What was streamed of the current response is void: it was withheld, changed, or another attempt begins. */
   | { readonly type: 'retracted'; readonly step: number; readonly why: string }
@@ -21,6 +29,7 @@ export type AgentEvent =
       readonly step: number
       readonly attempt: number
       readonly model: string
+      readonly hook?: string
       readonly error: { readonly code: ErrorCode; readonly message: string }
     }
   | { readonly type: 'warning'; readonly step: number; readonly message: string }
@@ -36,6 +45,15 @@ export type AgentEvent =
       readonly durationMs?: number
     }
   | { readonly type: 'hook'; readonly entry: TimedLedgerEntry }
+  /** A summary has taken the place of what was said before; `before` and `after` count messages. */
+  | {
+      readonly type: 'compacted'
+      readonly step: number
+      readonly by: string
+      readonly before: number
+      readonly after: number
+      readonly summary: string
+    }
   | { readonly type: 'asked'; readonly approval: Approval }
   | { readonly type: 'stepFinished'; readonly step: Step }
   | { readonly type: 'counted'; readonly step: number; readonly outcome: ContinuationOutcome }
@@ -43,5 +61,8 @@ export type AgentEvent =
   | { readonly type: 'resumed'; readonly executionId: string; readonly answers: Answers }
   | { readonly type: 'suspended'; readonly executionId: string; readonly pending: readonly Approval[] }
   | { readonly type: 'finished'; readonly record: FinalRecord }
+
+/** What an agent says, and what the subagents in it say: the whole run of each, with the way to it. */
+export type AgentEvent = OwnEvent | { readonly type: 'subagent'; readonly path: AgentPath; readonly event: OwnEvent }
 
 export type Emit = (event: AgentEvent) => void

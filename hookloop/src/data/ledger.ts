@@ -1,4 +1,5 @@
 import type { Json } from './json.ts'
+import type { AgentPath } from './subagent.ts'
 
 /** One place a hook changed. `before` is missing where a hook may have removed a secret on purpose. */
 export type Change = { readonly path: string; readonly before?: Json; readonly after?: Json }
@@ -20,6 +21,10 @@ export type LedgerEntry = {
   readonly error?: string
   /** It tells of a shadow: nothing came of it. Hooks do not see it in their ledger. */
   readonly shadow?: true
+  /** Which subagent it tells of; missing when it is the agent itself. Its steps and calls are those of the subagent. */
+  readonly path?: AgentPath
+  /** The name of the tool that a subagent called. */
+  readonly tool?: string
 }
 
 /** An entry with the time it took. Hooks see the ledger without it, because it differs from run to run. */

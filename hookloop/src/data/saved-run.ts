@@ -162,6 +162,7 @@ const step: Test = (value, path) => {
   const { toolCalls, toolExecutions } = value as { toolCalls: Json[]; toolExecutions: Json[] }
   return toolCalls.length === toolExecutions.length ? undefined : `${path} must have as many executions as calls`
 }
+const agentPath = listOf(shape({ agent: text, step: number, call: text }))
 const approval = shape({
   id: text,
   hash: text,
@@ -170,6 +171,7 @@ const approval = shape({
   toolCall,
   asks: listOf(shape({ by: text, message: text })),
   expiresAt: optional(number),
+  path: optional(agentPath),
 })
 const openCall = shape({
   id: text,
@@ -179,6 +181,7 @@ const openCall = shape({
   approval: optional(approval),
   answer: optional(answer),
   result: optional(toolExecution),
+  child: optional((value, path) => openChild(value, path)),
 })
 const openStep = shape({
   text,
@@ -231,6 +234,8 @@ const ledgerEntry = shape({
   error: optional(text),
   changes: optional(listOf(shape({ path: text }))),
   shadow: optional(boolean),
+  path: optional(agentPath),
+  tool: optional(text),
 })
 
 const stateShape = shape({
@@ -243,6 +248,17 @@ const stateShape = shape({
   spentBefore: usage,
   executionCount: number,
   execution: optional(execution),
+})
+
+/** A state inside a state is one like any other, and must be of a version that can be read. */
+const childState: Test = (value, path) => {
+  if (isJsonObject(value)) checkVersion(value['version'], STATE_VERSION, path)
+  return stateShape(value, path)
+}
+const openChild = shape({
+  agent: text,
+  above: listOf(shape({ usage, workedMs: number })),
+  state: childState,
 })
 
 function check(value: Json | undefined, path: string, test: Test): asserts value is JsonObject {

@@ -96,6 +96,11 @@ const change: fc.Arbitrary<Change> = fc.oneof(
         state.withMessages(state.messages.take(at)),
   ),
   fc.constant<Change>((state) => state.withMessages(state.messages.map(reworded))),
+  fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 9 }), word).map(
+    ([keep, from, text]): Change =>
+      (state) =>
+        summedUp(state, { keep, from, text }),
+  ),
   fc.tuple(word, json).map(
     ([key, value]): Change =>
       (state) =>
@@ -124,6 +129,12 @@ function reworded({ role }: Message, index: number): Message {
   return textMessage(role, `message ${index}`)
 }
 
+/** The beginning, something new, and the end. */
+function summedUp(state: AgentState, { keep, from, text }: { keep: number; from: number; text: string }): AgentState {
+  const { messages } = state
+  return state.withMessages(messages.take(keep).append(textMessage('user', text)).concat(messages.slice(from)))
+}
+
 test('whatever becomes of a state, its changes put together give the same text', () => {
   fc.assert(
     fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (kept) => {
@@ -149,6 +160,17 @@ test('what nothing happened to is not written again', () => {
   const state = end(AgentState.create({ agentId: 'a' }).withMessage('long '.repeat(1000)).withMetadata('k', [1]))
   assert.deepEqual(patchBetween(state, state.withMetadata('l', 2)), { metadata: { set: { l: 2 } } })
   assert.deepEqual(patchBetween(state, state), {})
+})
+
+test('of a conversation that was summed up, what stays is not written again', () => {
+  const long = 'long '.repeat(100)
+  const messages = Array.from({ length: 50 }, (_, i) => textMessage('user', `${i} ${long}`))
+  const before = AgentState.create({ agentId: 'a', messages: List.from(messages) })
+  const after = summedUp(before, { keep: 0, from: 20, text: 'in short' }).withMessage('and on')
+  assert.deepEqual(patchBetween(before, after), {
+    messages: { keep: 0, add: [textMessage('user', 'in short')], from: 20, more: [textMessage('user', 'and on')] },
+  })
+  assert.equal(folded([before, after]).texts[1], JSON.stringify(after))
 })
 
 test('a conversation of any length is put together', () => {
@@ -186,6 +208,10 @@ const malformed: { readonly [what: string]: unknown } = {
   'keeps a text': { messages: { keep: '1', add: [] } },
   'adds nothing that is a list': { messages: { keep: 0, add: { length: 1 } } },
   'adds what is no message': { messages: { keep: 0, add: [17] } },
+  'goes on from beyond the end': { messages: { keep: 0, add: [], from: 3 } },
+  'goes on from what it kept': { messages: { keep: 2, add: [], from: 1 } },
+  'goes on from nowhere': { messages: { keep: 0, add: [], from: null } },
+  'has more that is no list': { messages: { keep: 0, add: [], from: 0, more: 7 } },
   'has no list at all': { messages: null },
   'has a null for fields': { fields: null },
   'has a text for metadata': { metadata: 'x' },

@@ -6,8 +6,16 @@ import { List } from './list.ts'
 import type { Message } from './message.ts'
 import { fromStateJson } from './saved-run.ts'
 
-/** A list that kept its beginning and got other items behind it. */
-type Grown<T> = { readonly keep: number; readonly add: readonly T[] }
+/**
+ * A list that kept its beginning and got other items behind it. With `from`, its end came after those again, from that
+ * place on, and then `more`: as when a summary takes the place of what stood in front.
+ */
+export type Grown<T> = {
+  readonly keep: number
+  readonly add: readonly T[]
+  readonly from?: number
+  readonly more?: readonly T[]
+}
 
 /** What an object has no longer, and then what it has now. */
 type Changed = { readonly unset?: readonly string[]; readonly set?: JsonObject }
@@ -100,7 +108,21 @@ function grown<T>(before: List<T>, after: List<T>): Grown<T> | undefined {
   if (before === after) return undefined
   const keep = after.extends(before) ? before.length : sharedLength(before, after)
   if (keep === before.length && keep === after.length) return undefined
-  return { keep, add: after.slice(keep) }
+  const moved = keep === before.length ? undefined : movedEnd(before, after, keep)
+  if (moved === undefined) return { keep, add: after.slice(keep) }
+  const { from, at } = moved
+  const more = after.slice(at + before.length - from)
+  return { keep, add: after.slice(keep, at), from, ...(more.length > 0 && { more }) }
+}
+
+/** The end of a list in a later one: from where it was moved, and to where. */
+function movedEnd<T>(before: List<T>, after: List<T>, keep: number): { from: number; at: number } | undefined {
+  let last = after.length - 1
+  while (last >= keep && after.at(last) !== before.at(-1)) last--
+  let length = 0
+  const isSame = (): boolean => after.at(last - length) === before.at(before.length - 1 - length)
+  while (last - length >= keep && before.length - length > keep && isSame()) length++
+  return length === 0 ? undefined : { from: before.length - length, at: last - length + 1 }
 }
 
 function sharedLength<T>(before: List<T>, after: List<T>): number {
@@ -136,11 +158,13 @@ function apply(before: JsonObject, change: Changed | undefined): JsonObject {
 }
 
 function regrown<T>(before: T[], grown: Grown<T>): T[] {
-  const { keep, add } = isJsonObject(grown) ? grown : ({} as Partial<Grown<T>>)
-  if (!Number.isInteger(keep) || !(keep! >= 0 && keep! <= before.length) || !Array.isArray(add))
+  const { keep, add, from = before.length, more = [] } = isJsonObject(grown) ? grown : ({} as Partial<Grown<T>>)
+  const isPlace = (place: unknown): boolean => Number.isInteger(place) && Number(place) <= before.length
+  if (!isPlace(keep) || !isPlace(from) || !(0 <= keep! && keep! <= from) || !Array.isArray(add) || !Array.isArray(more))
     throw malformed(`a list of ${before.length} cannot have kept ${String(keep)}`)
+  const end = before.slice(from)
   before.length = keep!
-  for (const item of add as readonly T[]) before.push(item) // there may be more than a call can take
+  for (const items of [add, end, more]) for (const item of items as readonly T[]) before.push(item) // not more than a call can take
   return before
 }
 

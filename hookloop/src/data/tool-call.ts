@@ -1,4 +1,5 @@
 import { hashJson, type Json, type JsonObject } from './json.ts'
+import type { AgentPath, OpenChild } from './subagent.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** A call the model asked for. `args` is the JSON it sent, or what the tool's schema made of it. */
@@ -37,6 +38,8 @@ export type Approval = {
   readonly asks: readonly Ask[]
   readonly hash: string
   readonly expiresAt?: number
+  /** Which subagent wants to make the call; missing when it is the agent itself. */
+  readonly path?: AgentPath
 }
 
 /** What a person says: run it, run it with these arguments instead, or do not. */
@@ -51,13 +54,17 @@ export type OpenCall = {
   readonly args: Json
   readonly approval?: Approval
   readonly answer?: Answer
+  /** The subagent that works for it and waits. */
+  readonly child?: OpenChild
+  /** What was answered to that subagent. */
+  readonly answers?: Answers
   readonly result?: ToolExecution
 }
 
 export function approvalFor(
   call: ToolCall<Json>,
   asks: readonly Ask[],
-  place: { key: string; expiresAt?: number },
+  place: { key: string; expiresAt?: number; path?: AgentPath | undefined },
 ): Approval {
   const hash = hashJson({ name: call.name, args: call.args as Json })
   return Object.freeze({
@@ -68,6 +75,7 @@ export function approvalFor(
     asks: Object.freeze(asks.slice()),
     hash,
     ...(place.expiresAt !== undefined && { expiresAt: place.expiresAt }),
+    ...(place.path !== undefined && { path: place.path }),
   })
 }
 

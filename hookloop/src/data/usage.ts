@@ -37,6 +37,20 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
   })
 }
 
+/** What was spent between two moments. */
+export function subtractUsage(later: Usage, earlier: Usage): Usage {
+  return Object.freeze({
+    inputTokens: later.inputTokens - earlier.inputTokens,
+    outputTokens: later.outputTokens - earlier.outputTokens,
+    cachedInputTokens: later.cachedInputTokens - earlier.cachedInputTokens,
+    cacheWriteTokens: later.cacheWriteTokens - earlier.cacheWriteTokens,
+    reasoningTokens: later.reasoningTokens - earlier.reasoningTokens,
+    costUsd: later.costUsd - earlier.costUsd,
+    steps: later.steps - earlier.steps,
+    toolCalls: later.toolCalls - earlier.toolCalls,
+  })
+}
+
 export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   return Object.freeze({
     inputTokens: a.inputTokens + b.inputTokens,

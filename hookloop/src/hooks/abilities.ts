@@ -15,6 +15,7 @@ import type { List } from '../data/list.ts'
 import { isReplyPart, toInput, toMessages, type Message } from '../data/message.ts'
 import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
+import type { CompactOptions } from './compaction.ts'
 import { Context, type Verdict, type Vote } from './draft.ts'
 import type { Ability } from './triggers.ts'
 
@@ -177,6 +178,15 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
     within(this: Context, ms: number): Context {
       if (!(ms >= 0)) throw invalid('The time a call may take is a number of milliseconds.', ms)
       return Context.change(this, { within: ms })
+    },
+  },
+  compact: {
+    compact(this: Context, { keep, pin, summarize }: CompactOptions): Context {
+      if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" is how many messages stay, from 0 up.', keep)
+      if (typeof summarize !== 'function')
+        throw invalid('"summarize" is a function that writes the summary.', summarize)
+      if (pin !== undefined && typeof pin !== 'function') throw invalid('"pin" is a function of a message.', pin)
+      return Context.change(this, { compact: { keep, summarize, ...(pin !== undefined && { pin }) } })
     },
   },
   block,

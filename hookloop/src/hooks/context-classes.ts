@@ -1,5 +1,6 @@
 import { abilities } from './abilities.ts'
 import { toTokens, type TokenUsage } from '../data/usage.ts'
+import type { InferOptions } from './asking.ts'
 import { Context, type Mode } from './draft.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
 
@@ -7,8 +8,11 @@ import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers
 export const contextClasses = Object.fromEntries(
   triggerNames.map((trigger) => {
     const { hook, guard } = specOf(trigger)
-    const transform = hook === 'around' ? spendingAtOnce(contextClass(trigger, [])) : contextClass(trigger, hook)
-    return [trigger, { transform, guard: contextClass(trigger, guard), observe: withTimes(contextClass(trigger, [])) }]
+    const own = contextClass(trigger, hook === 'around' ? [] : hook)
+    const transform = hook === 'around' ? spendingAtOnce(own) : inferring(own)
+    const judging = contextClass(trigger, guard)
+    const observe = withTimes(contextClass(trigger, []))
+    return [trigger, { transform, guard: trigger === 'beforeInference' ? judging : inferring(judging), observe }]
   }),
 ) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof Context } }
 
@@ -28,6 +32,16 @@ function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof Con
     }
   }
   return TriggerContext
+}
+
+/** Hooks and guards may ask models. Guards at `beforeInference` may not: they are what such a call is judged by. */
+function inferring(Asking: typeof Context): typeof Context {
+  Object.defineProperty(Asking.prototype, 'infer', {
+    value(this: Context, asked: InferOptions): Promise<unknown> {
+      return Context.infer(this, asked)
+    },
+  })
+  return Asking
 }
 
 /** Around a call nothing is given back, so what a hook has spent is counted when it says so. */

@@ -37,6 +37,7 @@ const methods: { readonly [A in Ability]: readonly string[] } = {
   recover: ['retry', 'ignore'],
   block: ['block'],
   within: ['within'],
+  compact: ['compact'],
   permit: ['block', 'ask', 'allow'],
 }
 
@@ -60,22 +61,26 @@ for (const trigger of plain) {
     await fire(hook(trigger, look('hook')), trigger)
     if (judged) await fire(guard(trigger as 'beforeStep', look('guard')), trigger as 'beforeStep')
     await fire(observe(trigger, look('observe')), trigger)
+    const judges = new Set([
+      ...methodsFor(triggers[trigger].guard),
+      ...(trigger === 'beforeInference' ? [] : ['infer']),
+    ])
     assert.deepEqual(seen, {
-      hook: methodsFor(triggers[trigger].hook),
-      ...(judged && { guard: methodsFor(triggers[trigger].guard) }),
+      hook: new Set([...methodsFor(triggers[trigger].hook), 'infer']),
+      ...(judged && { guard: judges }),
       observe: new Set(),
     })
   })
 }
 
-test('a guard at beforeStep has no block, and one at onStop cannot stop', async () => {
+test('a guard at beforeStep has no block, and one at onStop cannot change the state', async () => {
   const seen: string[] = []
   const judge = guard(['beforeStep', 'onStop', 'beforeToolUse'], (ctx) => {
     for (const word of ['block', 'stop', 'withState']) if (word in ctx) seen.push(`${ctx.trigger}.${word}`)
     return ctx
   })
   for (const trigger of ['beforeStep', 'onStop', 'beforeToolUse'] as const) await fire(judge, trigger)
-  assert.deepEqual(seen, ['beforeStep.stop', 'beforeToolUse.block', 'beforeToolUse.stop'])
+  assert.deepEqual(seen, ['beforeStep.stop', 'onStop.stop', 'beforeToolUse.block', 'beforeToolUse.stop'])
 })
 
 test('a context around a call can say what was spent, and nothing else', async () => {

@@ -6,6 +6,8 @@ import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
 import type { TokenUsage, Usage } from '../data/usage.ts'
+import type { Infers } from './asking.ts'
+import type { CompactOptions } from './compaction.ts'
 import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigger, PlainTrigger } from './triggers.ts'
 
 // The types of contexts. A context is immutable: every method returns a changed copy, and only what is returned counts.
@@ -85,6 +87,11 @@ export interface Permits extends Blocks {
   allow(message?: string): this
 }
 
+export interface Compacts {
+  /** Asks that the conversation be made shorter before the step is taken: a summary, and the latest messages. */
+  compact(options: CompactOptions): this
+}
+
 export interface LimitsTime {
   /** How long the model call may take; the shortest time that any guard says holds. Then the run is stopped. */
   within(ms: number): this
@@ -105,6 +112,7 @@ interface Abilities<A> extends Record<Ability, object> {
   block: Blocks
   permit: Permits
   within: LimitsTime
+  compact: Compacts
 }
 
 /** All of several abilities at once. */
@@ -136,10 +144,10 @@ export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T 
 
 /** What a hook sees and may change at a trigger. */
 export type HookContext<T extends PlainTrigger, A = JsonObject> = T extends T
-  ? SeenContext<T, A> & Spends & AllOf<A, HookAbility<T>>
+  ? SeenContext<T, A> & Spends & Infers & AllOf<A, HookAbility<T>>
   : never
 
-/** What a guard sees and may decide at a trigger. */
+/** What a guard sees and may decide at a trigger. At `beforeInference` it judges calls of models, and makes none. */
 export type GuardContext<T extends GuardTrigger, A = JsonObject> = T extends T
-  ? SeenContext<T, A> & Spends & AllOf<A, GuardAbility<T>>
+  ? SeenContext<T, A> & Spends & (T extends 'beforeInference' ? unknown : Infers) & AllOf<A, GuardAbility<T>>
   : never

@@ -11,14 +11,14 @@ import type { GuardTrigger, HookTrigger, PlainTrigger } from './triggers.ts'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Holds<T extends true> = T
-/** What a context can do beyond `spend`, which every hook and guard has. */
+/** What a context can do beyond `spend` and `infer`, which hooks and guards have. */
 type Methods<C> = Exclude<
   { [K in keyof C]-?: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C],
-  'spend'
+  'spend' | 'infer'
 >
 type FactsOf<C> = Exclude<
   keyof C,
-  Methods<C> | 'spend' | 'durationMs' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'
+  Methods<C> | 'spend' | 'infer' | 'durationMs' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'
 >
 
 type Vote = 'stop' | 'requestContinuation' | 'allowStop' | 'allowContinuation'
@@ -27,7 +27,7 @@ type AHookMay = {
   onSessionStart: 'withState'
   onUserInput: 'withInput' | 'withState'
   beforeExecution: 'withState' | 'stop'
-  beforeStep: 'withState' | Vote
+  beforeStep: 'withState' | 'compact' | Vote
   beforeInference: 'withRequest' | 'withState' | 'stop'
   afterInference: 'withResponse' | 'withState' | 'stop'
   beforeToolUse: 'withArgs' | 'withState' | 'stop'
@@ -53,7 +53,7 @@ type AGuardMay = {
   beforeToolUse: 'block' | 'ask' | 'allow' | 'stop'
   afterToolUse: 'block' | 'stop'
   afterStep: Vote
-  onStop: 'requestContinuation'
+  onStop: 'requestContinuation' | 'stop'
   onSubagentStop: 'block' | 'requestContinuation'
   beforeCompaction: 'block'
   afterCompaction: 'block'
@@ -72,7 +72,7 @@ type Carried = {
   afterToolUse: 'toolCall' | 'toolExecution'
   afterStep: 'step'
   onStop: 'outcome' | 'continuations'
-  onSubagentStop: 'outcome' | 'output'
+  onSubagentStop: 'subagent' | 'outcome' | 'output'
   onPause: 'pending'
   onResume: 'answers'
   onError: 'error' | 'during' | 'consecutiveFailures'
@@ -210,7 +210,6 @@ export function guardsMayNot(): void {
   guard('afterToolUse', (ctx) => ctx.ask('x'))
   // @ts-expect-error one way to say no
   guard('afterStep', (ctx) => ctx.block('x'))
-  // @ts-expect-error it stops already
   guard('onStop', (ctx) => ctx.stop('x'))
   // @ts-expect-error nothing can be blocked here
   guard('onStop', (ctx) => ctx.block('x'))

@@ -1,11 +1,15 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { ContinuationEvaluation } from '../data/continuation.ts'
+import { workedMs } from '../data/execution.ts'
 import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
-import { addTokens, noTokens, toTokens, type TokenUsage, type Usage } from '../data/usage.ts'
+import type { Above } from '../data/subagent.ts'
+import { addTokens, addUsage, noTokens, toTokens, type TokenUsage, type Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
+import type { Asker, Asking, InferOptions } from './asking.ts'
+import type { CompactOptions } from './compaction.ts'
 import type { HookTrigger } from './triggers.ts'
 
 export type Mode = 'transform' | 'guard' | 'observe'
@@ -24,6 +28,8 @@ export interface HookHost {
   readonly step: number
   /** Where in the run this is: the beginning of the key of every effect a hook performs. */
   readonly place: string
+  /** In a subagent: what its ancestors count, the outermost first. */
+  readonly above?: readonly Above[] | undefined
   /** Makes a model of whatever a hook names one by. */
   readonly toModel: ToModel
   /** Adds a firing to the ledger; `what` is missing when the hook had no opinion. */
@@ -32,6 +38,8 @@ export interface HookHost {
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
   /** Counts what a hook has spent. */
   spend(usage: TokenUsage): void
+  /** Lets a hook ask models. Missing where none may be asked: a shadow, or a look at an answer that is not finished. */
+  asking?(by: Asker): Asking
   /** Where it is told what shadows would have done. Missing where nobody wants to know: there they do not run. */
   readonly shadows?: ShadowDesk | undefined
 }
@@ -74,22 +82,34 @@ export type Draft = {
   readonly spent?: TokenUsage | undefined
   /** How long the call may take. */
   readonly within?: number | undefined
+  /** How the conversation is to be made shorter. */
+  readonly compact?: CompactOptions | undefined
+  /** In a subagent, which ancestor's hook is looking: it counts from there on. */
+  readonly level?: number | undefined
 }
 
 /** What the contexts of one firing have in common; contexts with another origin are foreign. */
 export interface Origin {
   readonly trigger: HookTrigger
   readonly host: HookHost
+  /** What the run has spent, and the hook that runs. */
+  readonly spent: Usage
+  /** Counts the hooks that were waited for: what was given to an earlier one asks nobody any more. */
+  readonly turn: number
+  /** Asks a model for the hook that runs. */
+  infer(asked: InferOptions, turn: number): Promise<unknown>
 }
 
 /** The run-time side of every context: getters over a draft nobody can reach, so that nothing can be written. */
 export class Context {
   readonly #origin: Origin
   readonly #draft: Draft
+  readonly #turn: number
 
-  constructor(origin: Origin, draft: Draft) {
+  constructor(origin: Origin, draft: Draft, turn = origin.turn) {
     this.#origin = origin
     this.#draft = draft
+    this.#turn = turn
     Object.preventExtensions(this) // all guards of a firing share it
   }
 
@@ -100,7 +120,9 @@ export class Context {
     return this.#draft.state
   }
   get spent(): Usage {
-    return this.#origin.host.spent
+    const { level } = this.#draft
+    const { spent, host } = this.#origin
+    return level === undefined ? spent : addUsage(spent, host.above?.[level]?.usage ?? {})
   }
   get now(): number {
     return this.#origin.host.now
@@ -124,10 +146,24 @@ export class Context {
     return context.#draft
   }
 
+  /** How long the run has been at work, from where the hook that looks began to count. */
+  static workedMs(context: Context): number {
+    const { state, level } = context.#draft
+    const { above, now } = context.#origin.host
+    const own = state.execution === undefined ? 0 : workedMs(state.execution, now)
+    return level === undefined ? own : own + (above?.[level]?.workedMs ?? 0)
+  }
+
   /** A copy of a context with some of its draft changed. */
   static change(context: Context, change: Partial<Draft>): Context {
     const Class = context.constructor as typeof Context
-    return new Class(context.#origin, { ...context.#draft, ...change })
+    return new Class(context.#origin, { ...context.#draft, ...change }, context.#turn)
+  }
+
+  static infer(context: Context, asked: InferOptions): Promise<unknown> {
+    const asking = context.#origin.infer(asked, context.#turn)
+    asking.catch(() => undefined) // a hook that does not wait for it must not end the process
+    return asking
   }
 
   /** The draft of what a handler returned, if it is a context of this firing; otherwise says in words what it is. */

@@ -1,10 +1,13 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { ContinuationEvaluation } from '../data/continuation.ts'
 import type { Ask } from '../data/tool-call.ts'
-import type { AgentError } from '../errors.ts'
+import { addUsage, type Usage } from '../data/usage.ts'
+import { AgentError } from '../errors.ts'
+import type { Asking, InferOptions } from './asking.ts'
+import type { CompactOptions } from './compaction.ts'
 import type { Context, Draft, FactBag, HookHost, Mode, Origin, Recovery, Vote } from './draft.ts'
 import type { HookOutcome } from './outcome.ts'
-import type { Plan } from './stack.ts'
+import type { Plan, StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
 
 const noVotes: readonly Vote[] = Object.freeze([])
@@ -29,12 +32,18 @@ export class Firing implements Origin {
   recovery: (Recovery & { readonly by: string }) | undefined
   /** How long the call may take, and who says so. */
   within: { readonly ms: number; readonly by: string } | undefined
+  /** How the conversation is to be made shorter, and who asked first. */
+  compaction: (CompactOptions & { readonly by: string }) | undefined
   /** Set when a hook failed and the value must not be used. */
   failure: AgentError | undefined
   /** What hooks with an effect did in this firing: when it is tried again, they are not. */
   performed: Map<string, HookOutcome> | undefined
   /** At `beforeToolUse`: whether the arguments fit the tool, for hooks that are typed by it. */
   fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
+  /** The hook that runs, and what it asks of models. */
+  running: StackedHook | undefined
+  asking: Asking | undefined
+  turn = 0
   /** When the last hook ended, if the next one begins right then. */
   mark = 0
   #context: Context | undefined
@@ -62,6 +71,33 @@ export class Firing implements Origin {
 
   get forbidden(): boolean {
     return this.votes.some((vote) => vote.decision === 'forbidContinuation')
+  }
+
+  get spent(): Usage {
+    const { asking, host } = this
+    return asking === undefined ? host.spent : addUsage(host.spent, asking.spent)
+  }
+
+  async infer(asked: InferOptions, turn: number): Promise<unknown> {
+    const { running, host } = this
+    if (running === undefined || turn !== this.turn) throw misused('it asks a model after it has ended. Await it')
+    if (running.effect) {
+      throw misused('with effect: true it is recorded as a whole. Leave that out, or make it two hooks')
+    }
+    if (host.asking === undefined) throw misused('no model can be asked by a shadow, or about an unfinished answer')
+    const { name, mode } = running
+    this.asking ??= host.asking({ hook: name, mode, trigger: this.trigger, key: this.keyFor(name) })
+    return this.asking.infer(asked)
+  }
+
+  /** A hook that was waited for has ended, or nobody waits for it any more. */
+  endTurn(how: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
+    const { asking } = this
+    this.turn++
+    this.running = undefined
+    this.asking = undefined
+    this.#context = undefined
+    return asking?.close(how)
   }
 
   startOfHook(): number {
@@ -92,6 +128,7 @@ export class Firing implements Origin {
     this.blocked = undefined
     this.allowed = undefined
     this.recovery = undefined
+    this.compaction = undefined
     this.update(state, facts)
   }
 
@@ -100,4 +137,8 @@ export class Firing implements Origin {
     this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
     this.#context = undefined
   }
+}
+
+function misused(why: string): AgentError {
+  return new AgentError('HOOK_FAILED', `ctx.infer() cannot be used here: ${why}.`)
 }

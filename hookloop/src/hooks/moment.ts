@@ -1,6 +1,7 @@
 import type { ToModel } from '../data/inference.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import type { List } from '../data/list.ts'
+import type { Above } from '../data/subagent.ts'
 import type { Usage } from '../data/usage.ts'
 import type { Effects } from '../effects.ts'
 import type { HookHost } from './draft.ts'
@@ -15,6 +16,7 @@ export class Moment implements HookHost {
   readonly step: number
   readonly place: string
   readonly toModel: ToModel
+  readonly above: readonly Above[] | undefined
 
   constructor(host: HookHost) {
     this.spent = host.spent
@@ -25,6 +27,7 @@ export class Moment implements HookHost {
     this.step = host.step
     this.place = host.place
     this.toModel = host.toModel
+    this.above = host.above
   }
 
   get cancelled(): boolean {

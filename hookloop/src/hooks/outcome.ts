@@ -39,10 +39,12 @@ export type HookOutcome = {
   readonly spent?: TokenUsage
   /** How long the call may take. */
   readonly within?: number
+  /** The conversation is to be made shorter, down to so many messages and a summary. */
+  readonly compact?: { readonly keep: number }
 }
 
 export function toOutcome(before: Draft, after: Draft): HookOutcome {
-  const { verdict, votes, recovery, spent, within } = after
+  const { verdict, votes, recovery, spent, within, compact } = after
   return {
     ...(verdict !== undefined && { decision: verdict.decision }),
     ...(verdict?.message !== undefined && { message: verdict.message }),
@@ -50,12 +52,19 @@ export function toOutcome(before: Draft, after: Draft): HookOutcome {
     ...(recovery !== undefined && { recovery }),
     ...(spent !== undefined && { spent }),
     ...(within !== undefined && { within }),
+    ...(compact !== undefined && { compact: { keep: compact.keep } }),
     ...factOutcome(before.facts, after.facts),
     ...(before.state !== after.state && { state: stateChange(before.state, after.state) }),
   }
 }
 
 export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
+  if (outcome.compact !== undefined) {
+    throw new AgentError(
+      'HOOK_INVALID_OPTION',
+      'A hook with effect: true cannot compact, because what writes the summary cannot be recorded. Make it two hooks.',
+    )
+  }
   return {
     state: outcome.state === undefined ? before.state : changeState(before.state, outcome.state),
     facts: changeFacts(before.facts, outcome),

@@ -30,6 +30,9 @@ export class HookFailure extends Error {
   }
 }
 
+/** Why a hook ends that asked what a record does not know: it has no opinion. */
+export class Unanswered extends Error {}
+
 /** Runs the hooks that change, each on what the one before it returned. Throws or rejects with a HookFailure. */
 export function runTransforms(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
@@ -118,11 +121,15 @@ function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): v
   try {
     const ctx = firing.context(mode)
     if (hook.when !== undefined && !applies(hook, ctx)) return undefined
+    firing.running = hook
     const result = isPerformed(hook) ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
-    if (result === ctx) return note(firing, hook, started)
     if (isThenable(result)) return settle(firing, hook, { result, started, index })
+    if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.resolve(result), started, index })
+    firing.running = undefined
+    if (result === ctx) return note(firing, hook, started)
     accept(firing, hook, Context.accept(result, firing), started)
   } catch (thrown) {
+    if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.reject(thrown), started, index })
     fail(firing, hook, { thrown, started, index })
   }
 }
@@ -134,6 +141,8 @@ async function settle(
 ): Promise<void> {
   try {
     const returned = await limited(firing, hook, result)
+    const ending = firing.endTurn('returned')
+    if (ending !== undefined) await ending
     accept(
       firing,
       hook,
@@ -141,6 +150,11 @@ async function settle(
       started,
     )
   } catch (thrown) {
+    try {
+      await firing.endTurn(isTimeoutOf(firing, hook, thrown) ? 'timedOut' : 'threw')
+    } catch (fatal) {
+      return fail(firing, hook, { thrown: fatal, started, index })
+    }
     fail(firing, hook, { thrown, started, index })
   }
 }
@@ -152,7 +166,16 @@ function isPerformed({ effect, action }: StackedHook): boolean {
 function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
   if (hook.action !== undefined) return work // it ends what it began when its time is over, and says so
   const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
-  return firing.host.effects.within(`${firing.keyFor(hook.name)}/timeout`, ms, work)
+  return firing.host.effects.within(timeoutKey(firing, hook), ms, work)
+}
+
+function timeoutKey(firing: Firing, { name }: StackedHook): string {
+  return `${firing.keyFor(name)}/timeout`
+}
+
+function isTimeoutOf(firing: Firing, hook: StackedHook, thrown: unknown): boolean {
+  if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
+  return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(firing, hook)
 }
 
 /** A hook with `effect: true` or an action: what it did is recorded as JSON, and what the run goes on with is made from that. */
@@ -206,6 +229,7 @@ function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number
   firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
   if (draft.spent !== undefined) firing.host.spend(draft.spent)
   if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
+  if (draft.compact !== undefined) firing.compaction ??= { ...draft.compact, by: hook.name }
   if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
   const { transforms, guards } = firing.plan
   const isLast = transforms.findLast(isInForce) === hook && !guards.some(isInForce)
@@ -228,9 +252,9 @@ function limitTime(firing: Firing, by: string, ms: number): void {
 }
 
 /** Whether a hook has only said how long a call may take: a limit on time does so before every call of every run. */
-function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery, spent }: Draft): boolean {
+function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery, spent, compact }: Draft): boolean {
   const isSame = state === before.state && facts === before.facts && votes === before.votes
-  return isSame && verdict === undefined && recovery === undefined && spent === undefined
+  return isSame && compact === undefined && verdict === undefined && recovery === undefined && spent === undefined
 }
 
 function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {
@@ -240,9 +264,10 @@ function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']
   if (verdict.decision === 'allow') firing.allowed ??= { by, message }
 }
 
-function decisionOf({ verdict, votes, recovery }: Draft): Partial<LedgerEntry> {
+function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<LedgerEntry> {
   const vote = votes.find((each) => each.decision === 'forbidContinuation') ?? votes[0]
-  const decisions = [verdict?.decision, ...votes.map((each) => each.decision), recovery?.decision].filter(Boolean)
+  const cast = votes.map((each) => each.decision)
+  const decisions = [verdict?.decision, ...cast, recovery?.decision, compact && 'compact'].filter(Boolean)
   if (decisions.length === 0) return {}
   const message = verdict?.message ?? vote?.message
   return {
@@ -257,6 +282,7 @@ function fail(
   hook: StackedHook,
   { thrown, started, index }: { thrown: unknown; started: number; index: number },
 ): void {
+  if (thrown instanceof Unanswered) return note(firing, hook, started)
   const cause = toAgentError(thrown, 'HOOK_FAILED')
   const { code, value } = cause
   if (isFatal(cause)) throw cause
@@ -324,6 +350,7 @@ function runShadow(firing: Firing, hook: StackedHook): void {
   }
   try {
     const ctx = own.context(hook.mode)
+    own.running = hook
     const go = (fits: boolean): unknown => {
       if (fits) return hook.handle(ctx as never, undefined as never)
       tell(UNFIT)

@@ -237,6 +237,10 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
       const seen = await runWith(on)
       assert.deepEqual([seen.run.text, asked(seen, 2).at(-1)], ['more', 'on'])
     },
+    'a guard may say that the run is not completed': async () => {
+      const seen = await runWith(guard('onStop', (ctx) => ctx.stop('not like that'), me))
+      assert.deepEqual([ending(seen), seen.run.text], [['stopRequested by me', 2], 'done'])
+    },
   },
   onSubagentStop: {
     'a hook may change the output and request continuation': async () => {

@@ -4,6 +4,7 @@ import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
+import type { Subagent } from '../data/subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 
@@ -21,7 +22,7 @@ export interface Facts<A = JsonObject> {
   afterToolUse: { toolCall: ToolCall; toolExecution: ToolExecution }
   afterStep: { step: Step }
   onStop: { outcome: ContinuationOutcome; continuations: number }
-  onSubagentStop: { outcome: ContinuationOutcome; output: Json }
+  onSubagentStop: { subagent: Subagent; outcome: ContinuationOutcome; output: Json }
   onPause: { pending: readonly Approval[] }
   onResume: { answers: Answers }
   onError: { error: ErrorRecord; during: string; consecutiveFailures: number }
@@ -47,6 +48,7 @@ export type Ability =
   | 'block'
   | 'permit'
   | 'within'
+  | 'compact'
 
 type TriggerSpec<F> = {
   /** The facts, by name. */
@@ -67,7 +69,7 @@ export const triggers = {
   onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },
   onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block'], no: 'block' },
   beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
-  beforeStep: { carries: [], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
+  beforeStep: { carries: [], hook: ['state', 'stop', 'vote', 'compact'], guard: ['stop', 'vote'], no: 'forbid' },
   beforeInference: {
     carries: ['request'],
     hook: ['request', 'state', 'stop'],
@@ -95,9 +97,14 @@ export const triggers = {
     no: 'block',
   },
   afterStep: { carries: ['step'], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
-  onStop: { carries: ['outcome', 'continuations'], hook: ['state', 'continue'], guard: ['continue'], no: 'forbid' },
+  onStop: {
+    carries: ['outcome', 'continuations'],
+    hook: ['state', 'continue'],
+    guard: ['continue', 'stop'],
+    no: 'forbid',
+  },
   onSubagentStop: {
-    carries: ['outcome', 'output'],
+    carries: ['subagent', 'outcome', 'output'],
     hook: ['output', 'state', 'continue'],
     guard: ['block', 'continue'],
     no: 'block',

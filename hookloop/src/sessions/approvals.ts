@@ -1,7 +1,7 @@
 import { checkedAnswer } from '../agent/admission.ts'
-import type { Execution } from '../data/execution.ts'
 import { isJsonObject, type JsonObject } from '../data/json.ts'
-import { approvalFits, type Answer, type Approval, type OpenCall } from '../data/tool-call.ts'
+import { openCallsIn } from '../data/open-calls.ts'
+import { approvalFits, type Answer, type Approval } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { agentOf, createdAt, holdSession } from './held-session.ts'
 import type { KeptSession } from './kept-session.ts'
@@ -62,23 +62,18 @@ export async function answerApproval(
 
 /** The question, if it is one that this session waits for, and about the arguments that were shown. */
 function askedIn({ open, state }: KeptSession, id: string): Approval {
-  const execution = state?.execution
-  const calls = open?.phase === 'suspended' && execution !== undefined ? openCalls(execution) : []
-  const index = calls.findIndex((call) => call.approval?.id === id)
-  const call = calls[index]
-  if (call?.approval === undefined) {
+  const calls = open?.phase === 'suspended' ? openCallsIn(state?.execution) : []
+  const { call, key } = calls.find((each) => each.call.approval?.id === id) ?? {}
+  if (key === undefined || call?.approval === undefined) {
     throw new AgentError('ANSWER_UNKNOWN', `The session does not wait for "${id}".`, { value: id })
   }
-  if (call.result !== undefined || Object.hasOwn(open!.given, id) || Object.hasOwn(open!.answers ?? {}, id)) {
+  const isOver = call.result !== undefined || call.child !== undefined
+  if (isOver || Object.hasOwn(open!.given, id) || Object.hasOwn(open!.answers ?? {}, id)) {
     throw answeredBefore(id)
   }
   if (open!.answers !== undefined) throw notNow(id)
-  if (approvalFits(call.approval, call, `${execution!.id}/${execution!.steps.length}/${index}`)) return call.approval
+  if (approvalFits(call.approval, call, key)) return call.approval
   throw new AgentError('APPROVAL_MISMATCH', `The arguments of the call are not the ones that were to be approved.`, {
     value: id,
   })
-}
-
-function openCalls({ cursor }: Execution): readonly OpenCall[] {
-  return cursor?.phase === 'tools' ? cursor.step.calls : []
 }

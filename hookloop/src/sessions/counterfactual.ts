@@ -1,4 +1,5 @@
-import { partsOf, type Agent } from '../agent/build-agent.ts'
+import type { Agent } from '../agent/build-agent.ts'
+import { partsOf } from '../agent/known-agents.ts'
 import type { Capability } from '../agent/capability.ts'
 import type { AgentParts } from '../agent/parts.ts'
 import type { ToolCall } from '../data/tool-call.ts'

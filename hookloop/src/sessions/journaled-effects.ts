@@ -4,7 +4,7 @@ import { sameJson, toJson, type Json } from '../data/json.ts'
 import { patchBetween } from '../data/state-patch.ts'
 import { timedOut, type Checkpoint, type Effect, type Effects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
-import { errorText, repeatedKey, timeoutOf } from './record-effects.ts'
+import { CancelChecks, errorText, repeatedKey, timeoutOf } from './record-effects.ts'
 import type { RecordEntry } from './recording.ts'
 import type { SessionRecord } from './session-records.ts'
 
@@ -45,7 +45,7 @@ class Shared {
   /** Set when the run is not the one that was written down: it ends, and of that nothing is kept. */
   diverged: AgentError | undefined
   #times = new Map<string, number>()
-  #checks = 0
+  readonly #checks = new CancelChecks()
   #cancelled = false
 
   constructor({ journal, entries, kept, ledger, onKeep }: JournalOptions) {
@@ -66,16 +66,15 @@ class Shared {
   turn(): void {
     this.known = new Known([])
     this.#times = new Map()
-    this.#checks = 0
+    this.#checks.turn()
   }
 
-  sawCancel(cancelled: boolean): boolean {
-    this.#checks++
-    if (this.known.wasCancelled) this.#cancelled = true
-    if (!cancelled || this.#cancelled) return this.#cancelled || cancelled
-    this.#cancelled = true
-    this.journal.append({ type: 'cancel', check: this.#checks })
-    return true
+  sawCancel(cancelled: boolean, scope: string): boolean {
+    if (this.known.wasCancelled) this.#cancelled = true // before this process took the run over
+    if (this.#cancelled) return true
+    const noticed = this.#checks.look(cancelled, scope)
+    if (noticed !== undefined) this.journal.append(noticed)
+    return cancelled
   }
 }
 
@@ -103,15 +102,18 @@ export class JournaledEffects implements Effects {
   readonly #inner: Effects
   readonly #shared: Shared
   readonly #name: string
+  /** The way to this scope from that of the run, which has none. */
+  readonly #path: string
   #now: number
   #ids = 0
 
-  private constructor(inner: Effects, shared: Shared, name: string, now: number) {
+  private constructor(inner: Effects, shared: Shared, name: string, now: number, path = '') {
     this.signal = inner.signal
     this.emit = inner.emit
     this.#inner = inner
     this.#shared = shared
     this.#name = name
+    this.#path = path
     this.#now = now
   }
 
@@ -205,7 +207,8 @@ export class JournaledEffects implements Effects {
   }
 
   scope(name: string): Effects {
-    return new JournaledEffects(this.#inner.scope(name), this.#shared, `${this.#name}/${name}`, this.#now)
+    const [own, path] = [`${this.#name}/${name}`, `${this.#path}/${name}`]
+    return new JournaledEffects(this.#inner.scope(name), this.#shared, own, this.#now, path)
   }
 
   join(scope: Effects): void {
@@ -213,7 +216,7 @@ export class JournaledEffects implements Effects {
   }
 
   cancelled(): boolean {
-    return this.#shared.sawCancel(this.#inner.cancelled())
+    return this.#shared.sawCancel(this.#inner.cancelled(), this.#path)
   }
 
   now(): number {

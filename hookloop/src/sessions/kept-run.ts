@@ -1,8 +1,8 @@
 import { AgentState } from '../data/agent-state.ts'
-import { sameJson, toJson, type Json, type JsonObject } from '../data/json.ts'
+import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../data/json.ts'
 import type { List } from '../data/list.ts'
 import type { Message } from '../data/message.ts'
-import { StateBuilder, type StatePatch } from '../data/state-patch.ts'
+import { StateBuilder, type Grown, type StatePatch } from '../data/state-patch.ts'
 import type { Answers } from '../data/tool-call.ts'
 import type { Checkpoint, EffectsFactory } from '../effects.ts'
 import { AgentError } from '../errors.ts'
@@ -16,6 +16,7 @@ type Piece = {
   /** Where the process that did the rest of it took it over: when something had last been heard, and after how long. */
   readonly heardAt: number
   readonly downMs: number
+  readonly takenOverAt: number
   readonly answers: { readonly answers: Answers; readonly at: number } | undefined
   /** How far the run was at the end of it, and what had become of the state; missing where the record ends. */
   readonly phase: Checkpoint['phase'] | undefined
@@ -79,6 +80,7 @@ class OpenPiece {
   #at: number
   #heardAt: number
   #downMs = 0
+  #takenOverAt = 0
   #answers: Piece['answers']
 
   constructor(at: number) {
@@ -101,6 +103,7 @@ class OpenPiece {
         this.#heardAt = this.#at
         this.#downMs += Math.max(0, record.at - this.#at)
         this.#at = record.at
+        this.#takenOverAt = record.at
         // Whoever takes over a run that was cancelled finds it so from the beginning.
         this.#entries = this.#entries.map((entry) => (entry.type === 'cancel' ? { ...entry, check: 0 } : entry))
         return
@@ -112,7 +115,7 @@ class OpenPiece {
 
   close(phase?: Checkpoint['phase'], patch?: StatePatch): Piece {
     const [entries, heardAt, downMs, answers] = [this.#entries, this.#heardAt, this.#downMs, this.#answers]
-    return { entries, heardAt, downMs, answers, phase, patch }
+    return { entries, heardAt, downMs, takenOverAt: this.#takenOverAt, answers, phase, patch }
   }
 }
 
@@ -168,6 +171,7 @@ const nothing: Piece = {
   entries: [],
   heardAt: 0,
   downMs: 0,
+  takenOverAt: 0,
   answers: undefined,
   phase: undefined,
   patch: undefined,
@@ -189,14 +193,32 @@ function otherPlace(state: AgentState, { fields, metadata, execution, messages }
 
 function otherKey(path: string, now: object, kept: JsonObject): string | undefined {
   const values = now as { readonly [key: string]: unknown }
-  const other = Object.entries(kept).find(([key, value]) => !sameJson(toJson(values[key] ?? null), value))
+  const other = Object.entries(kept).find(([key, value]) => !isSame(toJson(values[key] ?? null), value))
   return other === undefined ? undefined : `${path}${other[0]}`
 }
 
-function isOther<T extends Json>(grown: { keep: number; add: readonly T[] } | undefined, now: List<T>): boolean {
+/** As it was, but for the hooks that agents in it were under. */
+function isSame(now: Json, kept: Json): boolean {
+  return sameJson(now, kept) || (isJsonObject(now) && sameJson(withoutHooks(now), withoutHooks(kept)))
+}
+
+function withoutHooks(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutHooks)
+  if (!isJsonObject(value)) return value
+  const isExecution = 'hooks' in value && 'waitedMs' in value
+  const entries = Object.entries(value).filter(([key]) => !(isExecution && key === 'hooks'))
+  return Object.fromEntries(entries.map(([key, part]) => [key, withoutHooks(part)]))
+}
+
+function isOther<T extends Json>(grown: Grown<T> | undefined, now: List<T>): boolean {
   if (grown === undefined) return false
-  const { keep, add } = grown
-  return now.length !== keep + add.length || add.some((item, i) => !sameJson(item, now.at(keep + i)!))
+  const { keep, add, from, more = [] } = grown
+  const [known, end] = [keep + add.length + more.length, now.length - more.length]
+  if (from === undefined ? now.length !== known : now.length < known) return true
+  return (
+    add.some((item, i) => !sameJson(item, now.at(keep + i)!)) ||
+    more.some((item, i) => !sameJson(item, now.at(end + i)!))
+  )
 }
 
 /** Answers from the record of a session, piece by piece. */

@@ -69,6 +69,7 @@ export async function playKeptRun(parts: AgentParts, kept: KeptRun): Promise<Pla
   ) => {
     const run = begin(reading.effects(now)({ signal, emit: undefined }))
     run.downMs = () => reading.piece.downMs
+    run.resumedAt = () => reading.piece.takenOverAt
     const result = await go(run)
     events.push(...run.events)
     return result

@@ -25,8 +25,7 @@ class Log {
   readonly #times = new Map<string, number>()
   #start: RecordEntry | undefined
   #failure: AgentError | undefined
-  #checks = 0
-  #cancelled = false
+  readonly #checks = new CancelChecks()
 
   constructor(recording: Recording, run: { readonly id: string; readonly at: number }) {
     this.#recording = recording
@@ -69,12 +68,33 @@ class Log {
     return repeatedKey(key, times)
   }
 
-  sawCancel(cancelled: boolean): void {
+  sawCancel(cancelled: boolean, scope: string): void {
     this.begin()
-    this.#checks++
-    if (!cancelled || this.#cancelled) return
-    this.#cancelled = true
-    this.append({ type: 'cancel', check: this.#checks })
+    const noticed = this.#checks.look(cancelled, scope)
+    if (noticed !== undefined) this.append(noticed)
+  }
+}
+
+/**
+ * How often it was looked whether the run was cancelled. Each scope counts for itself: agents that work at the same time
+ * look in an order that is a matter of chance.
+ */
+export class CancelChecks {
+  #checks = new Map<string, number>()
+  readonly #noticed = new Set<string>()
+
+  /** What is to be written down, if the scope notices it for the first time. */
+  look(cancelled: boolean, scope: string): Extract<RecordEntry, { type: 'cancel' }> | undefined {
+    const check = (this.#checks.get(scope) ?? 0) + 1
+    this.#checks.set(scope, check)
+    if (!cancelled || this.#noticed.has(scope)) return undefined
+    this.#noticed.add(scope)
+    return { type: 'cancel', check, ...(scope !== '' && { scope }) }
+  }
+
+  /** Counts anew from here on. */
+  turn(): void {
+    this.#checks = new Map()
   }
 }
 
@@ -84,14 +104,17 @@ class RecordingEffects implements Effects {
   readonly #inner: Effects
   readonly #log: Log
   readonly #name: string
+  /** The way to this scope from that of the run, which has none. */
+  readonly #path: string
   #ids = 0
 
-  constructor(inner: Effects, log: Log, name: string) {
+  constructor(inner: Effects, log: Log, name: string, path = '') {
     this.signal = inner.signal
     this.emit = inner.emit
     this.#inner = inner
     this.#log = log
     this.#name = name
+    this.#path = path
   }
 
   async perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
@@ -131,7 +154,7 @@ class RecordingEffects implements Effects {
   }
 
   scope(name: string): Effects {
-    return new RecordingEffects(this.#inner.scope(name), this.#log, `${this.#name}/${name}`)
+    return new RecordingEffects(this.#inner.scope(name), this.#log, `${this.#name}/${name}`, `${this.#path}/${name}`)
   }
 
   join(scope: Effects): void {
@@ -140,7 +163,7 @@ class RecordingEffects implements Effects {
 
   cancelled(): boolean {
     const cancelled = this.#inner.cancelled()
-    this.#log.sawCancel(cancelled)
+    this.#log.sawCancel(cancelled, this.#path)
     return cancelled
   }
 

@@ -1,6 +1,8 @@
+import { askerOf } from '../agent/hook-calls.ts'
 import { sameJson, toJson, type Json } from '../data/json.ts'
 import { MAX_TIMER_MS, timedOut, type Effect, type Effects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
+import { Unanswered } from '../hooks/run-hooks.ts'
 import { repeatedKey } from './record-effects.ts'
 import type { RecordEntry } from './recording.ts'
 import type { RecordedEvent } from './watched-run.ts'
@@ -52,6 +54,8 @@ export class AnsweredEffects implements Effects {
   readonly emit = undefined
   /** What was asked for and is not known. */
   readonly unanswered: string[] = []
+  /** Hooks that are not waited for any longer, because they asked a model what the record does not know. */
+  readonly #left = new Map<string, PromiseWithResolvers<never>>()
   readonly #answers: RecordedAnswers
   readonly #event: RecordedEvent
 
@@ -64,8 +68,11 @@ export class AnsweredEffects implements Effects {
     const end = this.#answers.find(effect.key, toJson(effect.input()))
     if (end === undefined) {
       const place = `/${this.#event.trigger}/`
-      this.unanswered.push(effect.key.slice(effect.key.indexOf(place) + place.length))
-      return Object.freeze({}) as T // the outcome of a hook that has no opinion
+      const hook = effect.kind === 'inference' ? askerOf(effect.key) : effect.key
+      this.unanswered.push(hook.slice(hook.indexOf(place) + place.length))
+      if (effect.kind !== 'inference') return Object.freeze({}) as T // the outcome of a hook that has no opinion
+      this.#leaving(hook).reject(new Unanswered(effect.key))
+      return new Promise<T>(() => undefined)
     }
     if ('value' in end) return end.value as T
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
@@ -80,10 +87,21 @@ export class AnsweredEffects implements Effects {
       else reject(timedOut(key, fired.ms))
     })
     try {
-      return await (fired === undefined ? Promise.race([work, over]) : Promise.race([over, work]))
+      return await (fired === undefined
+        ? Promise.race([work, over, this.#leaving(hookOf(key)).promise])
+        : Promise.race([over, work]))
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  #leaving(hook: string): PromiseWithResolvers<never> {
+    const known = this.#left.get(hook)
+    if (known !== undefined) return known
+    const made = Promise.withResolvers<never>()
+    made.promise.catch(() => undefined)
+    this.#left.set(hook, made)
+    return made
   }
 
   async sleep(): Promise<void> {}
@@ -105,4 +123,9 @@ export class AnsweredEffects implements Effects {
   newId(): string {
     return 'replay'
   }
+}
+
+/** The hook that a wait is for. */
+function hookOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/'))
 }

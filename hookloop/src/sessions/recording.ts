@@ -13,7 +13,8 @@ export type RecordEntry =
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly error: ErrorText }
   | { readonly type: 'timeout'; readonly key: string; readonly at: number; readonly ms: number }
   | { readonly type: 'abort'; readonly key: string }
-  | { readonly type: 'cancel'; readonly check: number }
+  /** A cancel was noticed when it was looked for so often: by the run itself, or by an agent inside it. */
+  | { readonly type: 'cancel'; readonly check: number; readonly scope?: string }
 
 /** Where a run is written down. `append` must have stored the entry when it returns. */
 export interface Recording {
@@ -106,7 +107,7 @@ export function problemOfEntry(entry: { readonly [key: string]: Json }): string 
     case 'abort':
       return needs('key', 'string')
     case 'cancel':
-      return needs('check', 'number')
+      return needs('check', 'number') ?? (entry['scope'] === undefined ? undefined : needs('scope', 'string'))
     default:
       return `"type" is ${JSON.stringify(entry['type']) ?? 'missing'}; known are run, begin, end, timeout, abort and cancel`
   }

@@ -28,13 +28,16 @@ export class RecordIndex {
   readonly aborts = new Set<string>()
   readonly ends = new Map<string, { readonly outcome: Outcome; readonly line: number }>()
   readonly timeouts = new Map<string, { readonly at: number; readonly ms: number }>()
-  readonly cancelledAt: number
+  /** By scope, the check at which it was noticed that the run was cancelled. */
+  readonly cancelledAt = new Map<string, number>()
+  /** Whether whoever took the run over found it cancelled. */
+  readonly cancelledBefore: boolean
   readonly lastBegin: number
   /** A key that was begun more than once: by processes that died, or by mistake. */
   readonly repeated: string | undefined
 
   constructor(entries: readonly RecordEntry[]) {
-    let cancelledAt = Infinity
+    let cancelledBefore = false
     let lastBegin = 0
     let repeated: string | undefined
     for (const [i, entry] of entries.entries()) {
@@ -46,9 +49,12 @@ export class RecordIndex {
       if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })
       if (entry.type === 'abort') this.aborts.add(entry.key)
       if (entry.type === 'timeout') this.timeouts.set(entry.key, entry)
-      if (entry.type === 'cancel') cancelledAt = entry.check
+      if (entry.type === 'cancel') {
+        this.cancelledAt.set(entry.scope ?? '', entry.check)
+        cancelledBefore ||= entry.check === 0
+      }
     }
-    this.cancelledAt = cancelledAt
+    this.cancelledBefore = cancelledBefore
     this.lastBegin = lastBegin
     this.repeated = repeated
   }
@@ -58,8 +64,8 @@ export class RecordIndex {
 export class Reading {
   #index: RecordIndex
   #times = new Map<string, number>()
-  #checks = 0
-  #isCancelled = false
+  #checks = new Map<string, number>()
+  readonly #cancelled = new Set<string>()
   /** The line up to which the replay has come. */
   #last = 0
 
@@ -76,7 +82,7 @@ export class Reading {
   turn(index: RecordIndex): void {
     this.#index = index
     this.#times = new Map()
-    this.#checks = 0
+    this.#checks = new Map()
     this.#last = 0
   }
 
@@ -107,10 +113,14 @@ export class Reading {
     return this.#index.timeouts.get(unique)
   }
 
-  cancelled(): boolean {
-    this.#isCancelled ||= ++this.#checks >= this.#index.cancelledAt
-    if (this.#isCancelled) this.controller.abort()
-    return this.#isCancelled
+  cancelled(scope: string): boolean {
+    const check = (this.#checks.get(scope) ?? 0) + 1
+    this.#checks.set(scope, check)
+    const at = this.#index.cancelledBefore ? 0 : (this.#index.cancelledAt.get(scope) ?? Infinity)
+    if (check >= at) this.#cancelled.add(scope)
+    if (!this.#cancelled.has(scope)) return false
+    this.controller.abort()
+    return true
   }
 
   #next(key: string): string {
@@ -120,21 +130,29 @@ export class Reading {
   }
 }
 
-type Replayed = { readonly emit: Emit | undefined; readonly name: string; readonly now: number }
+type Replayed = {
+  readonly emit: Emit | undefined
+  readonly name: string
+  readonly now: number
+  /** The way to this scope from that of the run, which has none. */
+  readonly path?: string
+}
 
 export class ReplayEffects implements Effects {
   readonly signal: AbortSignal
   readonly emit: Emit | undefined
   readonly #reading: Reading
   readonly #name: string
+  readonly #path: string
   #now: number
   #ids = 0
 
-  constructor(reading: Reading, { emit, name, now }: Replayed) {
+  constructor(reading: Reading, { emit, name, now, path = '' }: Replayed) {
     this.#reading = reading
     this.signal = reading.signal
     this.emit = emit
     this.#name = name
+    this.#path = path
     this.#now = now
   }
 
@@ -158,7 +176,8 @@ export class ReplayEffects implements Effects {
   }
 
   scope(name: string): Effects {
-    return new ReplayEffects(this.#reading, { emit: this.emit, name: `${this.#name}/${name}`, now: this.#now })
+    const [own, path] = [`${this.#name}/${name}`, `${this.#path}/${name}`]
+    return new ReplayEffects(this.#reading, { emit: this.emit, name: own, now: this.#now, path })
   }
 
   join(scope: Effects): void {
@@ -166,7 +185,7 @@ export class ReplayEffects implements Effects {
   }
 
   cancelled(): boolean {
-    return this.#reading.cancelled()
+    return this.#reading.cancelled(this.#path)
   }
 
   now(): number {

@@ -63,7 +63,7 @@ export function resumeInSession(
     session.journal.append({ type: 'takenOver', at: now })
     const run = liveRun(work, open)
     if (open.phase === 'input') return beginRun(run, open.input)
-    return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at) })
+    return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now })
   })
 }
 

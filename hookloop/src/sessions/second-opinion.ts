@@ -1,11 +1,17 @@
 import { parsedFacts } from '../agent/admission.ts'
+import { fingerprintRequest } from '../agent/fingerprint-request.ts'
+import { callKey, modelFor, type CallRecord } from '../agent/hook-calls.ts'
+import { inferFor } from '../agent/infer.ts'
 import { requestOf } from '../agent/inference.ts'
-import { givesUp } from '../agent/live-run.ts'
 import type { AgentParts } from '../agent/parts.ts'
+import { givesUp } from '../agent/recovery.ts'
 import type { AgentState } from '../data/agent-state.ts'
+import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
 import type { Json } from '../data/json.ts'
 import type { ToolCall } from '../data/tool-call.ts'
-import { toAgentError } from '../errors.ts'
+import { noTokens } from '../data/usage.ts'
+import { AgentError, toAgentError } from '../errors.ts'
+import type { Asker, Asking, InferOptions } from '../hooks/asking.ts'
 import type { FactBag } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import { Moment } from '../hooks/moment.ts'
@@ -46,7 +52,13 @@ export class SecondOpinion {
     const call = start.facts['toolCall'] as ToolCall<Json> | undefined
     const plan = this.#stack.plan(trigger, call?.name)
     const effects = new AnsweredEffects(this.#answers, event)
-    const firing = new Firing(new JudgingMoment(event, effects), plan, state, this.#facts(event, state), callIndex)
+    const firing = new Firing(
+      new JudgingMoment(event, effects, this.#parts),
+      plan,
+      state,
+      this.#facts(event, state),
+      callIndex,
+    )
     await this.#transform(firing, event)
     const parsed: Parsing = trigger === 'beforeToolUse' ? await this.#parse(firing) : {}
     if (firing.failure === undefined && parsed.problem === undefined) await runGuards(firing, plan.guards)
@@ -131,10 +143,36 @@ function argsOf({ facts }: Firing): Json {
 class JudgingMoment extends Moment {
   override readonly effects: AnsweredEffects
   override readonly signal: AbortSignal
+  readonly #parts: AgentParts
+  readonly #state: AgentState
 
-  constructor({ moment, wasCancelled }: RecordedEvent, effects: AnsweredEffects) {
+  constructor({ moment, wasCancelled, start }: RecordedEvent, effects: AnsweredEffects, parts: AgentParts) {
     super(moment)
     this.effects = effects
+    this.#parts = parts
+    this.#state = start.state
     this.signal = wasCancelled ? AbortSignal.abort() : new AbortController().signal
+  }
+  /** No model is asked: it has answered then, or nobody knows what it would say. */
+  asking(by: Asker): Asking {
+    let count = 0
+    const infer = (asked: InferOptions): ReturnType<Asking['infer']> => {
+      const number = ++count
+      const { toModel } = this.#parts
+      return inferFor(asked, {
+        toModel,
+        model: modelFor(this.#parts, this.#state),
+        send: ({ request }, again) => this.#answered(callKey(by, number, again), request),
+      })
+    }
+    return { spent: noTokens, infer, close: async () => undefined }
+  }
+
+  async #answered(key: string, request: InferenceRequest): Promise<InferenceResponse> {
+    const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
+    const { response, error } = await this.effects.perform<CallRecord>(effect)
+    if (response !== null) return response
+    const { code, message, value } = error!
+    throw new AgentError(code, message, { value })
   }
 }

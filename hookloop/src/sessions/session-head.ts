@@ -1,6 +1,7 @@
 import type { AgentState } from '../data/agent-state.ts'
 import { toJson, type JsonObject } from '../data/json.ts'
 import { textOf, type Message } from '../data/message.ts'
+import { pendingIn } from '../data/open-calls.ts'
 import type { Answers, Approval } from '../data/tool-call.ts'
 
 /** What a list shows of a session. */
@@ -25,8 +26,7 @@ export type SessionOrigin = Pick<SessionHead, 'agent' | 'createdAt'>
 /** The head of a session in this state, whose questions may have been answered meanwhile. */
 export function headOf(state: AgentState, from: SessionOrigin, answered: Answers = {}): JsonObject {
   const { execution, usage, messages } = state
-  const cursor = execution?.cursor
-  const calls = execution?.status === 'suspended' && cursor?.phase === 'tools' ? cursor.step.calls : []
+  const pending = execution?.status === 'suspended' ? pendingIn(execution) : []
   const head: SessionHead = {
     status: execution?.status ?? 'idle',
     ...from,
@@ -34,9 +34,7 @@ export function headOf(state: AgentState, from: SessionOrigin, answered: Answers
     steps: usage.steps,
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd: usage.costUsd,
-    pending: calls.flatMap(({ approval, result }) =>
-      approval !== undefined && result === undefined && !Object.hasOwn(answered, approval.id) ? [approval] : [],
-    ),
+    pending: pending.filter(({ id }) => !Object.hasOwn(answered, id)),
   }
   return toJson(head) as JsonObject
 }

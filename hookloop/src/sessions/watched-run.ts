@@ -53,11 +53,22 @@ type Begun = {
   changed: FactBag | undefined
 }
 
+type ChildOptions = ConstructorParameters<typeof LiveRun> extends [AgentParts, ...infer Rest] ? Rest : never
+
+/** The run of an agent inside one that is replayed. */
+class InnerRun extends LiveRun {
+  override child(parts: AgentParts, ...how: ChildOptions): LiveRun {
+    return new InnerRun(watchedParts(parts), ...how)
+  }
+}
+
 /** A run that is replayed, and keeps every event of it. */
 export class WatchedRun extends LiveRun {
   readonly events: RecordedEvent[] = []
   /** For how long nobody worked on what comes next, because a process had died. */
   downMs: () => number = () => 0
+  /** When somebody went on with it then. */
+  resumedAt: () => number = () => 0
   readonly #begun = new WeakMap<Firing, Begun>()
   /** A firing that is about to be made elsewhere. */
   #coming: Begun | undefined
@@ -67,7 +78,14 @@ export class WatchedRun extends LiveRun {
   override keep(phase: Checkpoint['phase']): void {
     super.keep(phase)
     const downMs = phase === 'begun' || phase === 'step' ? this.downMs() : 0
-    if (downMs > 0) this.updateExecution({ waitedMs: this.execution.waitedMs + downMs })
+    if (downMs === 0) return
+    this.takenOverAt = this.resumedAt()
+    this.updateExecution({ waitedMs: this.execution.waitedMs + downMs })
+  }
+
+  /** What agents inside did is replayed as well, but not judged: other hooks are asked about the run itself. */
+  override child(parts: AgentParts, ...how: ChildOptions): LiveRun {
+    return new InnerRun(watchedParts(parts), ...how)
   }
 
   override shade(firing: Firing): undefined {

@@ -1,14 +1,17 @@
+import { toCheckedReply } from '../agent/ask-once.ts'
+import { inferFor } from '../agent/infer.ts'
 import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../data/agent-state.ts'
 import { goOn } from '../data/continuation.ts'
 import type { Execution, Step } from '../data/execution.ts'
-import { toResponse, type InferenceRequest, type LanguageModel } from '../data/inference.ts'
+import { toResponse, type InferenceRequest, type LanguageModel, type ModelSource } from '../data/inference.ts'
 import { exactJson, isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { List } from '../data/list.ts'
 import { textMessage, type Message } from '../data/message.ts'
 import { addTokens, noTokens, noUsage, type TokenUsage, type Usage } from '../data/usage.ts'
 import { liveEffects } from '../effects.ts'
+import type { Asking, InferOptions } from '../hooks/asking.ts'
 import type { FactBag, HookHost, NotedHook, NotedPlace, Recovery } from '../hooks/draft.ts'
 import { Firing } from '../hooks/firing.ts'
 import type { Hook } from '../hooks/hook.ts'
@@ -29,6 +32,8 @@ export type FactsToFire<T extends HookTrigger> = {
   readonly messages?: readonly Message[]
   readonly spent?: Partial<Usage>
   readonly now?: number
+  /** The model that `ctx.infer` asks when the hook names no other. */
+  readonly model?: ModelSource
 }
 
 /**
@@ -78,7 +83,8 @@ export async function fire<T extends HookTrigger, K extends T>(
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   const { by: _by, ...recovery } = firing.recovery ?? {}
   const chosen = firing.recovery === undefined ? undefined : (recovery as Recovery)
-  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen, spent: stage.spentByHook })
+  const { compaction: compact } = firing
+  return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen, spent: stage.spentByHook, compact })
 }
 
 function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {
@@ -100,10 +106,12 @@ class Stage implements HookHost {
   ledger = List.empty<LedgerEntry>()
   spentByHook: TokenUsage | undefined
   readonly watched: PromiseLike<unknown>[] = []
+  readonly #model: LanguageModel
 
-  constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number }) {
+  constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number; readonly model?: ModelSource }) {
     this.spent = { ...noUsage, ...given.spent }
     this.#now = given.now
+    this.#model = given.model === undefined ? nobody : this.toModel(given.model)
   }
 
   get now(): number {
@@ -120,6 +128,25 @@ class Stage implements HookHost {
   }
   spend(usage: TokenUsage): void {
     this.spentByHook = addTokens(this.spentByHook ?? noTokens, usage)
+  }
+  /** Models are really asked; there are no guards here to judge the call. */
+  asking(): Asking {
+    const asking = {
+      spent: noTokens,
+      infer: (asked: InferOptions) =>
+        inferFor(asked, {
+          toModel: this.toModel,
+          model: this.#model,
+          send: async ({ request: { model, ...rest }, tools }) => {
+            const reply = await model.infer({ ...rest, tools }, { signal: this.signal })
+            const response = toCheckedReply(reply, model)
+            asking.spent = addTokens(asking.spent, response.usage)
+            return response
+          },
+        }),
+      close: async () => this.spend(asking.spent),
+    }
+    return asking
   }
 }
 
@@ -150,7 +177,7 @@ function stateFrom({
 const nobody: LanguageModel = {
   provider: 'none',
   modelId: 'none',
-  infer: () => Promise.reject(new Error('fire() calls no model')),
+  infer: () => Promise.reject(new Error('fire() was given no model to ask: fire(hook, trigger, { model })')),
 }
 
 const request: InferenceRequest = { model: nobody, system: '', messages: List.empty<Message>(), tools: [] }

@@ -9,8 +9,8 @@ import type { Schema } from '../../data/schema.ts'
 import { AgentError } from '../../errors.ts'
 import { checkKnown, invalidOption } from '../../agent/options.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
-import { ANSWER_TOOL, askInForm, bestForm, formOf, otherTools, type AnswerForm, type Wanted } from './answer-form.ts'
-import { answerSchema, answerShape, readJson, type AnswerShape } from './answer-shape.ts'
+import { ANSWER_TOOL, askInForm, bestForm, formOf, otherTools, type AnswerForm, type Wanted } from '../../agent/answer-form.ts'
+import { answerSchema, answerShape, readJson, type AnswerShape } from '../../agent/answer-shape.ts'
 
 export type OutputOptions = {
   /**

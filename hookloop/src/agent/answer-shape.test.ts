@@ -5,9 +5,9 @@ import { type } from 'arktype'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import * as z from 'zod'
-import { tool } from '../../agent/tool.ts'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../data/json.ts'
-import type { Schema } from '../../data/schema.ts'
+import { tool } from './tool.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../data/json.ts'
+import type { Schema } from '../data/schema.ts'
 import { answerShape, readJson } from './answer-shape.ts'
 
 /** Whether a model that is held to the shown schema could give this answer. */

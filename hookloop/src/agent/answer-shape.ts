@@ -1,7 +1,7 @@
-import { parserOf, toJsonSchema, type Parsed } from '../../agent/parse-schema.ts'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../data/json.ts'
-import type { Schema } from '../../data/schema.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { parserOf, toJsonSchema, type Parsed } from './parse-schema.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../data/json.ts'
+import type { Schema } from '../data/schema.ts'
+import { AgentError, messageOf } from '../errors.ts'
 
 /** The schema of an answer, as a model is shown it and as its answers are read by it. */
 export type AnswerShape = {

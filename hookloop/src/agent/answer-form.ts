@@ -1,5 +1,5 @@
-import type { InferenceRequest, LanguageModel, RequestChange } from '../../data/inference.ts'
-import { sameJson, type JsonObject } from '../../data/json.ts'
+import type { InferenceRequest, LanguageModel, RequestChange } from '../data/inference.ts'
+import { sameJson, type JsonObject } from '../data/json.ts'
 
 /** How a model is held to a schema: by its provider, by a tool that takes the answer, or by being asked to. */
 export type AnswerForm = 'native' | 'tool' | 'text'

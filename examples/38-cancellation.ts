@@ -1,0 +1,39 @@
+// A run that is asked to stop ends in order: the tool that runs has its result, nothing new begins, and the conversation
+// can be continued later. Here a file is what asks; any process can make one.
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAgent, tool } from 'hookloop'
+import { cancellation, cancellationFile } from 'hookloop/cancellation'
+import { scriptedModel } from 'hookloop/testing'
+
+const folder = mkdtempSync(join(tmpdir(), 'cancel-'))
+const stop = join(folder, 'STOP')
+
+let copied = 0
+const copy = tool({
+  name: 'copy',
+  description: 'Copies the next file.',
+  input: { type: 'object' },
+  execute: () => {
+    if (++copied === 2) writeFileSync(stop, '') // somebody else does this, at any time
+    return `copied ${copied}`
+  },
+})
+
+const copying = { toolCalls: [{ name: 'copy' }] }
+const agent = createAgent({
+  model: scriptedModel([copying, copying, copying, 'All copied.']),
+  use: [copy, cancellation(cancellationFile(stop))],
+})
+
+const first = await agent.run('Copy everything.')
+console.log(
+  first.status,
+  first.status === 'stopped' ? first.reason : '',
+  `after ${copied} files; asked by a file: ${existsSync(stop)}`,
+)
+
+rmSync(folder, { recursive: true })
+const second = await agent.run('Go on.', { from: first })
+console.log(second.status, `after ${copied} files: ${second.text}`)

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { guards } from '../guards.ts'
+import { selfDescription, type Section } from './self-description.ts'
+import { withoutSecrets } from './without-secrets.ts'
+
+const rm = tool({ name: 'rm', description: 'Removes.', input: { type: 'object' }, ask: true, execute: () => '' })
+
+/** What the model is told about an agent with these parts. */
+async function described(section: Section | undefined, ...use: readonly Use[]): Promise<JsonObject> {
+  const args = section === undefined ? {} : { section }
+  const model = scriptedModel([{ toolCalls: [{ name: 'describe_self', args }] }, 'Done.'], { modelId: 'tiny' })
+  const run = await createAgent({ model, name: 'clerk', instructions: 'SECRET prompt', use }).run('Who are you?')
+  return run.state.execution!.steps.at(0)!.toolExecutions[0]!.output as JsonObject
+}
+
+test('the model is told what it consists of and what applies to it', async () => {
+  const noRm = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'noRm', tool: rm })
+  const told = await described(undefined, selfDescription(), rm, noRm, guards({ maxSteps: 7 }))
+  assert.deepEqual([told['name'], told['model']], ['clerk', 'scripted/tiny'])
+  assert.deepEqual((told['tools'] as JsonObject[])[1], { name: 'rm', description: 'Removes.', needsApproval: true })
+  assert.deepEqual(told['capabilities'], ['completion', 'selfDescription', 'guards'])
+  assert.ok(
+    (told['hooks'] as JsonObject[]).some(({ name, tools }) => name === 'noRm' && JSON.stringify(tools) === '["rm"]'),
+  )
+  assert.match(JSON.stringify(told['limits']), /maxSteps: 7,/)
+  assert.doesNotMatch(JSON.stringify(told), /SECRET/)
+})
+
+test('one section is told alone, and what was not opened cannot be asked for', async () => {
+  const told = await described('tools', selfDescription(), rm)
+  assert.deepEqual(Object.keys(told), ['name', 'model', 'tools'])
+  const closed = selfDescription({ sections: ['tools'] })
+  assert.deepEqual(Object.keys(await described(undefined, closed)), ['name', 'model', 'tools'])
+  assert.match(JSON.stringify(await described('hooks', closed)), /do not fit/)
+})
+
+test('no secret is told, wherever in the description it stands', async () => {
+  process.env['CANARY_API_KEY'] = 'correct-horse-battery'
+  const notes = [
+    'Server: correct-horse-battery at https://me:pa55@host/x.',
+    'Header: Authorization: Bearer abcdefghijkl, key sk-proj-ABCDEFGHIJKLMNOPQRST.',
+  ]
+  const leaky = tool({ name: 'leaky', description: 'Uses correct-horse-battery.', input: {}, execute: () => '' })
+  const told = await described(undefined, selfDescription(), leaky, { name: 'noted', notes })
+  delete process.env['CANARY_API_KEY']
+  assert.doesNotMatch(JSON.stringify(told), /horse|pa55|abcdefghijkl|ABCDEFGHIJKLM/)
+  const cut = tool({
+    name: 'cut',
+    description: `${'x'.repeat(290)} correct-horse-battery`,
+    input: {},
+    execute: () => '',
+  })
+  process.env['CANARY_API_KEY'] = 'correct-horse-battery'
+  assert.doesNotMatch(JSON.stringify(await described('tools', selfDescription(), cut)), /correct/)
+  delete process.env['CANARY_API_KEY']
+  assert.match(JSON.stringify(told), /https:\/\/\[hidden\]@host\/x/)
+})
+
+test('ordinary words are left as they are', () => {
+  const words =
+    'An ordinary step: maxSteps 20. See https://example.com/a@b and skip-the-rest-of-it-all-please. The key is on the table.'
+  assert.equal(withoutSecrets(words, { PATH: '/usr/bin', KEYBOARD: 'the table', GIT_AUTHOR_NAME: 'ordinary' }), words)
+})
+
+test('long descriptions are shortened, and wrong options are refused by name', async () => {
+  const long = tool({ name: 'long', description: 'x'.repeat(5_000), input: {}, execute: () => '' })
+  const told = await described('tools', selfDescription({ maxChars: 10 }), long)
+  assert.equal((told['tools'] as JsonObject[])[1]!['description'], 'xxxxxxxxxx…')
+  assert.throws(() => selfDescription({ section: 'tools' } as never), /there is no option "section"/)
+  assert.throws(() => selfDescription({ sections: ['keys' as never] }), /"sections" must be/)
+})

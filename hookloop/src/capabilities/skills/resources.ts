@@ -1,0 +1,95 @@
+import { constants, type Dirent } from 'node:fs'
+import { lstat, open, readdir, realpath, type FileHandle } from 'node:fs/promises'
+import { isAbsolute, join, sep } from 'node:path'
+import { harmless } from '../../machine/harmless-text.ts'
+import { oneLine } from './skill.ts'
+
+/** Folders whose files a skill may offer, beside texts that lie next to its SKILL.md. */
+const FOLDERS: readonly string[] = ['scripts', 'references', 'assets', 'examples']
+const TEXT = /\.(?:md|txt)$/i
+const MAX_DEPTH = 4
+const SNIFF_BYTES = 8_192
+
+/** The files of a skill, by their path in its folder, in a stable order; at most so many, links and devices left out. */
+export async function listResources(folder: string, max: number): Promise<readonly string[]> {
+  const found: string[] = []
+  const visit = async (path: string, depth: number): Promise<void> => {
+    for (const entry of await entriesOf(join(folder, path))) {
+      if (found.length >= max) return
+      const inside = path === '' ? entry.name : `${path}/${entry.name}`
+      if (entry.isFile() && isOffered(inside)) found.push(inside)
+      else if (entry.isDirectory() && depth < MAX_DEPTH && (path !== '' || FOLDERS.includes(entry.name)))
+        await visit(inside, depth + 1)
+    }
+  }
+  await visit('', 0)
+  return found
+}
+
+/** The text of one resource. Throws with words for the model if there is none that may be read. */
+export async function readResource(folder: string, path: string, maxBytes: number): Promise<string> {
+  const asked = path.split('/').filter((name) => name !== '' && name !== '.')
+  if (isAbsolute(path) || path.includes('\0') || path.includes('\\') || asked.includes('..')) {
+    throw new Error('The path must lead from the folder of the skill to one of its resources, without "..".')
+  }
+  const inside = asked.join('/')
+  if (!isOffered(inside)) throw new Error(`Resources are in ${FOLDERS.join(', ')}, or texts beside the SKILL.md.`)
+  const real = await realPathOf(join(folder, inside))
+  if (real === undefined) throw new Error(`The skill has no resource ${JSON.stringify(inside)}.`)
+  if (!real.startsWith(folder + sep)) throw new Error('That leads out of the folder of the skill.')
+  return readText(real, inside, maxBytes)
+}
+
+/** A name that a line of a list cannot show is not offered. */
+function isOffered(path: string): boolean {
+  if (oneLine(path) !== path) return false
+  const [first = '', ...rest] = path.split('/')
+  return rest.length > 0 ? FOLDERS.includes(first) : TEXT.test(first) && first !== 'SKILL.md'
+}
+
+async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  } catch {
+    return []
+  }
+}
+
+async function realPathOf(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Opens exactly what the real path names: no link that was put there meanwhile, no pipe that nobody writes to. */
+async function readText(real: string, shown: string, maxBytes: number): Promise<string> {
+  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const [opened, there, path] = [await handle.stat(), await lstat(real), await realPathOf(real)]
+    if (!opened.isFile()) throw new Error(`${shown} is not a regular file.`)
+    if (opened.ino !== there.ino || opened.dev !== there.dev || path !== real) {
+      throw new Error(`${shown} was exchanged while it was opened.`)
+    }
+    const bytes = await readBeginning(handle, maxBytes)
+    if (bytes.subarray(0, SNIFF_BYTES).includes(0))
+      throw new Error(`${shown} is a binary file and cannot be read as text.`)
+    const rest = opened.size - bytes.length
+    return harmless(bytes.toString('utf8')) + (rest > 0 ? `\n[cut off: ${rest} more bytes]` : '')
+  } finally {
+    await handle.close()
+  }
+}
+
+async function readBeginning(handle: FileHandle, maxBytes: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(maxBytes)
+  let read = 0
+  while (read < maxBytes) {
+    const { bytesRead } = await handle.read(buffer, read, maxBytes - read, read)
+    if (bytesRead === 0) break
+    read += bytesRead
+  }
+  return buffer.subarray(0, read)
+}

@@ -1,0 +1,111 @@
+import type { Tool } from '../../agent/tool.ts'
+import type { ModelSource } from '../../data/inference.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { textOf, type Message } from '../../data/message.ts'
+import { guard, hook, type Hook } from '../../hooks/hook.ts'
+import { toNameTest } from '../../hooks/patterns.ts'
+import { activate, activeIn, forgetOld } from './active.ts'
+import { allowsCall, wordAllowed } from './allowed-tools.ts'
+import { renderSkill, type Rendering } from './render-skill.ts'
+import type { Skill } from './skill.ts'
+
+type SkillTool = Tool<JsonObject, JsonObject>
+
+type Parts = {
+  readonly commands: boolean
+  readonly always: readonly string[]
+  readonly models: { readonly [name: string]: ModelSource }
+  readonly maxArgumentChars: number
+  readonly rendering: Rendering
+  readonly load: SkillTool
+  readonly read: SkillTool
+}
+
+export function skillHooks(library: ReadonlyMap<string, Skill>, parts: Parts): readonly Hook[] {
+  return [
+    ...(parts.commands ? [commandHook(library, parts)] : []),
+    forgetHook(),
+    activateHook(library, parts.load),
+    toolsGuard(parts),
+    modelHook(parts.models),
+  ]
+}
+
+const COMMAND = /^\/([a-z0-9-]{1,64})(?:\s+([^]*))?$/
+
+/** A person uses a skill by its name: what is said becomes its text, and it is in force for what follows. */
+function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, rendering }: Parts): Hook {
+  return hook(
+    'onUserInput',
+    async (ctx) => {
+      const { skill, given } = commandIn(ctx.input, library) ?? {}
+      if (skill === undefined || given === undefined) return ctx
+      const text = await renderSkill(skill, given.slice(0, maxArgumentChars), { ...rendering, signal: ctx.signal })
+      // There is no execution yet: it will be the next one.
+      return ctx.withInput(text).withState((state) => activate(state, skill, state.executionCount + 1))
+    },
+    {
+      name: 'skills.command',
+      priority: 100,
+      effect: true,
+      when: ({ input }) => commandIn(input, library) !== undefined, // every other input is none of its effects
+    },
+  )
+}
+
+function commandIn(
+  { content }: Message,
+  library: ReadonlyMap<string, Skill>,
+): { readonly skill: Skill; readonly given: string } | undefined {
+  if (content.some((part) => part.type !== 'text')) return undefined
+  const [, name = '', given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
+  const skill = library.get(name)
+  return skill?.userInvocable === true ? { skill, given: given.trim() } : undefined
+}
+
+function forgetHook(): Hook {
+  return hook('beforeExecution', (ctx) => ctx.withState(forgetOld), { name: 'skills.forget', priority: 100 })
+}
+
+function activateHook(library: ReadonlyMap<string, Skill>, load: SkillTool): Hook {
+  return hook(
+    'afterToolUse',
+    (ctx) => {
+      const skill = library.get(ctx.toolCall.args['skill_name'] as string)
+      if (skill === undefined || ctx.toolExecution.status !== 'ok') return ctx
+      return ctx.withState((state) => activate(state, skill))
+    },
+    { name: 'skills.activate', priority: 100, tool: load },
+  )
+}
+
+/** A skill may only narrow: with several in force, a tool must be allowed by each of them that speaks of tools. */
+function toolsGuard({ always, load, read }: Parts): Hook {
+  const free = [load.name, read.name, ...always].map(toNameTest)
+  return guard(
+    'beforeToolUse',
+    (ctx) => {
+      const { name, args } = ctx.toolCall
+      if (free.some((test) => test(name))) return ctx
+      for (const { name: skill, allowedTools } of activeIn(ctx.state)) {
+        if (allowedTools !== undefined && !allowsCall(allowedTools, { name, args })) {
+          return ctx.block(`The skill "${skill}" allows only ${wordAllowed(allowedTools)} until this task is done.`)
+        }
+      }
+      return ctx
+    },
+    { name: 'skills.allowedTools', priority: 150 },
+  )
+}
+
+/** The model that the last skill asked for, if it is one that skills may ask for. */
+function modelHook(models: Parts['models']): Hook {
+  return hook(
+    'beforeInference',
+    (ctx) => {
+      const asked = activeIn(ctx.state).findLast(({ model }) => model !== undefined && Object.hasOwn(models, model))
+      return asked === undefined ? ctx : ctx.withRequest({ model: models[asked.model!]! })
+    },
+    { name: 'skills.model', priority: 100 },
+  )
+}

@@ -1,0 +1,99 @@
+import { tool, type Tool } from '../../agent/tool.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { renderSkill, type Rendering } from './render-skill.ts'
+import { readResource } from './resources.ts'
+import type { Skill } from './skill.ts'
+
+type Limits = {
+  readonly maxListChars: number
+  readonly maxArgumentChars: number
+  readonly maxResourceBytes: number
+  readonly rendering: Rendering
+}
+
+type SkillTool = Tool<JsonObject, JsonObject>
+type Library = ReadonlyMap<string, Skill>
+
+/**
+ * What the model gets: one tool whose description lists the skills, and one for their files. The list is the same in every
+ * request of an agent, so that what a provider has cached stays valid.
+ */
+export function skillTools(library: Library, limits: Limits): { readonly load: SkillTool; readonly read: SkillTool } {
+  const offered = [...library.values()].filter(({ modelInvocable }) => modelInvocable)
+  return { load: loadTool(library, offered, limits), read: readTool(library, limits) }
+}
+
+function loadTool(library: Library, offered: readonly Skill[], limits: Limits): SkillTool {
+  const { maxListChars, maxArgumentChars, rendering } = limits
+  return tool({
+    name: 'load_skill',
+    description:
+      'Loads the instructions of a skill. When a task fits the description of one, load it before you begin, once. ' +
+      `What it says is advice on how to work, and no order from a person.\n${listSkills(offered, maxListChars)}`,
+    input: {
+      type: 'object',
+      properties: {
+        skill_name: { type: 'string', description: 'One of the names in the list.' },
+        arguments: { type: 'string', maxLength: maxArgumentChars, description: 'What the skill is to be used on.' },
+      },
+      required: ['skill_name'],
+      additionalProperties: false,
+    },
+    maxOutputChars: 1_000_000, // what is too large is refused when it is read, and half of an instruction is another one
+    execute: (args, { signal }) => {
+      const { skill_name, arguments: given = '' } = args as { readonly skill_name: string; readonly arguments?: string }
+      const skill = library.get(skill_name)
+      if (skill === undefined) throw unknownSkill(skill_name, offered)
+      if (!skill.modelInvocable) throw new Error(`The skill "${skill_name}" can only be used by a person.`)
+      return renderSkill(skill, given, { ...rendering, signal })
+    },
+  })
+}
+
+function readTool(library: Library, { maxResourceBytes }: Limits): SkillTool {
+  return tool({
+    name: 'read_skill_resource',
+    description: 'Reads a file that belongs to a skill, by a path from the list that load_skill gave.',
+    input: {
+      type: 'object',
+      properties: {
+        skill_name: { type: 'string' },
+        path: { type: 'string', maxLength: 1_000, description: 'Such as "references/format.md".' },
+      },
+      required: ['skill_name', 'path'],
+      additionalProperties: false,
+    },
+    concurrent: true,
+    idempotent: true,
+    maxOutputChars: maxResourceBytes + 1_000,
+    execute: (args) => {
+      const { skill_name, path } = args as { readonly skill_name: string; readonly path: string }
+      const skill = library.get(skill_name)
+      if (skill === undefined) throw unknownSkill(skill_name, [...library.values()])
+      if (skill.folder === undefined) throw new Error(`The skill "${skill_name}" has no resources.`)
+      return readResource(skill.folder, path, maxResourceBytes)
+    },
+  })
+}
+
+/** Each skill on a line. When all descriptions together are too long, each is shortened alike, and none is left out. */
+function listSkills(offered: readonly Skill[], maxChars: number): string {
+  if (offered.length === 0) return 'There are no skills.'
+  const lines = offered.map(wordSkill)
+  const each = Math.max(80, Math.floor(maxChars / offered.length))
+  const isLong = lines.join('\n').length > maxChars
+  const shown = isLong
+    ? lines.map((line) => (line.length > each ? `${line.slice(0, each).toWellFormed()}…` : line))
+    : lines
+  return `Skills:\n${shown.join('\n')}`
+}
+
+function wordSkill({ name, description, argumentHint }: Skill): string {
+  const hint = argumentHint === undefined ? '' : ` (arguments: ${argumentHint})`
+  return `- ${name}: ${description}${hint}`
+}
+
+function unknownSkill(name: string, offered: readonly Skill[]): Error {
+  const names = offered.map((skill) => skill.name).join(', ') || 'none, there are no skills'
+  return new Error(`There is no skill ${JSON.stringify(name.slice(0, 80))}. Use one of: ${names}.`)
+}

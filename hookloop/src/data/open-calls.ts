@@ -1,0 +1,49 @@
+import type { Cursor } from './execution.ts'
+import type { OpenChild } from './subagent.ts'
+import type { Answers, Approval, OpenCall } from './tool-call.ts'
+
+/** As much of an execution as it takes to find what it waits for, be it live or as JSON. */
+export type OpenExecution = {
+  readonly id: string
+  readonly steps: { readonly length: number }
+  readonly cursor?: Cursor
+}
+
+/** A call that waits, and the place that its approval is bound to. */
+export type OpenPlace = { readonly call: OpenCall; readonly key: string }
+
+/** Every call of an open step that has or had a question of its own, then those of its subagents, in order. */
+export function openCallsIn(execution: OpenExecution | undefined): readonly OpenPlace[] {
+  if (execution?.cursor?.phase !== 'tools') return []
+  const { id, steps, cursor } = execution
+  return cursor.step.calls.flatMap((call, index) => {
+    const own = { call, key: `${id}/${steps.length}/${index}` }
+    return isInChild(call) ? [own, ...openCallsIn(executionOf(call.child))] : [own]
+  })
+}
+
+/** Whether a call waits for its subagent: whatever it was asked itself is answered. */
+export function isInChild<C extends { readonly child?: OpenChild; readonly result?: unknown }>(
+  call: C,
+): call is C & { readonly child: OpenChild } {
+  return call.child !== undefined && call.result === undefined
+}
+
+/** The questions an execution waits for, those of its subagents included. */
+export function pendingIn(execution: OpenExecution | undefined): readonly Approval[] {
+  return openCallsIn(execution).flatMap(({ call }) =>
+    call.approval !== undefined && call.result === undefined && call.child === undefined ? [call.approval] : [],
+  )
+}
+
+/** Those of the answers that are for a subagent, or for one inside it. */
+export function answersFor(child: OpenChild, answers: Answers): Answers | undefined {
+  const ids = pendingIn(executionOf(child)).map(({ id }) => id)
+  const own = ids.filter((id) => Object.hasOwn(answers, id))
+  return own.length === 0 ? undefined : Object.freeze(Object.fromEntries(own.map((id) => [id, answers[id]!])))
+}
+
+/** The execution in the JSON of a state, which was checked when it was read. */
+function executionOf({ state }: OpenChild): OpenExecution | undefined {
+  return state['execution'] as unknown as OpenExecution | undefined
+}
