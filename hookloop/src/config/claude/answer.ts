@@ -1,6 +1,19 @@
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import type { ProcessResult } from '../../machine/run-process.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
+import { readSpecific } from './specific-output.ts'
+
+/** How a handler failed: a machine's word beside the sentence in `problem`. */
+export type Failure =
+  | 'timedOut'
+  | 'cancelled'
+  | 'notStarted'
+  | 'exited'
+  | 'killed'
+  | 'invalidOutput'
+  | 'tooMuchOutput'
+  | 'notAnswered'
+  | 'changed'
 
 /** What one handler said, as far as its event honours it. */
 export type HandlerAnswer = {
@@ -20,46 +33,82 @@ export type HandlerAnswer = {
   readonly systemMessage?: string
   /** Everything else of `hookSpecificOutput` that is honoured, by its name. */
   readonly other?: JsonObject
-  /** What went wrong without stopping anything; the first line is for the user. */
+  /** What went wrong without stopping anything, or what is for the user only. */
   readonly problem?: string
-  /** Whether that counts as a block when the handler says `onFailure: "block"`. */
-  readonly failed?: true
+  /** How it failed, which counts as a block when the handler says `onFailure: "block"`. */
+  readonly failed?: Failure
+  /** It answered, and exited with neither 0 nor 2: nothing, unless the handler says `onFailure: "block"`. */
+  readonly exitedOddly?: true
+  /** Of a command. */
+  readonly exitCode?: number
 }
-
-const MAX_TEXT = 10_000
 
 /** Reads how a command ended and what it printed. */
 export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
-  const { ended, exitCode, signal, stdout, stderr, problem } = result
-  if (ended === 'timedOut') return failure('did not answer in time')
-  if (ended === 'cancelled') return failure('was cancelled')
-  if (ended === 'notStarted') return failure(`could not be started: ${problem ?? 'nobody knows why'}`)
-  const printed = readText(stdout.head, event)
-  if (exitCode === 2) return blockedBy(printed, stderr.head.trim(), event)
-  if (printed.isJson && printed.answer.problem === undefined) return printed.answer
-  if (exitCode === 0) {
-    if (printed.isJson) return { ...printed.answer, failed: true }
-    return printed.answer
-  }
-  const first = stderr.head.trim().split('\n')[0] ?? ''
-  const how = exitCode === null ? `was killed by ${signal ?? 'a signal'}` : `exited with ${exitCode}`
-  return failure(`${short(command)} ${how}${first === '' ? '' : `: ${first}`}`)
+  const { exitCode } = result
+  return { ...readEnded(result, event, command), ...(exitCode !== null && { exitCode }) }
 }
 
-type Printed = { readonly isJson: boolean; readonly answer: HandlerAnswer }
+function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+  const { ended, exitCode, stdout, stderr, problem } = result
+  const name = short(command)
+  if (ended === 'timedOut') return failure('timedOut', `${name} did not answer in time`)
+  if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
+  if (ended === 'notStarted') {
+    return failure('notStarted', `${name} could not be started: ${problem ?? 'nobody knows why'}`)
+  }
+  if (event === 'WorktreeCreate') return readPath(result)
+  const said = stderr.head.trim()
+  const printed = readText(stdout.head, event)
+  if (exitCode === 2) return blockedBy(printed, said, event)
+  const isValid = printed.isJson && printed.answer.problem === undefined
+  if (exitCode === 0) {
+    if (stdout.droppedBytes > 0 && printed.answer.context === undefined) {
+      return failure('tooMuchOutput', `${name} printed ${stdout.totalBytes} bytes, which is more than is read`)
+    }
+    return isValid ? printed.answer : withFailure(printed)
+  }
+  if (isValid) return { ...printed.answer, exitedOddly: true }
+  const [first = ''] = said.split('\n')
+  const how = exitCode === null ? `was killed by ${result.signal ?? 'a signal'}` : `exited with ${exitCode}`
+  return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${first === '' ? '' : `: ${first}`}`)
+}
+
+type Printed = {
+  readonly isJson: boolean
+  readonly answer: HandlerAnswer
+  /** It was meant to be JSON, as it seems, and is text. */
+  readonly isBroken: boolean
+}
 
 /** Reads what was printed, or answered over HTTP, without regard to how it ended. */
 export function readText(text: string, event: ClaudeEvent): Printed {
   const trimmed = text.trim()
   if (trimmed.startsWith('{') && trimmed.endsWith('}')) {
-    try {
-      return { isJson: true, answer: readJson(JSON.parse(trimmed), event) }
-    } catch {
-      // then it is text
-    }
+    const value = parsed(trimmed)
+    if (value !== undefined) return { isJson: true, answer: readJson(value, event), isBroken: false }
   }
   const isContext = eventSpec(event).textIsContext === true && trimmed !== ''
-  return { isJson: false, answer: isContext ? { context: capped(trimmed) } : {} }
+  const answer: HandlerAnswer = isContext ? { context: trimmed } : {}
+  return { isJson: false, answer, isBroken: !isContext && looksLikeJson(trimmed) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function looksLikeJson(text: string): boolean {
+  return /^[{["]|[}\]]$/.test(text) || parsed(text) !== undefined
+}
+
+/** Exit code 0: JSON that does not fit is told. Text is text, but a handler that fails closed has not answered with it. */
+function withFailure({ isJson, answer, isBroken }: Printed): HandlerAnswer {
+  if (isJson) return { ...answer, failed: 'invalidOutput' }
+  return isBroken ? { ...answer, failed: 'invalidOutput' } : answer
 }
 
 /** Exit code 2: whatever the JSON allows, it blocks; what else it says still counts. */
@@ -67,36 +116,49 @@ function blockedBy({ isJson, answer }: Printed, said: string, event: ClaudeEvent
   if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: said, by: 'exit' } }
   const valid = isJson && answer.problem === undefined ? answer : {}
   const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
-  const { permission: _permission, request: _request, ...rest } = valid
-  return { ...rest, block: { reason: own ?? said, by: own === undefined ? 'exit' : 'json' } }
+  const { permission: _permission, request, ...rest } = valid
+  return {
+    ...rest,
+    ...(request?.behavior === 'deny' && { request }),
+    block: { reason: own ?? said, by: own === undefined ? 'exit' : 'json' },
+  }
 }
+
+/** The last line that is not empty is the path; without one, nothing is made. */
+function readPath({ exitCode, signal, stdout, stderr }: ProcessResult): HandlerAnswer {
+  const lines = stdout.head.replace(ANSI, '').split('\n')
+  const path = lines.findLast((line) => line.trim() !== '')?.trim()
+  if (exitCode === 0 && path !== undefined) return { other: { worktreePath: path } }
+  const said = stderr.head.trim()
+  const how = exitCode === 0 ? 'it printed no path' : `it ended with ${exitCode ?? signal ?? 'a signal'}`
+  return { block: { reason: said === '' ? how : said, by: 'exit' } }
+}
+
+// oxlint-disable-next-line no-control-regex -- what colours a terminal begins with one
+const ANSI = /\u001B(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\))/g
 
 /** Reads an object by the schema of an event. One that does not fit is dropped as a whole. */
 export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
-  if (!isJsonObject(value)) return problemAnswer('the answer is not an object')
-  const { decides, stops, specific } = eventSpec(event)
+  if (!isJsonObject(value)) return unfit('the answer is not an object')
+  const { decides, stops, specific, isSilent } = eventSpec(event)
   for (const [name, type] of topLevel) {
-    if (value[name] !== undefined && typeof value[name] !== type) return problemAnswer(`"${name}" must be a ${type}`)
+    if (value[name] !== undefined && typeof value[name] !== type) return unfit(`"${name}" must be a ${type}`)
   }
   const decision = value['decision']
   if (decision !== undefined && decision !== 'approve' && decision !== 'block') {
-    return problemAnswer(`"decision" must be "approve" or "block", not ${JSON.stringify(decision)}`)
+    return unfit(`"decision" must be "approve" or "block", not ${JSON.stringify(decision)}`)
   }
   const own = value['hookSpecificOutput']
   const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
-  if (specificAnswer.problem !== undefined) return specificAnswer
-  if (event === 'PermissionRequest' && own !== undefined && specificAnswer.request === undefined) {
-    return problemAnswer('"hookSpecificOutput" of PermissionRequest needs a "decision"')
-  }
-  const reason = typeof value['reason'] === 'string' ? value['reason'] : ''
+  if (typeof specificAnswer === 'string') return unfit(specificAnswer)
+  const reason = text(value['reason'])
   const { systemMessage } = value
-  const silent = event === 'PreCompact' || event === 'ConfigChange'
   return {
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
     ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
     ...(value['continue'] === false && stops === true && { stop: { reason: text(value['stopReason']) } }),
-    ...(typeof systemMessage === 'string' && !silent && { systemMessage: capped(systemMessage) }),
+    ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
   }
 }
 
@@ -115,80 +177,9 @@ function legacyPermission(decision: Json | undefined, reason: string, event: Cla
   return { permission: { decision: decision === 'approve' ? 'allow' : 'deny', reason } }
 }
 
-function readSpecific(value: Json, event: ClaudeEvent, honoured: readonly string[] | undefined): HandlerAnswer {
-  if (!isJsonObject(value)) return problemAnswer('"hookSpecificOutput" must be an object')
-  const { hookEventName } = value
-  if (hookEventName !== event) {
-    return problemAnswer(`"hookEventName" must be "${event}", not ${JSON.stringify(hookEventName) ?? 'missing'}`)
-  }
-  if (honoured === undefined) return {}
-  const wrong = Object.entries(value).find(([name, given]) => honoured.includes(name) && !fits(name, given, event))
-  if (wrong !== undefined) return problemAnswer(`"${wrong[0]}" cannot be ${JSON.stringify(wrong[1])}`)
-  const given = Object.fromEntries(Object.entries(value).filter(([name]) => honoured.includes(name)))
-  const { permissionDecision, permissionDecisionReason, updatedInput, additionalContext, decision, ...other } = given
-  const { updatedToolOutput, updatedMCPToolOutput, ...rest } = other
-  const output = updatedToolOutput ?? updatedMCPToolOutput
-  return {
-    ...(permissionDecision !== undefined && {
-      permission: { decision: permissionDecision as 'allow', reason: text(permissionDecisionReason) },
-    }),
-    ...(updatedInput !== undefined && { updatedInput: updatedInput as JsonObject }),
-    ...(output !== undefined && { updatedOutput: output }),
-    ...(typeof additionalContext === 'string' && additionalContext !== '' && { context: capped(additionalContext) }),
-    ...(decision !== undefined && { request: requestOf(decision as JsonObject) }),
-    ...(Object.keys(rest).length > 0 && { other: rest }),
-  }
-}
-
-function fits(name: string, value: Json, event: ClaudeEvent): boolean {
-  switch (name) {
-    case 'permissionDecision':
-      return ['allow', 'deny', 'ask', ...(event === 'PreToolUse' ? ['defer'] : [])].includes(value as string)
-    case 'permissionDecisionReason':
-    case 'additionalContext':
-    case 'initialUserMessage':
-    case 'sessionTitle':
-    case 'displayContent':
-    case 'classifierContext':
-    case 'worktreePath':
-      return typeof value === 'string'
-    case 'updatedInput':
-      return isJsonObject(value)
-    case 'watchPaths':
-      return Array.isArray(value) && value.every((path) => typeof path === 'string')
-    case 'retry':
-    case 'reloadSkills':
-    case 'suppressOriginalPrompt':
-      return typeof value === 'boolean'
-    case 'action':
-      return ['accept', 'decline', 'cancel'].includes(value as string)
-    case 'decision':
-      return isJsonObject(value) && fitsRequest(value)
-    default:
-      return true
-  }
-}
-
-function fitsRequest({ behavior, updatedInput, message, interrupt }: JsonObject): boolean {
-  if (behavior === 'allow') return updatedInput === undefined || isJsonObject(updatedInput)
-  return (
-    behavior === 'deny' &&
-    (message === undefined || typeof message === 'string') &&
-    (interrupt === undefined || typeof interrupt === 'boolean')
-  )
-}
-
-function requestOf({ behavior, updatedInput, message, interrupt }: JsonObject): NonNullable<HandlerAnswer['request']> {
-  if (behavior === 'deny') return { behavior, message: text(message), interrupt: interrupt === true }
-  return { behavior: 'allow', ...(isJsonObject(updatedInput) && { updatedInput }) }
-}
-
 /** A model that was asked whether something is in order. */
-export function readVerdict(
-  value: { readonly ok: boolean; readonly reason?: string; readonly impossible?: boolean },
-  event: ClaudeEvent,
-  continueOnBlock: boolean,
-): HandlerAnswer {
+export function readVerdict(value: unknown, event: ClaudeEvent, continueOnBlock: boolean): HandlerAnswer {
+  if (!isVerdict(value)) return failure('invalidOutput', 'the model did not answer with { ok, reason }')
   if (value.ok) return {}
   const reason = value.reason ?? ''
   switch (event) {
@@ -199,7 +190,9 @@ export function readVerdict(
       return { permission: { decision: 'deny', reason }, ...(!continueOnBlock && { stop: { reason } }) }
     case 'PostToolUse':
     case 'TeammateIdle':
-      return { block: { reason, by: 'json' }, ...(!continueOnBlock && { stop: { reason } }) }
+      return continueOnBlock
+        ? { block: { reason, by: 'json' } }
+        : { ...(event === 'PostToolUse' && { block: { reason, by: 'json' } }), stop: { reason } }
     case 'PostToolBatch':
     case 'UserPromptSubmit':
     case 'UserPromptExpansion':
@@ -212,19 +205,24 @@ export function readVerdict(
   }
 }
 
+export type Verdict = { readonly ok: boolean; readonly reason?: string; readonly impossible?: boolean }
+
+function isVerdict(value: unknown): value is Verdict {
+  if (!isJsonObject(value) || typeof value['ok'] !== 'boolean') return false
+  const { reason, impossible } = value
+  return (
+    (reason === undefined || reason === null || typeof reason === 'string') &&
+    (impossible === undefined || typeof impossible === 'boolean')
+  )
+}
+
 /** A failure is nothing but a notice, unless its handler says otherwise. */
-export function failure(problem: string): HandlerAnswer {
-  return { problem, failed: true }
+export function failure(failed: Failure, problem: string): HandlerAnswer {
+  return { problem, failed }
 }
 
-function problemAnswer(problem: string): HandlerAnswer {
-  return { problem }
-}
-
-function capped(value: string): string {
-  return value.length <= MAX_TEXT
-    ? value
-    : `${value.slice(0, 2_000)}\n[… ${value.length - 2_000} characters left out …]`
+function unfit(problem: string): HandlerAnswer {
+  return { problem: `its answer does not fit: ${problem}` }
 }
 
 function text(value: Json | undefined): string {

@@ -1,4 +1,3 @@
-import { devNull } from 'node:os'
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
@@ -7,6 +6,7 @@ import { readHandler, type HookGroup, type HookSource } from './handlers.ts'
 import { payloadFor } from './payload.ts'
 import { HookTable, runEvent } from './run-event.ts'
 import { toHookOutcome } from './to-outcome.ts'
+import { Transcripts } from './transcript.ts'
 
 /**
  * One handler that was written for Claude Code, as a hook of its own: it is told and answers what its specification says,
@@ -28,19 +28,20 @@ export function claudeAction(
   if (typeof handler === 'string') throw new Error(handler)
   const group: HookGroup = { event, matcher, handlers: [handler], source }
   const table = new HookTable([group])
+  const around = { cwd, transcripts: new Transcripts(cwd) }
   const label = `claude:${handler.type === 'command' ? handler.command : handler.type}`
   return action({
     kind: 'claude',
     label,
-    async perform(ctx, { signal }) {
-      const payload = payloadFor(ctx, { cwd, transcriptPath: devNull })
+    async perform(ctx, { signal, mode }) {
+      const payload = payloadFor(ctx, around)
       if (payload?.event !== event) return {}
       const world = { projectDir: cwd, cwd, env: process.env, passEnv: [], signal }
       const { merged, ran } = await runEvent(table, payload, { world })
-      const failed = ran.find(({ answer }) => answer.failed === true)
+      const failed = ran.find(({ answer }) => answer.failed !== undefined)
       if (failed !== undefined)
         throw new AgentError('HOOK_FAILED', `"${label}": ${failed.answer.problem ?? 'it failed'}.`)
-      return toHookOutcome(ctx, payload, merged)
+      return toHookOutcome(ctx, payload, { merged, mode })
     },
   })
 }

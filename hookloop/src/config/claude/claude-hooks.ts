@@ -1,22 +1,20 @@
-import { devNull } from 'node:os'
 import { resolve } from 'node:path'
+import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkKnown, invalidOption } from '../../agent/options.ts'
-import type { Capability } from '../../agent/capability.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { action } from '../../hooks/action.ts'
-import { Context } from '../../hooks/draft.ts'
-import { hook } from '../../hooks/hook.ts'
-import type { HookOutcome } from '../../hooks/outcome.ts'
-import type { PlainTrigger } from '../../hooks/triggers.ts'
+import type { Context } from '../../hooks/draft.ts'
+import { guard, hook, type Hook } from '../../hooks/hook.ts'
+import type { GuardTrigger, PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore } from '../trust.ts'
 import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
+import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
-import { payloadFor, permissionPayload, type Payload } from './payload.ts'
-import { HookTable, runEvent, type EventResult } from './run-event.ts'
-import type { HandlerWorld } from './run-handler.ts'
-import { readSettings, type Settings } from './settings.ts'
-import { trustedGroups, type Untrusted } from './trusted-groups.ts'
-import { toHookOutcome } from './to-outcome.ts'
+import { subagentOf } from './payload.ts'
+import { HookTable } from './run-event.ts'
+import type { AskModel, CallMcp, HandlerWorld } from './run-handler.ts'
+import { readSettings, type PluginPlace, type Settings } from './settings.ts'
+import { scriptWatch, trustedGroups, type Untrusted } from './trusted-groups.ts'
 
 export type ClaudeHooksOptions = {
   /** The project: where `.claude/settings.json` is. */
@@ -25,14 +23,23 @@ export type ClaudeHooksOptions = {
   readonly home?: string | false
   /** Settings of an organisation, which nobody can turn off. */
   readonly managed?: string
-  readonly plugins?: readonly string[]
+  /** Folders of plugins, with what the user has set for them. */
+  readonly plugins?: readonly PluginPlace[]
   /** Settings as an object, beside those in files. */
   readonly settings?: JsonObject
   /** Who says which files of the project may run. `'all'`: whoever wrote this line has looked at them. */
   readonly trust?: TrustStore | 'all'
   /** Variables that scripts may see although they look like secrets. */
   readonly passEnv?: readonly string[]
+  /** How a person is reached when a call is asked about and no PermissionRequest hook has answered, as in `approval`. */
+  readonly answer?: ApprovalPolicy['answer']
+  /** Asks a model, for handlers of the types `prompt` and `agent`. */
+  readonly askModel?: AskModel
+  /** Calls a tool of a server, for handlers of the type `mcp_tool`. */
+  readonly callMcp?: CallMcp
 }
+
+const known = ['dir', 'home', 'managed', 'plugins', 'settings', 'trust', 'passEnv', 'answer', 'askModel', 'callMcp']
 
 /** After every hook of the agent's own that changes something: it judges what they made. */
 const LAST = -1_000_000
@@ -42,7 +49,7 @@ const LAST = -1_000_000
  * what they answer is put together as its specification says.
  */
 export function claudeHooks(options: ClaudeHooksOptions): Capability {
-  checkKnown('claudeHooks', options, ['dir', 'home', 'managed', 'plugins', 'settings', 'trust', 'passEnv'])
+  checkKnown('claudeHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
   }
@@ -57,66 +64,66 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     passEnv: options.passEnv ?? [],
     allowedHttpUrls: settings.allowedHttpUrls,
     allowedHttpVariables: settings.allowedHttpVariables,
+    changedSince: scriptWatch(groups, dir),
+    askModel: options.askModel,
+    callMcp: options.callMcp,
   }
-  const triggers = triggersOf(table)
+  const isAsked = options.answer !== undefined
+  const group = new GroupRun(table, { world, skills: skillsIn(groups), isAsked })
   return {
     name: 'claudeHooks',
-    hooks: triggers.length === 0 ? [] : [hook(triggers, groupAction(table, world), { name: 'claude', priority: LAST })],
+    hooks: hooksFor(table, group, groups),
+    ...(isAsked && { approval: approvalFor(group, options.answer!) }),
     notes: notesFor(settings, untrusted, groups),
   }
 }
 
-function triggersOf(table: HookTable): PlainTrigger[] {
-  const found = table.events.map((event) => eventSpec(event).trigger).filter((trigger) => trigger !== undefined)
-  return [...new Set(found)]
-}
-
-function groupAction(table: HookTable, world: HandlerWorld) {
-  return action({
-    kind: 'claude',
-    label: 'claude',
-    async perform(ctx, { signal }): Promise<HookOutcome> {
-      const around = { cwd: world.cwd, transcriptPath: devNull }
-      const payload = payloadFor(ctx, around)
-      if (payload === undefined) return {}
-      const here = { ...world, signal }
-      const result = await runEvent(table, payload, { world: here })
-      tell(ctx, result, payload)
-      const asked = await answeredInstead(ctx, result, { table, world: here, around })
-      return toHookOutcome(ctx, payload, asked.merged)
-    },
-  })
-}
-
-/** A question that hooks raise is put to those that answer questions, before a person hears of it. */
-async function answeredInstead(
-  ctx: Context,
-  result: EventResult,
-  { table, world, around }: { table: HookTable; world: HandlerWorld; around: { cwd: string; transcriptPath: string } },
-): Promise<EventResult> {
-  if (result.merged.decision !== 'ask' || !table.has('PermissionRequest')) return result
-  const payload = permissionPayload(ctx, around)
-  const answered = await runEvent(table, payload, { world })
-  tell(ctx, answered, payload)
-  const { merged } = answered
-  if (merged.decision !== 'allow' && merged.decision !== 'deny') return result
-  return {
-    ...answered,
-    merged: { ...result.merged, ...merged, ...(merged.interrupt === true && { decision: 'stop', beside: 'deny' }) },
-  }
-}
-
-/** What is for the user, and what went wrong without stopping anything. */
-function tell(ctx: Context, { merged, ran, problems }: EventResult, { event }: Payload): void {
-  const { emit } = Context.hostOf(ctx).effects
-  if (emit === undefined) return
-  const { step } = Context.hostOf(ctx)
-  const words = [
-    ...(merged.systemMessage === undefined ? [] : [merged.systemMessage]),
-    ...problems,
-    ...ran.flatMap(({ answer }) => (answer.problem === undefined ? [] : [`${event} hook: ${answer.problem}`])),
+function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
+  if (groups.length === 0) return []
+  const label = 'claude'
+  const perform = action({ kind: 'claude', label, perform: (ctx, how) => group.perform(ctx, how) })
+  const triggers = triggersOf(table, groups)
+  const inside = (['beforeToolUse', 'afterToolUse'] satisfies GuardTrigger[]).filter((each) => triggers.includes(each))
+  return [
+    hook(triggers, perform, { name: label, priority: LAST }),
+    // A subagent has the guards of whom it works for, and not what changes things there.
+    ...(inside.length === 0
+      ? []
+      : [
+          guard(inside, perform, {
+            name: 'claude.inside',
+            priority: LAST,
+            when: (ctx) => subagentOf((ctx as unknown as Context).state) !== undefined,
+          }),
+        ]),
   ]
-  for (const message of words) emit({ type: 'warning', step, message })
+}
+
+/** Where its events fire, and where it has to be to know the session, the skills in force and the end of what runs beside. */
+function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
+  const fired = table.events.flatMap((event) => eventSpec(event).trigger ?? [])
+  const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['afterToolUse'] : []
+  const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
+  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside])]
+}
+
+function skillsIn(groups: readonly HookGroup[]): ReadonlySet<string> {
+  return new Set(groups.flatMap(({ source }) => (source.kind === 'skill' ? (source.name ?? []) : [])))
+}
+
+/** Hooks that answer questions are asked before a person is. */
+function approvalFor(group: GroupRun, answer: ApprovalPolicy['answer']): ApprovalPolicy {
+  return {
+    expiresInMs: undefined,
+    asksAbout: () => false,
+    async answer(approval, signal): Promise<AskedAnswer> {
+      const answered = await group.answerQuestion(approval.toolCall, signal)
+      if (answered !== undefined) return answered
+      if (typeof answer === 'function') return answer(approval, signal)
+      if (answer === 'suspend') return 'suspend'
+      return { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
+    },
+  }
 }
 
 function notesFor(

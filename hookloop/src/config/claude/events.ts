@@ -39,6 +39,8 @@ type EventSpec = {
   readonly specific?: readonly string[]
   /** What is printed as text is context for the model. */
   readonly textIsContext?: true
+  /** Nobody hears a `systemMessage` here. */
+  readonly isSilent?: true
   readonly types: readonly HandlerType[]
   /** In seconds, where it is not that of the type. */
   readonly timeout?: number
@@ -58,7 +60,7 @@ export const claudeEvents = {
     types: ['command', 'mcp_tool'],
   },
   Setup: { matches: 'trigger', block: 'warns', specific: ['additionalContext'], types: ['command', 'mcp_tool'] },
-  InstructionsLoaded: { matches: 'load_reason', block: 'ignored', types: plain },
+  InstructionsLoaded: { matches: 'load_reason', block: 'ignored', isSilent: true, types: plain },
   UserPromptSubmit: {
     trigger: 'onUserInput',
     block: 'erases',
@@ -109,6 +111,7 @@ export const claudeEvents = {
     trigger: 'afterToolUse',
     block: 'tells',
     decides: true,
+    stops: true,
     specific: ['additionalContext'],
     types: all,
   },
@@ -120,7 +123,7 @@ export const claudeEvents = {
     specific: ['additionalContext'],
     types: all,
   },
-  Notification: { matches: 'notification_type', block: 'ignored', specific: [], types: plain },
+  Notification: { matches: 'notification_type', block: 'ignored', specific: [], isSilent: true, types: plain },
   MessageDisplay: { block: 'ignored', specific: ['displayContent'], types: plain, timeout: 10 },
   SubagentStart: { matches: 'agent_type', block: 'warns', specific: ['additionalContext'], types: plain },
   SubagentStop: {
@@ -143,11 +146,18 @@ export const claudeEvents = {
     specific: ['additionalContext'],
     types: all,
   },
-  StopFailure: { matches: 'error', isNarrow: true, trigger: 'onError', block: 'ignored', types: plain },
-  PreCompact: { matches: 'trigger', trigger: 'beforeCompaction', block: 'prevents', decides: true, types: plain },
-  PostCompact: { matches: 'trigger', trigger: 'afterCompaction', block: 'warns', types: plain },
-  PreModelSwitch: {
+  StopFailure: { matches: 'error', isNarrow: true, trigger: 'onError', block: 'ignored', isSilent: true, types: plain },
+  PreCompact: {
+    matches: 'trigger',
+    trigger: 'beforeCompaction',
     block: 'prevents',
+    decides: true,
+    isSilent: true,
+    types: plain,
+  },
+  PostCompact: { matches: 'trigger', trigger: 'afterCompaction', block: 'warns', isSilent: true, types: plain },
+  PreModelSwitch: {
+    block: 'denies',
     specific: ['permissionDecision', 'permissionDecisionReason'],
     types: plain,
     timeout: 30,
@@ -159,15 +169,15 @@ export const claudeEvents = {
     types: plain,
     timeout: 30,
   },
-  ConfigChange: { matches: 'source', block: 'prevents', decides: true, types: plain },
+  ConfigChange: { matches: 'source', block: 'prevents', decides: true, isSilent: true, types: plain },
   CwdChanged: { block: 'warns', specific: ['watchPaths'], types: plain },
   DirectoryAdded: { matches: 'source', block: 'ignored', types: plain },
   FileChanged: { matches: 'file_path', isNarrow: true, block: 'warns', specific: ['watchPaths'], types: plain },
   WorktreeCreate: { block: 'prevents', specific: ['worktreePath'], types: plain },
-  WorktreeRemove: { block: 'ignored', types: plain },
+  WorktreeRemove: { block: 'ignored', isSilent: true, types: plain },
   Elicitation: { matches: 'mcp_server_name', block: 'denies', specific: ['action', 'content'], types: plain },
   ElicitationResult: { matches: 'mcp_server_name', block: 'denies', specific: ['action', 'content'], types: plain },
-  SessionEnd: { matches: 'reason', trigger: 'onSessionEnd', block: 'warns', types: plain },
+  SessionEnd: { matches: 'reason', trigger: 'onSessionEnd', block: 'warns', isSilent: true, types: plain },
 } as const satisfies { readonly [name: string]: EventSpec }
 
 export type ClaudeEvent = keyof typeof claudeEvents
@@ -190,6 +200,17 @@ export const typeTimeouts: { readonly [T in HandlerType]: number } = {
   prompt: 30,
   agent: 60,
 }
+
+/** Events at which a no keeps something from being done: there, what cannot be trusted says no. */
+export const judgingEvents: ReadonlySet<ClaudeEvent> = new Set([
+  'PreToolUse',
+  'PermissionRequest',
+  'UserPromptSubmit',
+  'UserPromptExpansion',
+  'PreCompact',
+  'PreModelSwitch',
+  'ConfigChange',
+])
 
 /** Events at which `if` is looked at. At any other, a handler that has one never runs. */
 export const eventsWithIf: ReadonlySet<ClaudeEvent> = new Set([

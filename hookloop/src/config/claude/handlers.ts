@@ -16,12 +16,20 @@ export type HookSource = {
   readonly file: string
   /** The folder of the plugin, skill or agent it belongs to. */
   readonly root?: string
+  /** The name of the skill or agent. */
+  readonly name?: string
+  /** What the user has set for a plugin. */
+  readonly options?: { readonly [name: string]: string }
 }
+
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 type Common = {
   readonly if?: string
   /** In milliseconds. */
   readonly timeoutMs: number
+  /** Whether somebody has said so. */
+  readonly hasOwnTimeout: boolean
   readonly once: boolean
   readonly statusMessage?: string
   readonly onFailure: 'continue' | 'block'
@@ -31,7 +39,8 @@ export type CommandHandler = Common & {
   readonly type: 'command'
   readonly command: string
   readonly args?: readonly string[]
-  readonly shell: 'bash' | 'sh' | 'powershell'
+  /** `default`: bash where there is one, otherwise sh. */
+  readonly shell: 'default' | 'bash' | 'sh' | 'powershell'
   readonly async: boolean
   readonly asyncRewake: boolean
 }
@@ -124,7 +133,8 @@ export function readHandler(given: Json, event: ClaudeEvent): Handler | string {
   if (wrong !== undefined) return wrong
   const { timeout = spec.timeout ?? typeTimeouts[type] } = given
   const common: Common = {
-    timeoutMs: (timeout as number) * 1000,
+    timeoutMs: Math.min((timeout as number) * 1000, MAX_TIMER_MS),
+    hasOwnTimeout: given['timeout'] !== undefined,
     once: given['once'] === true,
     onFailure: given['onFailure'] === 'block' ? 'block' : 'continue',
     ...(typeof given['if'] === 'string' && { if: given['if'] }),
@@ -134,21 +144,21 @@ export function readHandler(given: Json, event: ClaudeEvent): Handler | string {
 }
 
 const makers: { readonly [T in HandlerType]: (given: JsonObject, common: Common) => Handler | string } = {
-  command: ({ command, args, shell = 'sh', async, asyncRewake }, common) =>
+  command: ({ command, args, shell = 'default', async, asyncRewake }, common) =>
     typeof command !== 'string' || command.trim() === ''
       ? '"command" is missing'
       : {
           ...common,
           type: 'command',
           command,
-          shell: shell as 'sh',
+          shell: shell as 'default',
           async: async === true || asyncRewake === true,
           asyncRewake: asyncRewake === true,
           ...(args !== undefined && { args: args as readonly string[] }),
         },
   http: ({ url, headers = {}, allowedEnvVars = [] }, common) =>
-    typeof url !== 'string' || !URL.canParse(url)
-      ? '"url" must be an address'
+    typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)
+      ? '"url" must be an address that begins with http: or https:'
       : {
           ...common,
           type: 'http',
@@ -204,9 +214,28 @@ function wrongField(given: JsonObject): string | undefined {
   return wrong && `"${wrong[0]}" cannot be ${JSON.stringify(wrong[1])}`
 }
 
-/** The same handler in several settings files runs once. Copies of a plugin or skill stay apart. */
-export function identityOf(handler: Handler, { kind, root }: HookSource): string {
-  const { timeoutMs: _timeout, statusMessage: _status, ...rest } = handler
+/**
+ * The same handler in several settings files runs once. Copies of a plugin, skill or agent stay apart, and so does one
+ * that fails closed from one that does not.
+ */
+export function identityOf(handler: Handler, { kind, file, root }: HookSource): string {
   const isSettings = ['managed', 'user', 'project', 'local', 'given'].includes(kind)
-  return JSON.stringify([isSettings ? '' : (root ?? kind), rest])
+  const { type, onFailure, if: rule } = handler
+  return JSON.stringify([isSettings ? '' : (root ?? file), type, onFailure, rule, ...whatRuns(handler)])
+}
+
+function whatRuns(handler: Handler): readonly unknown[] {
+  switch (handler.type) {
+    case 'command':
+      return [handler.command, handler.args, handler.shell, handler.async]
+    case 'http':
+      return [handler.url, handler.headers]
+    case 'mcp_tool':
+      return [handler.server, handler.tool, handler.input]
+    case 'prompt':
+    case 'agent':
+      return [handler.prompt, handler.model]
+    default:
+      return handler satisfies never
+  }
 }

@@ -64,6 +64,7 @@ function fieldsOf(handler: Handler): JsonObject {
       type: 'command',
       command: handler.command,
       ...(handler.args !== undefined && { args: [...handler.args] }),
+      ...(handler.shell !== 'default' && { shell: handler.shell }),
       ...common,
     }
   }

@@ -1,11 +1,12 @@
+import { runInNewContext } from 'node:vm'
 import { messageOf } from '../../errors.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
 
 export type Matcher = {
-  /** Whether a group is for this value. */
+  /** Whether a group is for this value. Throws if that cannot be told. */
   readonly matches: (value: string) => boolean
-  /** What is wrong with it. It then matches nothing, or, where a call is judged, everything: see `problem`. */
+  /** What is wrong with it. It then matches nothing, and where a call is judged, nothing passes. */
   readonly problem?: string
 }
 
@@ -37,7 +38,30 @@ function expression(pattern: string): Matcher {
   try {
     return { matches: toNameTest(compiled) } // in linear time, where it can be
   } catch {
-    // Looking ahead or behind needs an engine that goes back. Names are short, and it is given nothing else.
-    return { matches: (value) => value.length <= MAX_VALUE && compiled.test(value) }
+    return { matches: limitedTest(pattern) }
+  }
+}
+
+const MATCH_MS = 50
+const MAX_KNOWN = 1_000
+
+/**
+ * Looking ahead or behind needs an engine that goes back, and may do so for ever. So it has little time, and what it found is
+ * remembered: names come again and again.
+ */
+function limitedTest(pattern: string): (value: string) => boolean {
+  const known = new Map<string, boolean>()
+  return (value) => {
+    let found = known.get(value)
+    if (found !== undefined) return found
+    if (value.length > MAX_VALUE) throw new Error(`"${pattern}" is not tried on a name of ${value.length} characters`)
+    try {
+      found = runInNewContext('new RegExp(pattern).test(value)', { pattern, value }, { timeout: MATCH_MS }) === true
+    } catch (error) {
+      throw new Error(`"${pattern}" could not be matched within ${MATCH_MS} ms`, { cause: error })
+    }
+    if (known.size >= MAX_KNOWN) known.clear()
+    known.set(value, found)
+    return found
   }
 }

@@ -12,8 +12,8 @@ export type Merged = {
   readonly systemMessage?: string
   /** With `deny` of a PermissionRequest: the run ends as well. */
   readonly interrupt?: true
-  /** A decision that stands beside `stop`. */
-  readonly beside?: 'allow' | 'deny' | 'ask' | 'defer' | 'block'
+  /** A decision that stands beside `stop`, and why. */
+  readonly beside?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer' | 'block'; readonly reason: string }
   /** What else was said, such as a new title. */
   readonly other?: JsonObject
 }
@@ -24,8 +24,7 @@ const rank = { deny: 4, defer: 3, ask: 2, allow: 1 } as const
 export function merge(answers: readonly HandlerAnswer[], event: ClaudeEvent): Merged {
   const judged = event === 'PermissionRequest' ? mergedRequest(answers) : mergedPermission(answers, event)
   const blocks = answers.filter(({ block }) => block !== undefined)
-  const { block: effect } = eventSpec(event)
-  const isBlocked = blocks.length > 0 && effect !== 'ignored' && effect !== 'warns' && effect !== 'denies'
+  const isBlocked = blocks.length > 0
   const stop = answers.find((answer) => answer.stop !== undefined)?.stop
   const context = joined(answers.map((answer) => answer.context))
   const own =
@@ -37,11 +36,11 @@ export function merge(answers: readonly HandlerAnswer[], event: ClaudeEvent): Me
   const updatedInput = own?.decision === 'defer' ? undefined : lastInput(answers, event)
   const updatedOutput = answers.findLast((answer) => answer.updatedOutput !== undefined)?.updatedOutput
   const systemMessage = joined(answers.map((answer) => answer.systemMessage))
-  const other = Object.assign({}, ...answers.map((answer) => answer.other)) as JsonObject
+  const other = mergedOther(answers)
   return {
     decision: decided?.decision ?? (context === undefined ? 'none' : 'context'),
     reason: decided?.reason ?? '',
-    ...(stop !== undefined && own !== undefined && { beside: own.decision }),
+    ...(stop !== undefined && own !== undefined && { beside: { decision: own.decision, reason: own.reason } }),
     ...(judged?.interrupt === true && { interrupt: true as const }),
     ...(updatedInput !== undefined && { updatedInput }),
     ...(updatedOutput !== undefined && { updatedOutput }),
@@ -60,9 +59,11 @@ type Judged = {
 /** Exit code 2 is a deny. Of several denies all reasons are told. */
 function mergedPermission(answers: readonly HandlerAnswer[], event: ClaudeEvent): Judged | undefined {
   if (eventSpec(event).block !== 'denies') return undefined
-  const all = answers.flatMap(({ block, permission }): Judged[] => {
+  const all = answers.flatMap(({ block, permission, other }): Judged[] => {
     if (block !== undefined) return [{ decision: 'deny', reason: block.reason }]
-    return permission === undefined ? [] : [permission]
+    if (permission !== undefined) return [permission]
+    const action = other?.['action'] // of an answer to a server, in the words of its question
+    return typeof action === 'string' ? [{ decision: action === 'accept' ? 'allow' : 'deny', reason: action }] : []
   })
   const strongest = all.reduce<Judged | undefined>(
     (best, each) => (best === undefined || rank[each.decision] > rank[best.decision] ? each : best),
@@ -79,6 +80,13 @@ function mergedRequest(answers: readonly HandlerAnswer[]): Judged | undefined {
   const no = requests.find((request) => request.behavior === 'deny')
   if (no?.behavior === 'deny') return { decision: 'deny', reason: no.message, interrupt: no.interrupt }
   return requests.length > 0 ? { decision: 'allow', reason: '', interrupt: false } : undefined
+}
+
+/** Of several values the last stands; one yes is enough for another try. */
+function mergedOther(answers: readonly HandlerAnswer[]): JsonObject {
+  const all = answers.map(({ other }) => other ?? {})
+  const other = Object.assign({}, ...all) as JsonObject
+  return all.some(({ retry }) => retry === true) ? { ...other, retry: true } : other
 }
 
 /** The whole input; of several, the last in the order of the configuration. */

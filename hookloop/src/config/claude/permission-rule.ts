@@ -1,13 +1,15 @@
+import { homedir } from 'node:os'
 import { isAbsolute, join, relative } from 'node:path'
 import picomatch from 'picomatch'
 import { commandsIn } from '../../capabilities/bash/commands-in.ts'
 import type { JsonObject } from '../../data/json.ts'
+import { toNameTest } from '../../hooks/patterns.ts'
 
 /** One permission rule, as `Bash(git *)` or `Edit(*.ts)`. */
 export type PermissionRule = { readonly tool: string; readonly pattern: string | undefined }
 
 export function readRule(text: string): PermissionRule | undefined {
-  const found = /^\s*([\w-]+)(?:\((.*)\))?\s*$/s.exec(text)
+  const found = /^\s*([\w*-]+)(?:\((.*)\))?\s*$/s.exec(text)
   return found === null ? undefined : { tool: found[1]!, pattern: found[2] }
 }
 
@@ -19,7 +21,7 @@ export function fitsRule(
   rule: PermissionRule,
   { names, input, cwd }: { readonly names: readonly string[]; readonly input: JsonObject; readonly cwd: string },
 ): boolean {
-  if (!names.includes(rule.tool)) return false
+  if (!names.some(toNameTest(rule.tool))) return false
   const { pattern } = rule
   if (pattern === undefined || pattern === '' || pattern === '*') return true
   if (names.includes('Bash')) return fitsCommand(pattern, text(input['command']))
@@ -48,12 +50,8 @@ function withoutAssignments(command: string): string {
 /** `*` stands for anything; ` *` and `:*` at the end also for nothing, after a whole word. */
 function fitsText(pattern: string, value: string): boolean {
   const open = /^(.*?)(?:\s|:)\*$/s.exec(pattern)
-  if (open !== null && fitsText(open[1]!, value)) return true
-  const source = (open === null ? pattern : `${open[1]!} *`)
-    .split('*')
-    .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-    .join('[^]*')
-  return new RegExp(`^${source}$`).test(value)
+  if (open === null) return toNameTest(pattern)(value)
+  return toNameTest(open[1]!)(value) || toNameTest(`${open[1]!} *`)(value)
 }
 
 /** A pattern with a folder in it begins where we are; `**` in front of it means any depth, and so does a bare name. */
@@ -61,6 +59,7 @@ function fitsPath(pattern: string, path: string, cwd: string): boolean {
   const target = isAbsolute(path) ? path : join(cwd, path)
   const options = { dot: true }
   if (pattern.startsWith('//')) return picomatch.isMatch(target, pattern.slice(1), options)
+  if (pattern.startsWith('~/')) return picomatch.isMatch(target, join(homedir(), pattern.slice(2)), options)
   const inside = relative(cwd, target)
   if (!pattern.includes('/')) return picomatch.isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
   return picomatch.isMatch(inside, pattern.replace(/^\.?\//, ''), options)

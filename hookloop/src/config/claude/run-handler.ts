@@ -1,148 +1,148 @@
-import { randomUUID } from 'node:crypto'
-import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { headersFrom } from '../../actions/http.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
+import { problemWith } from '../../machine/find-executable.ts'
 import { postJson } from '../../machine/post-json.ts'
 import { runProcess } from '../../machine/run-process.ts'
 import { failure, readProcess, readText, readVerdict, type HandlerAnswer } from './answer.ts'
+import { effectiveAnswer } from './effective.ts'
+import { judgingEvents } from './events.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from './handlers.ts'
+import { environmentFor, envFileFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
+import { withShortTexts } from './long-texts.ts'
 import type { Payload } from './payload.ts'
 
 /** What a handler needs of the world around it. */
-export type HandlerWorld = {
+export type HandlerWorld = EnvironmentRules & {
   readonly projectDir: string
   readonly cwd: string
-  readonly env: NodeJS.ProcessEnv
-  /** Names of variables that are passed on although they look like secrets. */
-  readonly passEnv: readonly string[]
   readonly signal?: AbortSignal | undefined
   readonly allowedHttpUrls?: readonly string[] | undefined
   readonly allowedHttpVariables?: readonly string[] | undefined
+  /** Says what has changed since somebody looked at what a handler runs. Such a handler is not run. */
+  readonly changedSince?: ((handler: Handler, source: HookSource) => string | undefined) | undefined
   /** Asks a model whether something is in order. Without it, handlers that ask one are failures. */
-  readonly askModel?:
-    | ((prompt: string, how: { readonly model?: string; readonly isAgent: boolean }) => Promise<Verdict>)
-    | undefined
+  readonly askModel?: AskModel | undefined
   /** Calls a tool of a connected server, and gives its text. */
-  readonly callMcp?:
-    | ((server: string, tool: string, input: JsonObject) => Promise<{ text: string; isError: boolean }>)
-    | undefined
+  readonly callMcp?: CallMcp | undefined
 }
 
-export type Verdict = { readonly ok: boolean; readonly reason?: string; readonly impossible?: boolean }
+/** The answer should be `{ ok, reason?, impossible? }`; anything else is a failure. */
+export type AskModel = (
+  prompt: string,
+  how: { readonly model?: string; readonly isAgent: boolean; readonly signal: AbortSignal },
+) => Promise<unknown>
+
+export type CallMcp = (
+  server: string,
+  tool: string,
+  how: { readonly input: JsonObject; readonly signal: AbortSignal },
+) => Promise<{ readonly text: string; readonly isError: boolean }>
 
 const MAX_OUTPUT = 1_000_000
 
+type Surroundings = { readonly source: HookSource; readonly world: HandlerWorld }
+
 /** Runs one handler to its end. It never throws: what goes wrong is an answer as well. */
-export async function runHandler(
-  handler: Handler,
-  payload: Payload,
-  { source, world }: { readonly source: HookSource; readonly world: HandlerWorld },
-): Promise<HandlerAnswer> {
+export async function runHandler(handler: Handler, payload: Payload, around: Surroundings): Promise<HandlerAnswer> {
+  let answer: HandlerAnswer
   try {
-    const answer = await answerOf(handler, payload, { source, world })
-    return withPolicy(answer, handler, payload)
+    const changed = around.world.changedSince?.(handler, around.source)
+    answer = changed === undefined ? await answerOf(handler, payload, around) : refusal(changed, payload)
   } catch (error) {
-    return withPolicy(failure(messageOf(error)), handler, payload)
+    answer = failure(isLate(error) ? 'timedOut' : 'notAnswered', messageOf(error))
   }
+  return withShortTexts(effectiveAnswer(withPolicy(answer, handler, payload), payload))
 }
 
-function answerOf(
-  handler: Handler,
-  payload: Payload,
-  { source, world }: { readonly source: HookSource; readonly world: HandlerWorld },
-): Promise<HandlerAnswer> {
+/** A guard does not vanish because somebody has edited it: until it is looked at again, it says no. */
+function refusal(changed: string, { event }: Payload): HandlerAnswer {
+  const problem = `it was not run: ${changed}`
+  if (!judgingEvents.has(event)) return { problem, failed: 'changed' }
+  const reason = `A hook was not run, because ${changed}.`
+  const no =
+    event === 'PermissionRequest'
+      ? { request: { behavior: 'deny', message: reason, interrupt: false } as const }
+      : { block: { reason, by: 'exit' } as const }
+  return { problem, failed: 'changed', ...no }
+}
+
+function answerOf(handler: Handler, payload: Payload, around: Surroundings): Promise<HandlerAnswer> {
   switch (handler.type) {
     case 'command':
-      return runCommand(handler, payload, { source, world })
+      return runCommand(handler, payload, around)
     case 'http':
-      return post(handler, payload, world)
+      return post(handler, payload, around.world)
     case 'mcp_tool':
-      return callTool(handler, payload, world)
+      return callTool(handler, payload, around.world)
     case 'prompt':
     case 'agent':
-      return ask(handler, payload, world)
+      return ask(handler, payload, around.world)
     default:
       return handler satisfies never
   }
 }
 
+const endings: ReadonlySet<string> = new Set(['Stop', 'SubagentStop', 'TaskCompleted', 'TeammateIdle'])
+
 /** `onFailure: "block"`: what failed has exited with 2. Where a turn is about to end, that would never let it. */
-function withPolicy(answer: HandlerAnswer, { onFailure, ...handler }: Handler, { event }: Payload): HandlerAnswer {
-  if (answer.failed !== true || onFailure !== 'block') return answer
-  if (handler.type === 'command' && handler.async) return answer
-  if (['Stop', 'SubagentStop', 'TaskCompleted', 'TeammateIdle'].includes(event)) return answer
-  return { ...answer, block: { reason: answer.problem ?? 'The hook failed.', by: 'exit' } }
+function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload): HandlerAnswer {
+  const { failed, exitedOddly, problem, exitCode } = answer
+  if (event === 'PreModelSwitch' && failed === 'timedOut') return { ...answer, block: { reason: problem!, by: 'exit' } }
+  if (handler.onFailure !== 'block' || (failed === undefined && exitedOddly !== true)) return answer
+  if ((handler.type === 'command' && handler.async) || endings.has(event)) return answer
+  const { permission, request, ...rest } = answer
+  const own = rest.block?.reason ?? (permission?.decision === 'deny' ? permission.reason : undefined)
+  const reason = own ?? problem ?? (failed === undefined ? `It exited with ${exitCode}.` : 'Its answer cannot be read.')
+  return { ...rest, ...(request?.behavior === 'deny' && { request }), block: { reason, by: 'exit' } }
 }
 
 async function runCommand(
   handler: CommandHandler,
   payload: Payload,
-  { source, world }: { readonly source: HookSource; readonly world: HandlerWorld },
+  { source, world }: Surroundings,
 ): Promise<HandlerAnswer> {
-  const { command, args, shell } = handler
+  const env = environmentFor(world)
   const variables = variablesFor(payload, source, world)
-  const argv: readonly [string, ...string[]] =
-    args === undefined
-      ? shell === 'powershell'
-        ? ['pwsh', '-NoProfile', '-Command', command]
-        : [shell, '-c', command]
-      : [substituted(command, variables), ...args.map((each) => substituted(each, variables))]
-  const result = await runProcess(argv, {
-    cwd: world.cwd,
-    env: { ...environmentFor(world), ...variables },
-    input: JSON.stringify(payload.input),
-    timeoutMs: handler.timeoutMs,
-    ...(world.signal !== undefined && { signal: world.signal }),
-    output: { head: MAX_OUTPUT, tail: 1_024 },
-  })
-  return readProcess(result, payload.event, command)
-}
-
-/** In the form without a shell these stand for themselves; with one, it knows them as variables. */
-function substituted(text: string, variables: Readonly<Record<string, string>>): string {
-  return text.replace(/\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}/g, (all, name: string) =>
-    Object.hasOwn(variables, name) ? variables[name]! : all,
-  )
-}
-
-function variablesFor(
-  { event, input }: Payload,
-  { kind, root }: HookSource,
-  world: HandlerWorld,
-): Record<string, string> {
-  const withEnvFile = ['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'].includes(event)
-  return {
-    CLAUDE_PROJECT_DIR: world.projectDir,
-    CLAUDECODE: '1',
-    CLAUDE_CODE_CHILD_SESSION: '1',
-    CLAUDE_CODE_SESSION_ID: typeof input['session_id'] === 'string' ? input['session_id'] : '',
-    CLAUDE_CODE_ENTRYPOINT: 'hookloop',
-    CLAUDE_PID: String(process.pid),
-    CLAUDE_CONFIG_DIR: world.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude'),
-    ...(kind === 'plugin' &&
-      root !== undefined && { CLAUDE_PLUGIN_ROOT: root, CLAUDE_PLUGIN_DATA: join(root, '.data') }),
-    ...(withEnvFile && { CLAUDE_ENV_FILE: join(tmpdir(), `hookloop-env-${randomUUID()}`) }),
+  const envFile = envFileFor(payload.event)
+  try {
+    const result = await runProcess(argvFor(handler, { variables, source, env, cwd: world.cwd }), {
+      cwd: world.cwd,
+      env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
+      input: JSON.stringify(payload.input),
+      timeoutMs: handler.timeoutMs,
+      ...(world.signal !== undefined && { signal: world.signal }),
+      output: { head: MAX_OUTPUT, tail: 1_024 },
+    })
+    return readProcess(result, payload.event, handler.command)
+  } finally {
+    envFile?.remove()
   }
 }
 
-const secretive = /KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE/i
-const foreign = /^(?:OTEL_.*|NODE_OPTIONS|LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|BASH_FUNC_.*)$/
-
-/** Everything of ours but what looks like a secret, and what would run something before the hook does. */
-export function environmentFor({ env, passEnv }: Pick<HandlerWorld, 'env' | 'passEnv'>): Record<string, string> {
-  const passes = (name: string): boolean => passEnv.includes(name) || (!secretive.test(name) && !foreign.test(name))
-  const kept = Object.entries(env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && passes(entry[0]),
-  )
-  return Object.fromEntries(kept)
+function argvFor(
+  { command, args, shell }: CommandHandler,
+  how: {
+    readonly variables: Readonly<Record<string, string>>
+    readonly source: HookSource
+    readonly env: Readonly<Record<string, string>>
+    readonly cwd: string
+  },
+): readonly [string, ...string[]] {
+  const { variables, source, env, cwd } = how
+  const filled = (text: string): string => substituted(text, variables, source.options)
+  if (args !== undefined) return [filled(command), ...args.map(filled)]
+  if (shell === 'powershell') return ['pwsh', '-NoProfile', '-Command', command]
+  if (shell !== 'default') return [shell, '-c', command]
+  return [problemWith('bash', { cwd, path: env['PATH'] }) === undefined ? 'bash' : 'sh', '-c', command]
 }
 
 async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
   const { allowedHttpUrls, allowedHttpVariables, signal } = world
+  const { origin, pathname } = new URL(handler.url) // what is asked for may hold a secret
+  const where = `${origin}${pathname}`
   if (allowedHttpUrls !== undefined && !allowedHttpUrls.some((pattern) => fitsUrl(pattern, handler.url))) {
-    return failure(`${handler.url} is not among the addresses that hooks may post to`)
+    return failure('notStarted', `${where} is not among the addresses that hooks may post to`)
   }
   const variables = handler.allowedEnvVars.filter((name) => allowedHttpVariables?.includes(name) ?? true)
   const { status, text } = await postJson(handler.url, JSON.stringify(payload.input), {
@@ -152,11 +152,11 @@ async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld)
     allowInner: true, // whoever trusts the file has read the address
     ...(signal !== undefined && { signal }),
   })
-  if (status < 200 || status > 299) return failure(`${handler.url} answered with status ${status}`)
+  if (status < 200 || status > 299) return failure('notAnswered', `${where} answered with status ${status}`)
   if (text.trim() === '') return {}
   const { isJson, answer } = readText(text, payload.event)
-  if (!isJson) return failure(`${handler.url} did not answer with a JSON object`)
-  return answer.problem === undefined ? answer : { ...answer, failed: true }
+  if (!isJson) return failure('invalidOutput', `${where} did not answer with a JSON object`)
+  return answer.problem === undefined ? answer : { ...answer, failed: 'invalidOutput' }
 }
 
 function fitsUrl(pattern: string, url: string): boolean {
@@ -164,11 +164,16 @@ function fitsUrl(pattern: string, url: string): boolean {
   return new RegExp(`^${parts.join('[^]*')}$`).test(url)
 }
 
-async function callTool(handler: McpHandler, payload: Payload, { callMcp }: HandlerWorld): Promise<HandlerAnswer> {
-  if (callMcp === undefined) return failure(`the server "${handler.server}" is not connected`)
-  const { text, isError } = await callMcp(handler.server, handler.tool, filledIn(handler.input, payload.input))
-  if (isError) return failure(`${handler.server}/${handler.tool}: ${text}`)
-  return readText(text, payload.event).answer
+async function callTool(handler: McpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
+  const { server, tool, input, timeoutMs } = handler
+  const { callMcp } = world
+  if (callMcp === undefined) return failure('notStarted', `the server "${server}" is not connected`)
+  const { text, isError } = await limited(world, timeoutMs, (signal) =>
+    callMcp(server, tool, { input: filledIn(input, payload.input), signal }),
+  )
+  if (isError) return failure('notAnswered', `${server}/${tool}: ${text}`)
+  const { answer } = readText(text, payload.event)
+  return answer.problem === undefined ? answer : { ...answer, failed: 'invalidOutput' }
 }
 
 /** `${path.in.payload}` in the texts of an input. */
@@ -189,32 +194,48 @@ function textAt(payload: JsonObject, path: string): string {
   return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-async function ask(handler: PromptHandler, payload: Payload, { askModel }: HandlerWorld): Promise<HandlerAnswer> {
-  if (askModel === undefined) return failure('there is no model to ask here')
+async function ask(handler: PromptHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
+  const { askModel } = world
+  if (askModel === undefined) return failure('notStarted', 'there is no model to ask here')
   const { model, type } = handler
   const prompt = promptFor(handler.prompt, JSON.stringify(payload.input))
-  const verdict = await limited(
-    askModel(prompt, { isAgent: type === 'agent', ...(model !== undefined && { model }) }),
-    handler.timeoutMs,
+  const verdict = await limited(world, handler.timeoutMs, (signal) =>
+    askModel(prompt, { isAgent: type === 'agent', signal, ...(model !== undefined && { model }) }),
   )
   return readVerdict(verdict, payload.event, handler.continueOnBlock)
 }
 
 /** `$ARGUMENTS` is the payload; where it is not named, it comes last. `\$` is a dollar. */
 export function promptFor(template: string, input: string): string {
-  const marked = template.replaceAll('\\$', '\u0000')
-  const filled = marked.includes('$ARGUMENTS') ? marked.replaceAll('$ARGUMENTS', () => input) : `${marked}\n\n${input}`
-  return filled.replaceAll('\u0000', '$')
+  let isNamed = false
+  const filled = template.replace(/\\\$|\$ARGUMENTS/g, (found) => {
+    if (found === '\\$') return '$'
+    isNamed = true
+    return input
+  })
+  return isNamed ? filled : `${filled}\n\n${input}`
 }
 
-async function limited<T>(work: Promise<T>, ms: number): Promise<T> {
+class Late extends Error {}
+
+function isLate(error: unknown): boolean {
+  return error instanceof Late || messageOf(error).startsWith('no answer within')
+}
+
+/** Does something that may take its time and no more. Whoever does it is told when it is over. */
+async function limited<T>({ signal }: HandlerWorld, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const over = new AbortController()
+  const heeded = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('did not answer in time')), ms)
+    timer = setTimeout(() => reject(new Late('it did not answer in time')), ms)
+    heeded.addEventListener('abort', () => reject(new Error('it was cancelled')), { once: true })
   })
+  late.catch(() => undefined)
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work(heeded), late])
   } finally {
     clearTimeout(timer)
+    over.abort()
   }
 }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
+import { readFrontMatterHooks } from './front-matter-hooks.ts'
+import { configDir } from './hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
 /** Where to look. */
@@ -13,14 +14,16 @@ export type SettingsPlaces = {
   readonly home?: string | false
   /** A file of the organisation, whose hooks nobody can turn off. */
   readonly managed?: string
-  /** Folders of plugins. */
-  readonly plugins?: readonly string[]
+  /** Plugins: their folders, with what the user has set for them. */
+  readonly plugins?: readonly PluginPlace[]
   /** Settings that were given in code, or on the command line. */
   readonly settings?: JsonObject
 }
 
+export type PluginPlace = string | { readonly dir: string; readonly options?: { readonly [name: string]: string } }
+
 export type Settings = {
-  /** In order: managed, user, project, local, given, plugins. */
+  /** In order: managed, user, project, local, given, plugins, skills and agents of the user, then of the project. */
   readonly groups: readonly HookGroup[]
   readonly problems: readonly ConfigProblem[]
   /** Every file that was read, with its text. */
@@ -39,8 +42,9 @@ export function readSettings(places: SettingsPlaces): Settings {
     places.settings === undefined
       ? []
       : [{ source: { kind: 'given', file: 'settings given in code' }, text: '', value: places.settings }]
-  const plugins = (places.plugins ?? []).flatMap((root) => readPlugin(root, problems))
-  const all = [...files, ...given, ...plugins]
+  const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, problems))
+  const heads = headsOf(places).flatMap((folder) => readFrontMatterHooks(folder, problems))
+  const all = [...files, ...given, ...plugins, ...heads]
   const active = inForce(all)
   const read = active.map(({ source, value }) => readHooks(value['hooks'], source))
   return {
@@ -52,13 +56,24 @@ export function readSettings(places: SettingsPlaces): Settings {
   }
 }
 
-function sourcesOf({ dir, home = homedir(), managed }: SettingsPlaces): readonly HookSource[] {
+function sourcesOf({ dir, home, managed }: SettingsPlaces): readonly HookSource[] {
+  const own = userDir(home)
   return [
     ...(managed === undefined ? [] : [{ kind: 'managed' as const, file: managed }]),
-    ...(home === false ? [] : [{ kind: 'user' as const, file: join(home, '.claude', 'settings.json') }]),
+    ...(own === undefined ? [] : [{ kind: 'user' as const, file: join(own, 'settings.json') }]),
     { kind: 'project', file: join(dir, '.claude', 'settings.json') },
     { kind: 'local', file: join(dir, '.claude', 'settings.local.json') },
   ]
+}
+
+function headsOf({ dir, home }: SettingsPlaces): readonly string[] {
+  const own = userDir(home)
+  return [...(own === undefined ? [] : [own]), join(dir, '.claude')]
+}
+
+function userDir(home: string | false | undefined): string | undefined {
+  if (home === false) return undefined
+  return home === undefined ? configDir() : join(home, '.claude')
 }
 
 function readOne(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
@@ -81,8 +96,15 @@ function readOne(source: HookSource, problems: ConfigProblem[]): readonly Read[]
 }
 
 /** `hooks/hooks.json` of a plugin, or what its manifest says instead: a path, several, or the hooks themselves. */
-function readPlugin(root: string, problems: ConfigProblem[]): readonly Read[] {
-  const source = (file: string): HookSource => ({ kind: 'plugin', file, root })
+function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Read[] {
+  const { dir, options } = typeof plugin === 'string' ? { dir: plugin, options: undefined } : plugin
+  const root = resolve(dir)
+  const source = (file: string): HookSource => ({
+    kind: 'plugin',
+    file,
+    root,
+    ...(options !== undefined && { options }),
+  })
   const manifest = readOne(source(join(root, '.claude-plugin', 'plugin.json')), problems)[0]
   const named = manifest?.value['hooks']
   if (isJsonObject(named)) return [{ ...manifest!, value: { hooks: named['hooks'] ?? named } }]
@@ -94,13 +116,21 @@ function readPlugin(root: string, problems: ConfigProblem[]): readonly Read[] {
 function inForce(all: readonly Read[]): readonly Read[] {
   const of = (kind: HookSource['kind']): JsonObject | undefined => all.find(({ source }) => source.kind === kind)?.value
   const isManaged = ({ source }: Read): boolean => source.kind === 'managed'
-  if (of('managed')?.['disableAllHooks'] === true) return []
-  if (of('managed')?.['allowManagedHooksOnly'] === true) return all.filter(isManaged)
   const isOff = (kind: HookSource['kind']): boolean => of(kind)?.['disableAllHooks'] === true
-  if (isOff('given') || (isOff('user') && of('given')?.['disableAllHooks'] !== false)) return all.filter(isManaged)
+  if (isOff('managed')) return []
+  if (of('managed')?.['allowManagedHooksOnly'] === true) return all.filter(isManaged)
+  const strict = [of('managed'), of('user')].some((value) => names(value?.['strictPluginOnlyCustomization'], 'hooks'))
+  const left = strict ? all.filter((each) => isManaged(each) || each.source.kind === 'plugin') : all
+  if (isOff('given') || (isOff('user') && of('given')?.['disableAllHooks'] !== false)) return left.filter(isManaged)
   // A project turns its own hooks off. Those of the user are not its business: they may be what guards against it.
-  if (isOff('local') || isOff('project')) return all.filter(({ source }) => !isOfProject(source))
-  return all
+  if (isOff('local') || (isOff('project') && of('local')?.['disableAllHooks'] !== false)) {
+    return left.filter(({ source }) => !isOfProject(source))
+  }
+  return left
+}
+
+function names(list: Json | undefined, name: string): boolean {
+  return Array.isArray(list) && list.includes(name)
 }
 
 function isOfProject({ kind }: HookSource): boolean {

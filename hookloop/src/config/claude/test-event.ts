@@ -1,17 +1,28 @@
 import { basename, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
-import { devNull } from 'node:os'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import { eventSpec, type ClaudeEvent } from './events.ts'
+import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './events.ts'
 import type { Payload } from './payload.ts'
-import { toClaudeCall } from './tool-names.ts'
+import { namesOf, toClaudeCall } from './tool-names.ts'
+import { emptyTranscript } from './transcript.ts'
+
+/** The event that is meant, by its own name or by that of one of our triggers. */
+export function eventNamed(name: string, given: JsonObject): ClaudeEvent | undefined {
+  if (isClaudeEvent(name)) return name
+  if (name === 'afterToolUse') {
+    const { toolExecution } = given
+    const hasFailed = isJsonObject(toolExecution) && toolExecution['status'] === 'failed'
+    return hasFailed || given['error'] !== undefined ? 'PostToolUseFailure' : 'PostToolUse'
+  }
+  return claudeEventNames.find((event) => eventSpec(event).trigger === name)
+}
 
 /** A payload somebody wrote by hand, in the names of the specification or in ours, with what it leaves out. */
 export function payloadFrom(given: JsonObject, event: ClaudeEvent, dir: string): Payload {
   const cwd = typeof given['cwd'] === 'string' ? given['cwd'] : resolve(dir)
   const input: JsonObject = {
     session_id: randomUUID(),
-    transcript_path: devNull,
+    transcript_path: typeof given['transcript_path'] === 'string' ? given['transcript_path'] : emptyTranscript(),
     cwd,
     ...fromOurs(given, cwd),
     hook_event_name: event,
@@ -27,20 +38,19 @@ function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
   return [matches === 'file_path' ? basename(value) : value]
 }
 
-/** A tool that has another name with us is found by either. */
-function namesOf(name: string): readonly string[] {
-  const { names } = toClaudeCall(name, {}, '.')
-  return names.includes(name) ? names : [name, ...names]
-}
-
 /** Our names for what a trigger carries, as the specification has them. What it knows stays as it is. */
 function fromOurs({ toolCall, toolExecution, input, trigger: _trigger, ...rest }: JsonObject, cwd: string): JsonObject {
   return {
     ...rest,
     ...(isJsonObject(toolCall) && callFields(toolCall, cwd)),
-    ...(isJsonObject(toolExecution) && { tool_response: toolExecution['output'] ?? null }),
+    ...(isJsonObject(toolExecution) && outputFields(toolExecution)),
     ...(input !== undefined && { prompt: textOfInput(input) }),
   }
+}
+
+function outputFields({ status, output = null }: JsonObject): JsonObject {
+  if (status !== 'failed') return { tool_response: output }
+  return { error: typeof output === 'string' ? output : JSON.stringify(output) }
 }
 
 function callFields({ id, name, args }: JsonObject, cwd: string): JsonObject {

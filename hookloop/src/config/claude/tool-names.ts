@@ -23,8 +23,8 @@ const renamed: { readonly [ours: string]: Renamed } = {
   load_skill: { name: 'Skill', args: { skill_name: 'skill' } },
 }
 
-/** Names that tools had before; matchers may still use them. */
-const formerly: { readonly [name: string]: string } = { Agent: 'Task' }
+/** Names of one tool: that which it has now, and those which it had before. */
+const aliases: readonly (readonly string[])[] = [['Agent', 'Task']]
 
 export type ClaudeCall = {
   readonly name: string
@@ -35,19 +35,32 @@ export type ClaudeCall = {
 
 /** A call as hook scripts know it. */
 export function toClaudeCall(name: string, args: Json, cwd: string): ClaudeCall {
-  const rule = Object.hasOwn(renamed, name) ? renamed[name] : undefined
+  const rule = ruleFor(name)
   const input = isJsonObject(args) ? args : {}
-  if (rule === undefined) return { name, names: [name], input }
-  const former = formerly[rule.name]
-  const names = [rule.name, ...(former === undefined ? [] : [former]), name]
-  return { name: rule.name, names, input: renameKeys(input, rule.args ?? {}, absolute(rule, cwd)) }
+  if (rule === undefined) return { name, names: namesOf(name), input }
+  return {
+    name: rule.name,
+    names: [...namesOf(rule.name), name],
+    input: renameKeys(input, rule.args ?? {}, absolute(rule, cwd)),
+  }
+}
+
+/** A name, and whatever else the same tool is or was called. */
+export function namesOf(name: string): readonly string[] {
+  const own = ruleFor(name)?.name
+  if (own !== undefined) return [...namesOf(own), name]
+  const group = aliases.find((each) => each.includes(name)) ?? []
+  return [name, ...group.filter((each) => each !== name)]
 }
 
 /** Arguments that a script gave back, as our tool takes them. */
 export function fromClaudeInput(name: string, input: JsonObject): JsonObject {
-  const rule = Object.hasOwn(renamed, name) ? renamed[name] : undefined
-  const back = Object.fromEntries(Object.entries(rule?.args ?? {}).map(([ours, theirs]) => [theirs, ours]))
+  const back = Object.fromEntries(Object.entries(ruleFor(name)?.args ?? {}).map(([ours, theirs]) => [theirs, ours]))
   return renameKeys(input, back)
+}
+
+function ruleFor(name: string): Renamed | undefined {
+  return Object.hasOwn(renamed, name) ? renamed[name] : undefined
 }
 
 function absolute({ paths = [] }: Renamed, cwd: string): (key: string, value: Json) => Json {

@@ -7,7 +7,7 @@ import {
   type TrustStatus,
   type TrustStore,
 } from '../trust.ts'
-import type { Handler, HookGroup, HookSource } from './handlers.ts'
+import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './settings.ts'
 
 /** A file of a project that keeps its hooks from running. */
@@ -55,7 +55,7 @@ function configOf({ file, kind }: HookSource, root: string): readonly Fingerprin
   return print !== undefined && isInside(root, print.path) ? [print] : []
 }
 
-function scriptsOf({ handlers, source }: HookGroup, dir: string): readonly Fingerprint[] {
+function scriptsOf({ handlers, source }: Pick<HookGroup, 'handlers' | 'source'>, dir: string): readonly Fingerprint[] {
   const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
   return handlers.flatMap((handler) => scriptsIn(commandLineOf(handler), { dir, variables }))
 }
@@ -63,4 +63,32 @@ function scriptsOf({ handlers, source }: HookGroup, dir: string): readonly Finge
 export function commandLineOf(handler: Handler): string {
   if (handler.type !== 'command') return ''
   return [handler.command, ...(handler.args ?? [])].join(' ')
+}
+
+/** What hooks write is not what they run. */
+const data = /\.(?:log|txt|out|tmp|jsonl|csv|db|sqlite3?|lock|pid)$/
+
+/**
+ * Remembers the scripts that the groups of a project name as they are now, and says later which of them is another one, or
+ * gone.
+ */
+export function scriptWatch(
+  groups: readonly HookGroup[],
+  dir: string,
+): (handler: Handler, source: HookSource) => string | undefined {
+  const root = realPath(dir)
+  const look = (handler: Handler, source: HookSource): readonly Fingerprint[] =>
+    scriptsOf({ handlers: [handler], source }, dir).filter(({ path }) => !data.test(path))
+  const known = new Map<string, readonly Fingerprint[]>()
+  for (const { handlers, source } of groups) {
+    if (configOf(source, root).length === 0) continue
+    for (const handler of handlers) known.set(identityOf(handler, source), look(handler, source))
+  }
+  return (handler, source) => {
+    const before = known.get(identityOf(handler, source)) ?? []
+    if (before.length === 0) return undefined
+    const now = look(handler, source)
+    const changed = before.find(({ path, hash }) => !now.some((each) => each.path === path && each.hash === hash))
+    return changed && `${changed.path} is not what it was when the agent was put together`
+  }
 }
