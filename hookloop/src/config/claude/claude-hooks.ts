@@ -68,12 +68,12 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     askModel: options.askModel,
     callMcp: options.callMcp,
   }
-  const isAsked = options.answer !== undefined
-  const group = new GroupRun(table, { world, skills: skillsIn(groups), isAsked })
+  const { answer } = options
+  const group = new GroupRun(table, { world, skills: skillsIn(groups), isAsked: answer !== undefined })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),
-    ...(isAsked && { approval: approvalFor(group, options.answer!) }),
+    ...(answer !== undefined && { approval: approvalFor(group, answer) }),
     notes: notesFor(settings, untrusted, groups),
   }
 }

@@ -67,7 +67,7 @@ export class GroupRun {
     const answered = await this.#answeredHere(ctx, allowed, signal)
     const outcome = toHookOutcome(ctx, payload, { merged: answered.merged, mode })
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
-      this.#memory.noteContinued(String(payload.input['agent_id']))
+      this.#memory.noteContinued(textOf(payload.input['agent_id']))
     }
     return outcome
   }
@@ -92,7 +92,7 @@ export class GroupRun {
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
     const there = Object.entries(common).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-    this.#memory.rememberCall(String(tool_use_id), Object.fromEntries(there))
+    this.#memory.rememberCall(textOf(tool_use_id), Object.fromEntries(there))
   }
 
   /** A question that hooks raise is put to those that answer questions, before a person hears of it. */
@@ -120,9 +120,9 @@ export class GroupRun {
   async answerQuestion(call: ToolCall, signal: AbortSignal): Promise<AskedAnswer | undefined> {
     if (!this.#table.has('PermissionRequest')) return undefined
     const known: JsonObject = this.#memory.recallCall(call.id) ?? { session_id: '', cwd: this.#around.cwd }
-    const payload = questionPayload(known, call as ToolCall<Json>, this.#around)
+    const payload = questionPayload(known, call, this.#around)
     const { merged } = await this.#run(payload, {
-      session: String(known['session_id']),
+      session: textOf(known['session_id']),
       isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
       signal,
     })
@@ -152,6 +152,10 @@ export class GroupRun {
     const skills = skillsOf(ctx)
     return skills.includes(loaded) ? undefined : { ...before, skills: [...skills, loaded] }
   }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
 }
 
 const judged = new WeakMap<HookHost, Set<string>>()

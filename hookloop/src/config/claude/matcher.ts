@@ -1,4 +1,4 @@
-import { runInNewContext } from 'node:vm'
+import { createContext, Script } from 'node:vm'
 import { messageOf } from '../../errors.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
@@ -42,26 +42,35 @@ function expression(pattern: string): Matcher {
   }
 }
 
-const MATCH_MS = 50
+/** By the clock, and machines are busy: it is short for a person, and long for a name. */
+const MATCH_MS = 500
 const MAX_KNOWN = 1_000
 
 /**
  * Looking ahead or behind needs an engine that goes back, and may do so for ever. So it has little time, and what it found is
- * remembered: names come again and again.
+ * remembered, also that it found nothing in time: names come again and again.
  */
 function limitedTest(pattern: string): (value: string) => boolean {
-  const known = new Map<string, boolean>()
+  const known = new Map<string, boolean | Error>()
   return (value) => {
-    let found = known.get(value)
-    if (found !== undefined) return found
-    if (value.length > MAX_VALUE) throw new Error(`"${pattern}" is not tried on a name of ${value.length} characters`)
-    try {
-      found = runInNewContext('new RegExp(pattern).test(value)', { pattern, value }, { timeout: MATCH_MS }) === true
-    } catch (error) {
-      throw new Error(`"${pattern}" could not be matched within ${MATCH_MS} ms`, { cause: error })
-    }
+    const found = known.get(value) ?? tested(pattern, value)
     if (known.size >= MAX_KNOWN) known.clear()
     known.set(value, found)
+    if (found instanceof Error) throw found
     return found
+  }
+}
+
+const test = new Script('new RegExp(pattern).test(value)')
+let context: { pattern: string; value: string } | undefined
+
+function tested(pattern: string, value: string): boolean | Error {
+  if (value.length > MAX_VALUE) return new Error(`"${pattern}" is not tried on a name of ${value.length} characters`)
+  context ??= createContext({ pattern: '', value: '' }) as { pattern: string; value: string }
+  Object.assign(context, { pattern, value })
+  try {
+    return test.runInContext(context, { timeout: MATCH_MS }) === true
+  } catch (error) {
+    return new Error(`"${pattern}" could not be matched within ${MATCH_MS} ms`, { cause: error })
   }
 }

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { isTrigger } from '../../hooks/triggers.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './events.ts'
 import type { Payload } from './payload.ts'
@@ -39,9 +40,10 @@ function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
 }
 
 /** Our names for what a trigger carries, as the specification has them. What it knows stays as it is. */
-function fromOurs({ toolCall, toolExecution, input, trigger: _trigger, ...rest }: JsonObject, cwd: string): JsonObject {
+function fromOurs({ toolCall, toolExecution, input, trigger, ...rest }: JsonObject, cwd: string): JsonObject {
   return {
     ...rest,
+    ...(trigger !== undefined && !isTrigger(trigger) && { trigger }), // theirs says what has brought it about
     ...(isJsonObject(toolCall) && callFields(toolCall, cwd)),
     ...(isJsonObject(toolExecution) && outputFields(toolExecution)),
     ...(input !== undefined && { prompt: textOfInput(input) }),

@@ -38,19 +38,15 @@ export function toClaudeCall(name: string, args: Json, cwd: string): ClaudeCall 
   const rule = ruleFor(name)
   const input = isJsonObject(args) ? args : {}
   if (rule === undefined) return { name, names: namesOf(name), input }
-  return {
-    name: rule.name,
-    names: [...namesOf(rule.name), name],
-    input: renameKeys(input, rule.args ?? {}, absolute(rule, cwd)),
-  }
+  return { name: rule.name, names: namesOf(rule.name), input: renameKeys(input, rule.args ?? {}, absolute(rule, cwd)) }
 }
 
-/** A name, and whatever else the same tool is or was called. */
+/** A name, and whatever else the same tool is or was called, here or there. */
 export function namesOf(name: string): readonly string[] {
-  const own = ruleFor(name)?.name
-  if (own !== undefined) return [...namesOf(own), name]
-  const group = aliases.find((each) => each.includes(name)) ?? []
-  return [name, ...group.filter((each) => each !== name)]
+  const theirs = ruleFor(name)?.name ?? name
+  const former = aliases.find((each) => each.includes(theirs)) ?? [theirs]
+  const ours = Object.keys(renamed).filter((each) => former.includes(renamed[each]!.name))
+  return [...new Set([theirs, ...former, ...ours, name])]
 }
 
 /** Arguments that a script gave back, as our tool takes them. */
