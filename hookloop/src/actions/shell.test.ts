@@ -94,7 +94,10 @@ suite('a command as a hook', () => {
     assert.deepEqual([args, state?.metadata], [{ n: 2 }, { seen: true }])
     const [message] = state!.appended!
     assert.equal(message!.role, 'user')
-    assert.match(JSON.stringify(message!.content), /\[context (\w+) from hook .*It is Sunday\.\\n\[end \1\]/)
+    assert.match(
+      JSON.stringify(message!.content),
+      /\[(\w+) context from hook \\"shell\\"\]\\nIt is Sunday\.\\n\[end \1\]/,
+    )
   })
 
   test('may only speak as the user', async () => {
