@@ -1,16 +1,15 @@
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkKnown, invalidOption } from '../../agent/options.ts'
+import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { action } from '../../hooks/action.ts'
-import type { Context } from '../../hooks/draft.ts'
-import { guard, hook, type Hook } from '../../hooks/hook.ts'
-import type { GuardTrigger, PlainTrigger } from '../../hooks/triggers.ts'
+import { hook, type Hook } from '../../hooks/hook.ts'
+import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore } from '../trust.ts'
 import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
-import { subagentOf } from './payload.ts'
 import { HookTable } from './run-event.ts'
 import type { AskModel, CallMcp, HandlerWorld } from './run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './settings.ts'
@@ -33,13 +32,27 @@ export type ClaudeHooksOptions = {
   readonly passEnv?: readonly string[]
   /** How a person is reached when a call is asked about and no PermissionRequest hook has answered, as in `approval`. */
   readonly answer?: ApprovalPolicy['answer']
-  /** Asks a model, for handlers of the types `prompt` and `agent`. */
+  /** What handlers of the types `prompt` and `agent` call models. Without a name, or with one that is not here, they ask that of the conversation. */
+  readonly models?: { readonly [name: string]: ModelSource }
+  /** Asks for them instead. */
   readonly askModel?: AskModel
   /** Calls a tool of a server, for handlers of the type `mcp_tool`. */
   readonly callMcp?: CallMcp
 }
 
-const known = ['dir', 'home', 'managed', 'plugins', 'settings', 'trust', 'passEnv', 'answer', 'askModel', 'callMcp']
+const known = [
+  'dir',
+  'home',
+  'managed',
+  'plugins',
+  'settings',
+  'trust',
+  'passEnv',
+  'answer',
+  'models',
+  'askModel',
+  'callMcp',
+]
 
 /** After every hook of the agent's own that changes something: it judges what they made. */
 const LAST = -1_000_000
@@ -68,11 +81,12 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     askModel: options.askModel,
     callMcp: options.callMcp,
   }
-  const { answer } = options
-  const group = new GroupRun(table, { world, skills: skillsIn(groups), isAsked: answer !== undefined })
+  const { answer, models = {} } = options
+  const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),
+    models: table.asksModels ? Object.values(models) : [],
     ...(answer !== undefined && { approval: approvalFor(group, answer) }),
     notes: notesFor(settings, untrusted, groups),
   }
@@ -80,23 +94,15 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
 
 function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
   if (groups.length === 0) return []
-  const label = 'claude'
-  const perform = action({ kind: 'claude', label, perform: (ctx, how) => group.perform(ctx, how) })
-  const triggers = triggersOf(table, groups)
-  const inside = (['beforeToolUse', 'afterToolUse'] satisfies GuardTrigger[]).filter((each) => triggers.includes(each))
-  return [
-    hook(triggers, perform, { name: label, priority: LAST }),
-    // A subagent has the guards of whom it works for, and not what changes things there.
-    ...(inside.length === 0
-      ? []
-      : [
-          guard(inside, perform, {
-            name: 'claude.inside',
-            priority: LAST,
-            when: (ctx) => subagentOf((ctx as unknown as Context).state) !== undefined,
-          }),
-        ]),
-  ]
+  const name = 'claude'
+  const perform = action({
+    kind: 'claude',
+    label: name,
+    inherited: true,
+    ...(group.asksModels && { asks: true }),
+    perform: (ctx, how) => group.perform(ctx, how),
+  })
+  return [hook(triggersOf(table, groups), perform, { name, priority: LAST })]
 }
 
 /** Where its events fire, and where it has to be to know the session, the skills in force and the end of what runs beside. */

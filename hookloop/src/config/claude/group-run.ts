@@ -1,8 +1,9 @@
 import type { AskedAnswer } from '../../agent/capability.ts'
-import { hashJson, isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import type { ToolCall, ToolExecution } from '../../data/tool-call.ts'
 import type { ActionRun } from '../../hooks/action.ts'
-import { Context, type HookHost } from '../../hooks/draft.ts'
+import type { ModelSource } from '../../data/inference.ts'
+import { Context } from '../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
 import type { HookSource } from './handlers.ts'
 import { HookMemory } from './hook-memory.ts'
@@ -20,10 +21,14 @@ import { runEvent, type EventResult, type HookTable } from './run-event.ts'
 import type { HandlerWorld } from './run-handler.ts'
 import { lateMessages, toHookOutcome } from './to-outcome.ts'
 import { fromClaudeInput } from './tool-names.ts'
+import { askingModel } from './ask-model.ts'
+import type { HandlerAnswer } from './answer.ts'
 import { Transcripts } from './transcript.ts'
 
 type GroupOptions = {
   readonly world: HandlerWorld
+  /** What handlers call models. */
+  readonly models: { readonly [name: string]: ModelSource }
   /** Skills that bring hooks. */
   readonly skills: ReadonlySet<string>
   /** Whether questions are answered where a person is asked, and so not here. */
@@ -44,15 +49,30 @@ export class GroupRun {
     this.#around = { cwd, transcripts: new Transcripts(cwd), isContinued: (call) => this.#memory.isContinued(call) }
   }
 
-  /** What fires now is run, unless the group has judged the same call already, as part of the subagent itself. */
+  /** Whether it asks models itself, with the context of a hook. */
+  get asksModels(): boolean {
+    return this.#table.asksModels && this.#options.world.askModel === undefined
+  }
+
+  /** Runs what fires now. */
   async perform(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
-    if (!isFirst(ctx, this.#table)) return {}
     const session = sessionOf(ctx)
     if (ctx.trigger === 'onSessionEnd' || (ctx.trigger === 'afterExecution' && !isKept(ctx))) {
       this.#memory.endBeside(session)
     }
     const outcome = await this.#fire(ctx, { mode, signal })
-    return mode === 'transform' ? this.#withState(ctx, session, outcome) : outcome
+    return mode === 'transform'
+      ? this.#withState(ctx, { session, outcome, late: await this.#lateWords(ctx, session) })
+      : outcome
+  }
+
+  /** What came late is a matter of chance, so where the group is not recorded as a whole, this is. */
+  async #lateWords(ctx: Context, session: string): Promise<readonly string[]> {
+    if (ctx.trigger === 'onSessionEnd' || !this.#table.hasAsync) return []
+    const { recorded } = this.#worldFor(ctx, ctx.signal)
+    if (recorded === undefined) return this.#memory.takeLate(session)
+    const { other } = await recorded('late', () => Promise.resolve({ other: { late: this.#memory.takeLate(session) } }))
+    return other!['late'] as readonly string[]
   }
 
   async #fire(ctx: Context, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
@@ -60,11 +80,12 @@ export class GroupRun {
     if (payload === undefined) return {}
     if (payload.event === 'PreToolUse') this.#rememberCall(payload)
     if (!this.#table.has(payload.event)) return {}
-    const result = await this.#run(payload, { session: sessionOf(ctx), isActive: activeFor(ctx), signal })
+    const world = this.#worldFor(ctx, signal)
+    const result = await this.#run(payload, { session: sessionOf(ctx), isActive: activeFor(ctx), world })
     tell(ctx, result, payload)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is for a turn with a single call, and is ignored')
-    const answered = await this.#answeredHere(ctx, allowed, signal)
+    const answered = await this.#answeredHere(ctx, allowed, world)
     const outcome = toHookOutcome(ctx, payload, { merged: answered.merged, mode })
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
       this.#memory.noteContinued(textOf(payload.input['agent_id']))
@@ -74,17 +95,34 @@ export class GroupRun {
 
   #run(
     payload: Payload,
-    { session, isActive, signal }: { session: string; isActive: (source: HookSource) => boolean; signal: AbortSignal },
+    { session, isActive, world }: { session: string; isActive: (source: HookSource) => boolean; world: HandlerWorld },
   ): Promise<EventResult> {
-    const { world } = this.#options
     const beside = new AbortController()
     return runEvent(this.#table, payload, {
-      world: { ...world, signal },
-      besideWorld: { ...world, signal: beside.signal },
+      world,
+      besideWorld: { ...this.#options.world, signal: beside.signal },
       isActive,
       onceDone: this.#memory.onceDone(session),
       isBeside: (late) => this.#memory.follow(session, late, beside),
     })
+  }
+
+  /** What a handler needs in this firing: where models are asked, what others say is recorded one by one. */
+  #worldFor(ctx: Context, signal: AbortSignal): HandlerWorld {
+    const { world, models } = this.#options
+    if (!this.asksModels) return { ...world, signal }
+    const { effects, place } = Context.hostOf(ctx)
+    const call = Context.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
+    const base = `${place}/${ctx.trigger}/claude${call === undefined ? '' : `/${call.id}`}`
+    return {
+      ...world,
+      signal,
+      askModel: askingModel(ctx, models),
+      recorded: async (name, work) => {
+        const key = `${base}/${name}`
+        return effects.scope(key).perform<HandlerAnswer>({ key, kind: 'hook', input: () => null }, work)
+      },
+    }
   }
 
   #rememberCall({ input }: Payload): void {
@@ -96,11 +134,11 @@ export class GroupRun {
   }
 
   /** A question that hooks raise is put to those that answer questions, before a person hears of it. */
-  async #answeredHere(ctx: Context, result: EventResult, signal: AbortSignal): Promise<EventResult> {
+  async #answeredHere(ctx: Context, result: EventResult, world: HandlerWorld): Promise<EventResult> {
     if (result.merged.decision !== 'ask' || this.#options.isAsked || !this.#table.has('PermissionRequest'))
       return result
     const payload = permissionPayload(ctx, this.#around)
-    const answered = await this.#run(payload, { session: sessionOf(ctx), isActive: activeFor(ctx), signal })
+    const answered = await this.#run(payload, { session: sessionOf(ctx), isActive: activeFor(ctx), world })
     tell(ctx, answered, payload)
     const { decision, reason, updatedInput, interrupt } = answered.merged
     if (decision !== 'allow' && decision !== 'deny') return result
@@ -124,7 +162,7 @@ export class GroupRun {
     const { merged } = await this.#run(payload, {
       session: textOf(known['session_id']),
       isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
-      signal,
+      world: { ...this.#options.world, signal },
     })
     if (merged.decision === 'deny') return { block: merged.reason === '' ? 'A hook said no.' : merged.reason }
     if (merged.decision !== 'allow') return undefined
@@ -132,8 +170,11 @@ export class GroupRun {
   }
 
   /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */
-  #withState(ctx: Context, session: string, outcome: HookOutcome): HookOutcome {
-    const late = ctx.trigger === 'onSessionEnd' ? [] : lateMessages(this.#memory.takeLate(session))
+  #withState(
+    ctx: Context,
+    { session, outcome, late: words }: { session: string; outcome: HookOutcome; late: readonly string[] },
+  ): HookOutcome {
+    const late = lateMessages(words)
     const kept = this.#keptState(ctx, session)
     if (late.length === 0 && kept === undefined) return outcome
     const state: StateChange = {
@@ -156,29 +197,6 @@ export class GroupRun {
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
-}
-
-const judged = new WeakMap<HookHost, Set<string>>()
-
-/** A subagent may have the same hooks itself, and then the guard of whom it works for comes second. */
-function isFirst(ctx: Context, table: HookTable): boolean {
-  if (subagentOf(ctx.state) === undefined) return true
-  const host = Context.hostOf(ctx)
-  const call = Context.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
-  if (call === undefined) return true
-  const seen = judged.get(host) ?? new Set()
-  judged.set(host, seen)
-  const key = `${idOf(table)}/${ctx.trigger}/${call.id}/${hashJson(call.args)}` // other arguments are judged anew
-  return !seen.has(key) && seen.add(key) !== undefined
-}
-
-const ids = new WeakMap<HookTable, number>()
-let count = 0
-
-function idOf(table: HookTable): number {
-  const id = ids.get(table) ?? ++count
-  ids.set(table, id)
-  return id
 }
 
 function keptIn({ state }: Context): JsonObject {

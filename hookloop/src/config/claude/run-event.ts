@@ -51,6 +51,11 @@ export class HookTable {
     return [...this.#groups.values()].flat().some(({ handlers }) => handlers.some(isAsync))
   }
 
+  /** Whether any handler asks a model. */
+  get asksModels(): boolean {
+    return [...this.#groups.values()].flat().some(({ handlers }) => handlers.some(asksModel))
+  }
+
   /** The handlers of an event that would run, each once, in the order of the configuration. */
   select(payload: Payload, { cwd, isActive = isAlways }: { cwd: string; isActive?: IsActive }): Selection {
     const problems: string[] = []
@@ -123,7 +128,9 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
     payload.event,
     world,
   )
-  const started = handlers.map((placed) => run(placed, payload, isAsync(placed.handler) ? besideWorld : world))
+  const started = handlers.map((placed, i) =>
+    isAsync(placed.handler) ? run(placed, payload, besideWorld) : run(placed, payload, world, `${payload.event}/${i}`),
+  )
   const waited = started.filter((_, i) => !isAsync(handlers[i]!.handler))
   for (const late of started.filter((_, i) => isAsync(handlers[i]!.handler))) isBeside?.(late)
   const ran = await Promise.all(waited)
@@ -131,9 +138,12 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
   return { merged: merge(answers, payload.event), ran, problems }
 }
 
-async function run(placed: PlacedHandler, payload: Payload, world: HandlerWorld): Promise<RanHandler> {
+async function run(placed: PlacedHandler, payload: Payload, world: HandlerWorld, key?: string): Promise<RanHandler> {
   const begun = performance.now()
-  const answer = await runHandler(placed.handler, payload, { source: placed.source, world })
+  const { handler, source } = placed
+  const work = (): Promise<HandlerAnswer> => runHandler(handler, payload, { source, world })
+  const isKept = key !== undefined && world.recorded !== undefined && !asksModel(handler)
+  const answer = await (isKept ? world.recorded!(key, work) : work())
   return { ...placed, answer, durationMs: performance.now() - begun }
 }
 
@@ -168,6 +178,10 @@ function withBudget(
     ...placed,
     handler: { ...handler, timeoutMs: Math.min(handler.timeoutMs, budget) },
   }))
+}
+
+export function asksModel({ type }: Handler): boolean {
+  return type === 'prompt' || type === 'agent'
 }
 
 function isAsync(handler: Handler): boolean {

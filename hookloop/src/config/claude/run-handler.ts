@@ -25,6 +25,8 @@ export type HandlerWorld = EnvironmentRules & {
   readonly askModel?: AskModel | undefined
   /** Calls a tool of a connected server, and gives its text. */
   readonly callMcp?: CallMcp | undefined
+  /** Keeps what a handler answered, or gives what it answered then: where a model is asked, each is recorded alone. */
+  readonly recorded?: ((key: string, work: () => Promise<HandlerAnswer>) => Promise<HandlerAnswer>) | undefined
 }
 
 /** The answer should be `{ ok, reason?, impossible? }`; anything else is a failure. */
@@ -198,7 +200,8 @@ async function ask(handler: PromptHandler, payload: Payload, world: HandlerWorld
   const { askModel } = world
   if (askModel === undefined) return failure('notStarted', 'there is no model to ask here')
   const { model, type } = handler
-  const prompt = promptFor(handler.prompt, JSON.stringify(payload.input))
+  const { transcript_path: _path, duration_ms: _took, ...told } = payload.input // it opens no file, and each time is another
+  const prompt = promptFor(handler.prompt, JSON.stringify(told))
   const verdict = await limited(world, handler.timeoutMs, (signal) =>
     askModel(prompt, { isAgent: type === 'agent', signal, ...(model !== undefined && { model }) }),
   )

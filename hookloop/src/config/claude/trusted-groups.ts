@@ -1,12 +1,5 @@
-import {
-  fingerprint,
-  isInside,
-  realPath,
-  scriptsIn,
-  type Fingerprint,
-  type TrustStatus,
-  type TrustStore,
-} from '../trust.ts'
+import { fingerprint, isInside, realPath, type Fingerprint, type TrustStatus, type TrustStore } from '../trust.ts'
+import { scriptsIn } from '../named-scripts.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './settings.ts'
 
@@ -65,9 +58,6 @@ export function commandLineOf(handler: Handler): string {
   return [handler.command, ...(handler.args ?? [])].join(' ')
 }
 
-/** What hooks write is not what they run. */
-const data = /\.(?:log|txt|out|tmp|jsonl|csv|db|sqlite3?|lock|pid)$/
-
 /**
  * Remembers the scripts that the groups of a project name as they are now, and says later which of them is another one, or
  * gone.
@@ -78,7 +68,7 @@ export function scriptWatch(
 ): (handler: Handler, source: HookSource) => string | undefined {
   const root = realPath(dir)
   const look = (handler: Handler, source: HookSource): readonly Fingerprint[] =>
-    scriptsOf({ handlers: [handler], source }, dir).filter(({ path }) => !data.test(path))
+    scriptsOf({ handlers: [handler], source }, dir)
   const known = new Map<string, readonly Fingerprint[]>()
   for (const { handlers, source } of groups) {
     if (configOf(source, root).length === 0) continue
@@ -87,7 +77,9 @@ export function scriptWatch(
   return (handler, source) => {
     const before = known.get(identityOf(handler, source)) ?? []
     if (before.length === 0) return undefined
-    const now = look(handler, source)
+    // What a pattern stands for takes a walk through folders to say, which is too much for every call.
+    const isPattern = /[*?[]/.test(commandLineOf(handler))
+    const now = isPattern ? before.flatMap(({ path }) => fingerprint(path) ?? []) : look(handler, source)
     const changed = before.find(({ path, hash }) => !now.some((each) => each.path === path && each.hash === hash))
     return changed && `${changed.path} is not what it was when the agent was put together`
   }
