@@ -1,7 +1,8 @@
-import type { JsonObject } from '../data/json.ts'
-import { isAround, triggerNames } from '../hooks/triggers.ts'
-import { claudeEventNames, eventSpec, handlerTypes } from './claude/events.ts'
-import { modes } from './hook-file.ts'
+import { answerKinds } from '../actions/verdict.ts'
+import type { Json, JsonObject } from '../data/json.ts'
+import { isAround, specOf, triggerNames, type HookTrigger } from '../hooks/triggers.ts'
+import { claudeEventNames, eventSpec } from './claude/events.ts'
+import { actionKinds, modes, stepTypes } from './hook-file.ts'
 
 /**
  * The JSON Schema of a file of hooks, for editors. It is published as `hookloop/hooks.schema.json`, and a test holds that
@@ -13,10 +14,10 @@ export function hookFileSchema(): JsonObject {
     title: 'Hooks of Hookloop',
     type: 'object',
     additionalProperties: false,
-    required: ['hooks'],
     properties: {
       $schema: { type: 'string' },
       description: { type: 'string' },
+      allow: allowSchema,
       hooks: { type: 'array', items: { $ref: '#/definitions/hook' } },
     },
     definitions: {
@@ -24,22 +25,35 @@ export function hookFileSchema(): JsonObject {
       when: whenSchema(),
       shell: shellSchema(),
       http: httpSchema(),
+      prompt: promptSchema(),
+      subagent: subagentSchema(),
       claude: claudeSchema(),
     },
   }
 }
 
 const triggers = triggerNames.filter((name) => !isAround(name))
-const kinds = ['shell', 'http', 'claude']
+const texts = { type: 'array', items: { type: 'string' } }
+const flag = { type: 'boolean' }
+const count = { type: 'integer', minimum: 1 }
+const said = { type: 'string', pattern: '\\S' }
+
+const allowSchema: JsonObject = {
+  description: 'In your own file: what hooks of projects, plugins, skills and agents may do.',
+  type: 'object',
+  additionalProperties: false,
+  properties: { env: texts, privateAddresses: flag },
+}
 
 function hookSchema(): JsonObject {
   return {
     type: 'object',
     additionalProperties: false,
     required: ['on', 'mode'],
-    oneOf: kinds.map((kind) => ({ required: [kind] })),
+    oneOf: actionKinds.map((kind) => ({ required: [kind] })),
+    allOf: conditions(),
     properties: {
-      name: described('string', 'What it is called in the ledger. No two hooks may have the same name.'),
+      name: { ...said, description: 'What it is called in the ledger. No two hooks of a file have the same name.' },
       on: {
         description: 'When it fires: a trigger, or several.',
         anyOf: [{ enum: triggers }, { type: 'array', minItems: 1, items: { enum: triggers } }],
@@ -48,17 +62,51 @@ function hookSchema(): JsonObject {
         enum: [...modes],
         description: 'guard decides and fails closed, hook changes and may block, observe watches.',
       },
-      tool: described('string', 'The tools it is for: a name, one with * in it, or a /regular expression/.'),
+      tool: {
+        type: 'string',
+        minLength: 1,
+        description: 'The tools it is for: a name, one with * in it, or a /regular expression/.',
+      },
       when: { $ref: '#/definitions/when' },
       priority: described('number', 'Higher first, among hooks of one mode. 0 unless told.'),
       timeoutMs: { type: 'number', exclusiveMinimum: 0, description: 'How long it may take.' },
       onFailure: { enum: ['continue', 'block'], description: 'For mode hook: what a failure means.' },
-      stream: { enum: ['hold', 'window', 'after'], description: 'At afterInference: when an answer may be seen.' },
-      shell: { $ref: '#/definitions/shell' },
-      http: { $ref: '#/definitions/http' },
-      claude: { $ref: '#/definitions/claude' },
+      stream: { enum: ['hold', 'after'], description: 'At afterInference: when an answer may be seen.' },
+      ...Object.fromEntries(actionKinds.map((kind) => [kind, { $ref: `#/definitions/${kind}` }])),
     },
   }
+}
+
+/** What goes together. */
+function conditions(): Json[] {
+  const only = (allowed: readonly HookTrigger[]): JsonObject => ({
+    properties: { on: { anyOf: [{ enum: allowed }, { type: 'array', items: { enum: allowed } }] } },
+  })
+  const has = (key: string, value?: JsonObject): JsonObject => ({
+    required: [key],
+    ...(value !== undefined && { properties: { [key]: value } }),
+  })
+  const where = (fits: (trigger: HookTrigger) => boolean): JsonObject => only(triggers.filter(fits))
+  const events = claudeEventNames.flatMap((event) => {
+    const { trigger } = eventSpec(event)
+    return trigger === undefined ? [] : [{ event, trigger }]
+  })
+  return [
+    { if: has('mode', { const: 'guard' }), then: where((trigger) => specOf(trigger).guard.length > 0) },
+    { if: has('tool'), then: where((trigger) => trigger.endsWith('ToolUse')) },
+    { if: has('stream'), then: only(['afterInference']) },
+    { if: has('onFailure'), then: has('mode', { const: 'hook' }) },
+    { if: has('onFailure', { const: 'block' }), then: where((trigger) => specOf(trigger).no !== undefined) },
+    { if: has('prompt'), then: has('mode', { enum: ['guard', 'hook'] }) },
+    {
+      if: { required: ['prompt'], properties: { mode: { const: 'guard' } } },
+      then: where((trigger) => trigger !== 'beforeInference'),
+    },
+    ...events.map(({ event, trigger }) => ({
+      if: has('claude', { type: 'object', required: ['event'], properties: { event: { const: event } } }),
+      then: only([trigger]),
+    })),
+  ]
 }
 
 function whenSchema(): JsonObject {
@@ -70,7 +118,7 @@ function whenSchema(): JsonObject {
     minProperties: 1,
     properties: {
       metadata: described('object', 'Keys of the metadata and the values they must have; null: any.'),
-      stepType: { enum: ['toolExecution', 'finalResponse', 'error'] },
+      stepType: { enum: [...stepTypes] },
       all: list,
       any: list,
       not: { $ref: '#/definitions/when' },
@@ -82,16 +130,30 @@ function shellSchema(): JsonObject {
   return {
     description: 'A command that reads the event as JSON and prints an outcome.',
     anyOf: [
-      { type: 'string' },
+      said,
       {
         type: 'object',
         additionalProperties: false,
+        oneOf: [{ required: ['command'] }, { required: ['args'] }],
         properties: {
-          command: described('string', 'A line for sh -c.'),
-          args: { type: 'array', minItems: 1, items: { type: 'string' }, description: 'A program and its arguments.' },
-          cwd: described('string', 'Where it runs. The project unless told.'),
-          env: { type: 'object', additionalProperties: { type: 'string' } },
-          maxOutputBytes: { type: 'number', exclusiveMinimum: 0 },
+          command: { ...said, description: 'A line for sh -c.' },
+          args: {
+            type: 'array',
+            minItems: 1,
+            items: { type: 'string', minLength: 1 },
+            description: 'A program and its arguments.',
+          },
+          cwd: { type: 'string', minLength: 1, description: 'Where it runs. The project unless told.' },
+          env: {
+            type: 'object',
+            propertyNames: {
+              not: { pattern: '^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|IFS|LD_.*|DYLD_.*)$' },
+            },
+            additionalProperties: { type: 'string' },
+          },
+          passEnv: { ...texts, description: 'Variables of yours that it sees.' },
+          conversation: flag,
+          maxOutputBytes: count,
         },
       },
     ],
@@ -99,20 +161,79 @@ function shellSchema(): JsonObject {
 }
 
 function httpSchema(): JsonObject {
+  const url = { type: 'string', pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,4})?(/[A-Za-z0-9/._?=&-]*)?$' }
   return {
     description: 'An address that the event is posted to, and that answers with an outcome.',
     anyOf: [
-      { type: 'string' },
+      url,
       {
         type: 'object',
         additionalProperties: false,
         required: ['url'],
         properties: {
-          url: described('string', 'http: or https:.'),
-          headers: { type: 'object', additionalProperties: { type: 'string' } },
-          allowedEnvVars: { type: 'array', items: { type: 'string' } },
+          url,
+          headers: {
+            type: 'object',
+            propertyNames: {
+              pattern: '^[A-Za-z0-9-]+$',
+              not: {
+                pattern:
+                  '^([Hh][Oo][Ss][Tt]|[Cc]onnection|[Cc]ontent-([Ll]ength|[Tt]ype)|[Tt]ransfer-[Ee]ncoding|[Uu]pgrade|[Ee]xpect|[Tt][Ee]|[Tt]railer)$',
+              },
+            },
+            additionalProperties: { type: 'string' },
+          },
+          allowedEnvVars: { ...texts, description: 'The variables that headers may name.' },
           allowPrivate: described('boolean', 'Whether an address of this machine or its network may be asked.'),
-          maxOutputBytes: { type: 'number', exclusiveMinimum: 0 },
+          conversation: flag,
+          maxOutputBytes: count,
+        },
+      },
+    ],
+  }
+}
+
+function promptSchema(): JsonObject {
+  return {
+    description: 'A model that is asked about the event.',
+    anyOf: [
+      said,
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['prompt'],
+        properties: {
+          prompt: said,
+          model: described('string', 'Such as anthropic/claude-haiku-4-5. The model of the conversation unless told.'),
+          system: { type: 'string' },
+          answer: { enum: [...answerKinds] },
+          settings: { type: 'object' },
+          conversation: flag,
+          maxEventCharacters: count,
+        },
+      },
+    ],
+  }
+}
+
+function subagentSchema(): JsonObject {
+  return {
+    description: 'An agent that looks into the event.',
+    anyOf: [
+      said,
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['prompt'],
+        properties: {
+          name: { type: 'string', minLength: 1 },
+          prompt: said,
+          instructions: { type: 'string' },
+          tools: { ...texts, description: 'Tools of the agent that it gets. None unless told.' },
+          model: { type: 'string' },
+          answer: { enum: [...answerKinds] },
+          maxSteps: count,
+          maxTokens: count,
         },
       },
     ],
@@ -124,13 +245,16 @@ function claudeSchema(): JsonObject {
     description: 'A handler that was written for Claude Code.',
     type: 'object',
     required: ['event'],
+    if: { required: ['type'], properties: { type: { const: 'http' } } },
+    then: { required: ['url'] },
+    else: { required: ['command'] },
     properties: {
       event: { enum: claudeEventNames.filter((event) => eventSpec(event).trigger !== undefined) },
       matcher: { type: 'string' },
-      type: { enum: [...handlerTypes] },
+      type: { enum: ['command', 'http'] },
       command: { type: 'string' },
-      args: { type: 'array', items: { type: 'string' } },
-      url: { type: 'string' },
+      args: texts,
+      url: { type: 'string', pattern: '^https?://' },
       if: { type: 'string' },
       timeout: { type: 'number', exclusiveMinimum: 0 },
     },

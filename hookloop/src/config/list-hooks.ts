@@ -6,7 +6,7 @@ import type { Handler } from './claude/handlers.ts'
 import { readSettings } from './claude/settings.ts'
 import { commandLineOf, filesOf } from './claude/trusted-groups.ts'
 import type { FileHook } from './hook-file.ts'
-import { findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
+import { everyName, findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
 import { realPath, isInside, type Fingerprint, type TrustStatus, type TrustStore } from './trust.ts'
 
 /** One hook of a file, as a list shows it. */
@@ -64,7 +64,8 @@ export function listHooks({ dir, home, claudeHome, trust }: ListPlaces): ListedH
 
 function listOwn({ dir, home, trust }: Omit<ListPlaces, 'claudeHome'>, problems: string[]): readonly ListedHook[] {
   try {
-    const found = findHooks({ dir, trust: 'all', ...(home !== undefined && { home }) })
+    const allow = { env: everyName, privateAddresses: true }
+    const found = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) })
     return found.hooks.flatMap((each) => listed(each, { dir, trust }))
   } catch (error) {
     problems.push(messageOf(error))
@@ -79,7 +80,7 @@ function listed(
   const { hook, source } = each
   const isProject = isInside(realPath(dir), source.file)
   const files = isProject
-    ? [...hookFilesOf(dir).filter(({ path }) => path === source.file), ...scriptsOf(each, resolve(dir))]
+    ? [...hookFilesOf(dir).filter(({ path }) => path === source.file), ...scriptsOf(each.entry, resolve(dir))]
     : []
   return hook.triggers.map((trigger) => ({
     trigger,

@@ -1,133 +1,211 @@
-import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Capability } from '../agent/capability.ts'
 import { checkKnown, invalidOption } from '../agent/options.ts'
 import type { JsonObject } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
-import { readHookFile, type FileHook, type FileSource, type HookMaking } from './hook-file.ts'
+import { action, type Action } from '../hooks/action.ts'
+import type { HookOutcome } from '../hooks/outcome.ts'
+import { readHookFile, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
+import { scriptsIn } from './named-scripts.ts'
 import { invalid } from './read-document.ts'
-import { fingerprint, scriptsIn, TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
+import { isInside, readPrinted, realPath, TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
 
 export type ProjectHooksOptions = {
   /** The project: where `.hookloop/` is. */
   readonly dir: string
   /** The folder of the user's own hooks; false: they are not read. */
   readonly home?: string | false
+  /** Folders of plugins, of skills and of agents, each with a `.hookloop/` or a file of hooks in it. */
   readonly plugins?: readonly string[]
-  /** Who says which files of the project may run. `'all'`: whoever wrote this line has looked at them. */
+  readonly skills?: readonly string[]
+  readonly agents?: readonly string[]
+  /** Who says which files may run. `'all'`: whoever wrote this line has looked at them. */
   readonly trust?: TrustStore | 'all'
-  /** What to do about hooks of the project that are not trusted: leave them out and say so, or refuse to begin. */
+  /**
+   * What to do about files that are not trusted. Unless told, a file that is new is left out with a note, and one that was
+   * trusted and has changed is refused: hooks that were there would be missing.
+   */
   readonly untrusted?: 'leaveOut' | 'refuse'
+  /** What hooks of others may do, beside what the user's own file says. */
+  readonly allow?: Partial<Allowed>
 }
 
-/** What was found: hooks that apply, and files that were left out. */
-export type FoundHooks = {
-  readonly hooks: readonly FileHook[]
-  readonly untrusted: readonly (Fingerprint & { readonly status: TrustStatus })[]
-}
+/** A file that is not trusted as it is. */
+export type Doubt = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'>; readonly isConfig: boolean }
 
-const names = ['hooks.json', 'hooks.jsonc', 'hooks.yaml', 'hooks.yml']
+/** What was found: hooks that apply, and files that are not trusted. */
+export type FoundHooks = { readonly hooks: readonly FileHook[]; readonly untrusted: readonly Doubt[] }
 
 /**
- * The hooks of `.hookloop/hooks.json` (`.jsonc`, `.yaml`) of the user, the project and its plugins, in this order. A later
- * file can add hooks; nothing in it can take a guard of an earlier one away.
+ * The hooks of `.hookloop/hooks.json` (`.jsonc`, `.yaml`) of the user, the project, its plugins, skills and agents, in this
+ * order. A later file can add hooks; nothing in it can take a guard of an earlier one away, or allow what it would not.
  */
 export function projectHooks(options: ProjectHooksOptions): Capability {
   const { hooks, untrusted } = findHooks(options)
-  if (untrusted.length > 0 && options.untrusted === 'refuse') {
-    const files = untrusted.map(({ path }) => path).join(', ')
-    throw new AgentError('CONFIG_UNTRUSTED', `Nobody has trusted ${files} as it is. Look at it with: hookloop trust`, {
-      value: files,
-    })
-  }
+  const refused = untrusted.filter(
+    ({ status, isConfig }) =>
+      options.untrusted === 'refuse' || (isConfig && status === 'changed' && options.untrusted === undefined),
+  )
+  if (refused.length > 0) throw untrustedError(refused)
   return {
     name: 'projectHooks',
     hooks: hooks.map(({ hook }) => hook),
-    notes: untrusted.map(({ path, status }) => {
-      const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
-      return `${path} is ${how}: its hooks do not run. Look at them with: hookloop trust`
-    }),
+    notes: untrusted.map((doubt) => `${wordsFor(doubt)}. Look at it with: hookloop trust`),
   }
+}
+
+export function untrustedError(doubts: readonly Doubt[]): AgentError {
+  const words = doubts.map(wordsFor).join('; ')
+  return new AgentError('CONFIG_UNTRUSTED', `${words}. Look at it with: hookloop trust`, {
+    value: doubts.map(({ path }) => path),
+  })
+}
+
+function wordsFor({ path, status, isConfig }: Doubt): string {
+  const how = status === 'changed' ? 'is not what was trusted' : 'is not trusted'
+  return `${path} ${how}: ${isConfig ? 'its hooks do not run' : 'the hooks that name it say no'}`
 }
 
 export function findHooks(options: ProjectHooksOptions): FoundHooks {
-  checkKnown('projectHooks', options, ['dir', 'home', 'plugins', 'trust', 'untrusted'])
+  checkKnown('projectHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
   }
-  const { home = defaultHome(), plugins = [], trust = new TrustStore() } = options
+  const { trust = new TrustStore(), home = defaultHome() } = options
   const dir = resolve(options.dir)
-  const own = home === false ? [] : readFolder(home, 'user', { cwd: dir })
-  const folders = [join(dir, '.hookloop'), ...plugins.map((plugin) => join(plugin, '.hookloop'))]
-  const read = folders.map((folder, i) => ({ folder, kind: i === 0 ? ('project' as const) : ('plugin' as const) }))
-  const untrusted = new Map<string, Fingerprint & { readonly status: TrustStatus }>()
-  const theirs = read.flatMap(({ folder, kind }) => {
-    const config = configIn(folder)
+  if (trust !== 'all') trust.checkOutside(dir)
+  const taken = new Set<string>()
+  const untrusted: Doubt[] = []
+  const own = home === false ? undefined : configIn(home)
+  const user =
+    own && readHookFile(own.text, { kind: 'user', file: own.path }, { ...unbound, cwd: dir, projectDir: dir, taken })
+  const allowed: Allowed = {
+    env: [...(user?.allowed?.env ?? []), ...(options.allow?.env ?? [])],
+    privateAddresses: user?.allowed?.privateAddresses === true || options.allow?.privateAddresses === true,
+  }
+  const others = foldersOf(options, dir).flatMap(({ kind, root }): readonly FileHook[] => {
+    const config = configOf(root, kind)
     if (config === undefined) return []
-    const text = readFileSync(config.path, 'utf8')
-    const doubts = trust === 'all' ? [] : doubtful([config], trust)
-    if (doubts.length > 0) {
-      for (const doubt of doubts) untrusted.set(doubt.path, doubt)
+    const status = trust === 'all' ? 'trusted' : trust.statusOf(config)
+    if (status !== 'trusted') {
+      untrusted.push({ path: config.path, hash: config.hash, status, isConfig: true })
       return [] // not a byte of it is read before somebody has
     }
-    const hooks = readHookFile(text, { kind, file: config.path }, { cwd: dirname(folder) })
-    const scripts = hooks.flatMap((each) => scriptsOf(each, dirname(folder)))
-    const changed = trust === 'all' ? [] : doubtful(scripts, trust)
-    for (const doubt of changed) untrusted.set(doubt.path, doubt)
-    return changed.length > 0 ? [] : hooks
+    const check = (entry: JsonObject): readonly Doubt[] =>
+      trust === 'all' ? [] : doubtful(scriptsOf(entry, root), trust)
+    const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
+    const { hooks } = readHookFile(
+      config.text,
+      { kind, file: config.path },
+      { cwd: root, projectDir: dir, allowed, taken, hold },
+    )
+    untrusted.push(...hooks.flatMap(({ entry }) => check(entry)))
+    return hooks
   })
-  return { hooks: [...own, ...theirs], untrusted: [...untrusted.values()] }
+  return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted) }
 }
 
-function doubtful(
-  files: readonly Fingerprint[],
-  trust: TrustStore,
-): readonly (Fingerprint & { status: TrustStatus })[] {
-  return files.map((file) => ({ ...file, status: trust.statusOf(file) })).filter(({ status }) => status !== 'trusted')
+const known = ['dir', 'home', 'plugins', 'skills', 'agents', 'trust', 'untrusted', 'allow']
+const unbound = { allowed: { env: [], privateAddresses: true } }
+
+type Folder = { readonly kind: Exclude<FileSource['kind'], 'user'>; readonly root: string }
+
+function foldersOf({ plugins = [], skills = [], agents = [] }: ProjectHooksOptions, dir: string): readonly Folder[] {
+  const of = (kind: Folder['kind'], roots: readonly string[]): readonly Folder[] =>
+    roots.map((root) => ({ kind, root: resolve(dir, root) }))
+  return [...of('project', [dir]), ...of('plugin', plugins), ...of('skill', skills), ...of('agent', agents)]
+}
+
+function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly Doubt[] {
+  return files.flatMap((file) => {
+    const status = trust.statusOf(file)
+    return status === 'trusted' ? [] : [{ ...file, status, isConfig: false }]
+  })
+}
+
+function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
+  return [...new Map(files.map((file) => [file.path, file])).values()]
+}
+
+/**
+ * An action of a file that is not the user's own. Its scripts are looked at again before each run: one that has changed does
+ * not run, which is a no of a guard. And it may tighten: it never answers for the user, and writes under its own names.
+ */
+function held(
+  made: Action,
+  { kind, doubts }: { readonly kind: Folder['kind']; readonly doubts: () => readonly Doubt[] },
+): Action {
+  return action({
+    ...made,
+    ...(made.kind === 'claude' && { inherited: true as const }),
+    async perform(ctx, how) {
+      const found = doubts()
+      if (found.length > 0) throw untrustedError(found)
+      return tightened(await made.perform(ctx, how), kind)
+    },
+  })
+}
+
+function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: Folder['kind']): HookOutcome {
+  const metadata = state?.metadata
+  const own = metadata && Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`${kind}.${key}`, value]))
+  return {
+    ...outcome,
+    ...(decision !== undefined && decision !== 'allow' && { decision, ...(message !== undefined && { message }) }),
+    ...(state !== undefined && { state: own === undefined ? state : { ...state, metadata: own } }),
+  }
 }
 
 /** Every file of a project that has a say in what its hooks run. */
 export function hookFilesOf(dir: string): readonly Fingerprint[] {
-  const folder = join(resolve(dir), '.hookloop')
-  const config = configIn(folder)
+  const root = resolve(dir)
+  const config = configOf(root, 'project')
   if (config === undefined) return []
-  const hooks = readHookFile(
-    readFileSync(config.path, 'utf8'),
-    { kind: 'project', file: config.path },
-    { cwd: dirname(folder) },
-  )
-  return [config, ...hooks.flatMap((each) => scriptsOf(each, dirname(folder)))]
+  const { hooks } = findHooks({ dir, home: false, trust: 'all', allow: { privateAddresses: true, env: everyName } })
+  const scripts = hooks.flatMap(({ entry }) => scriptsOf(entry, root))
+  return uniqueByPath([{ path: config.path, hash: config.hash }, ...scripts])
 }
 
-/** The scripts that a hook names. */
-export function scriptsOf({ entry }: FileHook, dir: string): readonly Fingerprint[] {
+/** For those who only look: what is named there is allowed or not when it is to run. */
+export const everyName: readonly string[] = Object.assign([], { includes: () => true })
+
+/** The scripts that an entry names. */
+export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
   const given = entry['shell'] ?? entry['claude']
   const options = (typeof given === 'string' ? { command: given } : (given ?? {})) as JsonObject
-  const { command, args } = options
+  const { command, args, cwd } = options
   const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
   const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
-  return line === '' ? [] : scriptsIn(line, { dir })
+  if (line === '') return []
+  return scriptsIn(line, { dir: root, ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }) })
 }
 
-function readFolder(folder: string, kind: FileSource['kind'], making: HookMaking): readonly FileHook[] {
-  const config = configIn(folder)
-  return config === undefined
-    ? []
-    : readHookFile(readFileSync(config.path, 'utf8'), { kind, file: config.path }, making)
+type Config = Fingerprint & { readonly text: string }
+
+/** The file of hooks of a folder that is not the user's own. It is the folder's: a link to elsewhere would be another's. */
+function configOf(root: string, kind: Folder['kind']): Config | undefined {
+  const folders = kind === 'project' ? [join(root, '.hookloop')] : [join(root, '.hookloop'), root]
+  const config = folders.map(configIn).find((found) => found !== undefined)
+  if (config === undefined || isInside(realPath(root), config.path)) return config
+  throw invalid(join(root, '.hookloop'), undefined, `its file of hooks is a link to ${config.path}, which is elsewhere`)
 }
+
+const names = ['hooks.json', 'hooks.jsonc', 'hooks.yaml', 'hooks.yml']
 
 /** The one file of hooks in a folder. Two of them would leave open which counts. */
-function configIn(folder: string): Fingerprint | undefined {
-  const found = names.map((name) => fingerprint(join(folder, name))).filter((print) => print !== undefined)
+function configIn(folder: string): Config | undefined {
+  const found = names.map((name) => readPrinted(join(folder, name))).filter((read) => read !== undefined)
   if (found.length <= 1) return found[0]
-  throw invalid(
-    folder,
-    undefined,
-    `there are several files of hooks: ${found.map(({ path }) => path).join(', ')}. Keep one`,
-  )
+  const files = found.map(({ path }) => path).join(', ')
+  throw invalid(folder, undefined, `there are several files of hooks: ${files}. Keep one`)
 }
 
-function defaultHome(): string {
-  return join(process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop')
+export function defaultHome(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop')
+}
+
+/** Where a file of hooks would be written. */
+export function hookFileOf(dir: string): string {
+  return join(resolve(dir), '.hookloop', names[0]!)
 }

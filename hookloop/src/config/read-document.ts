@@ -15,7 +15,12 @@ const MAX_DEPTH = 32
 export function readDocument(text: string, file: string): ReadDocument {
   if (text.length > MAX_CHARACTERS) throw invalid(file, undefined, `it is longer than ${MAX_CHARACTERS} characters`)
   const whole = text.replace(/^\uFEFF/, '')
-  return /\.ya?ml$/i.test(file) ? readYaml(whole, file) : readJsonc(whole, file)
+  try {
+    return /\.ya?ml$/i.test(file) ? readYaml(whole, file) : readJsonc(whole, file)
+  } catch (error) {
+    if (error instanceof RangeError) throw invalid(file, undefined, `it is more than ${MAX_DEPTH} levels deep`)
+    throw error
+  }
 }
 
 function readJsonc(text: string, file: string): ReadDocument {
