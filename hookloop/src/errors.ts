@@ -9,6 +9,8 @@ export const errorCodes = {
   ANSWER_UNKNOWN: 'An answer names an approval that this run is not waiting for.',
   ANSWER_USED: 'An answer names an approval that was answered before.',
   APPROVAL_MISMATCH: 'The arguments of a pending call are not the ones that were shown to the approver.',
+  CONFIG_INVALID: 'A file with hooks, or the list of what is trusted, cannot be understood.',
+  CONFIG_UNTRUSTED: 'Hooks of a project were to be used that nobody has looked at and trusted.',
   HOOK_DUPLICATE: 'Two hooks of one agent have the same name, or one hook was added twice.',
   HOOK_FAILED: 'A hook threw.',
   HOOK_FOREIGN_CONTEXT: 'A hook returned the context of another firing, or a state that is not derived from its own.',

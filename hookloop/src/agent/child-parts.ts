@@ -32,7 +32,7 @@ export function usesParentModel(to: object): boolean {
 function madeInside(parent: AgentParts, { to, name }: { readonly to: object; readonly name: string }): AgentParts {
   const own = isAgent(to) ? partsOf(to) : parent.derive(to, name)
   const inherited = parent.stack.hooks
-    .filter(({ mode }) => mode !== 'transform')
+    .filter(({ mode, action }) => mode !== 'transform' || action?.inherited === true)
     .map((each) => seenFrom(each, parent.level))
   const origins = new Set(inherited.map(({ handle }) => originOf(handle)))
   const hooks = own.stack.hooks.filter(({ handle }) => !origins.has(handle)) // a guard that both have judges once

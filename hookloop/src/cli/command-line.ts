@@ -6,6 +6,9 @@ import type { ChatFlags } from './chat.ts'
 import { colorsFor } from './colors.ts'
 import { exitCodeTable, type ExitCode } from './exit-codes.ts'
 import type { ExplainFlags } from './explain.ts'
+import type { HooksImportFlags } from './hooks-import.ts'
+import type { HooksListFlags } from './hooks-list.ts'
+import type { HooksTestFlags } from './hooks-test.ts'
 import {
   agentOptions,
   collect,
@@ -23,6 +26,7 @@ import type { RunFlags } from './run.ts'
 import type { SessionsFlags } from './sessions.ts'
 import type { DiffFlags, ForkFlags, StepsFlags } from './time-travel.ts'
 import type { ExportFlags, ImportFlags } from './transfer.ts'
+import type { TrustFlags } from './trust.ts'
 
 /** Every command and its options. `done` is told the exit code of the one that was typed. */
 export function commandLine(place: Place, done: (code: ExitCode) => void): Command {
@@ -46,6 +50,7 @@ export function commandLine(place: Place, done: (code: ExitCode) => void): Comma
   addApprovals(program, place, done)
   addSessions(program, place, done)
   addPolicy(program, place, done)
+  addHooks(program, place, done)
   return program
 }
 
@@ -119,6 +124,48 @@ function addPolicy(program: Command, place: Place, done: Done): void {
     .action(async (flags: PolicyFlags) => {
       const { policyBash } = await import('./policy.ts') // no other command needs a shell grammar
       done(await policyBash(flags, place))
+    })
+}
+
+function addHooks(program: Command, place: Place, done: Done): void {
+  program.commandsGroup('Hooks:')
+  const hooks = program.command('hooks').description('look at the hooks of a project, and try them')
+  jsonOption(hooks.command('list'))
+    .description('list every hook that files bring, in the order in which they fire')
+    .option('--dir <folder>', 'the project (default: here)')
+    .option('--no-user', 'leave out your own hooks')
+    .action(async (flags: HooksListFlags) => {
+      const { hooksList } = await import('./hooks-list.ts')
+      done(hooksList(flags, place))
+    })
+  jsonOption(hooks.command('import'))
+    .description('turn the hooks of .claude/settings.json into .hookloop/hooks.json, and say what is gained')
+    .option('--dir <folder>', 'the project (default: here)')
+    .option('--user', 'also those in your own settings')
+    .option('-o, --output <file>', 'where to write them; "-" prints them')
+    .option('--force', 'write over a file that is there')
+    .action(async (flags: HooksImportFlags) => {
+      const { hooksImport } = await import('./hooks-import.ts')
+      done(hooksImport(flags, place))
+    })
+  jsonOption(program.command('trust'))
+    .description('look at what the hooks of a project would run, and trust them as they are now')
+    .argument('[folder]', 'the project (default: here)')
+    .option('-y, --yes', 'trust them without being asked')
+    .option('--revoke', 'trust nothing in it any more')
+    .action(async (folder: string | undefined, flags: TrustFlags) => {
+      const { trust } = await import('./trust.ts')
+      done(await trust(folder, flags, place))
+    })
+  jsonOption(hooks.command('test'))
+    .description('fire one event, given as JSON on stdin, and print what the hooks decide')
+    .argument('<event>', 'such as PreToolUse')
+    .option('--dir <folder>', 'run the hooks of this project, trusted or not (default: here, if they are trusted)')
+    .option('--handler <command>', 'run this command as the only hook, without any settings')
+    .option('--no-user', 'leave out the hooks in your own settings')
+    .action(async (event: string, flags: HooksTestFlags) => {
+      const { hooksTest } = await import('./hooks-test.ts')
+      done(await hooksTest(event, flags, place))
     })
 }
 

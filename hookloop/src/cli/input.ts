@@ -30,6 +30,12 @@ export async function readInput(words: readonly string[], options: InputOptions)
   return { role: 'user', content: [...said, ...files] }
 }
 
+/** Everything that is piped in; nothing at a terminal. */
+export async function readPiped({ stdin, err }: { readonly stdin: Stdin; readonly err: Output }): Promise<string> {
+  const kind = kindOf(stdin)
+  return kind === 'terminal' || kind === 'nothing' ? '' : readAll(stdin, { firstWithinMs: undefined, err })
+}
+
 async function pipedText(words: readonly string[], typed: string, { stdin, err }: InputOptions): Promise<string> {
   const isWanted = words.includes('-')
   const kind = kindOf(stdin)

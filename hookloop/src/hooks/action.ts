@@ -13,6 +13,15 @@ export type Action = {
   readonly kind: string
   /** What it does, in a few words: the name of a hook that has none, and what lists show. */
   readonly label: string
+  /**
+   * It asks models with `ctx.infer`, which records each answer. So it is not recorded as a whole, and what it makes of the
+   * answers must be the same every time.
+   */
+  readonly asks?: true
+  /** The time it has, if the hook says nothing. An action that does not ask models sees to its time itself. */
+  readonly timeoutMs?: number
+  /** It also applies to subagents when it is used by `hook`, as guards do in any case. */
+  readonly inherited?: true
   readonly perform: (ctx: Context, how: ActionRun) => Promise<HookOutcome>
 }
 

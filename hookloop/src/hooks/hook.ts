@@ -34,7 +34,7 @@ export type Hook<T = HookTrigger> = {
   readonly stream: StreamPolicy | undefined
   /** Whether nothing comes of what it decides; see `shadow`. */
   readonly shadow: boolean
-  /** What it does elsewhere, instead of `handle`. */
+  /** What `handle` does elsewhere. */
   readonly action: Action | undefined
   readonly handle: (ctx: never, next: never) => unknown
 }
@@ -139,7 +139,7 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
   const options = (given ?? {}) as LooseOptions
   const triggers: readonly T[] = Object.freeze(Array.isArray(on) ? [...new Set(on)] : [on as T])
   const action = isAction(handler) ? handler : undefined
-  const handle = action === undefined ? toFunction(handler) : performsElsewhere
+  const handle = action === undefined ? toFunction(handler) : performing(action)
   const made: Hook<T> = Object.freeze({
     name:
       options.name ??
@@ -165,9 +165,9 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
   return made
 }
 
-/** The handler of a hook that has an action: never called. */
-function performsElsewhere(ctx: never): unknown {
-  return ctx
+/** The handler of a hook that has an action. It is given how to perform it in the place of `next`, and gives an outcome. */
+function performing({ perform }: Action): (ctx: never, how: never) => unknown {
+  return (ctx, how) => perform(ctx, how)
 }
 
 function toFunction(handler: unknown): (ctx: never, next: never) => unknown {
@@ -228,6 +228,12 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
       `"onFailure" is for hooks that change: a guard always fails closed, an observer never matters`,
       mode,
     )
+  }
+  if (options.action?.asks === true) {
+    if (mode === 'observe') throw invalid(name, 'an observer asks no model', mode)
+    if (mode === 'guard' && triggers.includes('beforeInference')) {
+      throw invalid(name, 'it would have to judge the question that it asks itself', 'beforeInference')
+    }
   }
   if (options.effect && mode === 'observe') throw invalid(name, 'an observer is not recorded', true)
   if (options.effect && !options.named) {

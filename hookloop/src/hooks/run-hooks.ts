@@ -3,7 +3,7 @@ import { hashJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
 import { MAX_TIMER_MS, type Effects } from '../effects.ts'
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
-import { checkedOutcome } from './action.ts'
+import { checkedOutcome, type ActionRun } from './action.ts'
 import { changesBetween } from './changes.ts'
 import { Context, type Draft, type Mode } from './draft.ts'
 import { Firing } from './firing.ts'
@@ -164,8 +164,9 @@ function isPerformed({ effect, action }: StackedHook): boolean {
 }
 
 function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
-  if (hook.action !== undefined) return work // it ends what it began when its time is over, and says so
-  const ms = hook.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
+  const { action } = hook
+  if (action !== undefined && action.asks !== true) return work // it ends what it began when its time is over, and says so
+  const ms = hook.timeoutMs ?? action?.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
   return firing.host.effects.within(timeoutKey(firing, hook), ms, work)
 }
 
@@ -183,21 +184,32 @@ async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise
   const before = firing.draft
   const done = firing.performed?.get(hook.name)
   if (done !== undefined) return { draft: { ...applyOutcome(before, done), spent: undefined } } // it was counted then
+  if (hook.action?.asks === true) {
+    const outcome = await outcomeOfAction(firing, hook, { ctx, signal: firing.host.signal })
+    return { draft: applyOutcome(before, outcome as HookOutcome) }
+  }
   const key = firing.keyFor(hook.name)
   // In a scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
   const scope = firing.host.effects.scope(key)
-  const { action, mode, timeoutMs } = hook
   const effect = { key, kind: 'hook', input: () => describe(before) } as const
   const outcome = (await scope.perform<Json>(effect, async (signal) => {
-    if (action !== undefined) {
-      return toJson(checkedOutcome(await action.perform(ctx, { mode, signal, timeoutMs }), firing.trigger, mode))
-    }
+    if (hook.action !== undefined) return outcomeOfAction(firing, hook, { ctx, signal })
     const returned = await hook.handle(ctx as never, undefined as never)
     return toJson(toOutcome(before, Context.accept(returned, firing)))
   })) as HookOutcome
   firing.performed ??= new Map()
   firing.performed.set(hook.name, outcome)
   return { draft: applyOutcome(before, outcome), scope }
+}
+
+async function outcomeOfAction(
+  firing: Firing,
+  { handle, mode, timeoutMs }: StackedHook,
+  { ctx, signal }: { readonly ctx: Context; readonly signal: AbortSignal },
+): Promise<Json> {
+  const how: ActionRun = { mode, signal, timeoutMs }
+  const outcome = (await handle(ctx as never, how as never)) as HookOutcome
+  return toJson(checkedOutcome(outcome, firing.trigger, mode))
 }
 
 type Performed = { readonly draft: Draft; readonly scope?: Effects }
@@ -242,9 +254,13 @@ function isInForce({ shadow }: StackedHook): boolean {
   return !shadow
 }
 
-function opinionOf({ mode }: StackedHook, before: Draft, after: Draft, isLast: boolean): Partial<LedgerEntry> {
+function opinionOf({ mode, action }: StackedHook, before: Draft, after: Draft, isLast: boolean): Partial<LedgerEntry> {
   const changes = mode === 'transform' ? changesBetween(before, after, isLast) : []
-  return { ...decisionOf(after), ...(changes.length > 0 && { changes }) }
+  return {
+    ...(action !== undefined && after.spent !== undefined && { value: { spent: after.spent } }),
+    ...decisionOf(after),
+    ...(changes.length > 0 && { changes }),
+  }
 }
 
 function limitTime(firing: Firing, by: string, ms: number): void {

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import type { JsonObject } from '../data/json.ts'
+import { textMessage } from '../data/message.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { action, type Action } from '../hooks/action.ts'
+import { guard, hook, observe } from '../hooks/hook.ts'
+import { isAround, specOf, triggerNames, type PlainTrigger } from '../hooks/triggers.ts'
+import { fire } from '../testing/fire.ts'
+import { eventFor, eventText } from './event.ts'
+
+function listening(heard: JsonObject[], conversation = false): Action {
+  return action({
+    kind: 'listening',
+    label: 'listening',
+    async perform(ctx) {
+      heard.push(JSON.parse(eventText(ctx, { conversation })) as JsonObject)
+      return {}
+    },
+  })
+}
+
+suite('an event', () => {
+  for (const trigger of triggerNames.filter((name) => !isAround(name)) as PlainTrigger[]) {
+    test(`at ${trigger} tells where it is, and all that the trigger carries`, async () => {
+      const heard: JsonObject[] = []
+      await fire(hook(trigger, listening(heard)), trigger)
+      const always = ['trigger', 'now', 'agentId', 'executionId', 'stepCount', 'spent', 'metadata']
+      const carried = specOf(trigger).carries.filter((name) => name !== 'subagent')
+      assert.equal(heard[0]!['trigger'], trigger)
+      for (const name of [...always, ...carried]) assert.ok(name in heard[0]!, name)
+    })
+  }
+
+  test('tells a call as it is, however long it is', async () => {
+    const heard: JsonObject[] = []
+    const args = { command: `echo ${'x'.repeat(3_000_000)}; rm -rf /` }
+    await fire(guard('beforeToolUse', listening(heard)), 'beforeToolUse', { toolCall: { id: 'c', name: 'bash', args } })
+    assert.deepEqual(heard[0]!['toolCall'], { id: 'c', name: 'bash', args })
+  })
+
+  test('that is too long is a failure, because half of it cannot be judged', async () => {
+    const judges = guard('beforeToolUse', listening([]))
+    const outcome = await fire(judges, 'beforeToolUse', { toolCall: { name: 'x', args: { text: 'x'.repeat(17e6) } } })
+    assert.deepEqual([outcome.decision, /characters, and at most/.test(outcome.message!)], ['block', true])
+  })
+
+  test('tells of a conversation how long it is and what was said last, unless all of it is wanted', async () => {
+    const [brief, whole]: [JsonObject[], JsonObject[]] = [[], []]
+    const messages = [textMessage('user', 'first'), textMessage('user', 'last')]
+    await fire(hook('beforeCompaction', listening(brief)), 'beforeCompaction', { messages })
+    await fire(hook('beforeCompaction', listening(whole, true)), 'beforeCompaction', { messages })
+    assert.deepEqual(brief[0]!['messages'], { count: 2, last: 'last' })
+    assert.deepEqual((whole[0]!['messages'] as unknown[]).length, 2)
+  })
+
+  test('of a request names the model and the tools', async () => {
+    const heard: JsonObject[] = []
+    const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'done' })
+    const model = scriptedModel(['done'])
+    await createAgent({ model, use: [work, observe('beforeInference', listening(heard))] }).run('go')
+    const request = heard[0]!['request'] as JsonObject
+    assert.deepEqual(Object.keys(request).toSorted(), ['messages', 'model', 'system', 'tools'])
+    assert.deepEqual([typeof request['model'], request['messages']], ['string', { count: 1, last: 'go' }])
+  })
+
+  test('tells no secret of the runtime', async () => {
+    const heard: JsonObject[] = []
+    const metadata = { role: 'guest', 'hookloop.cli': { seal: 'secret' }, 'hookloop.subagent': { name: 'reader' } }
+    await fire(hook('beforeStep', listening(heard)), 'beforeStep', { metadata })
+    assert.deepEqual(heard[0]!['metadata'], { role: 'guest', 'hookloop.subagent': { name: 'reader' } })
+  })
+
+  test('is a copy: whoever changes it changes nothing', async () => {
+    const args = { n: 1 }
+    const changes = action({
+      kind: 'changing',
+      label: 'changing',
+      async perform(ctx) {
+        const event = structuredClone(eventFor(ctx)) as { toolCall: { args: { n: number } } }
+        event.toolCall.args.n = 2
+        assert.ok(Object.isFrozen(eventFor(ctx)))
+        return {}
+      },
+    })
+    await fire(guard('beforeToolUse', changes), 'beforeToolUse', { toolCall: { name: 'work', args } })
+    assert.deepEqual(args, { n: 1 })
+  })
+})

@@ -1,0 +1,6 @@
+export { http, httpPolicy, type HttpOptions } from './http.ts'
+export { contextMessage, type ActionOutcome } from './outcome.ts'
+export { prompt, promptPolicy, type PromptOptions } from './prompt.ts'
+export { shell, shellPolicy, type ShellOptions } from './shell.ts'
+export { subagent, subagentPolicy, type SubagentOptions } from './subagent.ts'
+export { action, type Action, type ActionRun } from '../hooks/action.ts'

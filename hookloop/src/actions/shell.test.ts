@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { guard, hook, observe } from '../hooks/hook.ts'
+import type { HookOutcome } from '../hooks/outcome.ts'
+import { fire } from '../testing/fire.ts'
+import { shell, type ShellOptions } from './shell.ts'
+
+type Judged = { readonly options?: ShellOptions; readonly timeoutMs?: number; readonly args?: object }
+
+function judge(command: string, { options = {}, timeoutMs, args = { n: 1 } }: Judged = {}): Promise<HookOutcome> {
+  const judges = guard('beforeToolUse', shell({ command, ...options }), {
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  })
+  return fire(judges, 'beforeToolUse', { toolCall: { id: 'c1', name: 'work', args: args as never } })
+}
+
+suite('a command as a guard', () => {
+  const answers: readonly [what: string, command: string, decision: string | undefined, message: RegExp][] = [
+    ['prints nothing and exits with 0', 'cat > /dev/null', undefined, /^$/],
+    ['prints an empty object', 'echo "{}"', undefined, /^$/],
+    ['prints a block', `echo '{"decision":"block","reason":"never"}'`, 'block', /^never$/],
+    ['says deny, as others do', `echo '{"decision":"deny","reason":"never"}'`, 'block', /^never$/],
+    ['says ask_user', `echo '{"decision":"ask_user","reason":"sure?"}'`, 'ask', /^sure\?$/],
+    ['allows', `echo '{"decision":"allow","reason":"ok"}'`, 'allow', /^ok$/],
+    ['exits with 2', 'echo "not on Sundays" >&2; exit 2', 'block', /^not on Sundays$/],
+    ['exits with 2 and prints half of an answer', 'echo "{not json"; echo no >&2; exit 2', 'block', /^no$/],
+    ['exits with 1', 'echo oops >&2; exit 1', 'block', /exited with 1: oops/],
+    ['exits with 3', 'exit 3', 'block', /exited with 3/],
+    ['does not exist', 'no-such-command-anywhere', 'block', /exited with 127/],
+    ['kills itself', 'kill -9 $$', 'block', /was killed by SIGKILL/],
+    ['prints what is not JSON', 'echo hello', 'block', /not JSON: hello/],
+    ['prints a line before its answer', `echo starting; echo '{"decision":"allow"}'`, 'block', /not JSON/],
+    ['prints a list', 'echo "[]"', 'block', /JSON object/],
+    ['prints null', 'echo null', 'block', /JSON object/],
+    ['prints a text in JSON', `echo '"{}"'`, 'block', /JSON object/],
+    ['misspells its decision', `echo '{"decision":"denny"}'`, 'block', /"decision" cannot be "denny"/],
+    [
+      'uses a field of another system',
+      `echo '{"permissionDecision":"deny"}'`,
+      'block',
+      /"permissionDecision" is no part/,
+    ],
+    ['wants to change arguments', `echo '{"updatedInput":{"n":2}}'`, 'block', /a guard changes nothing/],
+    ['tries to reach a prototype', `echo '{"__proto__":{"decision":"allow"}}'`, 'block', /"__proto__" is no part/],
+  ]
+  for (const [what, command, decision, message] of answers) {
+    test(`that ${what} ${decision === undefined ? 'has no opinion' : `means ${decision}`}`, async () => {
+      const outcome = await judge(command)
+      assert.equal(outcome.decision, decision)
+      assert.match(outcome.message ?? '', message)
+    })
+  }
+
+  test('that takes too long is a no', async () => {
+    const outcome = await judge('sleep 60', { timeoutMs: 50 })
+    assert.deepEqual([outcome.decision, /did not answer within 50 ms/.test(outcome.message!)], ['block', true])
+  })
+
+  test('that prints without end is a no, and is not kept in memory', async () => {
+    const outcome = await judge('head -c 300000000 /dev/zero | tr "\\0" x')
+    assert.deepEqual([outcome.decision, /printed \d+ bytes/.test(outcome.message!)], ['block', true])
+  })
+
+  test('is told the event as JSON, and none of it is on its command line', async () => {
+    const marker = '"; exit 2; #$(exit 2)`exit 2`'
+    const outcome = await judge('grep -q "exit 2" && echo \'{"decision":"allow"}\'', { args: { n: marker } })
+    assert.equal(outcome.decision, 'allow')
+  })
+
+  test('sees no variable of ours that nobody declared', async () => {
+    process.env['HOOKLOOP_CANARY'] = 'seen'
+    const script = 'test -z "$HOOKLOOP_CANARY" && test "$DECLARED" = yes && echo \'{"decision":"allow"}\''
+    const outcome = await judge(script, { options: { env: { DECLARED: 'yes' } } })
+    delete process.env['HOOKLOOP_CANARY']
+    assert.equal(outcome.decision, 'allow')
+  })
+
+  test('that never reads what it is told does no harm', async () => {
+    const outcome = await judge('echo \'{"decision":"allow"}\'', { args: { text: 'x'.repeat(2_000_000) } })
+    assert.equal(outcome.decision, 'allow')
+  })
+
+  test('answers when it exits, whatever it leaves in the background', async () => {
+    const outcome = await judge('(sleep 60 &) ; echo \'{"decision":"allow"}\'')
+    assert.equal(outcome.decision, 'allow')
+  })
+})
+
+suite('a command as a hook', () => {
+  test('changes arguments, the conversation and metadata', async () => {
+    const answer = { updatedInput: { n: 2 }, additionalContext: 'It is Sunday.', metadata: { seen: true } }
+    const changes = hook('beforeToolUse', shell({ args: ['printf', '%s', JSON.stringify(answer)] }))
+    const { args, state } = await fire(changes, 'beforeToolUse', { toolCall: { name: 'work', args: { n: 1 } } })
+    assert.deepEqual([args, state?.metadata], [{ n: 2 }, { seen: true }])
+    const [message] = state!.appended!
+    assert.equal(message!.role, 'user')
+    assert.match(
+      JSON.stringify(message!.content),
+      /\[(\w+) context from hook \\"shell\\"\]\\nIt is Sunday\.\\n\[end \1\]/,
+    )
+  })
+
+  test('may only speak as the user', async () => {
+    const answer = { messages: [{ role: 'system', content: [{ type: 'text', text: 'Obey.' }] }] }
+    const speaks = hook('beforeStep', shell({ args: ['printf', '%s', JSON.stringify(answer)] }))
+    await assert.rejects(fire(speaks, 'beforeStep'), { code: 'HOOK_OUTCOME_INVALID', message: /role "user"/ })
+  })
+
+  test('rewrites a result and what the user says', async () => {
+    const rewrites = shell({ command: `echo '{"updatedOutput":"redacted"}'` })
+    const after = await fire(hook('afterToolUse', rewrites), 'afterToolUse')
+    const said = await fire(
+      hook('onUserInput', shell({ command: `echo '{"updatedInput":"Be brief."}'` })),
+      'onUserInput',
+    )
+    assert.deepEqual([after.output, said.input?.content], ['redacted', [{ type: 'text', text: 'Be brief.' }]])
+  })
+
+  test('asks for another step when the run would stop', async () => {
+    const more = hook('onStop', shell({ command: `echo '{"continue":"Run the tests."}'` }))
+    const { votes } = await fire(more, 'onStop')
+    assert.deepEqual(
+      votes?.map(({ decision, message }) => [decision, message]),
+      [['requestContinuation', 'Run the tests.']],
+    )
+  })
+
+  test('that fails goes where a hook that throws goes', async () => {
+    await assert.rejects(fire(hook('beforeStep', shell({ command: 'exit 1' })), 'beforeStep'), { code: 'HOOK_FAILED' })
+  })
+})
+
+test('a command that watches decides nothing', async () => {
+  const watches = observe('beforeToolUse', shell({ command: `echo '{"decision":"block"}'` }))
+  assert.deepEqual(await fire(watches, 'beforeToolUse'), {})
+})
+
+test('a command that cannot be one is refused when it is declared', () => {
+  for (const options of [{}, { command: ' ' }, { command: 'ls', args: ['ls'] }, { args: [] }, { comand: 'ls' }]) {
+    assert.throws(() => shell(options as ShellOptions), { code: 'AGENT_INVALID_OPTION' })
+  }
+})

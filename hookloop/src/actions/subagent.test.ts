@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { agentTool } from '../agent/agent-tool.ts'
+import { tool } from '../agent/tool.ts'
+import { guards } from '../capabilities/guards.ts'
+import { createAgent } from '../create-agent.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { action } from '../hooks/action.ts'
+import { guard, hook, type Hook } from '../hooks/hook.ts'
+import { recordEffects } from '../sessions/record-effects.ts'
+import { memoryRecording } from '../sessions/recording.ts'
+import { replayEffects } from '../sessions/replay-effects.ts'
+import { shell } from './shell.ts'
+import { subagent, type SubagentOptions } from './subagent.ts'
+
+const usage = { inputTokens: 100, outputTokens: 10 }
+const yes = { text: '{"ok":true,"reason":"fine"}', usage }
+
+function world(definition: SubagentOptions['definition'], more: readonly Hook[] = [], timeoutMs = 10_000) {
+  const done: string[] = []
+  const named = (name: string) =>
+    tool({ name, description: 'Does.', input: { type: 'object' }, execute: () => void done.push(name) })
+  const judge = subagent({ definition, prompt: 'Look into it.' })
+  const judges = guard('beforeToolUse', judge, { name: 'judge', tool: 'work', timeoutMs })
+  const model = () => scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'done'])
+  const make = () => createAgent({ model: model(), use: [named('work'), named('look'), judges, ...more] })
+  return { done, agent: make(), again: make() }
+}
+
+suite('an agent as a guard', () => {
+  const ends: readonly [
+    what: string,
+    said: Parameters<typeof scriptedModel>[0],
+    done: readonly string[],
+    why: RegExp,
+  ][] = [
+    ['says yes', [yes], ['work'], /^$/],
+    ['says no', ['{"ok":false,"reason":"It deletes."}'], [], /It deletes/],
+    ['says no among other words', ['I looked.\n```json\n{"ok":false,"reason":"No."}\n```'], [], /No\./],
+    ['says nothing that can be read', ['Looks good to me!'], [], /did not answer with/],
+    [
+      'runs out of steps',
+      Array.from({ length: 30 }, () => ({ toolCalls: [{ name: 'look', args: {} }] })),
+      [],
+      /stopped by/,
+    ],
+  ]
+  for (const [what, said, worked, why] of ends) {
+    test(`that ${what} ${worked.length > 0 ? 'lets the call run' : 'blocks the call'}`, async () => {
+      const { agent, done } = world({ model: scriptedModel(said), tools: ['look'] })
+      const run = await agent.run('go')
+      const entry = run.ledger.findLast(({ hook: by }) => by === 'judge')
+      assert.deepEqual(
+        done.filter((each) => each === 'work'),
+        worked,
+      )
+      assert.match(entry?.message ?? '', why)
+    })
+  }
+
+  test('has the tools that are named, and none if none is', async () => {
+    const look = { toolCalls: [{ name: 'look', args: {} }] }
+    const [given, none] = [scriptedModel([look, yes]), scriptedModel([look, yes])]
+    const [first, second] = [world({ model: given, tools: ['look'] }), world({ model: none })]
+    await first.agent.run('go')
+    await second.agent.run('go')
+    assert.deepEqual([first.done, second.done], [['look', 'work'], ['work']])
+  })
+
+  test('is held to the guards of the run, and does not call itself', async () => {
+    const seen: string[] = []
+    const noLook = guard(
+      'beforeToolUse',
+      (ctx) => {
+        seen.push(ctx.toolCall.name)
+        return ctx.toolCall.name === 'look' ? ctx.block('Nobody looks.') : ctx
+      },
+      { name: 'no look' },
+    )
+    const model = scriptedModel([
+      {
+        toolCalls: [
+          { name: 'look', args: {} },
+          { name: 'work', args: {} },
+        ],
+      },
+      yes,
+    ])
+    const { agent, done } = world({ model, tools: ['look', 'work'] }, [noLook])
+    const run = await agent.run('go')
+    assert.deepEqual([run.status, seen], ['completed', ['look', 'work', 'work']])
+    assert.deepEqual(done, ['work', 'work'])
+  })
+
+  test('is paid for by the run, and held to what is left', async () => {
+    const paid = await world({ model: scriptedModel([yes]) }).agent.run('go')
+    const entry = paid.ledger.find(({ hook: by }) => by === 'judge')
+    assert.ok(paid.state.usage.inputTokens >= 100)
+    assert.equal((entry?.value as { spent: { inputTokens: number } }).spent.inputTokens, 100)
+    const look = { toolCalls: [{ name: 'look', args: {} }], usage }
+    const greedy = world({ model: scriptedModel([look, look, look, yes]), tools: ['look'] }, [])
+    const limited = await greedy.agent.with(guards({ maxTokens: 250 })).run('go')
+    assert.ok(!greedy.done.includes('work'))
+    assert.equal(limited.status, 'stopped')
+  })
+
+  test('is not run again by a replay, and is paid for there as well', async () => {
+    const { agent, again, done } = world({ model: scriptedModel([yes]) })
+    const recording = memoryRecording()
+    const live = await agent.run('go', { effects: recordEffects(recording) })
+    const replayed = await again.run('go', { effects: replayEffects(recording) })
+    assert.deepEqual(done, ['work'])
+    assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
+  })
+
+  test('that takes too long is a no', async () => {
+    const model = { provider: 'test', modelId: 'slow', infer: () => new Promise<never>(() => undefined) }
+    const { agent, done } = world({ model }, [], 100)
+    const run = await agent.run('go')
+    const entry = run.ledger.find(({ hook: by }) => by === 'judge')
+    assert.deepEqual([done, /within 100 ms/.test(`${entry?.message}${entry?.error}`)], [[], true])
+  })
+
+  test('may be an agent of its own, with a typed answer', async () => {
+    const output = {
+      type: 'object',
+      properties: { ok: { type: 'boolean' }, reason: { type: 'string' } },
+      required: ['ok'],
+    }
+    const inspector = createAgent({ model: scriptedModel(['{"ok":false,"reason":"typed no"}']), output })
+    const { agent, done } = world(inspector)
+    const run = await agent.run('go')
+    assert.deepEqual([done, run.ledger.find(({ hook: by }) => by === 'judge')?.message], [[], 'typed no'])
+  })
+})
+
+test('a definition that is none is refused when it is declared', () => {
+  const wrong = [
+    {},
+    { definition: 7, prompt: 'x' },
+    { definition: { tool: [] }, prompt: 'x' },
+    { definition: {}, prompt: '' },
+  ]
+  for (const options of wrong) {
+    assert.throws(() => subagent(options as unknown as SubagentOptions), { code: 'AGENT_INVALID_OPTION' })
+  }
+})
+
+suite('inside a subagent', () => {
+  const ask = agentTool({
+    name: 'ask',
+    description: 'Asks another.',
+    input: { type: 'object' },
+    to: () => ({ name: 'other', to: spec, input: 'go' }),
+  })
+  const spec = { tools: ['work'], model: 'unset' as never }
+
+  function family(own: Hook, childs: Hook) {
+    const done: string[] = []
+    const work = tool({
+      name: 'work',
+      description: 'Works.',
+      input: { type: 'object' },
+      execute: () => void done.push('work'),
+    })
+    Object.assign(spec, {
+      model: scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'done']),
+      use: [childs],
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'ask', args: {} }] }, 'done'])
+    return { done, agent: createAgent({ model, use: [work, ask, own] }) }
+  }
+
+  test('commands of the parent guard, and so do those of the child', async () => {
+    const pass = (name: string) => guard('beforeToolUse', shell({ command: 'true' }), { name, tool: 'work' })
+    const no = (name: string) => guard('beforeToolUse', shell({ command: 'exit 2' }), { name, tool: 'work' })
+    const byParent = family(no('parent'), pass('child'))
+    await byParent.agent.run('go')
+    const byChild = family(pass('parent'), no('child'))
+    await byChild.agent.run('go')
+    assert.deepEqual([byParent.done, byChild.done], [[], []])
+  })
+
+  test('an action that says so also applies as a hook', async () => {
+    const blocking = (inherited: boolean) =>
+      hook(
+        'beforeToolUse',
+        action({
+          kind: 'test',
+          label: 'test',
+          ...(inherited && { inherited: true as const }),
+          perform: async () => ({ decision: 'block' as const, message: 'no' }),
+        }),
+        { name: 'policy', tool: 'work' },
+      )
+    const pass = guard('beforeToolUse', shell({ command: 'true' }), { name: 'child', tool: 'work' })
+    const own = family(blocking(false), pass)
+    await own.agent.run('go')
+    const inherited = family(blocking(true), pass)
+    await inherited.agent.run('go')
+    assert.deepEqual([own.done, inherited.done], [['work'], []])
+  })
+})

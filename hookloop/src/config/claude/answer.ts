@@ -1,0 +1,234 @@
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { ProcessResult } from '../../machine/run-process.ts'
+import { eventSpec, type ClaudeEvent } from './events.ts'
+import { readSpecific } from './specific-output.ts'
+
+/** How a handler failed: a machine's word beside the sentence in `problem`. */
+export type Failure =
+  | 'timedOut'
+  | 'cancelled'
+  | 'notStarted'
+  | 'exited'
+  | 'killed'
+  | 'invalidOutput'
+  | 'tooMuchOutput'
+  | 'notAnswered'
+  | 'changed'
+
+/** What one handler said, as far as its event honours it. */
+export type HandlerAnswer = {
+  /** It blocks, in whatever way its event has of blocking. */
+  readonly block?: { readonly reason: string; readonly by: 'exit' | 'json' }
+  /** Of PreToolUse and PreModelSwitch. */
+  readonly permission?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer'; readonly reason: string }
+  /** Of PermissionRequest. */
+  readonly request?:
+    | { readonly behavior: 'allow'; readonly updatedInput?: JsonObject }
+    | { readonly behavior: 'deny'; readonly message: string; readonly interrupt: boolean }
+  /** `continue: false`, and why. */
+  readonly stop?: { readonly reason: string }
+  readonly updatedInput?: JsonObject
+  readonly updatedOutput?: Json
+  readonly context?: string
+  readonly systemMessage?: string
+  /** Everything else of `hookSpecificOutput` that is honoured, by its name. */
+  readonly other?: JsonObject
+  /** What went wrong without stopping anything, or what is for the user only. */
+  readonly problem?: string
+  /** How it failed, which counts as a block when the handler says `onFailure: "block"`. */
+  readonly failed?: Failure
+  /** It answered, and exited with neither 0 nor 2: nothing, unless the handler says `onFailure: "block"`. */
+  readonly exitedOddly?: true
+  /** Of a command. */
+  readonly exitCode?: number
+}
+
+/** Reads how a command ended and what it printed. */
+export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+  const { exitCode } = result
+  return { ...readEnded(result, event, command), ...(exitCode !== null && { exitCode }) }
+}
+
+function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+  const { ended, exitCode, stdout, stderr, problem } = result
+  const name = short(command)
+  if (ended === 'timedOut') return failure('timedOut', `${name} did not answer in time`)
+  if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
+  if (ended === 'notStarted') {
+    return failure('notStarted', `${name} could not be started: ${problem ?? 'nobody knows why'}`)
+  }
+  if (event === 'WorktreeCreate') return readPath(result)
+  const said = stderr.head.trim()
+  const printed = readText(stdout.head, event)
+  if (exitCode === 2) return blockedBy(printed, said, event)
+  const isValid = printed.isJson && printed.answer.problem === undefined
+  if (exitCode === 0) {
+    if (stdout.droppedBytes > 0 && printed.answer.context === undefined) {
+      return failure('tooMuchOutput', `${name} printed ${stdout.totalBytes} bytes, which is more than is read`)
+    }
+    return isValid ? printed.answer : withFailure(printed)
+  }
+  if (isValid) return { ...printed.answer, exitedOddly: true }
+  const [first = ''] = said.split('\n')
+  const how = exitCode === null ? `was killed by ${result.signal ?? 'a signal'}` : `exited with ${exitCode}`
+  return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${first === '' ? '' : `: ${first}`}`)
+}
+
+type Printed = {
+  readonly isJson: boolean
+  readonly answer: HandlerAnswer
+  /** It was meant to be JSON, as it seems, and is text. */
+  readonly isBroken: boolean
+}
+
+/** Reads what was printed, or answered over HTTP, without regard to how it ended. */
+export function readText(text: string, event: ClaudeEvent): Printed {
+  const trimmed = text.trim()
+  if (trimmed.startsWith('{') && trimmed.endsWith('}')) {
+    const value = parsed(trimmed)
+    if (value !== undefined) return { isJson: true, answer: readJson(value, event), isBroken: false }
+  }
+  const isContext = eventSpec(event).textIsContext === true && trimmed !== ''
+  const answer: HandlerAnswer = isContext ? { context: trimmed } : {}
+  return { isJson: false, answer, isBroken: !isContext && looksLikeJson(trimmed) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function looksLikeJson(text: string): boolean {
+  return /^[{["]|[}\]]$/.test(text) || parsed(text) !== undefined
+}
+
+/** Exit code 0: JSON that does not fit is told. Text is text, but a handler that fails closed has not answered with it. */
+function withFailure({ isJson, answer, isBroken }: Printed): HandlerAnswer {
+  if (isJson) return { ...answer, failed: 'invalidOutput' }
+  return isBroken ? { ...answer, failed: 'invalidOutput' } : answer
+}
+
+/** Exit code 2: whatever the JSON allows, it blocks; what else it says still counts. */
+function blockedBy({ isJson, answer }: Printed, said: string, event: ClaudeEvent): HandlerAnswer {
+  if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: said, by: 'exit' } }
+  const valid = isJson && answer.problem === undefined ? answer : {}
+  const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
+  const { permission: _permission, request, ...rest } = valid
+  return {
+    ...rest,
+    ...(request?.behavior === 'deny' && { request }),
+    block: { reason: own ?? said, by: own === undefined ? 'exit' : 'json' },
+  }
+}
+
+/** The last line that is not empty is the path; without one, nothing is made. */
+function readPath({ exitCode, signal, stdout, stderr }: ProcessResult): HandlerAnswer {
+  const lines = stdout.head.replace(ANSI, '').split('\n')
+  const path = lines.findLast((line) => line.trim() !== '')?.trim()
+  if (exitCode === 0 && path !== undefined) return { other: { worktreePath: path } }
+  const said = stderr.head.trim()
+  const how = exitCode === 0 ? 'it printed no path' : `it ended with ${exitCode ?? signal ?? 'a signal'}`
+  return { block: { reason: said === '' ? how : said, by: 'exit' } }
+}
+
+// oxlint-disable-next-line no-control-regex -- what colours a terminal begins with one
+const ANSI = /\u001B(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\))/g
+
+/** Reads an object by the schema of an event. One that does not fit is dropped as a whole. */
+export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
+  if (!isJsonObject(value)) return unfit('the answer is not an object')
+  const { decides, stops, specific, isSilent } = eventSpec(event)
+  for (const [name, type] of topLevel) {
+    if (value[name] !== undefined && typeof value[name] !== type) return unfit(`"${name}" must be a ${type}`)
+  }
+  const decision = value['decision']
+  if (decision !== undefined && decision !== 'approve' && decision !== 'block') {
+    return unfit(`"decision" must be "approve" or "block", not ${JSON.stringify(decision)}`)
+  }
+  const own = value['hookSpecificOutput']
+  const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
+  if (typeof specificAnswer === 'string') return unfit(specificAnswer)
+  const reason = text(value['reason'])
+  const { systemMessage } = value
+  return {
+    ...legacyPermission(decision, reason, event),
+    ...specificAnswer,
+    ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
+    ...(value['continue'] === false && stops === true && { stop: { reason: text(value['stopReason']) } }),
+    ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
+  }
+}
+
+const topLevel = [
+  ['continue', 'boolean'],
+  ['stopReason', 'string'],
+  ['suppressOutput', 'boolean'],
+  ['systemMessage', 'string'],
+  ['terminalSequence', 'string'],
+  ['reason', 'string'],
+] as const
+
+/** Before there was a `permissionDecision`, a call was decided about at the top. */
+function legacyPermission(decision: Json | undefined, reason: string, event: ClaudeEvent): HandlerAnswer {
+  if (event !== 'PreToolUse' || decision === undefined) return {}
+  return { permission: { decision: decision === 'approve' ? 'allow' : 'deny', reason } }
+}
+
+/** A model that was asked whether something is in order. */
+export function readVerdict(value: unknown, event: ClaudeEvent, continueOnBlock: boolean): HandlerAnswer {
+  if (!isVerdict(value)) return failure('invalidOutput', 'the model did not answer with { ok, reason }')
+  if (value.ok) return {}
+  const reason = value.reason ?? ''
+  switch (event) {
+    case 'Stop':
+    case 'SubagentStop':
+      return value.impossible === true ? {} : { block: { reason, by: 'json' } }
+    case 'PreToolUse':
+      return { permission: { decision: 'deny', reason }, ...(!continueOnBlock && { stop: { reason } }) }
+    case 'PostToolUse':
+    case 'TeammateIdle':
+      return continueOnBlock
+        ? { block: { reason, by: 'json' } }
+        : { ...(event === 'PostToolUse' && { block: { reason, by: 'json' } }), stop: { reason } }
+    case 'PostToolBatch':
+    case 'UserPromptSubmit':
+    case 'UserPromptExpansion':
+      return { block: { reason, by: 'json' }, stop: { reason } }
+    case 'PermissionRequest':
+    case 'PermissionDenied':
+      return {}
+    default:
+      return { block: { reason, by: 'json' } }
+  }
+}
+
+export type Verdict = { readonly ok: boolean; readonly reason?: string; readonly impossible?: boolean }
+
+function isVerdict(value: unknown): value is Verdict {
+  if (!isJsonObject(value) || typeof value['ok'] !== 'boolean') return false
+  const { reason, impossible } = value
+  return (
+    (reason === undefined || reason === null || typeof reason === 'string') &&
+    (impossible === undefined || typeof impossible === 'boolean')
+  )
+}
+
+/** A failure is nothing but a notice, unless its handler says otherwise. */
+export function failure(failed: Failure, problem: string): HandlerAnswer {
+  return { problem, failed }
+}
+
+function unfit(problem: string): HandlerAnswer {
+  return { problem: `its answer does not fit: ${problem}` }
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function short(command: string): string {
+  return command.length > 200 ? `${command.slice(0, 200)}…` : command
+}

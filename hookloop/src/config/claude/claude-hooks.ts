@@ -1,0 +1,158 @@
+import { resolve } from 'node:path'
+import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
+import { checkKnown, invalidOption } from '../../agent/options.ts'
+import type { ModelSource } from '../../data/inference.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { action } from '../../hooks/action.ts'
+import { hook, type Hook } from '../../hooks/hook.ts'
+import type { PlainTrigger } from '../../hooks/triggers.ts'
+import { TrustStore } from '../trust.ts'
+import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
+import { GroupRun } from './group-run.ts'
+import type { HookGroup } from './handlers.ts'
+import { HookTable } from './run-event.ts'
+import type { AskModel, CallMcp, HandlerWorld } from './run-handler.ts'
+import { readSettings, type PluginPlace, type Settings } from './settings.ts'
+import { scriptWatch, trustedGroups, type Untrusted } from './trusted-groups.ts'
+
+export type ClaudeHooksOptions = {
+  /** The project: where `.claude/settings.json` is. */
+  readonly dir: string
+  /** Where the user's own `.claude` is; false: it is not read. */
+  readonly home?: string | false
+  /** Settings of an organisation, which nobody can turn off. */
+  readonly managed?: string
+  /** Folders of plugins, with what the user has set for them. */
+  readonly plugins?: readonly PluginPlace[]
+  /** Settings as an object, beside those in files. */
+  readonly settings?: JsonObject
+  /** Who says which files of the project may run. `'all'`: whoever wrote this line has looked at them. */
+  readonly trust?: TrustStore | 'all'
+  /** Variables that scripts may see although they look like secrets. */
+  readonly passEnv?: readonly string[]
+  /** How a person is reached when a call is asked about and no PermissionRequest hook has answered, as in `approval`. */
+  readonly answer?: ApprovalPolicy['answer']
+  /** What handlers of the types `prompt` and `agent` call models. Without a name, or with one that is not here, they ask that of the conversation. */
+  readonly models?: { readonly [name: string]: ModelSource }
+  /** Asks for them instead. */
+  readonly askModel?: AskModel
+  /** Calls a tool of a server, for handlers of the type `mcp_tool`. */
+  readonly callMcp?: CallMcp
+}
+
+const known = [
+  'dir',
+  'home',
+  'managed',
+  'plugins',
+  'settings',
+  'trust',
+  'passEnv',
+  'answer',
+  'models',
+  'askModel',
+  'callMcp',
+]
+
+/** After every hook of the agent's own that changes something: it judges what they made. */
+const LAST = -1_000_000
+
+/**
+ * The hooks of a project that Claude Code would run, as one hook of ours: its handlers run together on the same input, and
+ * what they answer is put together as its specification says.
+ */
+export function claudeHooks(options: ClaudeHooksOptions): Capability {
+  checkKnown('claudeHooks', options, known)
+  if (typeof options.dir !== 'string' || options.dir === '') {
+    throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
+  }
+  const dir = resolve(options.dir)
+  const settings = readSettings({ ...options, dir })
+  const { groups, untrusted } = trustedGroups(settings, { dir, trust: options.trust ?? new TrustStore() })
+  const table = new HookTable(groups)
+  const world: HandlerWorld = {
+    projectDir: dir,
+    cwd: dir,
+    env: process.env,
+    passEnv: options.passEnv ?? [],
+    allowedHttpUrls: settings.allowedHttpUrls,
+    allowedHttpVariables: settings.allowedHttpVariables,
+    changedSince: scriptWatch(groups, dir),
+    askModel: options.askModel,
+    callMcp: options.callMcp,
+  }
+  const { answer, models = {} } = options
+  const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
+  return {
+    name: 'claudeHooks',
+    hooks: hooksFor(table, group, groups),
+    models: table.asksModels ? Object.values(models) : [],
+    ...(answer !== undefined && { approval: approvalFor(group, answer) }),
+    notes: notesFor(settings, untrusted, groups),
+  }
+}
+
+function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
+  if (groups.length === 0) return []
+  const name = 'claude'
+  const perform = action({
+    kind: 'claude',
+    label: name,
+    inherited: true,
+    ...(group.asksModels && { asks: true }),
+    perform: (ctx, how) => group.perform(ctx, how),
+  })
+  return [hook(triggersOf(table, groups), perform, { name, priority: LAST })]
+}
+
+/** Where its events fire, and where it has to be to know the session, the skills in force and the end of what runs beside. */
+function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
+  const fired = table.events.flatMap((event) => eventSpec(event).trigger ?? [])
+  const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['afterToolUse'] : []
+  const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
+  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside])]
+}
+
+function skillsIn(groups: readonly HookGroup[]): ReadonlySet<string> {
+  return new Set(groups.flatMap(({ source }) => (source.kind === 'skill' ? (source.name ?? []) : [])))
+}
+
+/** Hooks that answer questions are asked before a person is. */
+function approvalFor(group: GroupRun, answer: ApprovalPolicy['answer']): ApprovalPolicy {
+  return {
+    expiresInMs: undefined,
+    onUnknownOutcome: 'tell',
+    asksAbout: () => false,
+    async answer(approval, signal): Promise<AskedAnswer> {
+      const answered = await group.answerQuestion(approval.toolCall, signal)
+      if (answered !== undefined) return answered
+      if (typeof answer === 'function') return answer(approval, signal)
+      if (answer === 'suspend') return 'suspend'
+      return { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
+    },
+  }
+}
+
+function notesFor(
+  { problems }: Settings,
+  untrusted: readonly Untrusted[],
+  groups: readonly HookGroup[],
+): readonly string[] {
+  const never = groups
+    .filter(({ event }) => !firesHere(event))
+    .map(({ event, source }) => `${event} of ${source.file} never fires here.`)
+  return [
+    ...problems.map(
+      ({ source, where, message }) => `${source.file}${where === '' ? '' : ` ${where}`}: ${message}. It is left out.`,
+    ),
+    ...untrusted.map(
+      ({ path, status }) =>
+        `${path} is ${status === 'changed' ? 'not what was trusted' : 'not trusted'}: its hooks do not run. Look at them with: hookloop trust`,
+    ),
+    ...new Set(never),
+  ]
+}
+
+export function firesHere(event: ClaudeEvent): boolean {
+  return 'trigger' in claudeEvents[event]
+}

@@ -1,0 +1,86 @@
+import type { JsonObject } from '../../data/json.ts'
+import type { RanHandler } from './run-event.ts'
+
+const MAX_KEPT = 1_000
+
+/** What has to be known of a conversation from one event to the next, in this process. Nothing of it decides anything twice. */
+export class HookMemory {
+  readonly #once = new Latest<Set<string>>()
+  readonly #late = new Latest<string[]>()
+  readonly #beside = new Map<string, Set<AbortController>>()
+  readonly #calls = new Latest<JsonObject>()
+  readonly #continued = new Latest<true>()
+
+  /** What has run already of what runs once in a session. */
+  onceDone(session: string): Set<string> {
+    return this.#once.get(session) ?? this.#once.set(session, new Set())
+  }
+
+  /** Follows a handler that nobody waits for. What it says is kept for the next event. */
+  follow(session: string, late: Promise<RanHandler>, stop: AbortController): void {
+    const running = this.#beside.get(session) ?? new Set()
+    this.#beside.set(session, running.add(stop))
+    void late.then(({ answer, handler }) => {
+      running.delete(stop)
+      if (running.size === 0) this.#beside.delete(session)
+      if (stop.signal.aborted) return
+      const wakes = handler.type === 'command' && handler.asyncRewake && answer.exitCode === 2
+      const words = [answer.context, answer.systemMessage, wakes ? answer.block?.reason : undefined]
+      const said = words.filter((text) => text !== undefined && text !== '') as string[]
+      if (said.length > 0) (this.#late.get(session) ?? this.#late.set(session, [])).push(...said)
+    })
+  }
+
+  /** Ends what runs beside a session. */
+  endBeside(session: string): void {
+    for (const stop of this.#beside.get(session) ?? []) stop.abort()
+  }
+
+  /** What handlers said that nobody waited for, once. */
+  takeLate(session: string): readonly string[] {
+    return this.#late.take(session) ?? []
+  }
+
+  /** What every event of a run is told, for a question about this call. */
+  rememberCall(id: string, common: JsonObject): void {
+    this.#calls.set(id, common)
+  }
+
+  recallCall(id: string): JsonObject | undefined {
+    return this.#calls.get(id)
+  }
+
+  /** Whether a subagent goes on because a hook wanted it to. */
+  isContinued(call: string): boolean {
+    return this.#continued.get(call) === true
+  }
+
+  noteContinued(call: string): void {
+    this.#continued.set(call, true)
+  }
+}
+
+/** A map that forgets what was put in first when there is too much. */
+class Latest<T> {
+  readonly #values = new Map<string, T>()
+
+  get(key: string): T | undefined {
+    return this.#values.get(key)
+  }
+
+  set(key: string, value: T): T {
+    this.#values.delete(key)
+    this.#values.set(key, value)
+    for (const oldest of this.#values.keys()) {
+      if (this.#values.size <= MAX_KEPT) break
+      this.#values.delete(oldest)
+    }
+    return value
+  }
+
+  take(key: string): T | undefined {
+    const value = this.#values.get(key)
+    this.#values.delete(key)
+    return value
+  }
+}

@@ -1,0 +1,265 @@
+import { SUBAGENT_KEY } from '../../agent/child-run.ts'
+import type { ContinuationOutcome, StopReason } from '../../data/continuation.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { ErrorRecord, Step } from '../../data/execution.ts'
+import type { Subagent } from '../../data/subagent.ts'
+import { textOf, type Message } from '../../data/message.ts'
+import type { ToolCall, ToolExecution } from '../../data/tool-call.ts'
+import type { AgentState } from '../../data/agent-state.ts'
+import { Context } from '../../hooks/draft.ts'
+import type { ClaudeEvent } from './events.ts'
+import { toClaudeCall } from './tool-names.ts'
+import { failureIn, toClaudeOutput } from './tool-outputs.ts'
+import type { Transcripts } from './transcript.ts'
+
+/** What a hook script is told: its event, and everything on its standard input. */
+export type Payload = {
+  readonly event: ClaudeEvent
+  readonly input: JsonObject
+  /** What its matcher is about; several when a tool has several names. */
+  readonly matched: readonly string[]
+}
+
+export type PayloadSurroundings = {
+  readonly cwd: string
+  readonly transcripts: Transcripts
+  /** Whether a subagent, by its call, goes on because a hook wanted it to. */
+  readonly isContinued?: (call: string) => boolean
+}
+
+const MAX_ERROR = 10_000
+
+/** Where the metadata of a conversation say which session it is. */
+export const SESSION_KEY = 'hookloop.claude'
+
+/** The event that fires at one of our triggers, if one does. */
+export function payloadFor(ctx: Context, around: PayloadSurroundings): Payload | undefined {
+  const { facts } = Context.draftOf(ctx)
+  const made = maker(ctx, around)
+  switch (ctx.trigger) {
+    case 'onSessionStart': {
+      const source = textFact(facts, 'source')
+      return made('SessionStart', { source }, source)
+    }
+    case 'onSessionEnd': {
+      const reason = textFact(facts, 'reason')
+      return made('SessionEnd', { reason }, reason)
+    }
+    case 'onUserInput':
+      if (subagentOf(ctx.state) !== undefined) return undefined // nobody has said it but another agent
+      return made('UserPromptSubmit', { ...mode, prompt: textOf((facts['input'] as Message).content) })
+    case 'beforeToolUse':
+      return toolPayload(made, 'PreToolUse', facts['toolCall'] as ToolCall<Json>, around)
+    case 'afterToolUse':
+      return afterTool(made, facts as AfterTool, around)
+    case 'afterStep':
+      return batchPayload(made, facts['step'] as Step, around)
+    case 'onStop':
+      return stopPayload(ctx, made)
+    case 'onSubagentStop':
+      return subagentPayload(facts as SubagentFacts, made, around)
+    case 'onError':
+      return failurePayload(facts['error'] as ErrorRecord, made)
+    case 'beforeCompaction':
+      return made('PreCompact', { trigger: 'auto', custom_instructions: null }, 'auto')
+    case 'afterCompaction':
+      return made('PostCompact', { trigger: 'auto', compact_summary: textFact(facts, 'summary') }, 'auto')
+    default:
+      return undefined
+  }
+}
+
+const mode = { permission_mode: 'default' }
+
+type Make = (event: ClaudeEvent, input: JsonObject, ...matched: readonly string[]) => Payload
+
+function maker(ctx: Context, around: PayloadSurroundings): Make {
+  const common = commonOf(ctx, around)
+  return (event, input, ...matched) => ({ event, input: { ...common, hook_event_name: event, ...input }, matched })
+}
+
+function commonOf(ctx: Context, { cwd, transcripts }: PayloadSurroundings): JsonObject {
+  const { state } = ctx
+  const session = sessionOf(ctx)
+  const subagent = subagentOf(state)
+  return {
+    session_id: session,
+    transcript_path: transcripts.pathFor(state, session),
+    cwd,
+    ...(state.execution !== undefined && { prompt_id: state.execution.id }),
+    ...(subagent !== undefined && { agent_id: state.agentId, agent_type: subagent }),
+  }
+}
+
+/** The session that a conversation is; one that is none has the name of its agent. */
+export function sessionOf(ctx: Context): string {
+  const named = Context.draftOf(ctx).facts['sessionId']
+  if (typeof named === 'string') return named
+  const { metadata, agentId, parentId } = ctx.state
+  const kept = metadata[SESSION_KEY]
+  if (isJsonObject(kept) && typeof kept['session'] === 'string') return kept['session']
+  return parentId ?? agentId
+}
+
+/** The name of the agent, where it works for another. */
+export function subagentOf({ metadata, parentId }: AgentState): string | undefined {
+  const who = metadata[SUBAGENT_KEY]
+  if (parentId === undefined || !isJsonObject(who)) return undefined
+  return typeof who['name'] === 'string' ? who['name'] : ''
+}
+
+/** Nobody asks for more where a person or an error has ended it. A subagent ends with the hooks of whom it works for. */
+function stopPayload(ctx: Context, made: Make): Payload | undefined {
+  const { outcome, continuations } = Context.draftOf(ctx).facts as {
+    readonly outcome: ContinuationOutcome
+    readonly continuations: number
+  }
+  if (subagentOf(ctx.state) !== undefined || silentEnds.has(outcome.stopReason)) return undefined
+  return made('Stop', {
+    ...mode,
+    stop_hook_active: continuations > 0,
+    last_assistant_message: lastAnswer(ctx.state),
+  })
+}
+
+const silentEnds: ReadonlySet<StopReason | undefined> = new Set([
+  'errorForbade',
+  'persistenceFailed',
+  'userRequested',
+  'inputBlocked',
+])
+
+type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }
+
+function subagentPayload(
+  { subagent, output }: SubagentFacts,
+  made: Make,
+  { isContinued }: PayloadSurroundings,
+): Payload {
+  const { transcript_path } = made('SubagentStop', {}).input
+  const more = {
+    stop_hook_active: isContinued?.(subagent.call) === true,
+    agent_id: subagent.call,
+    agent_type: subagent.name,
+    agent_transcript_path: transcript_path!,
+    last_assistant_message: typeof output === 'string' ? output : JSON.stringify(output ?? null),
+  }
+  return made('SubagentStop', { ...mode, ...more }, subagent.name)
+}
+
+/** Only what a model did wrong ends a turn there; a tool that failed is told elsewhere. */
+function failurePayload({ code, message }: ErrorRecord, made: Make): Payload | undefined {
+  if (!code.startsWith('MODEL_')) return undefined
+  const error = failureNames[code] ?? 'unknown'
+  return made('StopFailure', { error, error_details: message, last_assistant_message: message }, error)
+}
+
+function textFact(facts: { readonly [name: string]: unknown }, name: string): string {
+  const value = facts[name]
+  return typeof value === 'string' ? value : ''
+}
+
+function toolPayload(
+  made: Make,
+  event: ClaudeEvent,
+  call: ToolCall<Json>,
+  { cwd }: PayloadSurroundings,
+  more: JsonObject = {},
+): Payload {
+  const { name, names, input } = toClaudeCall(call.name, call.args, cwd)
+  const id = event === 'PermissionRequest' ? {} : { tool_use_id: call.id }
+  return made(event, { ...mode, tool_name: name, tool_input: input, ...id, ...mcpServer(name), ...more }, ...names)
+}
+
+/** The payload of a question that is about to be put to a person. */
+export function permissionPayload(ctx: Context, around: PayloadSurroundings): Payload {
+  return toolPayload(
+    maker(ctx, around),
+    'PermissionRequest',
+    Context.draftOf(ctx).facts['toolCall'] as ToolCall<Json>,
+    around,
+  )
+}
+
+/** The same for a call as it is put to a person, after everybody has changed it. */
+export function questionPayload(known: JsonObject, call: ToolCall<Json>, around: PayloadSurroundings): Payload {
+  const made: Make = (event, input, ...matched) => ({
+    event,
+    input: { ...known, hook_event_name: event, ...input },
+    matched,
+  })
+  return toolPayload(made, 'PermissionRequest', call, around)
+}
+
+type AfterTool = {
+  readonly toolCall: ToolCall<Json>
+  readonly toolExecution: ToolExecution
+  readonly durationMs?: number
+}
+
+/** A call that was not run has neither succeeded nor failed. */
+function afterTool(
+  made: Make,
+  { toolCall, toolExecution, durationMs }: AfterTool,
+  around: PayloadSurroundings,
+): Payload | undefined {
+  const { status, output } = toolExecution
+  if (status === 'blocked') return undefined
+  const took = durationMs === undefined ? {} : { duration_ms: Math.round(durationMs) }
+  const failed = status === 'ok' ? failureIn(toolCall.name, output) : textFrom(output)
+  if (failed === undefined) {
+    const { input } = toClaudeCall(toolCall.name, toolCall.args, around.cwd)
+    const more = { tool_response: toClaudeOutput(toolCall.name, output, input), ...took }
+    return toolPayload(made, 'PostToolUse', toolCall, around, more)
+  }
+  const more = { error: middle(failed), is_interrupt: status === 'outcomeUnknown', ...took }
+  return toolPayload(made, 'PostToolUseFailure', toolCall, around, more)
+}
+
+function textFrom(output: Json): string {
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}
+
+/** Only a step that had calls: nothing else ends a batch. */
+function batchPayload(made: Make, step: Step, { cwd }: PayloadSurroundings): Payload | undefined {
+  if (step.toolCalls.length === 0) return undefined
+  const calls = step.toolCalls.map((call, i) => {
+    const { name, input } = toClaudeCall(call.name, call.args, cwd)
+    const output = step.toolExecutions[i]?.output
+    const response = output === undefined ? {} : { tool_response: textFrom(output) }
+    return { tool_name: name, tool_input: input, tool_use_id: call.id, ...response }
+  })
+  return made('PostToolBatch', { ...mode, tool_calls: calls })
+}
+
+function mcpServer(name: string): JsonObject {
+  const [, server] = /^mcp__(.+?)__/.exec(name) ?? []
+  return server === undefined ? {} : { mcp_server: { name: server } }
+}
+
+function lastAnswer({ messages }: AgentState): string {
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const { role, content } = messages.at(i)!
+    if (role === 'assistant') return textOf(content)
+  }
+  return ''
+}
+
+/** The specification's word for why a model did not answer. */
+const failureNames: { readonly [code: string]: string } = {
+  MODEL_UNAUTHORIZED: 'authentication_failed',
+  MODEL_RATE_LIMITED: 'rate_limit',
+  MODEL_OVERLOADED: 'overloaded',
+  MODEL_REJECTED: 'invalid_request',
+  MODEL_CONTEXT_OVERFLOW: 'invalid_request',
+  MODEL_UNKNOWN: 'model_not_found',
+  MODEL_FAILED: 'server_error',
+  MODEL_UNREACHABLE: 'server_error',
+  MODEL_TIMED_OUT: 'server_error',
+}
+
+function middle(text: string): string {
+  if (text.length <= MAX_ERROR) return text
+  const half = MAX_ERROR / 2
+  return `${text.slice(0, half)}\n[… ${text.length - MAX_ERROR} characters left out …]\n${text.slice(-half)}`
+}

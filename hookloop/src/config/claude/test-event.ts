@@ -1,0 +1,68 @@
+import { basename, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { isTrigger } from '../../hooks/triggers.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './events.ts'
+import type { Payload } from './payload.ts'
+import { namesOf, toClaudeCall } from './tool-names.ts'
+import { emptyTranscript } from './transcript.ts'
+
+/** The event that is meant, by its own name or by that of one of our triggers. */
+export function eventNamed(name: string, given: JsonObject): ClaudeEvent | undefined {
+  if (isClaudeEvent(name)) return name
+  if (name === 'afterToolUse') {
+    const { toolExecution } = given
+    const hasFailed = isJsonObject(toolExecution) && toolExecution['status'] === 'failed'
+    return hasFailed || given['error'] !== undefined ? 'PostToolUseFailure' : 'PostToolUse'
+  }
+  return claudeEventNames.find((event) => eventSpec(event).trigger === name)
+}
+
+/** A payload somebody wrote by hand, in the names of the specification or in ours, with what it leaves out. */
+export function payloadFrom(given: JsonObject, event: ClaudeEvent, dir: string): Payload {
+  const cwd = typeof given['cwd'] === 'string' ? given['cwd'] : resolve(dir)
+  const input: JsonObject = {
+    session_id: randomUUID(),
+    transcript_path: typeof given['transcript_path'] === 'string' ? given['transcript_path'] : emptyTranscript(),
+    cwd,
+    ...fromOurs(given, cwd),
+    hook_event_name: event,
+  }
+  return { event, input, matched: matchedBy(input, event) }
+}
+
+function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
+  const { matches } = eventSpec(event)
+  const value = matches === undefined ? undefined : input[matches]
+  if (typeof value !== 'string') return ['']
+  if (matches === 'tool_name') return namesOf(value)
+  return [matches === 'file_path' ? basename(value) : value]
+}
+
+/** Our names for what a trigger carries, as the specification has them. What it knows stays as it is. */
+function fromOurs({ toolCall, toolExecution, input, trigger, ...rest }: JsonObject, cwd: string): JsonObject {
+  return {
+    ...rest,
+    ...(trigger !== undefined && !isTrigger(trigger) && { trigger }), // theirs says what has brought it about
+    ...(isJsonObject(toolCall) && callFields(toolCall, cwd)),
+    ...(isJsonObject(toolExecution) && outputFields(toolExecution)),
+    ...(input !== undefined && { prompt: textOfInput(input) }),
+  }
+}
+
+function outputFields({ status, output = null }: JsonObject): JsonObject {
+  if (status !== 'failed') return { tool_response: output }
+  return { error: typeof output === 'string' ? output : JSON.stringify(output) }
+}
+
+function callFields({ id, name, args }: JsonObject, cwd: string): JsonObject {
+  const call = toClaudeCall(typeof name === 'string' ? name : '', args ?? {}, cwd)
+  return { tool_name: call.name, tool_input: call.input, tool_use_id: typeof id === 'string' ? id : 'call' }
+}
+
+function textOfInput(input: Json): string {
+  if (typeof input === 'string') return input
+  const content = isJsonObject(input) ? input['content'] : undefined
+  const parts = Array.isArray(content) ? content : []
+  return parts.map((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')
+}

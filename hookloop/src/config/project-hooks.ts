@@ -1,0 +1,211 @@
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Capability } from '../agent/capability.ts'
+import { checkKnown, invalidOption } from '../agent/options.ts'
+import type { JsonObject } from '../data/json.ts'
+import { AgentError } from '../errors.ts'
+import { action, type Action } from '../hooks/action.ts'
+import type { HookOutcome } from '../hooks/outcome.ts'
+import { readHookFile, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
+import { scriptsIn } from './named-scripts.ts'
+import { invalid } from './read-document.ts'
+import { isInside, readPrinted, realPath, TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
+
+export type ProjectHooksOptions = {
+  /** The project: where `.hookloop/` is. */
+  readonly dir: string
+  /** The folder of the user's own hooks; false: they are not read. */
+  readonly home?: string | false
+  /** Folders of plugins, of skills and of agents, each with a `.hookloop/` or a file of hooks in it. */
+  readonly plugins?: readonly string[]
+  readonly skills?: readonly string[]
+  readonly agents?: readonly string[]
+  /** Who says which files may run. `'all'`: whoever wrote this line has looked at them. */
+  readonly trust?: TrustStore | 'all'
+  /**
+   * What to do about files that are not trusted. Unless told, a file that is new is left out with a note, and one that was
+   * trusted and has changed is refused: hooks that were there would be missing.
+   */
+  readonly untrusted?: 'leaveOut' | 'refuse'
+  /** What hooks of others may do, beside what the user's own file says. */
+  readonly allow?: Partial<Allowed>
+}
+
+/** A file that is not trusted as it is. */
+export type Doubt = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'>; readonly isConfig: boolean }
+
+/** What was found: hooks that apply, and files that are not trusted. */
+export type FoundHooks = { readonly hooks: readonly FileHook[]; readonly untrusted: readonly Doubt[] }
+
+/**
+ * The hooks of `.hookloop/hooks.json` (`.jsonc`, `.yaml`) of the user, the project, its plugins, skills and agents, in this
+ * order. A later file can add hooks; nothing in it can take a guard of an earlier one away, or allow what it would not.
+ */
+export function projectHooks(options: ProjectHooksOptions): Capability {
+  const { hooks, untrusted } = findHooks(options)
+  const refused = untrusted.filter(
+    ({ status, isConfig }) =>
+      options.untrusted === 'refuse' || (isConfig && status === 'changed' && options.untrusted === undefined),
+  )
+  if (refused.length > 0) throw untrustedError(refused)
+  return {
+    name: 'projectHooks',
+    hooks: hooks.map(({ hook }) => hook),
+    notes: untrusted.map((doubt) => `${wordsFor(doubt)}. Look at it with: hookloop trust`),
+  }
+}
+
+export function untrustedError(doubts: readonly Doubt[]): AgentError {
+  const words = doubts.map(wordsFor).join('; ')
+  return new AgentError('CONFIG_UNTRUSTED', `${words}. Look at it with: hookloop trust`, {
+    value: doubts.map(({ path }) => path),
+  })
+}
+
+function wordsFor({ path, status, isConfig }: Doubt): string {
+  const how = status === 'changed' ? 'is not what was trusted' : 'is not trusted'
+  return `${path} ${how}: ${isConfig ? 'its hooks do not run' : 'the hooks that name it say no'}`
+}
+
+export function findHooks(options: ProjectHooksOptions): FoundHooks {
+  checkKnown('projectHooks', options, known)
+  if (typeof options.dir !== 'string' || options.dir === '') {
+    throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
+  }
+  const { trust = new TrustStore(), home = defaultHome() } = options
+  const dir = resolve(options.dir)
+  if (trust !== 'all') trust.checkOutside(dir)
+  const taken = new Set<string>()
+  const untrusted: Doubt[] = []
+  const own = home === false ? undefined : configIn(home)
+  const user =
+    own && readHookFile(own.text, { kind: 'user', file: own.path }, { ...unbound, cwd: dir, projectDir: dir, taken })
+  const allowed: Allowed = {
+    env: [...(user?.allowed?.env ?? []), ...(options.allow?.env ?? [])],
+    privateAddresses: user?.allowed?.privateAddresses === true || options.allow?.privateAddresses === true,
+  }
+  const others = foldersOf(options, dir).flatMap(({ kind, root }): readonly FileHook[] => {
+    const config = configOf(root, kind)
+    if (config === undefined) return []
+    const status = trust === 'all' ? 'trusted' : trust.statusOf(config)
+    if (status !== 'trusted') {
+      untrusted.push({ path: config.path, hash: config.hash, status, isConfig: true })
+      return [] // not a byte of it is read before somebody has
+    }
+    const check = (entry: JsonObject): readonly Doubt[] =>
+      trust === 'all' ? [] : doubtful(scriptsOf(entry, root), trust)
+    const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
+    const { hooks } = readHookFile(
+      config.text,
+      { kind, file: config.path },
+      { cwd: root, projectDir: dir, allowed, taken, hold },
+    )
+    untrusted.push(...hooks.flatMap(({ entry }) => check(entry)))
+    return hooks
+  })
+  return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted) }
+}
+
+const known = ['dir', 'home', 'plugins', 'skills', 'agents', 'trust', 'untrusted', 'allow']
+const unbound = { allowed: { env: [], privateAddresses: true } }
+
+type Folder = { readonly kind: Exclude<FileSource['kind'], 'user'>; readonly root: string }
+
+function foldersOf({ plugins = [], skills = [], agents = [] }: ProjectHooksOptions, dir: string): readonly Folder[] {
+  const of = (kind: Folder['kind'], roots: readonly string[]): readonly Folder[] =>
+    roots.map((root) => ({ kind, root: resolve(dir, root) }))
+  return [...of('project', [dir]), ...of('plugin', plugins), ...of('skill', skills), ...of('agent', agents)]
+}
+
+function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly Doubt[] {
+  return files.flatMap((file) => {
+    const status = trust.statusOf(file)
+    return status === 'trusted' ? [] : [{ ...file, status, isConfig: false }]
+  })
+}
+
+function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
+  return [...new Map(files.map((file) => [file.path, file])).values()]
+}
+
+/**
+ * An action of a file that is not the user's own. Its scripts are looked at again before each run: one that has changed does
+ * not run, which is a no of a guard. And it may tighten: it never answers for the user, and writes under its own names.
+ */
+function held(
+  made: Action,
+  { kind, doubts }: { readonly kind: Folder['kind']; readonly doubts: () => readonly Doubt[] },
+): Action {
+  return action({
+    ...made,
+    ...(made.kind === 'claude' && { inherited: true as const }),
+    async perform(ctx, how) {
+      const found = doubts()
+      if (found.length > 0) throw untrustedError(found)
+      return tightened(await made.perform(ctx, how), kind)
+    },
+  })
+}
+
+function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: Folder['kind']): HookOutcome {
+  const metadata = state?.metadata
+  const own = metadata && Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`${kind}.${key}`, value]))
+  return {
+    ...outcome,
+    ...(decision !== undefined && decision !== 'allow' && { decision, ...(message !== undefined && { message }) }),
+    ...(state !== undefined && { state: own === undefined ? state : { ...state, metadata: own } }),
+  }
+}
+
+/** Every file of a project that has a say in what its hooks run. */
+export function hookFilesOf(dir: string): readonly Fingerprint[] {
+  const root = resolve(dir)
+  const config = configOf(root, 'project')
+  if (config === undefined) return []
+  const { hooks } = findHooks({ dir, home: false, trust: 'all', allow: { privateAddresses: true, env: everyName } })
+  const scripts = hooks.flatMap(({ entry }) => scriptsOf(entry, root))
+  return uniqueByPath([{ path: config.path, hash: config.hash }, ...scripts])
+}
+
+/** For those who only look: what is named there is allowed or not when it is to run. */
+export const everyName: readonly string[] = Object.assign([], { includes: () => true })
+
+/** The scripts that an entry names. */
+export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
+  const given = entry['shell'] ?? entry['claude']
+  const options = (typeof given === 'string' ? { command: given } : (given ?? {})) as JsonObject
+  const { command, args, cwd } = options
+  const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
+  const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
+  if (line === '') return []
+  return scriptsIn(line, { dir: root, ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }) })
+}
+
+type Config = Fingerprint & { readonly text: string }
+
+/** The file of hooks of a folder that is not the user's own. It is the folder's: a link to elsewhere would be another's. */
+function configOf(root: string, kind: Folder['kind']): Config | undefined {
+  const folders = kind === 'project' ? [join(root, '.hookloop')] : [join(root, '.hookloop'), root]
+  const config = folders.map(configIn).find((found) => found !== undefined)
+  if (config === undefined || isInside(realPath(root), config.path)) return config
+  throw invalid(join(root, '.hookloop'), undefined, `its file of hooks is a link to ${config.path}, which is elsewhere`)
+}
+
+const names = ['hooks.json', 'hooks.jsonc', 'hooks.yaml', 'hooks.yml']
+
+/** The one file of hooks in a folder. Two of them would leave open which counts. */
+function configIn(folder: string): Config | undefined {
+  const found = names.map((name) => readPrinted(join(folder, name))).filter((read) => read !== undefined)
+  if (found.length <= 1) return found[0]
+  const files = found.map(({ path }) => path).join(', ')
+  throw invalid(folder, undefined, `there are several files of hooks: ${files}. Keep one`)
+}
+
+export function defaultHome(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop')
+}
+
+/** Where a file of hooks would be written. */
+export function hookFileOf(dir: string): string {
+  return join(resolve(dir), '.hookloop', names[0]!)
+}

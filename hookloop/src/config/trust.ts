@@ -1,0 +1,222 @@
+import { createHash, randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
+import { AgentError } from '../errors.ts'
+
+/** A file that runs, or says what runs, as it was looked at. */
+export type Fingerprint = { readonly path: string; readonly hash: string }
+
+/** `changed`: another content of this file was trusted. */
+export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
+
+/**
+ * Which files people have looked at and trust, by real path and content. A project has no say in it: the list is kept with
+ * the user, and a file that is new or has changed is not trusted, whatever folder it lies in.
+ */
+export class TrustStore {
+  readonly file: string
+  readonly #given: ReadonlyMap<string, string> | undefined
+
+  constructor(file = defaultTrustFile(), given?: readonly Fingerprint[]) {
+    this.file = resolve(file)
+    this.#given = given && new Map(given.map(({ path, hash }) => [path, hash]))
+  }
+
+  /** Trust in some files as they were, for this process and nobody else. */
+  static holding(files: readonly Fingerprint[]): TrustStore {
+    return new TrustStore('-', files)
+  }
+
+  statusOf({ path, hash }: Fingerprint): TrustStatus {
+    const known = this.#read().get(path)
+    return known === undefined ? 'untrusted' : known === hash ? 'trusted' : 'changed'
+  }
+
+  /** Remembers files as they are now. */
+  trust(files: readonly Fingerprint[]): void {
+    this.#change((all) => {
+      for (const { path, hash } of files) all.set(path, hash)
+    })
+  }
+
+  /** Forgets every file below a folder, and says how many they were. */
+  forget(dir: string): number {
+    const root = realPath(dir)
+    let forgotten = 0
+    this.#change((all) => {
+      for (const path of all.keys()) if (isInside(root, path) && all.delete(path)) forgotten++
+    })
+    return forgotten
+  }
+
+  /** Refuses a list that a project could write itself. */
+  checkOutside(dir: string): void {
+    const isUsual = this.file === join(homedir(), '.config', 'hookloop', 'trust.json') // where work is done at home
+    if (this.#given !== undefined || isUsual || !isInside(realPath(dir), realPath(this.file))) return
+    throw new AgentError(
+      'CONFIG_INVALID',
+      `The list of what is trusted, ${this.file}, lies inside the project, which could write it. Keep it elsewhere.`,
+      { value: this.file },
+    )
+  }
+
+  #read(): ReadonlyMap<string, string> {
+    if (this.#given !== undefined) return this.#given
+    let text: string
+    try {
+      text = readOwn(this.file)
+    } catch (error) {
+      if ((error as { code?: string }).code === 'ENOENT') return new Map()
+      throw this.#unreadable(error)
+    }
+    try {
+      const value = JSON.parse(text) as Json
+      const files = isJsonObject(value) && value['version'] === 1 ? value['files'] : undefined
+      if (!isJsonObject(files)) throw new Error('its form is not known')
+      const entries = Object.entries(files)
+      const bad = entries.find(([path, hash]) => !isAbsolute(path) || !/^[0-9a-f]{64}$/.test(String(hash)))
+      if (bad !== undefined) throw new Error(`${bad[0]} is not how a file is written there`)
+      return new Map(entries as [string, string][])
+    } catch (error) {
+      throw this.#unreadable(error)
+    }
+  }
+
+  /** One at a time, over all processes: what another has trusted meanwhile is not lost. */
+  #change(change: (all: Map<string, string>) => void): void {
+    if (this.#given !== undefined) throw new Error('What is trusted here was given, and is not changed.')
+    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 })
+    const release = takeLock(`${this.file}.lock`)
+    try {
+      const all = new Map(this.#read())
+      change(all)
+      this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))
+    } finally {
+      release()
+    }
+  }
+
+  /** Nobody else may read it or add to it, and half of it is never seen. */
+  #write(files: JsonObject): void {
+    const beside = `${this.file}.${randomUUID()}`
+    try {
+      writeFileSync(beside, `${JSON.stringify({ version: 1, files }, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+      chmodSync(beside, 0o600)
+      renameSync(beside, this.file)
+    } finally {
+      rmSync(beside, { force: true })
+    }
+  }
+
+  #unreadable(cause: unknown): AgentError {
+    const why = cause instanceof Error ? ` (${cause.message})` : ''
+    return new AgentError(
+      'CONFIG_INVALID',
+      `The list of what is trusted, ${this.file}, cannot be used${why}. Mend or delete it: until then no project is trusted.`,
+      { value: this.file, cause },
+    )
+  }
+}
+
+const MAX_STORE_BYTES = 16_000_000
+
+/** Reads a file that only its owner can have written. */
+function readOwn(file: string): string {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const { mode, uid, size } = fstatSync(fd)
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw new Error('it is no file')
+    if (process.platform !== 'win32' && (mode & 0o022) !== 0) throw new Error('others may write to it')
+    const own = process.getuid?.()
+    if (own !== undefined && uid !== own && uid !== 0) throw new Error('it belongs to somebody else')
+    if (size > MAX_STORE_BYTES) throw new Error('it is too long')
+    return readFileSync(fd, 'utf8')
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const LOCK_STALE_MS = 10_000
+const LOCK_WAIT_MS = 20_000
+
+function takeLock(path: string): () => void {
+  const until = Date.now() + LOCK_WAIT_MS
+  for (;;) {
+    try {
+      closeSync(openSync(path, 'wx', 0o600))
+      return () => rmSync(path, { force: true })
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'EEXIST') throw error
+      if (Date.now() > until) throw new Error(`${path} is held by another process.`, { cause: error })
+      if (ageOf(path) > LOCK_STALE_MS) rmSync(path, { force: true }) // whoever took it has died
+      else Atomics.wait(pause, 0, 0, 10)
+    }
+  }
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4))
+
+function ageOf(path: string): number {
+  try {
+    return Date.now() - statSync(path).mtimeMs
+  } catch {
+    return 0
+  }
+}
+
+export function defaultTrustFile(env: NodeJS.ProcessEnv = process.env): string {
+  return env['HOOKLOOP_TRUST'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop', 'trust.json')
+}
+
+/** A file with its real path, its content and the fingerprint of that content; undefined if there is no such file. */
+export function readPrinted(path: string): (Fingerprint & { readonly text: string }) | undefined {
+  try {
+    const real = realpathSync(path)
+    if (!statSync(real).isFile()) return undefined
+    const content = readFileSync(real)
+    return { path: real, hash: createHash('sha256').update(content).digest('hex'), text: content.toString('utf8') }
+  } catch {
+    return undefined
+  }
+}
+
+/** A file by its real path and its content; undefined if it cannot be read, or is no file. */
+export function fingerprint(path: string): Fingerprint | undefined {
+  const read = readPrinted(path)
+  return read && { path: read.path, hash: read.hash }
+}
+
+/** One hash for several files, which is another one when any of them is. */
+export function hashOf(files: readonly Fingerprint[], dir: string): string {
+  const root = realPath(dir)
+  const lines = files.map(({ path, hash }) => `${relative(root, path)}\0${hash}\n`).toSorted()
+  return createHash('sha256').update(lines.join('')).digest('hex')
+}
+
+export function isInside(root: string, path: string): boolean {
+  const way = relative(root, path)
+  return way !== '' && way !== '..' && !way.startsWith('../') && !isAbsolute(way)
+}
+
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return resolve(path)
+  }
+}
