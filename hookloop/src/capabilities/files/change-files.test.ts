@@ -197,11 +197,11 @@ test('without "write" there is no tool that writes', async () => {
   assert.match(output, /There is no tool "write_file"/)
 })
 
-test('a thousand edits in a row leave the right text and a state of the same size', async () => {
+test('three hundred edits in a row leave the right text and a state of the same size', async () => {
   shop.put('count.txt', 'n=0;\n')
-  const edits = Array.from({ length: 1_000 }, (_, i) => edit('count.txt', `n=${i};`, `n=${i + 1};`))
+  const edits = Array.from({ length: 300 }, (_, i) => edit('count.txt', `n=${i};`, `n=${i + 1};`))
   const { run } = await shop.run([read('count.txt'), ...edits])
-  assert.equal(contentOf('count.txt'), 'n=1000;\n')
+  assert.equal(contentOf('count.txt'), 'n=300;\n')
   assert.ok(JSON.stringify(run.state.metadata).length < 400)
 })
 

@@ -215,7 +215,7 @@ testWhere(hasRipgrep)('with and without ripgrep the same is found', async () => 
     fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 5 }), async (pieces) => {
       assert.equal(await search(pieces.join(''), true), await search(pieces.join(''), false), pieces.join(''))
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   )
 })
 
@@ -226,23 +226,23 @@ test('a program that stands below a root is not taken for ripgrep', () => {
   assert.equal(findRipgrep(roots, [shop.path('bin'), shop.outside, 'bin', '.'].join(':')), undefined)
 })
 
-test('fifty thousand files are listed and searched, with a bounded answer', async () => {
+test('twenty-five thousand files are listed and searched, with a bounded answer', async () => {
   mkdirSync(shop.path('huge'))
-  for (let i = 0; i < 50_000; i++) writeFileSync(shop.path(`huge/f${String(i).padStart(5, '0')}`), `line ${i}\n`)
+  for (let i = 0; i < 25_000; i++) writeFileSync(shop.path(`huge/f${String(i).padStart(5, '0')}`), `line ${i}\n`)
   const options = { timeoutMs: 120_000 }
   const { outputs } = await shop.run(
     [
       ['list_dir', { path: 'huge' }],
-      ['search_files', { pattern: '^line 4999[0-9]$', path: 'huge' }],
-      ['search_files', { glob: 'f4999*' }],
+      ['search_files', { pattern: '^line 2499[0-9]$', path: 'huge' }],
+      ['search_files', { glob: 'f2499*' }],
     ],
     options,
   )
-  assert.match(outputs[0]!, /^f00000\t7\n[^]*\n\[49800 more entries are not shown/)
+  assert.match(outputs[0]!, /^f00000\t7\n[^]*\n\[24800 more entries are not shown/)
   assert.equal(outputs[1]!.split('\n').length, 10)
   const slow = await shop.call(
     'search_files',
-    { pattern: '^line 4999[0-9]$', path: 'huge' },
+    { pattern: '^line 2499[0-9]$', path: 'huge' },
     { ...options, ripgrep: false },
   )
   assert.equal(slow.output, outputs[1])
@@ -257,7 +257,7 @@ test('a search that is cancelled ends soon, and nothing stays open', async () =>
   const agent = createAgent({ model, use: [files({ root: shop.inside, ripgrep: false, timeoutMs: 60_000 })] })
   const stop = new AbortController()
   const running = agent.run('Go.', { signal: stop.signal })
-  await sleep(150)
+  await sleep(60)
   const stoppedAt = performance.now()
   stop.abort()
   const run = await running

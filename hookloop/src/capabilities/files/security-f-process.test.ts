@@ -59,13 +59,13 @@ async function flipping<T>(path: string, target: string, work: () => Promise<T>)
 }
 
 test(
-  'F05 nothing is written or read outside while a folder is exchanged for a link thousands of times',
+  'F05 nothing is written or read outside while a folder is exchanged for a link again and again',
   { skip: linux },
   async () => {
     mkdirSync(shop.path('d'))
     shop.put('d/f', 'inside\n')
     writeFileSync(join(shop.outside, 'f'), `${CANARY}\n`)
-    const calls = Array.from({ length: 300 }, (_, i): readonly Call[] => [
+    const calls = Array.from({ length: 150 }, (_, i): readonly Call[] => [
       ['write_file', { path: `d/new${i}`, content: 'x' }],
       ['write_file', { path: 'd/f', content: `inside ${i}\n`, overwrite: true }],
       ['read_file', { path: 'd/f' }],
@@ -82,7 +82,7 @@ test(
     assert.equal(readFileSync(join(shop.outside, 'f'), 'utf8'), `${CANARY}\n`)
     assert.ok(!everythingOf(value.run).includes(CANARY))
     const all = statuses(value.executions)
-    assert.ok(flips > 2_000, `${flips} flips`)
+    assert.ok(flips > 1_000, `${flips} flips`)
     assert.ok(all.filter((status) => status === 'ok').length > 20, 'some of it worked')
     assert.ok(all.filter((status) => status !== 'ok').length > 20, 'some of it was in the way')
   },
@@ -91,10 +91,10 @@ test(
 test('F05 nor is a guard rail written while a folder is exchanged for a link to it', { skip: linux }, async () => {
   mkdirSync(shop.path('.git/hooks'), { recursive: true })
   mkdirSync(shop.path('d'))
-  const calls = Array.from({ length: 400 }, (_, i): Call => ['write_file', { path: `d/hook${i}`, content: 'evil' }])
+  const calls = Array.from({ length: 200 }, (_, i): Call => ['write_file', { path: `d/hook${i}`, content: 'evil' }])
   const { value, flips } = await flipping(shop.path('d'), '.git/hooks', () => shop.run(calls))
   assert.deepEqual(readdirSync(shop.path('.git/hooks')), [])
-  assert.ok(flips > 1_000, `${flips} flips`)
+  assert.ok(flips > 400, `${flips} flips`)
   assert.ok(statuses(value.executions).includes('ok'))
 })
 
@@ -126,7 +126,7 @@ test('F10 huge files are read in little memory, and the answer says how to go on
   truncateSync(shop.path('sparse'), 5_368_709_120)
   writeFileSync(shop.path('zeros'), '')
   truncateSync(shop.path('zeros'), 5_368_709_120)
-  execFileSync('sh', ['-c', 'head -c 500000000 /dev/zero | tr "\\0" a > "$0"', shop.path('line')])
+  execFileSync('sh', ['-c', 'head -c 150000000 /dev/zero | tr "\\0" a > "$0"', shop.path('line')])
   execFileSync('sh', ['-c', 'seq 1 2000000 > "$0"', shop.path('lines')])
   const answers = runChild(
     [
