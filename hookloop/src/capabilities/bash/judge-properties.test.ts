@@ -141,7 +141,7 @@ suite('properties', () => {
         const { verdict, rule, reason } = judge(pieces.join(''))
         assert.ok(['allow', 'ask', 'deny'].includes(verdict) && rule !== '' && reason !== '')
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     )
   })
 })
