@@ -44,7 +44,7 @@ const live = agent.stream('Ship it.')
 for await (const event of live) {
   if (event.type === 'toolFinished') {
     const { call, execution } = event
-    console.log(`${call.name} ${JSON.stringify(call.args)}\n  ${execution.status}: ${String(execution.output)}`)
+    console.log(`${call.name} ${JSON.stringify(call.args)}\n  ${execution.status}: ${JSON.stringify(execution.output)}`)
   }
 }
 const { text, state } = await live.run

@@ -111,7 +111,7 @@ async function runCommand(
     const result = await runProcess(argvFor(handler, { variables, source, env, cwd: world.cwd }), {
       cwd: world.cwd,
       env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
-      input: JSON.stringify(payload.input),
+      input: `${JSON.stringify(payload.input)}\n`, // or `read` in a script would think that it failed
       timeoutMs: handler.timeoutMs,
       ...(world.signal !== undefined && { signal: world.signal }),
       output: { head: MAX_OUTPUT, tail: 1_024 },

@@ -167,7 +167,7 @@ test('S05 a decision at the wrong level is no decision: a script that fails clos
 
 test('S16 a hook that never lets it stop is overruled after eight times, and a limit comes before it', async () => {
   using project = new HookProject()
-  project.handlers('Stop', [{ type: 'command', command: 'cat >> stops; echo >> stops; echo more >&2; exit 2' }])
+  project.handlers('Stop', [{ type: 'command', command: 'cat >> stops; echo more >&2; exit 2' }])
   const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })
   const run = await createAgent({ model: scriptedModel(() => 'Done.'), use: [hooks] }).run('Go.')
   const seen = readFileSync(project.path('stops'), 'utf8').trim().split('\n')
