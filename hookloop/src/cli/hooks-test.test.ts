@@ -109,10 +109,10 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
 
   test('a payload from another machine runs here', async () => {
     using project = new HookProject()
-    const input = { ...bash, cwd: '/Users/nobody/project', session_id: 'abc' }
+    const input = { ...bash, cwd: '/srv/nobody/project', session_id: 'abc' }
     const command = 'echo "$(pwd -P) $(jq -r .cwd)" >&2; exit 2'
     const { reason } = await report(['PreToolUse', '--dir', project.dir, '--handler', command], input)
-    assert.equal(reason, `${realpathSync(project.dir)} /Users/nobody/project`)
+    assert.equal(reason, `${realpathSync(project.dir)} /srv/nobody/project`)
   })
 
   test('a command that is typed is found where it is typed, whatever folder the payload names', async () => {

@@ -274,7 +274,7 @@ export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
     message: none,
   },
   CwdChanged: {
-    input: { new_cwd: '/tmp' },
+    input: { new_cwd: '/srv' },
     exit2: none,
     tells: true,
     decision: none,

@@ -56,11 +56,11 @@ test('nobody can keep the settings of an organisation from applying', async () =
 
 test('the path of a worktree is the last line that is not empty, without colours', async () => {
   using project = new HookProject()
-  const command = String.raw`printf 'making it\n\033[32m/tmp/w t\033[0m\n\n'`
+  const command = String.raw`printf 'making it\n\033[32m/srv/w t\033[0m\n\n'`
   project.handlers('WorktreeCreate', [{ type: 'command', command }])
   assert.deepEqual(saidOf(await project.fire('WorktreeCreate', { name: 'w' })), {
     decision: 'none',
-    other: { worktreePath: '/tmp/w t' },
+    other: { worktreePath: '/srv/w t' },
   })
 })
 

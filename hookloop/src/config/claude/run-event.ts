@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import type { HandlerAnswer } from './answer.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec, eventsWithIf, type ClaudeEvent } from './events.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import { toMatcher, type Matcher } from './matcher.ts'
