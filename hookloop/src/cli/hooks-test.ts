@@ -74,7 +74,9 @@ function projectOf({ dir: named, user }: HooksTestFlags, dir: string, place: Pla
   for (const { source, where, message } of settings.problems) {
     place.err.write(`${printable(source.file)} ${printable(where)}: ${printable(message)}\n`)
   }
-  const { groups, untrusted } = trustedGroups(settings, { dir, trust: named === undefined ? new TrustStore() : 'all' })
+  const trust = named === undefined ? new TrustStore() : 'all'
+  if (trust !== 'all') trust.checkOutside(dir)
+  const { groups, untrusted } = trustedGroups(settings, { dir, trust })
   for (const { path, status } of untrusted) {
     const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
     place.err.write(`${printable(path)} is ${how}, so its hooks are not run. Name its folder with --dir to run them.\n`)

@@ -131,8 +131,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
   test('nothing of a project runs that nobody has trusted, and the agent says so', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark' }])
-    const trust = new TrustStore(project.path('trust.json'))
-    const { agent } = agentIn(project, { options: { trust } })
+    const { agent } = agentIn(project, { options: { trust: TrustStore.holding([]) } })
     await agent.run('Go.')
     assert.ok(!existsSync(project.path('mark')))
     assert.match(agent.describe().notes.join('\n'), /is not trusted: its hooks do not run/)
