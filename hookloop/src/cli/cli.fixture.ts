@@ -33,10 +33,10 @@ const bin = fileURLToPath(new URL('../../bin/hookloop.mjs', import.meta.url))
 
 /** The command as a process of its own, from the sources, with nothing of this machine in its environment. */
 export function start(args: readonly string[], { env = {}, input = '', cwd = tmpdir() }: StartOptions = {}): Started {
-  const { PATH, HOME } = process.env
+  const { PATH } = process.env
   const child = spawn(process.execPath, ['--conditions=hookloop-source', bin, ...args], {
     cwd,
-    env: { PATH, HOME, XDG_DATA_HOME: data, OLLAMA_HOST: '127.0.0.1:9', ...env }, // nothing listens there
+    env: { PATH, HOME: data, XDG_DATA_HOME: data, XDG_CONFIG_HOME: data, OLLAMA_HOST: '127.0.0.1:9', ...env }, // nothing listens there
     timeout: 60_000,
     killSignal: 'SIGKILL', // a test that fails leaves nothing behind
   })
