@@ -1,5 +1,6 @@
 import type { Agent } from '../agent/build-agent.ts'
 import type { Capability } from '../agent/capability.ts'
+import { partsOf } from '../agent/known-agents.ts'
 import { approval } from '../capabilities/approval.ts'
 import { guards, type Limits } from '../capabilities/guards.ts'
 import { retry } from '../capabilities/retry.ts'
@@ -8,6 +9,7 @@ import { AgentError } from '../errors.ts'
 import type { Environment } from '../models/providers.ts'
 import { didYouMean } from './did-you-mean.ts'
 import type { SessionStore } from '../sessions/store.ts'
+import type { HooksHere } from './hooks-here.ts'
 import { keptIn } from './kept-in.ts'
 import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
 import { modelsToName } from './models.ts'
@@ -35,6 +37,8 @@ export type Surroundings = {
   readonly asks?: Capability | undefined
   /** Whether questions may wait when there is nobody to ask. */
   readonly waits?: boolean
+  /** Hooks in files. */
+  readonly hooks?: HooksHere | undefined
 }
 
 /** An agent that is ready to be run by this command. */
@@ -82,7 +86,12 @@ function newAgent({ store: _theirs, ...options }: CreateAgentOptions, { flags, a
   const hasOwn = (options.use ?? []).some((each) => 'approval' in each)
   const agent = createAgent({
     ...options,
-    use: [...(options.use ?? []), ...limitsOf(flags), ...approvalsFor({ hasOwn, asks, waits })],
+    use: [
+      ...(options.use ?? []),
+      ...limitsOf(flags),
+      ...approvalsFor({ hasOwn, asks, waits }),
+      ...hooksFor(around, { hasOwn, names: (options.use ?? []).map((each) => each.name) }),
+    ],
     ...(store !== undefined && { store }),
     ...(system !== undefined && { instructions: system }),
     ...(temperature !== undefined && { settings: { ...options.settings, temperature } }),
@@ -94,6 +103,15 @@ function newAgent({ store: _theirs, ...options }: CreateAgentOptions, { flags, a
 function approvalsFor(how: { hasOwn: boolean; asks: Capability | undefined; waits: boolean }): readonly Capability[] {
   if (how.hasOwn) return []
   return how.asks !== undefined ? [how.asks] : how.waits ? [approval('suspend')] : []
+}
+
+/** Hooks in files, unless the agent has them itself. Those that answer questions do so before a person is asked. */
+function hooksFor(
+  { hooks, asks, waits = false }: Surroundings,
+  { hasOwn, names }: { readonly hasOwn: boolean; readonly names: readonly string[] },
+): readonly Capability[] {
+  const answer = hasOwn ? undefined : (asks?.approval?.answer ?? (waits ? 'suspend' : undefined))
+  return (hooks?.(answer) ?? []).filter(({ name }) => !names.includes(name))
 }
 
 /** An agent that is put together already can be given limits, somebody to ask and a store, and nothing else. */
@@ -108,7 +126,12 @@ function builtAgent(built: Agent<unknown>, { flags, around }: Wishes): ReadyAgen
   const { store, asks, waits = false } = around
   const hasOwn = built.describe().approval !== 'deny'
   return sayingWhere(flags.agent!, () => {
-    const agent = built.with(...limitsOf(flags), ...approvalsFor({ hasOwn, asks, waits }))
+    const names = partsOf(built).capabilities.map((each) => each.name)
+    const agent = built.with(
+      ...limitsOf(flags),
+      ...approvalsFor({ hasOwn, asks, waits }),
+      ...hooksFor(around, { hasOwn, names }),
+    )
     return { agent: store === undefined ? agent : keptIn(agent, store), isAskedHere: asks !== undefined && !hasOwn }
   })
 }

@@ -36,10 +36,19 @@ const NODE_COMPILE_CACHE = fileURLToPath(new URL('../../../.cache/compiled', imp
 
 /** The command as a process of its own, from the sources, with nothing of this machine in its environment. */
 export function start(args: readonly string[], { env = {}, input = '', cwd = tmpdir() }: StartOptions = {}): Started {
-  const { PATH, HOME } = process.env
+  const { PATH } = process.env
   const child = spawn(process.execPath, ['--conditions=hookloop-source', bin, ...args], {
     cwd,
-    env: { PATH, HOME, NODE_COMPILE_CACHE, XDG_DATA_HOME: data, OLLAMA_HOST: '127.0.0.1:9', ...env }, // nothing listens there
+    // nothing listens there, and nobody has settings
+    env: {
+      PATH,
+      HOME: data,
+      NODE_COMPILE_CACHE,
+      XDG_DATA_HOME: data,
+      XDG_CONFIG_HOME: data,
+      OLLAMA_HOST: '127.0.0.1:9',
+      ...env,
+    },
     timeout: 60_000,
     killSignal: 'SIGKILL', // a test that fails leaves nothing behind
   })

@@ -6,6 +6,7 @@ import type { ChatFlags } from './chat.ts'
 import { colorsFor } from './colors.ts'
 import { exitCodeTable, type ExitCode } from './exit-codes.ts'
 import type { ExplainFlags } from './explain.ts'
+import type { DoctorFlags } from './hooks-doctor.ts'
 import type { HooksImportFlags } from './hooks-import.ts'
 import type { HooksListFlags } from './hooks-list.ts'
 import type { HooksTestFlags } from './hooks-test.ts'
@@ -13,6 +14,7 @@ import {
   agentOptions,
   collect,
   collectUnlessOff,
+  hooksOptions,
   jsonOption,
   showOptions,
   storeOptions,
@@ -58,7 +60,7 @@ type Done = (code: ExitCode) => void
 
 function addRuns(program: Command, place: Place, done: Done): void {
   const after = `\n${examples(place.command)}\n\n${colorsFor(place.out, place.env).bold('Exit codes:')}\n${exitCodeWords()}`
-  showOptions(agentOptions(program.command('run')))
+  showOptions(hooksOptions(agentOptions(program.command('run'))))
     .description('run an agent, and show what it does')
     .argument('[input...]', 'what to say; "-" or a pipe reads it from stdin')
     .option('-f, --file <path>', 'an image, a document or a text to send along; may be repeated', collect)
@@ -69,7 +71,7 @@ function addRuns(program: Command, place: Place, done: Done): void {
       const { run } = await import('./run.ts')
       done(await run(words, flags, place))
     })
-  showOptions(agentOptions(program.command('chat')))
+  showOptions(hooksOptions(agentOptions(program.command('chat'))))
     .description('talk with an agent, line by line')
     .option('--session <id>', 'go on with this session, or begin it under this name')
     .option('--no-store', 'keep nothing of it')
@@ -78,7 +80,7 @@ function addRuns(program: Command, place: Place, done: Done): void {
       const { chat } = await import('./chat.ts')
       done(await chat(flags, place))
     })
-  showOptions(agentOptions(program.command('resume')))
+  showOptions(hooksOptions(agentOptions(program.command('resume'))))
     .description('go on with a run that waits for somebody, or whose process is gone')
     .argument('[session]', 'its id, or the beginning of it (default: the latest)')
     .option('--accept-missing <guard>', 'go on although this guard is missing from the agent; may be repeated', collect)
@@ -138,6 +140,15 @@ function addHooks(program: Command, place: Place, done: Done): void {
       const { hooksList } = await import('./hooks-list.ts')
       done(hooksList(flags, place))
     })
+  jsonOption(hooks.command('doctor'))
+    .description('try every hook that may say no on every path, and say what is wrong; the hooks are really run')
+    .option('-a, --agent <file>', 'the agent whose hooks and tools to look at, too')
+    .option('--dir <folder>', 'the project (default: here)')
+    .option('--no-user', 'leave out your own hooks')
+    .action(async (flags: DoctorFlags) => {
+      const { hooksDoctor } = await import('./hooks-doctor.ts')
+      done(await hooksDoctor(flags, place))
+    })
   jsonOption(hooks.command('import'))
     .description('turn the hooks of .claude/settings.json into .hookloop/hooks.json, and say what is gained')
     .option('--dir <folder>', 'the project (default: here)')
@@ -152,6 +163,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .description('look at what the hooks of a project would run, and trust them as they are now')
     .argument('[folder]', 'the project (default: here)')
     .option('-y, --yes', 'trust them without being asked')
+    .option('--trust <hash>', 'trust them without being asked, if they have this hash')
     .option('--revoke', 'trust nothing in it any more')
     .action(async (folder: string | undefined, flags: TrustFlags) => {
       const { trust } = await import('./trust.ts')
@@ -174,7 +186,7 @@ function answerOptions(command: Command): Command {
     .argument('<id...>', 'ids as `approvals` shows them, or the beginning of them')
     .option('--by <name>', 'who answers, kept with the answer (default: the user)')
     .option('--resume', 'go on with the session at once; what follows is for that')
-  return showOptions(agentOptions(command))
+  return showOptions(hooksOptions(agentOptions(command)))
 }
 
 function addSessions(program: Command, place: Place, done: Done): void {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname } from 'node:path'
 import { describe, test } from 'node:test'
 import { HookProject } from '../config/claude/hook-project.fixture.ts'
@@ -108,10 +109,21 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
 
   test('a payload from another machine runs here', async () => {
     using project = new HookProject()
-    const input = { ...bash, cwd: '/Users/nobody/project', session_id: 'abc' }
+    const input = { ...bash, cwd: '/srv/nobody/project', session_id: 'abc' }
     const command = 'echo "$(pwd -P) $(jq -r .cwd)" >&2; exit 2'
     const { reason } = await report(['PreToolUse', '--dir', project.dir, '--handler', command], input)
-    assert.equal(reason, `${realpathSync(project.dir)} /Users/nobody/project`)
+    assert.equal(reason, `${realpathSync(project.dir)} /srv/nobody/project`)
+  })
+
+  test('a command that is typed is found where it is typed, whatever folder the payload names', async () => {
+    using project = new HookProject()
+    project.write('hooks/check.sh', 'pwd -P >&2; exit 2\n')
+    const cwd = realpathSync(tmpdir())
+    const [here, there] = await Promise.all([
+      report(['PreToolUse', '--handler', 'bash hooks/check.sh'], { ...bash, cwd }, project.dir),
+      report(['PreToolUse', '--handler', 'pwd -P >&2; exit 2'], { ...bash, cwd }, project.dir),
+    ])
+    assert.deepEqual([here['reason'], there['reason']], [realpathSync(project.dir), cwd])
   })
 
   test('a script that reads the transcript finds a file', async () => {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../config/claude/events.ts'
 import { readHandler, type HookGroup, type HookSource } from '../config/claude/handlers.ts'
@@ -34,7 +34,8 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const payload = payloadFrom(given, event, dir)
   const { groups, world: rules } =
     flags.handler === undefined ? projectOf(flags, dir, place) : lone(flags.handler, event)
-  const world = { projectDir: dir, cwd: folderOf(payload, dir), env: place.env, passEnv: [], ...rules }
+  const cwd = folderOf(payload, dir, flags.handler)
+  const world = { projectDir: dir, cwd, env: place.env, passEnv: [], ...rules }
   const beside: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
     world,
@@ -73,7 +74,9 @@ function projectOf({ dir: named, user }: HooksTestFlags, dir: string, place: Pla
   for (const { source, where, message } of settings.problems) {
     place.err.write(`${printable(source.file)} ${printable(where)}: ${printable(message)}\n`)
   }
-  const { groups, untrusted } = trustedGroups(settings, { dir, trust: named === undefined ? new TrustStore() : 'all' })
+  const trust = named === undefined ? new TrustStore() : 'all'
+  if (trust !== 'all') trust.checkOutside(dir)
+  const { groups, untrusted } = trustedGroups(settings, { dir, trust })
   for (const { path, status } of untrusted) {
     const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
     place.err.write(`${printable(path)} is ${how}, so its hooks are not run. Name its folder with --dir to run them.\n`)
@@ -82,10 +85,13 @@ function projectOf({ dir: named, user }: HooksTestFlags, dir: string, place: Pla
   return { groups, world: { allowedHttpUrls, allowedHttpVariables } }
 }
 
-/** A payload from elsewhere may name a folder that is not on this machine. */
-function folderOf({ input }: Payload, dir: string): string {
+/** A payload from elsewhere may name a folder that is not on this machine, and who types a command means a file that is here. */
+function folderOf({ input }: Payload, dir: string, typed = ''): string {
   const { cwd } = input
-  return typeof cwd === 'string' && statSync(cwd, { throwIfNoEntry: false })?.isDirectory() === true ? cwd : dir
+  if (typeof cwd !== 'string' || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return dir
+  const names = typed.match(/[^\s"']+/g) ?? []
+  const isHere = names.some((name) => existsSync(resolve(dir, name)) && !existsSync(resolve(cwd, name)))
+  return isHere ? dir : cwd
 }
 
 /** Hooks of an agent run if the payload is about it; those of a skill if `skills` names it. */

@@ -21,6 +21,13 @@ export function agentOptions(command: Command): Command {
     .option('--store <where>', 'where sessions are: a file such as sessions.db, a folder, or postgres://…')
 }
 
+/** Which hooks in files apply. */
+export function hooksOptions(command: Command): Command {
+  return command
+    .option('--no-hooks', 'leave out the hooks in files of this project; your own stay')
+    .option('--trust-project <hash>', 'run the hooks in files of this project if they have this hash')
+}
+
 /** How a run is shown. */
 export function showOptions(command: Command): Command {
   return command

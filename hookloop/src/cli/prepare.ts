@@ -3,6 +3,7 @@ import type { JsonObject } from '../data/json.ts'
 import type { KeptSession } from '../sessions/kept-session.ts'
 import { agentFor, type AgentFlags } from './agent-for.ts'
 import { colorsFor } from './colors.ts'
+import { hooksHere, type HooksFlags } from './hooks-here.ts'
 import type { Way } from './next-steps.ts'
 import { Person } from './person.ts'
 import { hasPerson, type Place } from './place.ts'
@@ -12,7 +13,7 @@ import type { OpenStore, StoreFlags } from './store-for.ts'
 import type { ShowFlags } from './watch.ts'
 
 /** Everything the command line may say about a run. */
-export type CommandFlags = AgentFlags & StoreFlags & Partial<ShowFlags>
+export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFlags>
 
 /** The session that runs are kept in. */
 export type Keeping = OpenStore & {
@@ -59,6 +60,7 @@ export async function prepare(
     store: keeping?.store,
     asks: somebody?.approval,
     waits,
+    hooks: await hooksHere(flags, place),
   })
   const person = isAskedHere ? somebody : undefined
   if (keeping === undefined) return { agent, person, metadata: {}, way: undefined }

@@ -1,4 +1,5 @@
 import { messageOf } from '../errors.ts'
+import { memoryStore } from '../sessions/memory-store.ts'
 import type { ExitCode } from './exit-codes.ts'
 import { readInput } from './input.ts'
 import { newSessionId, readKept } from './kept.ts'
@@ -15,21 +16,27 @@ export async function run(words: readonly string[], flags: RunFlags, place: Plac
   const input = await readInput(words, { ...place, files: flags.file ?? [] })
   const keeping = await placeToKeep(flags, place)
   try {
-    const { agent, person, metadata, way } = await prepare(flags, { place, keeping })
-    const options = way === undefined ? {} : { session: way.session, metadata }
-    const { code } = await watch(
+    const { agent, person, metadata, way } = await prepare(flags, { place, keeping: keeping ?? passing() })
+    const session = agent.session(way.session)
+    const { code, ended } = await watch(
       {
-        start: (how) => agent.stream(input, { ...options, ...how }),
+        start: (how) => session.stream(input, { ...(keeping !== undefined && { metadata }), ...how }),
         person,
-        way,
+        way: keeping && way,
       },
       flags,
       place,
     )
+    if (ended.status !== 'suspended') await session.end()
     return code
   } finally {
     await keeping?.store.close()
   }
+}
+
+/** A session that is gone with this process: its beginning and its end are hooks' business also where nothing is kept. */
+function passing(): Keeping {
+  return { store: memoryStore(), isDefault: true, flags: '', session: 'run', isPassing: true }
 }
 
 /** The session a run goes into. Where none can be kept and nobody has asked for it, the run is more important. */

@@ -1,10 +1,13 @@
 import { resolve } from 'node:path'
+import type { ShellOptions } from '../actions/shell.ts'
+import { isJsonObject, type Json } from '../data/json.ts'
 import { messageOf } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events.ts'
 import type { Handler } from './claude/handlers.ts'
 import { readSettings } from './claude/settings.ts'
-import { commandLineOf, filesOf } from './claude/trusted-groups.ts'
+import { commandLineOf, filesOf, trustedGroups } from './claude/trusted-groups.ts'
+import { problemsOfCommand } from './command-problems.ts'
 import type { FileHook } from './hook-file.ts'
 import { everyName, findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
 import { realPath, isInside, type Fingerprint, type TrustStatus, type TrustStore } from './trust.ts'
@@ -24,6 +27,10 @@ export type ListedHook = {
   readonly trust: TrustStatus | 'own'
   /** The event of the specification it was written for. */
   readonly event?: string
+  /** Variables of the user's environment that it is given. */
+  readonly sends?: readonly string[]
+  /** What is wrong with it, in words. */
+  readonly problem?: string
 }
 
 export type ListedHooks = { readonly hooks: readonly ListedHook[]; readonly problems: readonly string[] }
@@ -57,6 +64,7 @@ export function listHooks({ dir, home, claudeHome, trust }: ListPlaces): ListedH
       source: group.source.file,
       kind: group.source.kind,
       trust: status,
+      ...(handler.type === 'http' && handler.allowedEnvVars.length > 0 && { sends: handler.allowedEnvVars }),
     }))
   })
   return { hooks: inOrder([...own, ...claude]), problems }
@@ -92,7 +100,14 @@ function listed(
     source: `${source.file}:${each.line}`,
     kind: source.kind,
     trust: isProject ? worst(files, trust) : 'own',
+    ...sendsOf(each.entry['http'] ?? each.entry['shell'] ?? each.entry['claude']),
   }))
+}
+
+function sendsOf(given: Json | undefined): { readonly sends?: readonly string[] } {
+  const { allowedEnvVars, passEnv } = isJsonObject(given) ? given : {}
+  const named = [allowedEnvVars, passEnv].flatMap((each) => (Array.isArray(each) ? (each as string[]) : []))
+  return named.length === 0 ? {} : { sends: named }
 }
 
 function worst(files: readonly Fingerprint[], trust: TrustStore): TrustStatus | 'own' {
@@ -135,4 +150,46 @@ export function filesToTrust(dir: string): readonly Fingerprint[] {
   const settings = readSettings({ dir, home: false })
   const all = [...hookFilesOf(dir), ...filesOf(settings.groups, dir)]
   return all.filter(({ path }, i) => all.findIndex((each) => each.path === path) === i)
+}
+
+/** Files of a project that keep hooks from running. Of a file that is not trusted, nothing else is read. */
+export function doubtsIn(dir: string, trust: TrustStore): readonly (Fingerprint & { readonly status: Doubtful })[] {
+  const own = findHooks({ dir, home: false, trust }).untrusted
+  const claude = trustedGroups(readSettings({ dir, home: false }), { dir, trust }).untrusted
+  return [...own, ...claude.filter(({ path }) => own.every((each) => each.path !== path))]
+}
+
+type Doubtful = Exclude<TrustStatus, 'trusted'>
+
+/** Commands of hooks that cannot be started, or name a script that is not there. */
+export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>): readonly string[] {
+  const settings = readSettings({ dir, ...(claudeHome !== undefined && { home: claudeHome }) })
+  const claude = settings.groups.flatMap(({ handlers, source, event }) =>
+    handlers.flatMap((handler) => {
+      if (handler.type !== 'command' || handler.shell === 'powershell') return []
+      const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
+      const line = handler.args === undefined ? handler.command : [handler.command, ...handler.args]
+      const found = problemsOfCommand(line, { cwd: resolve(dir), variables })
+      return found.map((problem) => `${source.file}: the hook for ${event} cannot run: ${problem}`)
+    }),
+  )
+  try {
+    const allow = { env: everyName, privateAddresses: true }
+    const { hooks } = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) })
+    const own = hooks.flatMap(({ entry, source, line, hook }) => {
+      const given = entry['shell']
+      const {
+        command,
+        args,
+        cwd = '.',
+      } = (typeof given === 'string' ? { command: given } : (given ?? {})) as ShellOptions
+      const words = args ?? command
+      if (words === undefined) return []
+      const found = problemsOfCommand(words, { cwd: resolve(dir, cwd) })
+      return found.map((problem) => `${source.file}:${line}: "${hook.name}" cannot run: ${problem}`)
+    })
+    return [...own, ...claude]
+  } catch {
+    return claude // the list says what is wrong with the file
+  }
 }

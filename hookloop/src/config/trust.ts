@@ -47,11 +47,35 @@ export class TrustStore {
     return known === undefined ? 'untrusted' : known === hash ? 'trusted' : 'changed'
   }
 
-  /** Remembers files as they are now. */
+  /** Remembers files as they were looked at, and a copy of each, so that it can be said later what has changed. */
   trust(files: readonly Fingerprint[]): void {
     this.#change((all) => {
       for (const { path, hash } of files) all.set(path, hash)
     })
+    for (const file of files) this.#keepCopy(file)
+  }
+
+  /** What was trusted of a file, if it is another one now and a copy was kept. */
+  trustedText({ path }: Fingerprint): string | undefined {
+    const hash = this.#read().get(path)
+    const copy = hash === undefined ? undefined : readPrinted(this.#copyOf(hash))
+    return copy?.hash === hash ? copy?.text : undefined
+  }
+
+  #copyOf(hash: string): string {
+    return join(dirname(this.file), 'trusted', hash)
+  }
+
+  #keepCopy({ path, hash }: Fingerprint): void {
+    const read = readPrinted(path)
+    if (read?.hash !== hash || read.text.length > MAX_COPY) return
+    const copy = this.#copyOf(hash)
+    mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
+    try {
+      writeFileSync(copy, readFileSync(path), { mode: 0o600, flag: 'wx' })
+    } catch {
+      // It is there already, or there is no place for it: then nobody is told what has changed, only that it has.
+    }
   }
 
   /** Forgets every file below a folder, and says how many they were. */
@@ -134,6 +158,7 @@ export class TrustStore {
 }
 
 const MAX_STORE_BYTES = 16_000_000
+const MAX_COPY = 262_144
 
 /** Reads a file that only its owner can have written. */
 function readOwn(file: string): string {

@@ -1,47 +1,8 @@
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json } from '../../data/json.ts'
 import type { ProcessResult } from '../../machine/run-process.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
+import type { Failure, HandlerAnswer } from './handler-answer.ts'
 import { readSpecific } from './specific-output.ts'
-
-/** How a handler failed: a machine's word beside the sentence in `problem`. */
-export type Failure =
-  | 'timedOut'
-  | 'cancelled'
-  | 'notStarted'
-  | 'exited'
-  | 'killed'
-  | 'invalidOutput'
-  | 'tooMuchOutput'
-  | 'notAnswered'
-  | 'changed'
-
-/** What one handler said, as far as its event honours it. */
-export type HandlerAnswer = {
-  /** It blocks, in whatever way its event has of blocking. */
-  readonly block?: { readonly reason: string; readonly by: 'exit' | 'json' }
-  /** Of PreToolUse and PreModelSwitch. */
-  readonly permission?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer'; readonly reason: string }
-  /** Of PermissionRequest. */
-  readonly request?:
-    | { readonly behavior: 'allow'; readonly updatedInput?: JsonObject }
-    | { readonly behavior: 'deny'; readonly message: string; readonly interrupt: boolean }
-  /** `continue: false`, and why. */
-  readonly stop?: { readonly reason: string }
-  readonly updatedInput?: JsonObject
-  readonly updatedOutput?: Json
-  readonly context?: string
-  readonly systemMessage?: string
-  /** Everything else of `hookSpecificOutput` that is honoured, by its name. */
-  readonly other?: JsonObject
-  /** What went wrong without stopping anything, or what is for the user only. */
-  readonly problem?: string
-  /** How it failed, which counts as a block when the handler says `onFailure: "block"`. */
-  readonly failed?: Failure
-  /** It answered, and exited with neither 0 nor 2: nothing, unless the handler says `onFailure: "block"`. */
-  readonly exitedOddly?: true
-  /** Of a command. */
-  readonly exitCode?: number
-}
 
 /** Reads how a command ended and what it printed. */
 export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {

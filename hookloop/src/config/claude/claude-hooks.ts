@@ -67,8 +67,10 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
   }
   const dir = resolve(options.dir)
+  const { trust = new TrustStore() } = options
+  if (trust !== 'all') trust.checkOutside(dir)
   const settings = readSettings({ ...options, dir })
-  const { groups, untrusted } = trustedGroups(settings, { dir, trust: options.trust ?? new TrustStore() })
+  const { groups, untrusted } = trustedGroups(settings, { dir, trust })
   const table = new HookTable(groups)
   const world: HandlerWorld = {
     projectDir: dir,

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../data/json.ts'
-import type { HandlerAnswer } from './answer.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec } from './events.ts'
 import type { Payload } from './payload.ts'
 

@@ -1,8 +1,9 @@
-import { lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
+import { readPrinted } from '../trust.ts'
 import type { ConfigProblem, HookSource } from './handlers.ts'
 
 export type FrontMatterHooks = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }
@@ -28,13 +29,14 @@ export function readFrontMatterHooks(claudeDir: string, problems: ConfigProblem[
 }
 
 function readOne(source: HookSource, problems: ConfigProblem[]): readonly FrontMatterHooks[] {
-  const text = textOf(source.file)
-  if (text === undefined || !/^hooks:/m.test(text)) return []
+  const printed = readPrinted(source.file)
+  if (printed === undefined || !/^hooks:/m.test(printed.text)) return []
+  const { text, path, hash } = printed
   try {
     const { fields } = readFrontMatter(text, { plainTexts: true })
     const { hooks, name } = fields
     if (hooks === undefined) return []
-    const own = typeof name === 'string' && name !== '' ? { ...source, name } : source
+    const own = { ...source, print: { path, hash }, ...(typeof name === 'string' && name !== '' && { name }) }
     return [{ source: own, text, value: { hooks: source.kind === 'agent' ? stopOfAgent(hooks) : hooks } }]
   } catch (error) {
     problems.push({ source, where: '', message: messageOf(error) })
@@ -55,13 +57,5 @@ function namesIn(folder: string): readonly string[] {
     return readdirSync(folder).toSorted().slice(0, MAX_FILES)
   } catch {
     return []
-  }
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return lstatSync(realpathSync(file)).isFile() ? readFileSync(file, 'utf8') : undefined
-  } catch {
-    return undefined
   }
 }

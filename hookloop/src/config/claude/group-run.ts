@@ -22,7 +22,7 @@ import type { HandlerWorld } from './run-handler.ts'
 import { lateMessages, toHookOutcome } from './to-outcome.ts'
 import { fromClaudeInput } from './tool-names.ts'
 import { askingModel } from './ask-model.ts'
-import type { HandlerAnswer } from './answer.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import { Transcripts } from './transcript.ts'
 
 type GroupOptions = {

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { Fingerprint } from '../trust.ts'
 import {
   claudeEventNames,
   eventSpec,
@@ -18,6 +19,8 @@ export type HookSource = {
   readonly root?: string
   /** The name of the skill or agent. */
   readonly name?: string
+  /** The file as it was when it was read. */
+  readonly print?: Fingerprint
   /** What the user has set for a plugin. */
   readonly options?: { readonly [name: string]: string }
 }

@@ -59,7 +59,7 @@ export async function fireCommand(
 ): Promise<EventResult> {
   using project = new HookProject()
   const given = Object.entries({ type: 'command', command, ...handler }).filter((entry) => entry[1] !== undefined)
-  project.handlers(event, [Object.fromEntries(given) as JsonObject])
+  project.handlers(event, [Object.fromEntries(given)])
   return await project.fire(event, input)
 }
 

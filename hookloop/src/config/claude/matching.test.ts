@@ -76,7 +76,10 @@ test('the tool of subagents is found by the name it had before, and by the one i
     await firedWith('Agent', { tool_name: 'Task', tool_input: {} }),
     await firedWith('Agent', { tool_name: 'Agent', tool_input: {} }),
   ]
-  assert.deepEqual(all, Array(3).fill({ decision: 'deny' }))
+  assert.deepEqual(
+    all,
+    ['deny', 'deny', 'deny'].map((decision) => ({ decision })),
+  )
 })
 
 test('where a call is judged, a matcher that is no expression lets nothing pass', async () => {

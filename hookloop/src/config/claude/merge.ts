@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../data/json.ts'
-import type { HandlerAnswer } from './answer.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
 
 /** What all handlers of one event come to, in the words of the specification. */

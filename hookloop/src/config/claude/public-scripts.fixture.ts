@@ -331,15 +331,15 @@ exit 0
     command: 'python3 FILE',
     source: `import json, sys
 event = json.load(sys.stdin)
-if not event.get("stop_hook_active") and "TODO" in event.get("last_assistant_message", ""):
-    print("There is a TODO left.", file=sys.stderr)
+if not event.get("stop_hook_active") and "unfinished" in event.get("last_assistant_message", ""):
+    print("Something is unfinished.", file=sys.stderr)
     sys.exit(2)
 `,
     cases: [
       [
         'a block',
-        { agent_type: 'x', last_assistant_message: 'TODO: y' },
-        { decision: 'block', reason: 'There is a TODO left.' },
+        { agent_type: 'x', last_assistant_message: 'unfinished: y' },
+        { decision: 'block', reason: 'Something is unfinished.' },
       ],
       ['nothing', { agent_type: 'x', last_assistant_message: 'All done' }, none],
     ],

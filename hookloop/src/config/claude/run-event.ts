@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import type { HandlerAnswer } from './answer.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec, eventsWithIf, type ClaudeEvent } from './events.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import { toMatcher, type Matcher } from './matcher.ts'
@@ -143,7 +143,7 @@ async function run(placed: PlacedHandler, payload: Payload, world: HandlerWorld,
   const { handler, source } = placed
   const work = (): Promise<HandlerAnswer> => runHandler(handler, payload, { source, world })
   const isKept = key !== undefined && world.recorded !== undefined && !asksModel(handler)
-  const answer = await (isKept ? world.recorded!(key, work) : work())
+  const answer = await (isKept ? world.recorded(key, work) : work())
   return { ...placed, answer, durationMs: performance.now() - begun }
 }
 

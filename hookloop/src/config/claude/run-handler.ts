@@ -4,9 +4,10 @@ import { messageOf } from '../../errors.ts'
 import { problemWith } from '../../machine/find-executable.ts'
 import { postJson } from '../../machine/post-json.ts'
 import { runProcess } from '../../machine/run-process.ts'
-import { failure, readProcess, readText, readVerdict, type HandlerAnswer } from './answer.ts'
+import { failure, readProcess, readText, readVerdict } from './answer.ts'
 import { effectiveAnswer } from './effective.ts'
 import { judgingEvents } from './events.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from './handlers.ts'
 import { environmentFor, envFileFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
 import { withShortTexts } from './long-texts.ts'
@@ -111,7 +112,7 @@ async function runCommand(
     const result = await runProcess(argvFor(handler, { variables, source, env, cwd: world.cwd }), {
       cwd: world.cwd,
       env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
-      input: JSON.stringify(payload.input),
+      input: `${JSON.stringify(payload.input)}\n`, // or `read` in a script would think that it failed
       timeoutMs: handler.timeoutMs,
       ...(world.signal !== undefined && { signal: world.signal }),
       output: { head: MAX_OUTPUT, tail: 1_024 },

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
+import { readPrinted } from '../trust.ts'
 import { readFrontMatterHooks } from './front-matter-hooks.ts'
 import { configDir } from './hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
@@ -76,15 +77,14 @@ function userDir(home: string | false | undefined): string | undefined {
   return home === undefined ? configDir() : join(home, '.claude')
 }
 
-function readOne(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
-  let text: string
-  try {
-    text = readFileSync(source.file, 'utf8')
-  } catch (error) {
-    const { code } = error as { code?: string }
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') problems.push({ source, where: '', message: messageOf(error) })
+function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] {
+  const printed = readPrinted(where.file)
+  if (printed === undefined) {
+    if (existsSync(where.file)) problems.push({ source: where, where: '', message: 'it cannot be read' })
     return []
   }
+  const { text, path, hash } = printed
+  const source: HookSource = { ...where, print: { path, hash } }
   try {
     const value = JSON.parse(text.replace(/^\uFEFF/, '')) as Json
     if (isJsonObject(value)) return [{ source, text, value }]

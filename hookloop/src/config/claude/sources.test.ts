@@ -202,7 +202,7 @@ describe('plugins', () => {
     test(`may name their hooks as ${what}`, () => {
       using project = new HookProject()
       project.settings({ hooks: hooks('other') }, 'plugin/other.json')
-      project.settings(manifest as JsonObject, 'plugin/.claude-plugin/plugin.json')
+      project.settings(manifest, 'plugin/.claude-plugin/plugin.json')
       const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
       assert.deepEqual(commandsOf(settings), ['other'])
     })

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import type { HandlerAnswer } from './answer.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
 import type { ClaudeEvent } from './events.ts'
 
 /** Reads `hookSpecificOutput` as far as it is honoured, or says what is wrong with it. */

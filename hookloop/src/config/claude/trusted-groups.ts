@@ -42,9 +42,8 @@ export function trustedGroups(
 }
 
 /** The file that holds a group, if it is the project's. */
-function configOf({ file, kind }: HookSource, root: string): readonly Fingerprint[] {
+function configOf({ file, kind, print = fingerprint(file) }: HookSource, root: string): readonly Fingerprint[] {
   if (kind === 'given' || kind === 'managed') return []
-  const print = fingerprint(file)
   return print !== undefined && isInside(root, print.path) ? [print] : []
 }
 
