@@ -212,7 +212,7 @@ test('P08 a cancelled run leaves no process, and what was cut off is recorded as
   assert.deepEqual([run.status, statuses, countWith(hour)], ['cancelled', ['outcomeUnknown'], 0])
 })
 
-test('hundreds of commands at once, in many runs of one agent, get along and leave nothing', async () => {
+test('a hundred commands at once, in many runs of one agent, get along and leave nothing', async () => {
   const agent = createAgent({
     model: scriptedModel((request) => {
       const [first] = request.messages
@@ -223,7 +223,7 @@ test('hundreds of commands at once, in many runs of one agent, get along and lea
     }),
     use: [bash({ cwd: work, sandbox: 'off', allow: ['echo'] })],
   })
-  for (let batch = 0; batch < 5; batch++) {
+  for (let batch = 0; batch < 3; batch++) {
     const ids = Array.from({ length: 40 }, (_, i) => `${batch}${i}`)
     const runs = await Promise.all(ids.map((id) => agent.run(`id-${id}`)))
     const outputs = runs.map((run) => [...run.state.execution!.steps][0]!.toolExecutions[0]!.output)
