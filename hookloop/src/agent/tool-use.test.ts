@@ -356,6 +356,6 @@ for (const concurrent of [false, true]) {
     const started = performance.now()
     const run = await useAll(numbers('count', 500), { use })
     assert.equal(statuses(run).filter((status) => status === 'ok').length, 500)
-    assert.ok(performance.now() - started < 1000)
+    assert.ok(performance.now() - started < 20_000)
   })
 }

