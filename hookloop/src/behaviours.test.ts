@@ -356,7 +356,7 @@ test('B48: a state survives JSON with ids and count, without an execution or an 
 test('X2: a step of 500 calls is done within a second', async () => {
   const started = performance.now()
   const run = await agentWith(fiveHundred).run('go')
-  assert.deepEqual([run.status, performance.now() - started < 20_000], ['completed', true])
+  assert.deepEqual([run.status, performance.now() - started < 1000], ['completed', true])
 })
 
 test('X4: two agents built from the same options are two, and behave the same', async () => {

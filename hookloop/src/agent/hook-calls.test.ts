@@ -150,7 +150,7 @@ describe('limits', () => {
       use: [asks(unpriced as never), guards({ maxCost: 1 })],
     }).run('go')
     assert.equal('final' in dear && dear.final.reason, 'costLimit')
-    const slow = scriptedModel([{ text: 'x', delayMs: 5_000 }])
+    const slow = scriptedModel([{ text: 'x', delayMs: 60_000 }])
     const started = performance.now()
     const late = await createAgent({ model: scriptedModel([]), use: [asks(slow), guards({ maxTimeMs: 50 })] }).run('go')
     assert.deepEqual(['final' in late && late.final.reason, performance.now() - started < 20_000], ['timeLimit', true])
