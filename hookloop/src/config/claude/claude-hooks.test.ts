@@ -236,7 +236,8 @@ describe('the end of a turn', { concurrency: 2 }, () => {
 
   test('continue: false lets it end, whatever else is said', async () => {
     using project = new HookProject()
-    const command = `echo '{"continue":false,"decision":"block","reason":"more"}'`
+    const more = `"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"more"}`
+    const command = `echo '{"continue":false,"decision":"block","reason":"more",${more}}'`
     project.handlers('Stop', [{ type: 'command', command }])
     const { agent, model } = agentIn(project, { replies: ['Done.', 'More.'] })
     await agent.run('Go.')
