@@ -80,9 +80,9 @@ const paths: { readonly [P in CanaryPath]: Flight } = {
   parallel: (hooks, tools) => agentOf(hooks, tools, { concurrent: true }).run('canary'),
   async resume(hooks, tools) {
     const asks = guard('beforeToolUse', (ctx) => ctx.ask('canary'), { name: 'canary:asks', priority: 1e11 })
-    const agent = agentOf([...hooks, asks], tools, { waits: true })
-    let run = await agent.run('canary')
+    let run = await agentOf([asks], tools, { waits: true }).run('canary') // what the hook would block could not be resumed
     const before = run.ledger.length
+    const agent = agentOf([...hooks, asks], tools, { waits: true })
     for (let round = 0; run.status === 'suspended' && round < 10; round++) {
       run = await agent.resume(run, {
         answers: Object.fromEntries(run.pending.map(({ id }) => [id, 'allow' as const])),

@@ -131,15 +131,16 @@ function addPolicy(program: Command, place: Place, done: Done): void {
 
 function addHooks(program: Command, place: Place, done: Done): void {
   program.commandsGroup('Hooks:')
-  const hooks = program.command('hooks').description('look at the hooks of a project, and try them')
-  jsonOption(hooks.command('list'))
+  const list = async (flags: HooksListFlags): Promise<void> => {
+    const { hooksList } = await import('./hooks-list.ts')
+    done(hooksList(flags, place))
+  }
+  const hooks = listOptions(program.command('hooks'))
+    .description('list the hooks in files; below it: look at them, try them, take them over')
+    .action(list)
+  listOptions(hooks.command('list'))
     .description('list every hook that files bring, in the order in which they fire')
-    .option('--dir <folder>', 'the project (default: here)')
-    .option('--no-user', 'leave out your own hooks')
-    .action(async (flags: HooksListFlags) => {
-      const { hooksList } = await import('./hooks-list.ts')
-      done(hooksList(flags, place))
-    })
+    .action(list)
   jsonOption(hooks.command('doctor'))
     .description('try every hook that may say no on every path, and say what is wrong; the hooks are really run')
     .option('-a, --agent <file>', 'the agent whose hooks and tools to look at, too')
@@ -179,6 +180,12 @@ function addHooks(program: Command, place: Place, done: Done): void {
       const { hooksTest } = await import('./hooks-test.ts')
       done(await hooksTest(event, flags, place))
     })
+}
+
+function listOptions(command: Command): Command {
+  return jsonOption(command)
+    .option('--dir <folder>', 'the project (default: here)')
+    .option('--no-user', 'leave out your own hooks')
 }
 
 function answerOptions(command: Command): Command {

@@ -66,7 +66,7 @@ export async function hooksDoctor(flags: DoctorFlags, place: Place): Promise<Exi
   if (flags.json !== true && hooks.some(isExamined)) {
     place.err.write(`The hooks are really run, many times; tools and models are not.\n`)
   }
-  problems.push(...unmatched(hooks, tools, flags.agent !== undefined), ...unfired(hooks))
+  problems.push(...unmatched(hooks, tools, flags.agent !== undefined))
   const guards: Examined[] = []
   for (const hook of hooks.filter(isExamined)) guards.push(await examine(hook, tools))
   for (const { name, paths } of guards) {
@@ -93,7 +93,8 @@ async function ownCapabilities(file: string | undefined): Promise<readonly Capab
   if (file === undefined) return []
   const loaded = await loadAgent(file)
   const agent = 'agent' in loaded ? loaded.agent : createAgent({ ...loaded.options, model: scriptedModel([]) })
-  return partsOf(agent).capabilities
+  const usual = partsOf(createAgent({ model: scriptedModel([]) })).capabilities.map(({ name }) => name)
+  return partsOf(agent).capabilities.filter(({ name }) => !usual.includes(name)) // limits are in force while canaries fly
 }
 
 /** What is wrong with the files themselves. */
@@ -146,7 +147,8 @@ async function statusOn(hook: Hook, path: CanaryPath, tools: readonly CanaryTool
   const isInherited = hook.mode === 'guard' || hook.action?.inherited === true
   try {
     const all = await flyCanary(hook, path, tools)
-    const seen = all.filter(({ trigger }) => path !== 'resume' || trigger === 'beforeToolUse')
+    const isDone = path === 'resume' && hook.mode === 'transform' // what changed a call did so before it waited
+    const seen = all.filter(({ trigger }) => !isDone || trigger !== 'beforeToolUse')
     const [fired, expected] = [sum(seen.map((each) => each.fired)), sum(seen.map((each) => each.expected))]
     if (expected === 0 && fired === 0) return '–'
     if (fired === expected) return 'ok'
@@ -192,10 +194,6 @@ function unmatched(hooks: readonly Hook[], tools: readonly CanaryTool[], hasAgen
       `the ${mode === 'transform' ? 'hook' : mode} "${name}" is for ${String(tool)}, and no tool is called so${hint}`,
     ]
   })
-}
-
-function unfired(hooks: readonly Hook[]): readonly string[] {
-  return hooks.flatMap(({ name, triggers }) => (triggers.length === 0 ? [`"${name}" has no trigger`] : []))
 }
 
 /** Two hooks that change the same argument: which of them wins is a matter of their order. */

@@ -17,7 +17,10 @@ const commands = [
   'deny',
   'sessions',
   'sessions delete',
-].concat(['explain', 'steps', 'fork', 'diff', 'replay', 'export', 'import'])
+].concat(
+  ['explain', 'steps', 'fork', 'diff', 'replay', 'export', 'import'],
+  ['hooks', 'hooks list', 'hooks test', 'hooks doctor', 'hooks import', 'trust'],
+)
 
 const help = (command: string): Promise<Ended> => hookloop([...command.split(' '), '--help'])
 

@@ -65,7 +65,7 @@ export async function prepare(
   const person = isAskedHere ? somebody : undefined
   if (keeping === undefined) return { agent, person, metadata: {}, way: undefined }
   const { session, flags: storeFlags } = keeping
-  const metadata = { [STARTED_WITH]: startedWith(flags, env) }
+  const metadata = keeping.isPassing === true ? {} : { [STARTED_WITH]: startedWith(flags, env) }
   return { agent, person, metadata, way: { session, command, flags: storeFlags } }
 }
 

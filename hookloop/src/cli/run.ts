@@ -20,7 +20,7 @@ export async function run(words: readonly string[], flags: RunFlags, place: Plac
     const session = agent.session(way.session)
     const { code, ended } = await watch(
       {
-        start: (how) => session.stream(input, { ...(keeping !== undefined && { metadata }), ...how }),
+        start: (how) => session.stream(input, { metadata, ...how }),
         person,
         way: keeping && way,
       },

@@ -134,6 +134,13 @@ const rows: readonly Row[] = [
     problem: /"permissionDecision" cannot be "block"/,
   },
   {
+    title: 'an answer to a question without a decision does not fit',
+    event: 'PermissionRequest',
+    says: { stdout: json({ systemMessage: 'x', hookSpecificOutput: { hookEventName: 'PermissionRequest' } }) },
+    gives: { decision: 'none' },
+    problem: /PermissionRequest needs a "decision"/,
+  },
+  {
     title: 'an array is text',
     event: 'UserPromptSubmit',
     says: { stdout: '["a"]' },

@@ -56,13 +56,15 @@ describe('a session', { concurrency: 2 }, () => {
         'console.error(JSON.stringify(kinds)); process.exit(1)',
       ].join('\n'),
     )
-    project.handlers('Stop', [{ type: 'command', command: `${quoted(process.execPath)} ${script}` }])
+    const read = { type: 'command', command: `${quoted(process.execPath)} ${script}` }
+    project.settings({ hooks: { PreToolUse: [{ hooks: [read] }], Stop: [{ hooks: [read] }] } })
     const { agent } = agentIn(project)
     const events: AgentEvent[] = []
     for await (const event of agent.stream('Go.')) events.push(event)
-    const [warning] = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+    const [before, after] = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+    assert.match(before!, /\[\["user","Go\."\],\["assistant","tool_use:Bash"\]\]$/)
     assert.match(
-      warning!,
+      after!,
       /\[\["user","Go\."\],\["assistant","tool_use:Bash"\],\["user","tool_result:ran ls"\],\["assistant","text:Done\."\]\]$/,
     )
   })

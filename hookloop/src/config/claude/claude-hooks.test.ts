@@ -167,6 +167,20 @@ describe('after a call', { concurrency: 2 }, () => {
     )
   })
 
+  test('one that was denied has neither succeeded nor failed, and is part of its batch', async () => {
+    using project = new HookProject()
+    const log = { type: 'command', command: 'jq -r .hook_event_name >> events.log' }
+    const names = ['PostToolUse', 'PostToolUseFailure', 'PostToolBatch']
+    project.settings({
+      hooks: {
+        PreToolUse: [{ hooks: [{ type: 'command', command: 'exit 2' }] }],
+        ...Object.fromEntries(names.map((name) => [name, [{ hooks: [log] }]])),
+      },
+    })
+    await agentIn(project).agent.run('Go.')
+    assert.equal(readFileSync(project.path('events.log'), 'utf8'), 'PostToolBatch\n')
+  })
+
   test('a batch that is blocked ends the run before the next model call', async () => {
     using project = new HookProject()
     project.handlers('PostToolBatch', [{ type: 'command', command: 'echo halt >&2; exit 2' }])
@@ -220,6 +234,16 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     assert.equal(model.requests.length, 2)
   })
 
+  test('continue: false lets it end, whatever else is said', async () => {
+    using project = new HookProject()
+    const more = `"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"more"}`
+    const command = `echo '{"continue":false,"decision":"block","reason":"more",${more}}'`
+    project.handlers('Stop', [{ type: 'command', command }])
+    const { agent, model } = agentIn(project, { replies: ['Done.', 'More.'] })
+    await agent.run('Go.')
+    assert.equal(model.requests.length, 1)
+  })
+
   test('cannot be put off more than eight times in a row', async () => {
     using project = new HookProject()
     project.handlers('Stop', [{ type: 'command', command: 'echo more >&2; exit 2' }])
@@ -238,6 +262,6 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     const model = scriptedModel([{ error: new AgentError('MODEL_RATE_LIMITED', 'slow down') }])
     const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })
     await createAgent({ model, use: [hooks] }).run('Go.')
-    assert.match(readFileSync(project.path('events.log'), 'utf8'), /^StopFailure\n/)
+    assert.equal(readFileSync(project.path('events.log'), 'utf8'), 'StopFailure\nrate_limit\n')
   })
 })

@@ -4,7 +4,10 @@ import { describe, test } from 'node:test'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { claudeEventNames, eventSpec, handlerTypes, type ClaudeEvent, type HandlerType } from './events.ts'
 import { readHandler } from './handlers.ts'
-import { bashCall, fireCommand, HookProject, languages, quoted, saidOf } from './hook-project.fixture.ts'
+import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, worldOf } from './hook-project.fixture.ts'
+import { HookTable, runEvent, type RanHandler } from './run-event.ts'
+import { readSettings } from './settings.ts'
+import { payloadFrom } from './test-event.ts'
 
 /** What a command prints as the context of a prompt is what it saw. */
 async function sees(command: string, more: JsonObject = {}): Promise<string> {
@@ -94,6 +97,20 @@ describe('a command', { concurrency: 4 }, () => {
       assert.match(result.ran[0]!.answer.problem!, problem)
     })
   }
+
+  test('that is async is started, not waited for, and decides nothing', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: 'touch begun; sleep 0.3; exit 2', async: true }])
+    const late: Promise<RanHandler>[] = []
+    const { groups } = readSettings({ dir: project.dir, home: false })
+    const result = await runEvent(new HookTable(groups), payloadFrom(bashCall, 'PreToolUse', project.dir), {
+      world: worldOf(project.dir),
+      isBeside: (each) => late.push(each),
+    })
+    const [{ answer }] = (await Promise.all(late)) as [RanHandler]
+    assert.deepEqual([result.merged.decision, result.ran, answer.exitCode], ['none', [], 2])
+    assert.ok(existsSync(project.path('begun')))
+  })
 
   test('without a shell that is not there is told in words', async () => {
     const result = await fireCommand('PreToolUse', './missing', { args: [], input: bashCall })

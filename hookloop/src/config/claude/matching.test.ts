@@ -149,8 +149,8 @@ describe('"if" of a handler', { concurrency: 4 }, () => {
   for (const event of ['UserPromptSubmit', 'Stop', 'SessionStart', 'PostToolBatch'] as const) {
     test(`a handler that has one never runs at ${event}`, async () => {
       using project = new HookProject()
-      project.handlers(event, [{ type: 'command', command: 'exit 2', if: 'Bash' }])
-      const { ran } = await project.fire(event, { prompt: 'x', source: 'startup' })
+      project.handlers(event, [{ type: 'command', command: 'exit 2', if: '*' }])
+      const { ran } = await project.fire(event, { ...bash('ls'), prompt: 'x', source: 'startup' })
       assert.equal(ran.length, 0)
     })
   }

@@ -39,12 +39,8 @@ function fitsCommand(pattern: string, command: string): boolean {
   if (hasUnknown && namesMore) return true
   return commands.some(({ words, text: whole }) => {
     const said = words.length === 0 ? whole : words.map(({ value, loose }) => value ?? loose).join(' ')
-    return fitsText(pattern, withoutAssignments(said))
+    return fitsText(pattern, said) // assignments in front are no words of it
   })
-}
-
-function withoutAssignments(command: string): string {
-  return command.replace(/^(?:[A-Za-z_]\w*=\S*\s+)+/, '')
 }
 
 /** `*` stands for anything; ` *` and `:*` at the end also for nothing, after a whole word. */
