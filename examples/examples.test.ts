@@ -57,6 +57,8 @@ const telling = {
   '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,
   '39-self-description.ts': /I can search, within ten steps\./,
   '40-planning.ts': /There is a mender now\./,
+  '44-claude-hooks.ts':
+    /PreToolUse:Bash hook error: Never force-push\.(.*\n)+.*\(pnpm test ran\)(.*\n)+Stop hook feedback:/,
   '45-workshop.ts':
     /blocked +step 5, edit_file, by files\.protect(.*\n)+.*continued +after step 13 by selfCritique(.*\n)+.*toSorted/,
 }

@@ -39,7 +39,7 @@ export function readOutcome(answer: unknown, ctx: Context, by: string): HookOutc
   for (const [key, value] of Object.entries(answer)) {
     const check = Object.hasOwn(fields, key) ? fields[key as keyof typeof fields] : undefined
     if (check === undefined) throw invalid(`"${key}" is no part of an outcome`, answer)
-    if (!(check as (value: Json) => boolean)(value)) throw invalid(`"${key}" cannot be ${brief(value)}`, answer)
+    if (!check(value)) throw invalid(`"${key}" cannot be ${brief(value)}`, answer)
   }
   const given = answer as ActionOutcome
   const { reason } = given

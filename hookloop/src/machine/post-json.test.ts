@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
+import { messageOf } from '../errors.ts'
 import { suite, test } from 'node:test'
 import { NoAnswerInTime, postJson, type PostOptions, type Posted } from './post-json.ts'
 
@@ -102,7 +103,7 @@ suite('a post that must leave the network', () => {
       const why = await postJson(`http://${host}:${portOf(server)}/`, '{}', outside).catch(String)
       server.closeAllConnections()
       server.close()
-      assert.match(String(why), /this machine or its network|ENOTFOUND localhost\./)
+      assert.match(messageOf(why), /this machine or its network|ENOTFOUND localhost\./)
       assert.ok(!isReached)
     })
   }
