@@ -19,6 +19,7 @@ const commands = [
   'sessions delete',
 ].concat(
   ['explain', 'steps', 'fork', 'diff', 'replay', 'export', 'import'],
+  ['policy', 'policy bash'],
   ['hooks', 'hooks list', 'hooks test', 'hooks doctor', 'hooks import', 'trust'],
 )
 
