@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { measureShellHooks, type ShellFigures } from './shell-hooks.ts'
 import { measureStores, type StoreFigures } from './stores.ts'
 import { CHUNKS, readBare, readEvents, streamingAgent } from './stream.ts'
 import { agentFor, bareLoop, noopHooks } from './work.ts'
@@ -22,6 +23,7 @@ type Figures = {
   importMs: number
   /** Records of 300 characters, one after the other. */
   stores: Record<string, StoreFigures>
+  shellHooks: ShellFigures
   /** The same by the median of the rounds instead of their fastest tenth. */
   median: {
     usPerStep: number
@@ -93,6 +95,9 @@ const bytes = (JSON.stringify(long.state).length - JSON.stringify(short.state).l
 say('records in each store of sessions …')
 const stores = await measureStores()
 
+say('commands as hooks …')
+const shellHooks = await measureShellHooks()
+
 const figures: Figures = {
   usPerStep: round(own!.fast),
   bareUsPerStep: round(bare!.fast),
@@ -107,6 +112,7 @@ const figures: Figures = {
   bareUsPerStreamedChunk: round(bareStream!.fast),
   importMs: round(importTime()),
   stores,
+  shellHooks: rounded(shellHooks),
   median: {
     usPerStep: round(own!.median),
     bareUsPerStep: round(bare!.median),
@@ -149,6 +155,19 @@ if (process.argv.includes('--json')) {
     const bytes = bytesPerRecord === null ? '' : `, ${bytesPerRecord} bytes each`
     line(`records/s in a store: ${name}`, `${recordsPerSec}`, `by the median ${medianRecordsPerSec}${bytes}`)
   }
+  const { shellHooks: shell } = figures
+  line(
+    'ms added by a hook to the command it is',
+    `${shell.addedMs}`,
+    `goal: under 1; the command alone: ${shell.bareMs}`,
+  )
+  line('  by the median', `${shell.addedMsByMedian}`, '')
+  line(
+    'ms for five commands as one group',
+    `${shell.groupMs}`,
+    `goal: 1.5 times the slowest, which is ${shell.slowestMs}`,
+  )
+  line('  times the slowest', `${shell.groupTimesSlowest}`, '')
 }
 
 /** The time per step of each side, in µs, over alternating rounds. */
@@ -194,6 +213,10 @@ function importTime(): number {
 function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   return { fast: sorted[Math.floor(sorted.length / 10)]!, median: sorted[Math.floor(sorted.length / 2)]! }
+}
+
+function rounded(all: ShellFigures): ShellFigures {
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, round(value)])) as ShellFigures
 }
 
 function round(value: number): number {

@@ -1,0 +1,4 @@
+export { claudeHooks, type ClaudeHooksOptions } from './claude/claude-hooks.ts'
+export { hookFileSchema } from './hook-file-schema.ts'
+export { hookFilesOf, projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
+export { TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
