@@ -38,6 +38,10 @@ const telling = {
     /leaves at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
+  '41-actions.ts':
+    /blocked  Agents never push\.\nok       ran npm ci\nblocked  It deletes(.*\n)+.*after step 4 by tested/,
+  '42-hook-files.ts':
+    /no hooks\n(.*\n)+.*blocked  Nobody pushes before Friday\.\n(.*\n)+.*no-push\.sh is not what was trusted/,
 }
 
 const here = import.meta.dirname

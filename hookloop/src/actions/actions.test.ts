@@ -30,7 +30,7 @@ function world(...use: readonly Hook[]) {
     description: 'Works.',
     input: { type: 'object', properties: { n: { type: 'number' } } },
     execute: ({ n }) => {
-      writeFileSync(mark, String(n), { flag: 'a' })
+      writeFileSync(mark, JSON.stringify(n), { flag: 'a' })
       return 'worked'
     },
   })
@@ -160,7 +160,7 @@ suite('a command in a run', () => {
     const toolCalls = Array.from({ length: 10 }, (_, n) => ({ name: 'work', args: { n } }))
     const model = scriptedModel([{ toolCalls }, 'done'])
     await createAgent({ model, use: [work, guard('beforeToolUse', even, { name: 'even' })] }).run('go')
-    assert.deepEqual(done.toSorted(), [0, 2, 4, 6, 8])
+    assert.deepEqual(new Set(done), new Set([0, 2, 4, 6, 8]))
   })
 
   test('sees nothing of a call on its command line or in its environment', async () => {

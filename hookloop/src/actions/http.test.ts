@@ -165,5 +165,5 @@ test('an address as a hook changes what flows, and one that watches decides noth
     await fire(hook('beforeToolUse', http({ url, allowPrivate: true })), 'beforeToolUse'),
     await fire(observe('beforeToolUse', http({ url, allowPrivate: true })), 'beforeToolUse'),
   ])
-  assert.deepEqual([changed!.args, changed!.state?.metadata, watched], [{ n: 2 }, { seen: true }, {}])
+  assert.deepEqual([changed.args, changed.state?.metadata, watched], [{ n: 2 }, { seen: true }, {}])
 })

@@ -23,7 +23,7 @@ export type PromptOptions = {
 
 export const promptPolicy = Object.freeze({
   timeoutMs: 30_000,
-  answer: 'verdict' as AnswerKind,
+  answer: 'verdict',
   conversation: false,
   maxEventCharacters: 100_000,
 })

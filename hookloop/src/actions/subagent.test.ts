@@ -96,7 +96,7 @@ suite('an agent as a guard', () => {
     const paid = await world({ model: scriptedModel([yes]) }).agent.run('go')
     const entry = paid.ledger.find(({ hook: by }) => by === 'judge')
     assert.ok(paid.state.usage.inputTokens >= 100)
-    assert.equal((entry?.value as { spent: { inputTokens: number } }).spent.inputTokens, 100)
+    assert.deepEqual((entry!.value as { spent: { inputTokens: number } }).spent.inputTokens, 100)
     const look = { toolCalls: [{ name: 'look', args: {} }], usage }
     const greedy = world({ model: scriptedModel([look, look, look, yes]), tools: ['look'] }, [])
     const limited = await greedy.agent.with(guards({ maxTokens: 250 })).run('go')

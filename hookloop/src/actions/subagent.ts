@@ -27,7 +27,7 @@ export type SubagentOptions = {
 export const subagentPolicy = Object.freeze({
   timeoutMs: 60_000,
   name: 'inspector',
-  answer: 'verdict' as AnswerKind,
+  answer: 'verdict',
   maxEventCharacters: 100_000,
   maxSteps: 20,
 })

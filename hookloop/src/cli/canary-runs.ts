@@ -69,12 +69,12 @@ const paths: { readonly [P in CanaryPath]: Flight } = {
   run: (hooks, tools) => agentOf(hooks, tools).run('canary'),
   async stream(hooks, tools) {
     const live = agentOf(hooks, tools).stream('canary')
-    for await (const _event of live);
+    await everything(live)
     return live.run
   },
   async iterate(hooks, tools) {
     const live = agentOf(hooks, tools).iterate('canary')
-    for await (const _state of live);
+    await everything(live)
     return live.run
   },
   parallel: (hooks, tools) => agentOf(hooks, tools, { concurrent: true }).run('canary'),
@@ -88,7 +88,7 @@ const paths: { readonly [P in CanaryPath]: Flight } = {
         answers: Object.fromEntries(run.pending.map(({ id }) => [id, 'allow' as const])),
       })
     }
-    return { ...run, ledger: run.ledger.slice(before) } as Run<unknown>
+    return { ...run, ledger: run.ledger.slice(before) }
   },
   subagent(hooks, tools) {
     const inner = { model: modelCalling(tools), tools: tools.map(({ name }) => name) }
@@ -101,6 +101,11 @@ const paths: { readonly [P in CanaryPath]: Flight } = {
     const model = modelCalling([{ name: 'canary_subagent' }])
     return createAgent({ model, use: [...stand(hooks), ...canaries(tools, false), ask] }).run('canary')
   },
+}
+
+async function everything(live: AsyncIterable<unknown>): Promise<void> {
+  const each = live[Symbol.asyncIterator]()
+  while ((await each.next()).done !== true);
 }
 
 type How = { readonly concurrent?: boolean; readonly waits?: boolean }
@@ -124,7 +129,7 @@ function canaries(tools: readonly CanaryTool[], concurrent: boolean): readonly T
     tool({
       name,
       description: 'A canary.',
-      input: { type: 'object' } as JsonObject,
+      input: { type: 'object' },
       concurrent,
       execute: () => 'canary',
     }),

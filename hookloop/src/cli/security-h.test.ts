@@ -70,7 +70,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual([alone.code, skipped.code, project.marked()], [2, 0, ['worked a']])
     assert.equal(skipped.stderr.match(/not trusted/g)?.length, 1)
     const { hash } = JSON.parse((await project.trust('--json')).stdout) as { hash: string }
-    const wrong = await project.run('work b', '--trust-project', `${'0'.repeat(64)}`)
+    const wrong = await project.run('work b', '--trust-project', '0'.repeat(64))
     const short = await project.run('work b', '--trust-project', hash.slice(0, 4))
     assert.deepEqual([wrong.code, short.code, project.marked()], [2, 2, ['worked a']])
     const right = await project.run('work c', `--trust-project=${hash}`)
@@ -98,7 +98,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
       trusted: true,
     })
     project.write('.hookloop/trust.json', { version: 1, files: {} })
-    project.write('.env', `HOOKLOOP_TRUST=./.hookloop/trust.json\nXDG_CONFIG_HOME=.\n`)
+    project.write('.env', 'HOOKLOOP_TRUST=./.hookloop/trust.json\nXDG_CONFIG_HOME=.\n')
     const loosening = {
       name: 'judge',
       on: 'beforeToolUse',
@@ -243,7 +243,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
 
   test('H14 are not filled in with what a model says', async () => {
     const project = new ProjectWithHooks()
-    const file = '$(touch${IFS}' + `${project.place}/injected)`
+    const file = `$(touch\${IFS}${project.place}/injected)`
     project.hooks(judge('cat > /dev/null; : lint ${file} ${user_config.x:-} "$to"'))
     await project.trust('--yes')
     await project.run(`work ${file}`)

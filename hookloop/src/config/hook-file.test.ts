@@ -41,8 +41,8 @@ suite('a file of hooks', () => {
       ['check', ['beforeToolUse', 'afterToolUse'], 'transform', 150],
     )
     assert.deepEqual(
-      [hook.timeoutMs, hook.onFailure, String(hook.tool), hook.named],
-      [5000, 'block', '/^(read|write)_/i', true],
+      [hook.timeoutMs, hook.onFailure, (hook.tool as RegExp).source, hook.named],
+      [5000, 'block', '^(read|write)_', true],
     )
   })
 

@@ -113,7 +113,9 @@ export class TrustStore {
       const files = isJsonObject(value) && value['version'] === 1 ? value['files'] : undefined
       if (!isJsonObject(files)) throw new Error('its form is not known')
       const entries = Object.entries(files)
-      const bad = entries.find(([path, hash]) => !isAbsolute(path) || !/^[0-9a-f]{64}$/.test(String(hash)))
+      const bad = entries.find(
+        ([path, hash]) => !isAbsolute(path) || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash),
+      )
       if (bad !== undefined) throw new Error(`${bad[0]} is not how a file is written there`)
       return new Map(entries as [string, string][])
     } catch (error) {
