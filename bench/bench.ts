@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { measureSessions, type SessionFigures } from './sessions.ts'
+import { measureShellHooks, type ShellFigures } from './shell-hooks.ts'
 import { measureStores, type StoreFigures } from './stores.ts'
 import { CHUNKS, readBare, readEvents, streamingAgent } from './stream.ts'
 import { agentFor, bareLoop, noopHooks } from './work.ts'
@@ -25,6 +26,7 @@ type Figures = {
   stores: Record<string, StoreFigures>
   /** The run of the other figures, kept in a session. */
   sessions: Record<string, SessionFigures>
+  shellHooks: ShellFigures
   /** The same by the median of the rounds instead of their fastest tenth. */
   median: {
     usPerStep: number
@@ -98,6 +100,8 @@ const stores = await measureStores()
 
 say('a run that is kept in a session, against one that is not …')
 const sessions = await measureSessions()
+say('commands as hooks …')
+const shellHooks = await measureShellHooks()
 
 const figures: Figures = {
   usPerStep: round(own!.fast),
@@ -114,6 +118,7 @@ const figures: Figures = {
   importMs: round(importTime()),
   stores,
   sessions,
+  shellHooks: rounded(shellHooks),
   median: {
     usPerStep: round(own!.median),
     bareUsPerStep: round(bare!.median),
@@ -162,6 +167,19 @@ if (process.argv.includes('--json')) {
     line(`µs added per step kept: ${name}`, `${usPerStepOver}`, name === 'sqlite' ? `goal: 60. ${times}` : times)
     line('  bytes per step', `${bytesPerStep}`, `1,000 steps write ${growth} times ten times 100; goal: 1.3`)
   }
+  const { shellHooks: shell } = figures
+  line(
+    'ms added by a hook to the command it is',
+    `${shell.addedMs}`,
+    `goal: under 1; the command alone: ${shell.bareMs}`,
+  )
+  line('  by the median', `${shell.addedMsByMedian}`, '')
+  line(
+    'ms for five commands as one group',
+    `${shell.groupMs}`,
+    `goal: 1.5 times the slowest, which is ${shell.slowestMs}`,
+  )
+  line('  times the slowest', `${shell.groupTimesSlowest}`, '')
 }
 
 /** The time per step of each side, in µs, over alternating rounds. */
@@ -207,6 +225,10 @@ function importTime(): number {
 function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   return { fast: sorted[Math.floor(sorted.length / 10)]!, median: sorted[Math.floor(sorted.length / 2)]! }
+}
+
+function rounded(all: ShellFigures): ShellFigures {
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, round(value)])) as ShellFigures
 }
 
 function round(value: number): number {

@@ -57,6 +57,10 @@ const telling = {
   '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,
   '39-self-description.ts': /I can search, within ten steps\./,
   '40-planning.ts': /There is a mender now\./,
+  '41-actions.ts':
+    /blocked  Agents never push\.\nok       ran npm ci\nblocked  It deletes(.*\n)+.*after step 4 by tested/,
+  '42-hook-files.ts':
+    /no hooks\n(.*\n)+.*blocked  Nobody pushes before Friday\.\n(.*\n)+.*no-push\.sh is not what was trusted/,
   '44-claude-hooks.ts':
     /PreToolUse:Bash hook error: Never force-push\.(.*\n)+.*\(pnpm test ran\)(.*\n)+Stop hook feedback:/,
   '45-workshop.ts':

@@ -37,7 +37,9 @@ const MAX_CONTEXT = 10_000
 export function readOutcome(answer: unknown, ctx: Context, by: string): HookOutcome {
   if (!isJsonObject(answer)) throw invalid('It did not answer with a JSON object', answer)
   for (const [key, value] of Object.entries(answer)) {
-    const check = Object.hasOwn(fields, key) ? fields[key as keyof typeof fields] : undefined
+    const check: ((value: Json) => boolean) | undefined = Object.hasOwn(fields, key)
+      ? fields[key as keyof typeof fields]
+      : undefined
     if (check === undefined) throw invalid(`"${key}" is no part of an outcome`, answer)
     if (!check(value)) throw invalid(`"${key}" cannot be ${brief(value)}`, answer)
   }

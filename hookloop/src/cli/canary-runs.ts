@@ -69,12 +69,12 @@ const paths: { readonly [P in CanaryPath]: Flight } = {
   run: (hooks, tools) => agentOf(hooks, tools).run('canary'),
   async stream(hooks, tools) {
     const live = agentOf(hooks, tools).stream('canary')
-    for await (const event of live) void event
+    await everything(live)
     return live.run
   },
   async iterate(hooks, tools) {
     const live = agentOf(hooks, tools).iterate('canary')
-    for await (const state of live) void state
+    await everything(live)
     return live.run
   },
   parallel: (hooks, tools) => agentOf(hooks, tools, { concurrent: true }).run('canary'),
@@ -101,6 +101,11 @@ const paths: { readonly [P in CanaryPath]: Flight } = {
     const model = modelCalling([{ name: 'canary_subagent' }])
     return createAgent({ model, use: [...stand(hooks), ...canaries(tools, false), ask] }).run('canary')
   },
+}
+
+async function everything(live: AsyncIterable<unknown>): Promise<void> {
+  const each = live[Symbol.asyncIterator]()
+  while ((await each.next()).done !== true);
 }
 
 type How = { readonly concurrent?: boolean; readonly waits?: boolean }

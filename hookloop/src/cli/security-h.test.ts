@@ -98,7 +98,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
       trusted: true,
     })
     project.write('.hookloop/trust.json', { version: 1, files: {} })
-    project.write('.env', `HOOKLOOP_TRUST=./.hookloop/trust.json\nXDG_CONFIG_HOME=.\n`)
+    project.write('.env', 'HOOKLOOP_TRUST=./.hookloop/trust.json\nXDG_CONFIG_HOME=.\n')
     const loosening = {
       name: 'judge',
       on: 'beforeToolUse',

@@ -92,21 +92,39 @@ function conditions(): Json[] {
     return trigger === undefined ? [] : [{ event, trigger }]
   })
   return [
-    { if: has('mode', { const: 'guard' }), then: where((trigger) => specOf(trigger).guard.length > 0) },
-    { if: has('tool'), then: where((trigger) => trigger.endsWith('ToolUse')) },
-    { if: has('stream'), then: only(['afterInference']) },
-    { if: has('onFailure'), then: has('mode', { const: 'hook' }) },
-    { if: has('onFailure', { const: 'block' }), then: where((trigger) => specOf(trigger).no !== undefined) },
-    { if: has('prompt'), then: has('mode', { enum: ['guard', 'hook'] }) },
-    {
-      if: { required: ['prompt'], properties: { mode: { const: 'guard' } } },
-      then: where((trigger) => trigger !== 'beforeInference'),
-    },
-    ...events.map(({ event, trigger }) => ({
-      if: has('claude', { type: 'object', required: ['event'], properties: { event: { const: event } } }),
-      then: only([trigger]),
-    })),
+    ifThen(
+      has('mode', { const: 'guard' }),
+      where((trigger) => specOf(trigger).guard.length > 0),
+    ),
+    ifThen(
+      has('tool'),
+      where((trigger) => trigger.endsWith('ToolUse')),
+    ),
+    ifThen(has('stream'), only(['afterInference'])),
+    ifThen(has('onFailure'), has('mode', { const: 'hook' })),
+    ifThen(
+      has('onFailure', { const: 'block' }),
+      where((trigger) => specOf(trigger).no !== undefined),
+    ),
+    ifThen(has('prompt'), has('mode', { enum: ['guard', 'hook'] })),
+    ifThen(
+      { required: ['prompt'], properties: { mode: { const: 'guard' } } },
+      where((trigger) => trigger !== 'beforeInference'),
+    ),
+    ...events.map(({ event, trigger }) =>
+      ifThen(
+        has('claude', { type: 'object', required: ['event'], properties: { event: { const: event } } }),
+        only([trigger]),
+      ),
+    ),
   ]
+}
+
+function ifThen(
+  ...parts: readonly [condition: JsonObject, consequence: JsonObject, otherwise?: JsonObject]
+): JsonObject {
+  const words = ['if', 'then', 'else']
+  return Object.fromEntries(parts.map((part, i) => [words[i]!, part!]))
 }
 
 function whenSchema(): JsonObject {
@@ -245,9 +263,11 @@ function claudeSchema(): JsonObject {
     description: 'A handler that was written for Claude Code.',
     type: 'object',
     required: ['event'],
-    if: { required: ['type'], properties: { type: { const: 'http' } } },
-    then: { required: ['url'] },
-    else: { required: ['command'] },
+    ...ifThen(
+      { required: ['type'], properties: { type: { const: 'http' } } },
+      { required: ['url'] },
+      { required: ['command'] },
+    ),
     properties: {
       event: { enum: claudeEventNames.filter((event) => eventSpec(event).trigger !== undefined) },
       matcher: { type: 'string' },

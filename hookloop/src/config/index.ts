@@ -1,5 +1,5 @@
 // Hooks from files, through a door of their own: what it reads, nobody needs who writes hooks in code.
 export { claudeHooks, type ClaudeHooksOptions } from './claude/claude-hooks.ts'
 export { hookFileSchema } from './hook-file-schema.ts'
-export { projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
+export { hookFilesOf, projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
 export { TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'

@@ -22,6 +22,29 @@ export function listProcesses(): readonly ProcessInfo[] {
   return hasProc ? listProc() : listPs()
 }
 
+/** How many processes this machine has started so far; undefined where it does not tell. */
+export function countForks(): number | undefined {
+  const count = hasProc ? /^processes (\d+)$/m.exec(readProc('stat')?.toString('latin1') ?? '')?.[1] : undefined
+  return count === undefined ? undefined : Number(count)
+}
+
+/**
+ * The process of a pid, and every one that was started after it. Pids are given out in order, so those since are looked at
+ * one by one, and everything only when so many were given out that they may have begun again from the lowest.
+ */
+export function listProcessesSince(pid: number, forksThen: number | undefined): readonly ProcessInfo[] {
+  const forks = forksThen === undefined ? undefined : countForks()
+  const last = Number(readProc('loadavg')?.toString('latin1').trim().split(' ').at(-1))
+  const isInOrder = forks !== undefined && forks - forksThen! < MAX_FORKS && last >= pid
+  if (!isInOrder || last - pid > MAX_PROBES) return listProcesses()
+  return Array.from({ length: last - pid + 1 }, (_, i) => readStat(pid + i)).filter((found) => found !== undefined)
+}
+
+/** Of 32,768 pids at least, fewer than those that could have been given out twice. */
+const MAX_FORKS = 16_000
+/** Beyond so many it is quicker to ask which there are. */
+const MAX_PROBES = 60
+
 /** One process, or undefined if there is none with that pid. */
 export function findProcess(pid: number): ProcessInfo | undefined {
   return hasProc ? readStat(pid) : listPs().find((found) => found.pid === pid)

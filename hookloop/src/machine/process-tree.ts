@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findProcess, hasProc, listProcesses, type ProcessInfo } from './process-list.ts'
+import {
+  countForks,
+  findProcess,
+  hasProc,
+  listProcesses,
+  listProcessesSince,
+  type ProcessInfo,
+} from './process-list.ts'
 import { carriesTag, orphansAmong, type ProcessTag } from './process-tag.ts'
 
 /** How long killing goes on before what is left is reported: processes of another user, or stuck in the kernel. */
@@ -14,6 +21,7 @@ export class ProcessTree {
   readonly #tag: ProcessTag
   readonly #root: { readonly pid: number; readonly started: number }
   readonly #seen = new Map<number, number>()
+  readonly #forks = countForks()
 
   constructor(tag: ProcessTag, pid: number) {
     this.#tag = tag
@@ -24,7 +32,7 @@ export class ProcessTree {
   /** Those that are alive. */
   members(): readonly ProcessInfo[] {
     const { pid: root, started } = this.#root
-    const living = listProcesses().filter((found) => !found.isZombie && found.started >= started)
+    const living = listProcessesSince(root, this.#forks).filter((found) => !found.isZombie && found.started >= started)
     // A pid is not given away while it names a group or session. If it was, these are somebody else's.
     const isReused = living.some((found) => found.pid === root && found.started !== started)
     const mine = new Map<number, ProcessInfo>()

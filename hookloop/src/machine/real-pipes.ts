@@ -91,8 +91,12 @@ function openFifo(fifo: number, flags: number, open: number[]): number {
 /** Opens a file as a place, neither for reading nor for writing. Node has no name for it. */
 const O_PATH = 0o10000000
 /** Pipes are made with a program, and starting one costs more than everything else here: so many at a time. */
-const BATCH = 18
+const BATCH = 36
+/** With fewer than so many left, more are made before somebody has to wait for them. */
+const FEW = 9
+/** After so long only a few are held ready, and after so much longer none. */
 const IDLE_MS = 1_000
+const FORGOTTEN_MS = 60_000
 
 /** Made and not yet used, without a name in the file system. Each is used once. */
 const spare: number[] = []
@@ -100,17 +104,25 @@ let making: Promise<void> | undefined
 let idle: NodeJS.Timeout | undefined
 
 async function takeFifos(count: number): Promise<readonly number[]> {
-  while (spare.length < count) {
-    making ??= makeFifos().finally(() => (making = undefined))
-    await making
-  }
-  idle ??= setTimeout(closeSpare, IDLE_MS).unref()
-  idle.refresh()
-  return spare.splice(0, count)
+  while (spare.length < count) await makeMore()
+  clearTimeout(idle)
+  idle = setTimeout(closeMost, IDLE_MS).unref()
+  const taken = spare.splice(0, count)
+  if (spare.length < FEW) makeMore().catch(() => undefined) // whoever needs them next is told why there are none
+  return taken
 }
 
-function closeSpare(): void {
-  idle = undefined
+function makeMore(): Promise<void> {
+  making ??= makeFifos().finally(() => (making = undefined))
+  return making
+}
+
+function closeMost(): void {
+  for (const fd of spare.splice(FEW)) closeSync(fd)
+  idle = setTimeout(closeAll, FORGOTTEN_MS).unref()
+}
+
+function closeAll(): void {
   for (const fd of spare.splice(0)) closeSync(fd)
 }
 

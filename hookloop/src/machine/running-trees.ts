@@ -6,15 +6,22 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * Makes sure that a tree does not outlive this process: while one runs, the end of this process ends it. Returns what to
- * call when the tree is gone; after the last one nothing of this is left in the process.
+ * call when the tree is gone; soon after the last one nothing of this is left in the process.
  */
 export function watchOver(tree: ProcessTree): () => void {
-  if (running.size === 0) listen()
+  clearTimeout(leaving)
+  if (!isListening) listen()
   running.add(tree)
   return () => {
-    if (running.delete(tree) && running.size === 0) ignore()
+    if (!running.delete(tree) || running.size > 0) return
+    leaving = setTimeout(ignore, LEAVE_AFTER_MS).unref()
   }
 }
+
+/** The next one often comes at once, and to begin and to stop listening takes a tenth of the time of starting it. */
+const LEAVE_AFTER_MS = 500
+let leaving: NodeJS.Timeout | undefined
+let isListening = false
 
 /** Ends every tree of this process at once. */
 function endAll(): void {
@@ -50,11 +57,14 @@ function politeListeners(): number {
 }
 
 function listen(): void {
+  isListening = true
   process.on('exit', endAll)
   if (isMainThread) for (const signal of signals) process.on(signal, onSignal)
 }
 
 function ignore(): void {
+  isListening = false
+  clearTimeout(leaving)
   process.off('exit', endAll)
   for (const signal of signals) process.off(signal, onSignal)
 }

@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process'
+import { createAgent, guard, tool, type Hook } from 'hookloop'
+import { claudeHooks } from 'hookloop/config'
+import { shell } from 'hookloop/actions'
+import { scriptedModel } from 'hookloop/testing'
+
+/** What a command costs that is a hook, beside one that is just started and waited for. In milliseconds. */
+export type ShellFigures = {
+  /** `sh -c 'cat > /dev/null'`, started by Node: what it is told is written to it, and what it prints is read. */
+  readonly bareMs: number
+  /** The same as a guard of a tool call, without what the run costs. */
+  readonly hookMs: number
+  readonly addedMs: number
+  readonly addedMsByMedian: number
+  /** The longest of five commands that sleep, started by Node. */
+  readonly slowestMs: number
+  /** All five, as one group of Claude Code hooks. */
+  readonly groupMs: number
+  readonly groupTimesSlowest: number
+}
+
+const COMMAND = 'cat > /dev/null'
+const SLEEPS = [20, 40, 60, 80, 100]
+const longest = `${COMMAND}; sleep ${Math.max(...SLEEPS) / 1000}`
+
+export async function measureShellHooks(rounds = 80): Promise<ShellFigures> {
+  const [without, withOne] = [agentWith([]), agentWith([guard('beforeToolUse', shell({ command: COMMAND }))])]
+  const withGroup = agentWith(claudeHooks({ dir: '.', home: false, settings: groupOf(SLEEPS) }).hooks ?? [])
+  const [bare, one, none] = await timed(
+    [() => start(COMMAND), () => withOne.run('go'), () => without.run('go')],
+    rounds,
+  )
+  const [slowest, all] = await timed([() => start(longest), () => withGroup.run('go')], 15)
+  const groupMs = all!.fast - none!.fast
+  return {
+    bareMs: bare!.fast,
+    hookMs: one!.fast - none!.fast,
+    addedMs: one!.fast - none!.fast - bare!.fast,
+    addedMsByMedian: one!.median - none!.median - bare!.median,
+    slowestMs: slowest!.fast,
+    groupMs,
+    groupTimesSlowest: groupMs / slowest!.fast,
+  }
+}
+
+function groupOf(sleeps: readonly number[]) {
+  const hooks = sleeps.map((ms) => ({ type: 'command', command: `cat > /dev/null; sleep ${ms / 1000}` }))
+  return { hooks: { PreToolUse: [{ hooks }] } }
+}
+
+function agentWith(hooks: readonly Hook[]) {
+  const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'done' })
+  const model = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? 'done' : { toolCalls: [{ name: 'work', args: {} }] },
+  )
+  return createAgent({ model, use: [work, ...hooks] })
+}
+
+/** As somebody would write it by hand. */
+function start(command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('sh', ['-c', command])
+    let printed = ''
+    child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+    child.on('error', reject)
+    child.on('close', () => resolve(printed))
+    child.stdin
+      .on('error', () => undefined)
+      .end(JSON.stringify({ trigger: 'beforeToolUse', toolCall: { name: 'work' } }))
+  })
+}
+
+type Spread = { readonly fast: number; readonly median: number }
+
+/** The time of each side, over alternating rounds: what a tenth of them stayed below, and what half of them did. */
+async function timed(sides: readonly (() => Promise<unknown>)[], rounds: number): Promise<readonly Spread[]> {
+  for (const side of sides) for (let i = 0; i < 3; i++) await side()
+  const taken = sides.map((): number[] => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, side] of sides.entries()) {
+      const started = performance.now()
+      await side()
+      taken[i]!.push(performance.now() - started)
+    }
+  }
+  return taken.map((times) => {
+    const sorted = times.toSorted((a, b) => a - b)
+    return { fast: sorted[Math.floor(sorted.length / 10)]!, median: sorted[Math.floor(sorted.length / 2)]! }
+  })
+}

@@ -1,0 +1,50 @@
+// A project brings its hooks in .hookloop/hooks.yaml. They run once somebody has looked at them and trusts them as they are:
+// the file, and the scripts it names. A script that is changed later says no.
+import { appendFileSync, cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { createAgent, tool } from 'hookloop'
+import { hookFilesOf, projectHooks, TrustStore } from 'hookloop/config'
+import { scriptedModel } from 'hookloop/testing'
+import * as z from 'zod'
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-example-')))
+const dir = join(folder, 'project')
+cpSync(join(import.meta.dirname, 'hook-files'), dir, { recursive: true })
+
+const bash = tool({
+  name: 'bash',
+  description: 'Runs a command.',
+  input: z.object({ command: z.string() }),
+  execute: ({ command }) => `ran ${command}`,
+})
+
+/** Kept with the user, and not with the project: `hookloop trust` writes to this list. */
+const trust = new TrustStore(join(folder, 'trust.json'))
+
+async function go(what: string): Promise<void> {
+  const hooks = projectHooks({ dir, home: false, trust })
+  const commands = ['git status', 'git push']
+  const model = scriptedModel(({ messages }) => {
+    const said = messages.filter(({ role }) => role === 'assistant').length
+    return commands[said] === undefined ? 'Done.' : { toolCalls: [{ name: 'bash', args: { command: commands[said] } }] }
+  })
+  const run = await createAgent({ model, use: [bash, hooks] }).run('Release it.')
+  console.log(`${what}: ${hooks.hooks?.map(({ name }) => name).join(', ') || 'no hooks'}`)
+  for (const { toolExecutions } of run.state.execution!.steps.slice()) {
+    for (const { status, output } of toolExecutions)
+      console.log(`  ${status.padEnd(8)} ${(output as string).replaceAll(folder, '…')}`)
+  }
+}
+
+await go('before anybody has looked')
+
+const files = hookFilesOf(dir)
+console.log(`trusted: ${files.map(({ path }) => relative(dir, path)).join(', ')}`)
+trust.trust(files)
+await go('once they are trusted')
+
+appendFileSync(join(dir, 'hooks', 'no-push.sh'), 'exit 0\n')
+await go('after the script was changed')
+
+rmSync(folder, { recursive: true })
