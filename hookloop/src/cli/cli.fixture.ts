@@ -49,7 +49,7 @@ export function start(args: readonly string[], { env = {}, input = '', cwd = tmp
       OLLAMA_HOST: '127.0.0.1:9',
       ...env,
     },
-    timeout: 60_000,
+    timeout: 180_000,
     killSignal: 'SIGKILL', // a test that fails leaves nothing behind
   })
   let [stdout, stderr] = ['', '']

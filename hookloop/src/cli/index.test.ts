@@ -38,7 +38,8 @@ describe('hookloop', { concurrency: 2 }, () => {
   })
 
   test('every option of every command, and every exit code, stands in the docs', async () => {
-    const pages = await Promise.all(commands.map(help))
+    const doing = commands.filter((name) => name !== 'policy') // which only holds others
+    const pages = await Promise.all(doing.map(help))
     const options = pages.map(({ stdout }) =>
       [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name!),
     )
