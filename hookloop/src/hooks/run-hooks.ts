@@ -1,14 +1,12 @@
 import type { ContinuationEvaluation } from '../data/continuation.ts'
-import { hashJson, toJson, type Json } from '../data/json.ts'
 import type { LedgerEntry } from '../data/ledger.ts'
-import { MAX_TIMER_MS, type Effects } from '../effects.ts'
+import { MAX_TIMER_MS } from '../effects.ts'
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
-import { checkedOutcome, type ActionRun } from './action.ts'
 import { changesBetween } from './changes.ts'
 import { Context, type Draft, type Mode } from './draft.ts'
 import { Firing } from './firing.ts'
 import { Moment } from './moment.ts'
-import { applyOutcome, toOutcome, type HookOutcome } from './outcome.ts'
+import { isPerformed, perform, performed, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
 import { specOf } from './triggers.ts'
 
@@ -159,10 +157,6 @@ async function settle(
   }
 }
 
-function isPerformed({ effect, action }: StackedHook): boolean {
-  return effect || action !== undefined
-}
-
 function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
   const { action } = hook
   if (action !== undefined && action.asks !== true) return work // it ends what it began when its time is over, and says so
@@ -177,55 +171,6 @@ function timeoutKey(firing: Firing, { name }: StackedHook): string {
 function isTimeoutOf(firing: Firing, hook: StackedHook, thrown: unknown): boolean {
   if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
   return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(firing, hook)
-}
-
-/** A hook with `effect: true` or an action: what it did is recorded as JSON, and what the run goes on with is made from that. */
-async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Performed> {
-  const before = firing.draft
-  const done = firing.performed?.get(hook.name)
-  if (done !== undefined) return { draft: { ...applyOutcome(before, done), spent: undefined } } // it was counted then
-  if (hook.action?.asks === true) {
-    const outcome = await outcomeOfAction(firing, hook, { ctx, signal: firing.host.signal })
-    return { draft: applyOutcome(before, outcome as HookOutcome) }
-  }
-  const key = firing.keyFor(hook.name)
-  // In a scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
-  const scope = firing.host.effects.scope(key)
-  const effect = { key, kind: 'hook', input: () => describe(before) } as const
-  const outcome = (await scope.perform<Json>(effect, async (signal) => {
-    if (hook.action !== undefined) return outcomeOfAction(firing, hook, { ctx, signal })
-    const returned = await hook.handle(ctx as never, undefined as never)
-    return toJson(toOutcome(before, Context.accept(returned, firing)))
-  })) as HookOutcome
-  firing.performed ??= new Map()
-  firing.performed.set(hook.name, outcome)
-  return { draft: applyOutcome(before, outcome), scope }
-}
-
-async function outcomeOfAction(
-  firing: Firing,
-  { handle, mode, timeoutMs }: StackedHook,
-  { ctx, signal }: { readonly ctx: Context; readonly signal: AbortSignal },
-): Promise<Json> {
-  const how: ActionRun = { mode, signal, timeoutMs }
-  const outcome = (await handle(ctx as never, how as never)) as HookOutcome
-  return toJson(checkedOutcome(outcome, firing.trigger, mode))
-}
-
-type Performed = { readonly draft: Draft; readonly scope?: Effects }
-
-function performed(firing: Firing, { draft, scope }: Performed): Draft {
-  if (scope !== undefined) firing.host.effects.join(scope)
-  return draft
-}
-
-/**
- * What a recorded hook was asked about, short: the number of messages and a fingerprint of the rest. How long a tool took
- * is for observers, and no two runs have it in common.
- */
-function describe({ state, facts }: Draft): Json {
-  const { request: _request, messages: _messages, durationMs: _ms, ...rest } = facts
-  return { messages: state.messages.length, facts: hashJson(toJson(rest)) }
 }
 
 function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number): void {
