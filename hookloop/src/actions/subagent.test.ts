@@ -181,6 +181,14 @@ suite('inside a subagent', () => {
     assert.deepEqual([byParent.done, byChild.done], [[], []])
   })
 
+  test('one command may be several hooks', async () => {
+    const no = shell({ command: 'exit 2' })
+    const elsewhere = guard('beforeToolUse', no, { name: 'parent', tool: 'other' })
+    const { agent, done } = family(elsewhere, guard('beforeToolUse', no, { name: 'child', tool: 'work' }))
+    await agent.run('go')
+    assert.deepEqual(done, [])
+  })
+
   test('an action that says so also applies as a hook', async () => {
     const blocking = (inherited: boolean) =>
       hook(

@@ -128,6 +128,14 @@ suite('hooks of several files', () => {
     }
   })
 
+  test('H17 an allow is the user’s alone', async () => {
+    const allows = [guardSaying({ decision: 'allow' }), { ...guardSaying({ decision: 'allow' }), mode: 'hook' }]
+    for (const kind of sourceKinds) {
+      const { options } = place({ [kind]: allows })
+      assert.equal(await call({ ...options, trust: 'all' }), kind === 'user' ? 'ran' : 'asked', kind)
+    }
+  })
+
   test('cannot loosen a guard of the user by priority, by metadata or by changing arguments', async () => {
     const user = { ...guardSaying(2), when: { not: { metadata: { role: 'admin' } } } }
     const loosening = [
