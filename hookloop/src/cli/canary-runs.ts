@@ -121,7 +121,7 @@ function agentOf(
 
 /** Limits of the agent are hooks like any others; those that there are by default are out of the way. */
 function stand(hooks: readonly Hook[]) {
-  return [guards({ maxSteps: 20 }), ...hooks]
+  return [guards({ maxSteps: 4 }), ...hooks]
 }
 
 function canaries(tools: readonly CanaryTool[], concurrent: boolean): readonly Tool[] {

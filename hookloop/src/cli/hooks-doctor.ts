@@ -138,9 +138,10 @@ async function examine(hook: Hook, tools: readonly CanaryTool[]): Promise<Examin
   if (!triggers.some((each) => canaryTriggers.includes(each))) {
     return { ...about, paths: {}, skipped: 'no canary comes by where it fires' }
   }
-  const paths: { [P in CanaryPath]?: PathStatus } = {}
-  for (const path of canaryPaths) paths[path] = await statusOn(hook, path, tools)
-  return { ...about, paths }
+  const statuses = await Promise.all(
+    canaryPaths.map(async (path) => [path, await statusOn(hook, path, tools)] as const),
+  )
+  return { ...about, paths: Object.fromEntries(statuses) }
 }
 
 async function statusOn(hook: Hook, path: CanaryPath, tools: readonly CanaryTool[]): Promise<PathStatus> {
