@@ -7,11 +7,15 @@ import { HookTable, runEvent, type EventResult, type RanHandler } from '../confi
 import { readSettings } from '../config/claude/settings.ts'
 import { eventNamed, payloadFrom } from '../config/claude/test-event.ts'
 import { trustedGroups } from '../config/claude/trusted-groups.ts'
+import { merge } from '../config/claude/merge.ts'
+import type { FileHook } from '../config/hook-file.ts'
+import { findHooks } from '../config/project-hooks.ts'
 import { TrustStore } from '../config/trust.ts'
 import { isJsonObject, type JsonObject } from '../data/json.ts'
 import { messageOf } from '../errors.ts'
 import { colorsFor } from './colors.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
+import { fireFileHooks, type FiredHook } from './fire-file-hooks.ts'
 import { readPiped } from './input.ts'
 import { jsonText } from './json-lines.ts'
 import type { Place } from './place.ts'
@@ -42,7 +46,10 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
     isActive: activeFor(payload, skills),
     isBeside: (late) => beside.push(late),
   })
-  const whole = { ...result, late: await Promise.all(beside) } // here they are waited for: somebody wants to see them
+  const own = flags.handler === undefined ? await fireFileHooks(fileHooksOf(flags, dir, place), payload) : []
+  const answers = [...own, ...result.ran].map(({ answer }) => answer)
+  const merged = own.length === 0 || result.problems.length > 0 ? result.merged : merge(answers, event)
+  const whole = { ...result, merged, own, late: await Promise.all(beside) } // those beside are waited for: somebody wants to see them
   for (const problem of result.problems) place.err.write(`${printable(problem)}\n`)
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
@@ -103,10 +110,10 @@ function activeFor({ input }: Payload, skills: unknown): (source: HookSource) =>
   }
 }
 
-type Whole = EventResult & { readonly late: readonly RanHandler[] }
+type Whole = EventResult & { readonly late: readonly RanHandler[]; readonly own: readonly FiredHook[] }
 
 /** Every field is always there: null is one that nobody has said anything about. */
-function reportOf({ merged, ran, problems, late }: Whole, event: ClaudeEvent): object {
+function reportOf({ merged, ran, problems, late, own }: Whole, event: ClaudeEvent): object {
   const isDecided = !['context', 'none'].includes(merged.decision)
   return {
     decision: merged.decision,
@@ -116,8 +123,39 @@ function reportOf({ merged, ran, problems, late }: Whole, event: ClaudeEvent): o
     additionalContext: merged.additionalContext ?? null,
     systemMessage: merged.systemMessage ?? null,
     ...(merged.other !== undefined && { other: merged.other }),
-    hooks: [...ran.map((each) => hookReport(each, event)), ...late.map((each) => besideReport(each, event))],
+    hooks: [
+      ...own.map((each) => ownReport(each, event)),
+      ...ran.map((each) => hookReport(each, event)),
+      ...late.map((each) => besideReport(each, event)),
+    ],
     ...(problems.length > 0 && { problems }),
+  }
+}
+
+/** A hook of our own file: what it is called, what it runs, and what it said. */
+function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHook, event: ClaudeEvent): object {
+  const { decision, reason } = merge([answer], event)
+  const { name, mode, action } = hook
+  return {
+    type: action?.kind ?? 'hook',
+    name,
+    mode: mode === 'transform' ? 'hook' : mode,
+    source: `${source.file}:${line}`,
+    decision,
+    reason: ['context', 'none'].includes(decision) ? null : reason,
+    ...(answer.problem !== undefined && { problem: answer.problem }),
+    durationMs: Math.round(durationMs),
+  }
+}
+
+/** Hooks of `.hookloop/`, under the same trust as those of Claude Code. */
+function fileHooksOf({ dir: named, user }: HooksTestFlags, dir: string, place: Place): readonly FileHook[] {
+  try {
+    const trust = named === undefined ? new TrustStore() : 'all'
+    return findHooks({ dir, trust, ...(!user && { home: false }) }).hooks
+  } catch (error) {
+    place.err.write(`${printable(messageOf(error))}\n`)
+    return []
   }
 }
 
@@ -154,18 +192,27 @@ function requestReason(request: RanHandler['answer']['request']): string | undef
   return request === undefined ? undefined : request.behavior === 'deny' ? request.message : ''
 }
 
-function wordsOf({ merged, ran, late }: Whole, { out, env }: Place): string {
+function wordsOf({ merged, ran, late, own }: Whole, { out, env }: Place): string {
   const { bold, dim, red } = colorsFor(out, env)
   const lines = [
     `${bold(merged.decision)}${merged.reason === '' ? '' : `: ${printable(merged.reason)}`}`,
     ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
-    ...[...ran, ...late].map(({ handler, answer, durationMs }) => {
-      const what = handler.type === 'command' ? handler.command : handler.type
+    ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
       const problem = answer.problem === undefined ? '' : ` ${red(printable(answer.problem))}`
       return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem}`
     }),
   ]
   return `${lines.join('\n')}\n`
+}
+
+type Shown = Pick<RanHandler, 'answer' | 'durationMs'> & { readonly what: string }
+
+function named({ hook, answer, durationMs }: FiredHook): Shown {
+  return { what: hook.hook.name, answer, durationMs }
+}
+
+function commanded({ handler, answer, durationMs }: RanHandler): Shown {
+  return { what: handler.type === 'command' ? handler.command : handler.type, answer, durationMs }
 }

@@ -49,6 +49,11 @@ export function namesOf(name: string): readonly string[] {
   return [...new Set([theirs, ...former, ...ours, name])]
 }
 
+/** What we call a tool that a payload names, if we have one like it. */
+export function ownName(theirs: string): string {
+  return namesOf(theirs).find((name) => Object.hasOwn(renamed, name)) ?? theirs
+}
+
 /** Arguments that a script gave back, as our tool takes them. */
 export function fromClaudeInput(name: string, input: JsonObject): JsonObject {
   const back = Object.fromEntries(Object.entries(ruleFor(name)?.args ?? {}).map(([ours, theirs]) => [theirs, ours]))
