@@ -88,8 +88,8 @@ suite('an agent as a guard', () => {
     ])
     const { agent, done } = world({ model, tools: ['look', 'work'] }, [noLook])
     const run = await agent.run('go')
-    assert.deepEqual([run.status, seen], ['completed', ['look', 'work', 'work']])
-    assert.deepEqual(done, ['work', 'work'])
+    assert.deepEqual([run.status, seen], ['completed', ['look', 'work']])
+    assert.deepEqual(done, ['work'])
   })
 
   test('is paid for by the run, and held to what is left', async () => {
@@ -208,4 +208,16 @@ suite('inside a subagent', () => {
     await inherited.agent.run('go')
     assert.deepEqual([own.done, inherited.done], [['work'], []])
   })
+})
+
+test('S17: what the agent of a guard does is not judged by that guard again, and does not pass it either', async () => {
+  const inspector = scriptedModel([
+    { toolCalls: [{ name: 'work', args: {} }] },
+    { toolCalls: [{ name: 'look', args: {} }] },
+    yes,
+  ])
+  const { agent, done } = world({ model: inspector, tools: ['work', 'look'] })
+  const run = await agent.run('go')
+  assert.deepEqual([run.status, done, inspector.requests.length], ['completed', ['look', 'work'], 3])
+  assert.match(JSON.stringify(inspector.requests[1]!.messages.at(-1)), /\\"judge\\" has an agent judge such calls/)
 })

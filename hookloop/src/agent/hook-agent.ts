@@ -2,7 +2,8 @@ import { AgentState } from '../data/agent-state.ts'
 import { toInput } from '../data/message.ts'
 import { liveEffects } from '../effects.ts'
 import type { HookHost } from '../hooks/draft.ts'
-import { HookStack } from '../hooks/stack.ts'
+import { guard, type Hook } from '../hooks/hook.ts'
+import { HookStack, type StackedHook } from '../hooks/stack.ts'
 import { beginRun } from './begin.ts'
 import { aboveChild } from './child-budget.ts'
 import { childParts } from './child-parts.ts'
@@ -23,8 +24,9 @@ export type HookAgent = {
 
 /**
  * Sets an agent to work for a hook and waits for its end. It has the guards, the observers and the limits of the run it
- * looks into, but none of the hooks that set agents to work: else each of them would call itself. What it does is not
- * recorded here: whoever calls this records what comes of it. Undefined where there is no run.
+ * looks into. Those that set agents to work themselves would call themselves without end: what they would judge is
+ * blocked there. What it does is not recorded here: whoever calls this records what comes of it. Undefined where there
+ * is no run.
  */
 export async function runForHook(host: HookHost, { name, to, input, signal }: HookAgent): Promise<Run | undefined> {
   if (!(host instanceof LiveRun)) return undefined
@@ -46,12 +48,20 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
   return beginRun(new LiveRun(parts, effects, state, { family }), toInput(input))
 }
 
+/** A guard that cannot be asked is a no: a call that it would have judged does not run because nobody did. */
+function blocksInside({ name, mode, triggers, tool }: StackedHook): readonly Hook[] {
+  if (mode !== 'guard' || !triggers.includes('beforeToolUse')) return []
+  const why = `Not run: "${name}" has an agent judge such calls, and this one would be made by such an agent.`
+  const blocks = guard('beforeToolUse', (ctx) => ctx.block(why), { name, ...(tool !== undefined && { tool }) })
+  return [blocks as Hook]
+}
+
 const without = new WeakMap<AgentParts, AgentParts>()
 
 function withoutHookAgents(parts: AgentParts): AgentParts {
   let fewer = without.get(parts)
   if (fewer === undefined) {
-    const hooks = parts.stack.hooks.filter(({ action }) => action?.kind !== 'subagent')
+    const hooks = parts.stack.hooks.flatMap((each) => (each.action?.kind === 'subagent' ? blocksInside(each) : [each]))
     fewer = Object.freeze({ ...parts, stack: new HookStack(hooks, parts.toolNames) })
     without.set(parts, fewer)
   }

@@ -25,6 +25,7 @@ export type HooksHere = (answer: ApprovalPolicy['answer'] | undefined) => readon
 export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Place): Promise<HooksHere> {
   const dir = process.cwd()
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
+  refuseInHook(process.env)
   const { claudeHooks } = await import('../config/claude/claude-hooks.ts')
   const { projectHooks } = await import('../config/project-hooks.ts')
   const { TrustStore } = await import('../config/trust.ts')
@@ -43,6 +44,14 @@ export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Plac
     projectHooks({ dir, trust, untrusted: 'leaveOut' }),
     claudeHooks({ dir, trust, ...(answer !== undefined && { answer }) }),
   ]
+}
+
+/** A hook that runs this command would be run by it again, and so on without end. */
+function refuseInHook({ HOOKLOOP_TRIGGER: trigger, CLAUDE_CODE_ENTRYPOINT: entry }: NodeJS.ProcessEnv): void {
+  if (trigger === undefined && entry !== 'hookloop') return
+  throw new UsageError(
+    'A hook runs this command, and its hooks would run it again. If they would not, unset HOOKLOOP_TRIGGER and CLAUDE_CODE_ENTRYPOINT first.',
+  )
 }
 
 function hasFiles(dir: string): boolean {
