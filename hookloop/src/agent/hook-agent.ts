@@ -53,7 +53,7 @@ function blocksInside({ name, mode, triggers, tool }: StackedHook): readonly Hoo
   if (mode !== 'guard' || !triggers.includes('beforeToolUse')) return []
   const why = `Not run: "${name}" has an agent judge such calls, and this one would be made by such an agent.`
   const blocks = guard('beforeToolUse', (ctx) => ctx.block(why), { name, ...(tool !== undefined && { tool }) })
-  return [blocks as Hook]
+  return [blocks]
 }
 
 const without = new WeakMap<AgentParts, AgentParts>()
