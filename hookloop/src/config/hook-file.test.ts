@@ -226,7 +226,7 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
     test(`${what}, in words`, () => assert.throws(() => read(text, { file }), why))
   }
 
-  test('and no object has become another one', () => {
+  test('H12: and no object has become another one', () => {
     assert.throws(() => read('{"hooks":{"__proto__":{"enabled":false}},"constructor":{"prototype":{"enabled":false}}}'))
     assert.equal(({} as { enabled?: boolean }).enabled, undefined)
   })
