@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Output } from './screen.ts'
+import type { Output } from './terminal/screen.ts'
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import type { AnswerFlags, ApprovalsFlags } from './approvals.ts'
-import type { ChatFlags } from './chat.ts'
-import { colorsFor } from './colors.ts'
+import type { AnswerFlags, ApprovalsFlags } from './kept/approvals.ts'
+import type { ChatFlags } from './runs/chat.ts'
+import { colorsFor } from './terminal/colors.ts'
 import { exitCodeTable, type ExitCode } from './exit-codes.ts'
-import type { ExplainFlags } from './explain.ts'
-import type { DoctorFlags } from './hooks-doctor.ts'
-import type { HooksImportFlags } from './hooks-import.ts'
-import type { HooksListFlags } from './hooks-list.ts'
-import type { HooksTestFlags } from './hooks-test.ts'
+import type { ExplainFlags } from './kept/explain.ts'
+import type { DoctorFlags } from './hooks/hooks-doctor.ts'
+import type { HooksImportFlags } from './hooks/hooks-import.ts'
+import type { HooksListFlags } from './hooks/hooks-list.ts'
+import type { HooksTestFlags } from './hooks/hooks-test.ts'
 import {
   agentOptions,
   collect,
@@ -21,14 +21,14 @@ import {
   wholeNumber,
 } from './options.ts'
 import type { Place } from './place.ts'
-import type { PolicyFlags } from './policy.ts'
-import type { ReplayFlags } from './replay.ts'
-import type { ResumeFlags } from './resume.ts'
-import type { RunFlags } from './run.ts'
-import type { SessionsFlags } from './sessions.ts'
-import type { DiffFlags, ForkFlags, StepsFlags } from './time-travel.ts'
-import type { ExportFlags, ImportFlags } from './transfer.ts'
-import type { TrustFlags } from './trust.ts'
+import type { PolicyFlags } from './hooks/policy.ts'
+import type { ReplayFlags } from './kept/replay.ts'
+import type { ResumeFlags } from './runs/resume.ts'
+import type { RunFlags } from './runs/run.ts'
+import type { SessionsFlags } from './kept/sessions.ts'
+import type { DiffFlags, ForkFlags, StepsFlags } from './kept/time-travel.ts'
+import type { ExportFlags, ImportFlags } from './kept/transfer.ts'
+import type { TrustFlags } from './hooks/trust.ts'
 
 /** Every command and its options. `done` is told the exit code of the one that was typed. */
 export function commandLine(place: Place, done: (code: ExitCode) => void): Command {
@@ -45,7 +45,7 @@ export function commandLine(place: Place, done: (code: ExitCode) => void): Comma
   jsonOption(program.command('models'))
     .description('list providers: what is installed, which keys are set, what to type')
     .action(async ({ json = false }: { json?: boolean }) => {
-      const { models } = await import('./models.ts')
+      const { models } = await import('./agents/models.ts')
       done(await models({ ...place, json }))
     })
   addRuns(program, place, done)
@@ -68,7 +68,7 @@ function addRuns(program: Command, place: Place, done: Done): void {
     .option('--no-store', 'keep nothing of it')
     .addHelpText('after', after)
     .action(async (words: string[], flags: RunFlags) => {
-      const { run } = await import('./run.ts')
+      const { run } = await import('./runs/run.ts')
       done(await run(words, flags, place))
     })
   showOptions(hooksOptions(agentOptions(program.command('chat'))))
@@ -77,7 +77,7 @@ function addRuns(program: Command, place: Place, done: Done): void {
     .option('--no-store', 'keep nothing of it')
     .option('--accept-missing <guard>', 'go on although this guard is missing from the agent; may be repeated', collect)
     .action(async (flags: ChatFlags) => {
-      const { chat } = await import('./chat.ts')
+      const { chat } = await import('./runs/chat.ts')
       done(await chat(flags, place))
     })
   showOptions(hooksOptions(agentOptions(program.command('resume'))))
@@ -85,7 +85,7 @@ function addRuns(program: Command, place: Place, done: Done): void {
     .argument('[session]', 'its id, or the beginning of it (default: the latest)')
     .option('--accept-missing <guard>', 'go on although this guard is missing from the agent; may be repeated', collect)
     .action(async (id: string | undefined, flags: ResumeFlags) => {
-      const { resume } = await import('./resume.ts')
+      const { resume } = await import('./runs/resume.ts')
       done(await resume(id, flags, place))
     })
 }
@@ -95,19 +95,19 @@ function addApprovals(program: Command, place: Place, done: Done): void {
   jsonOption(storeOptions(program.command('approvals')))
     .description('list the questions that wait for somebody')
     .action(async (flags: ApprovalsFlags) => {
-      const { approvals } = await import('./approvals.ts')
+      const { approvals } = await import('./kept/approvals.ts')
       done(await approvals(flags, place))
     })
   answerOptions(program.command('approve').option('--args <json>', 'run it with these arguments instead'))
     .description('let calls run that were asked about')
     .action(async (ids: string[], flags: AnswerFlags) => {
-      const { approve } = await import('./approvals.ts')
+      const { approve } = await import('./kept/approvals.ts')
       done(await approve(ids, flags, place))
     })
   answerOptions(program.command('deny').option('--reason <text>', 'what the model is told'))
     .description('refuse calls that were asked about')
     .action(async (ids: string[], flags: AnswerFlags) => {
-      const { deny } = await import('./approvals.ts')
+      const { deny } = await import('./kept/approvals.ts')
       done(await deny(ids, flags, place))
     })
 }
@@ -124,7 +124,7 @@ function addPolicy(program: Command, place: Place, done: Done): void {
     .option('--json', 'print a line of JSON for each command')
     .addHelpText('after', `\nExample:\n  echo 'git log | head' | ${place.command} policy bash --allow 'git log,head'`)
     .action(async (flags: PolicyFlags) => {
-      const { policyBash } = await import('./policy.ts') // no other command needs a shell grammar
+      const { policyBash } = await import('./hooks/policy.ts') // no other command needs a shell grammar
       done(await policyBash(flags, place))
     })
 }
@@ -132,7 +132,7 @@ function addPolicy(program: Command, place: Place, done: Done): void {
 function addHooks(program: Command, place: Place, done: Done): void {
   program.commandsGroup('Hooks:')
   const list = async (flags: HooksListFlags): Promise<void> => {
-    const { hooksList } = await import('./hooks-list.ts')
+    const { hooksList } = await import('./hooks/hooks-list.ts')
     done(hooksList(flags, place))
   }
   const hooks = listOptions(program.command('hooks'))
@@ -147,7 +147,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .option('--dir <folder>', 'the project (default: here)')
     .option('--no-user', 'leave out your own hooks')
     .action(async (flags: DoctorFlags) => {
-      const { hooksDoctor } = await import('./hooks-doctor.ts')
+      const { hooksDoctor } = await import('./hooks/hooks-doctor.ts')
       done(await hooksDoctor(flags, place))
     })
   jsonOption(hooks.command('import'))
@@ -157,7 +157,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .option('-o, --output <file>', 'where to write them; "-" prints them')
     .option('--force', 'write over a file that is there')
     .action(async (flags: HooksImportFlags) => {
-      const { hooksImport } = await import('./hooks-import.ts')
+      const { hooksImport } = await import('./hooks/hooks-import.ts')
       done(hooksImport(flags, place))
     })
   jsonOption(program.command('trust'))
@@ -167,7 +167,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .option('--trust <hash>', 'trust them without being asked, if they have this hash')
     .option('--revoke', 'trust nothing in it any more')
     .action(async (folder: string | undefined, flags: TrustFlags) => {
-      const { trust } = await import('./trust.ts')
+      const { trust } = await import('./hooks/trust.ts')
       done(await trust(folder, flags, place))
     })
   jsonOption(hooks.command('test'))
@@ -177,7 +177,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .option('--handler <command>', 'run this command as the only hook, without any settings')
     .option('--no-user', 'leave out the hooks in your own settings')
     .action(async (event: string, flags: HooksTestFlags) => {
-      const { hooksTest } = await import('./hooks-test.ts')
+      const { hooksTest } = await import('./hooks/hooks-test.ts')
       done(await hooksTest(event, flags, place))
     })
 }
@@ -201,28 +201,28 @@ function addSessions(program: Command, place: Place, done: Done): void {
   const list = jsonOption(storeOptions(program.command('sessions')))
     .description('list sessions, the latest first')
     .action(async (flags: SessionsFlags) => {
-      const { sessions } = await import('./sessions.ts')
+      const { sessions } = await import('./kept/sessions.ts')
       done(await sessions(flags, place))
     })
   jsonOption(storeOptions(list.command('delete')))
     .description('delete sessions for good')
     .argument('<session...>', 'ids, or the beginnings of them')
     .action(async (ids: string[], flags: SessionsFlags) => {
-      const { deleteSessions } = await import('./sessions.ts')
+      const { deleteSessions } = await import('./kept/sessions.ts')
       done(await deleteSessions(ids, flags, place))
     })
   jsonOption(storeOptions(program.command('explain')))
     .description('say who decided what in the latest run of a session, and why')
     .argument('[session]', 'its id, or the beginning of it (default: the latest)')
     .action(async (id: string | undefined, flags: ExplainFlags) => {
-      const { explainSession } = await import('./explain.ts')
+      const { explainSession } = await import('./kept/explain.ts')
       done(await explainSession(id, flags, place))
     })
   jsonOption(storeOptions(program.command('steps')))
     .description('list the steps of a session, for fork --at')
     .argument('[session]', 'its id, or the beginning of it (default: the latest)')
     .action(async (id: string | undefined, flags: StepsFlags) => {
-      const { steps } = await import('./time-travel.ts')
+      const { steps } = await import('./kept/time-travel.ts')
       done(await steps(id, flags, place))
     })
   jsonOption(storeOptions(program.command('fork')))
@@ -232,7 +232,7 @@ function addSessions(program: Command, place: Place, done: Done): void {
     .option('--as <id>', 'the id of the new session')
     .option('--message <text>', 'what the user says there, instead of what was said')
     .action(async (id: string, flags: ForkFlags) => {
-      const { fork } = await import('./time-travel.ts')
+      const { fork } = await import('./kept/time-travel.ts')
       done(await fork(id, flags, place))
     })
   jsonOption(storeOptions(program.command('diff')))
@@ -241,7 +241,7 @@ function addSessions(program: Command, place: Place, done: Done): void {
     .argument('<other>', 'the other one')
     .option('--exit-code', 'end with 1 if they are not the same')
     .action(async (a: string, b: string, flags: DiffFlags) => {
-      const { diff } = await import('./time-travel.ts')
+      const { diff } = await import('./kept/time-travel.ts')
       done(await diff([a, b], flags, place))
     })
   jsonOption(agentOptions(program.command('replay')))
@@ -252,7 +252,7 @@ function addSessions(program: Command, place: Place, done: Done): void {
     .option('--run <n>', 'which run of the session, counted from 1 (default: the last)', wholeNumber)
     .option('--exit-code', 'end with 1 if anything would have been decided otherwise')
     .action(async (id: string, flags: ReplayFlags) => {
-      const { replaySession } = await import('./replay.ts')
+      const { replaySession } = await import('./kept/replay.ts')
       done(await replaySession(id, flags, place))
     })
   jsonOption(storeOptions(program.command('export')))
@@ -267,7 +267,7 @@ function addSessions(program: Command, place: Place, done: Done): void {
     )
     .option('--no-redact', 'take nothing out')
     .action(async (id: string | undefined, flags: ExportFlags) => {
-      const { exportTo } = await import('./transfer.ts')
+      const { exportTo } = await import('./kept/transfer.ts')
       done(await exportTo(id, flags, place))
     })
   jsonOption(storeOptions(program.command('import')))
@@ -275,7 +275,7 @@ function addSessions(program: Command, place: Place, done: Done): void {
     .argument('<file>', 'what was exported, or "-" for stdin')
     .option('--as <id>', 'the id to keep it under')
     .action(async (file: string, flags: ImportFlags) => {
-      const { importFrom } = await import('./transfer.ts')
+      const { importFrom } = await import('./kept/transfer.ts')
       done(await importFrom(file, flags, place))
     })
 }

@@ -1,12 +1,12 @@
 import { CommanderError } from 'commander'
 import { AgentError, messageOf } from '../errors.ts'
-import { colorsFor } from './colors.ts'
+import { colorsFor } from './terminal/colors.ts'
 import { commandLine } from './command-line.ts'
 import { commandName } from './command-name.ts'
-import { consoleTo } from './console.ts'
+import { consoleTo } from './terminal/console.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import type { Place } from './place.ts'
-import { printable } from './printable.ts'
+import { printable } from './terminal/printable.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Does what the command line says, and gives the exit code. Everything is written when it resolves. */

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Environment } from '../models/providers.ts'
-import type { Stdin } from './input.ts'
-import type { Output } from './screen.ts'
+import type { Stdin } from './runs/input.ts'
+import type { Output } from './terminal/screen.ts'
 
 /** What the command stands in: its streams, its variables, and how it was called. */
 export type Place = {

@@ -1,0 +1,110 @@
+import type { HandlerAnswer } from '../../config/claude/handler-answer.ts'
+import { eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
+import type { Payload } from '../../config/claude/payload.ts'
+import { fromClaudeInput, ownName, toClaudeCall } from '../../config/claude/tool-names.ts'
+import type { FileHook } from '../../config/hook-file.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { textMessage, textOf } from '../../data/message.ts'
+import { messageOf } from '../../errors.ts'
+import type { Hook } from '../../hooks/hook.ts'
+import type { HookOutcome } from '../../hooks/outcome.ts'
+import { toNameTest } from '../../hooks/patterns.ts'
+import type { PlainTrigger } from '../../hooks/triggers.ts'
+import { fire } from '../../testing/fire.ts'
+
+/** A hook of a file that was fired, and what it said in the words of the specification. */
+export type FiredHook = { readonly hook: FileHook; readonly answer: HandlerAnswer; readonly durationMs: number }
+
+/** Fires the hooks of files at the trigger that an event has, one after the other: each sees what the one before changed. */
+export async function fireFileHooks(hooks: readonly FileHook[], payload: Payload): Promise<readonly FiredHook[]> {
+  const { trigger } = eventSpec(payload.event)
+  const fired: FiredHook[] = []
+  const facts = factsOf(payload)
+  for (const each of inOrder(hooks.filter(({ hook }) => isFor(hook, trigger, facts)))) {
+    const started = performance.now()
+    const said = (answer: HandlerAnswer): void =>
+      void fired.push({ hook: each, answer, durationMs: performance.now() - started })
+    try {
+      const outcome = await fire(each.hook as never, trigger as never, facts as never)
+      if (outcome.args !== undefined) facts['toolCall'] = { ...(facts['toolCall'] as JsonObject), args: outcome.args }
+      said(answerOf(outcome, payload, facts))
+    } catch (error) {
+      said({ problem: messageOf(error) })
+    }
+  }
+  return fired
+}
+
+/** Whether a hook is for this event, by its trigger and by the tool it names. */
+function isFor(
+  { triggers, tool }: Hook,
+  trigger: PlainTrigger | undefined,
+  facts: { readonly [name: string]: unknown },
+): boolean {
+  if (trigger === undefined || !triggers.includes(trigger)) return false
+  const { name } = (facts['toolCall'] ?? {}) as { readonly name?: string }
+  if (name === undefined || !(typeof tool === 'string' || tool instanceof RegExp)) return true
+  return toNameTest(tool)(name)
+}
+
+/** What changes comes before what decides, and what watches last; by priority within each. */
+function inOrder(hooks: readonly FileHook[]): readonly FileHook[] {
+  const modes = ['transform', 'guard', 'observe']
+  return hooks.toSorted(
+    ({ hook: a }, { hook: b }) => modes.indexOf(a.mode) - modes.indexOf(b.mode) || b.priority - a.priority,
+  )
+}
+
+function factsOf({ event, input }: Payload): { [name: string]: unknown } {
+  const name = ownName(text(input['tool_name']))
+  const args = isJsonObject(input['tool_input']) ? fromClaudeInput(name, input['tool_input']) : {}
+  const toolCall = { id: text(input['tool_use_id']) || 'call', name, args }
+  switch (event) {
+    case 'UserPromptSubmit':
+      return { input: textMessage('user', text(input['prompt'])) }
+    case 'PreToolUse':
+    case 'PermissionRequest':
+      return { toolCall }
+    case 'PostToolUse':
+      return { toolCall, toolExecution: { status: 'ok', output: input['tool_response'] ?? null } }
+    case 'PostToolUseFailure':
+      return { toolCall, toolExecution: { status: 'failed', output: input['error'] ?? null } }
+    case 'SessionStart':
+      return { source: text(input['source']) }
+    case 'SessionEnd':
+      return { reason: text(input['reason']) }
+    default:
+      return {}
+  }
+}
+
+function answerOf(
+  outcome: HookOutcome,
+  { event, input }: Payload,
+  facts: { readonly [name: string]: unknown },
+): HandlerAnswer {
+  const { decision, message: reason = '', votes = [], args, output, state } = outcome
+  const stop = votes.find((vote) => vote.decision === 'forbidContinuation')
+  const more = votes.find((vote) => vote.decision === 'requestContinuation')
+  const context = (state?.appended ?? []).map(({ content }) => textOf(content)).join('\n')
+  const call = facts['toolCall'] as { readonly name: string } | undefined
+  return {
+    ...verdictOf(event, decision, reason),
+    ...(more !== undefined && { block: { reason: more.message, by: 'json' as const } }),
+    ...(stop !== undefined && { stop: { reason: stop.message } }),
+    ...(args !== undefined &&
+      call !== undefined && { updatedInput: toClaudeCall(call.name, args, text(input['cwd'])).input }),
+    ...(output !== undefined && { updatedOutput: output }),
+    ...(context !== '' && { context }),
+  }
+}
+
+function verdictOf(event: ClaudeEvent, decision: HookOutcome['decision'], reason: string): HandlerAnswer {
+  if (decision === undefined) return {}
+  if (event === 'PreToolUse') return { permission: { decision: decision === 'block' ? 'deny' : decision, reason } }
+  return decision === 'block' ? { block: { reason, by: 'json' } } : {}
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, relative } from 'node:path'
+import type { ApprovalPolicy, Capability } from '../../agent/capability.ts'
+import { colorsFor } from '../terminal/colors.ts'
+import type { Place } from '../place.ts'
+import { printable } from '../terminal/printable.ts'
+import { UsageError } from '../usage-error.ts'
+
+/** What the command line says about hooks in files. */
+export type HooksFlags = {
+  /** False: those of the project are left out. The user's own stay. */
+  readonly hooks?: boolean
+  /** The hash of the project's files, as `hookloop trust` shows it: trusted for this run. */
+  readonly trustProject?: string
+}
+
+/** Makes the hooks that files bring, for an agent whose questions are answered so. */
+export type HooksHere = (answer: ApprovalPolicy['answer'] | undefined) => readonly Capability[]
+
+/**
+ * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
+ * that is said. What was trusted and has changed ends the command: guards that were there would be missing.
+ */
+export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Place): Promise<HooksHere> {
+  const dir = process.cwd()
+  if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
+  refuseInHook(process.env)
+  const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
+  const { projectHooks } = await import('../../config/project-hooks.ts')
+  const { TrustStore } = await import('../../config/trust.ts')
+  const { filesToTrust, doubtsIn } = await import('../../config/list-hooks.ts')
+  const { trustedByHash } = await import('../../config/given-trust.ts')
+  if (hooks === false && trustProject !== undefined)
+    throw new UsageError('--no-hooks and --trust-project exclude each other.')
+  const trust =
+    hooks === false
+      ? TrustStore.holding([])
+      : trustProject === undefined
+        ? new TrustStore()
+        : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
+  if (hooks !== false) tellDoubts(doubtsIn(dir, trust), { dir, place })
+  return (answer) => [
+    projectHooks({ dir, trust, untrusted: 'leaveOut' }),
+    claudeHooks({ dir, trust, ...(answer !== undefined && { answer }) }),
+  ]
+}
+
+/** A hook that runs this command would be run by it again, and so on without end. */
+function refuseInHook({ HOOKLOOP_TRIGGER: trigger, CLAUDE_CODE_ENTRYPOINT: entry }: NodeJS.ProcessEnv): void {
+  if (trigger === undefined && entry !== 'hookloop') return
+  throw new UsageError(
+    'A hook runs this command, and its hooks would run it again. If they would not, unset HOOKLOOP_TRIGGER and CLAUDE_CODE_ENTRYPOINT first.',
+  )
+}
+
+function hasFiles(dir: string): boolean {
+  const config = process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config')
+  const folders = [join(dir, '.hookloop'), join(dir, '.claude'), join(homedir(), '.claude')]
+  const own = ['json', 'jsonc', 'yaml', 'yml'].map((ending) => join(config, 'hookloop', `hooks.${ending}`))
+  return [...folders, ...own].some((path) => existsSync(path))
+}
+
+function given<T>(trust: T | undefined, { command }: Place): T {
+  if (trust !== undefined) return trust
+  throw new UsageError(
+    `--trust-project: the hooks of this project have another hash. Look at them with: ${command} trust`,
+  )
+}
+
+type Doubt = { readonly path: string; readonly status: 'changed' | 'untrusted' }
+
+function tellDoubts(doubts: readonly Doubt[], { dir, place }: { readonly dir: string; readonly place: Place }): void {
+  const named = (some: readonly Doubt[]): string => some.map(({ path }) => printable(near(path, dir))).join(', ')
+  const changed = doubts.filter(({ status }) => status === 'changed')
+  if (changed.length > 0) {
+    throw new UsageError(
+      `${named(changed)} changed after somebody had trusted it. ` +
+        `Look at it with: ${place.command} trust. Or leave out the hooks of this project with --no-hooks.`,
+    )
+  }
+  if (doubts.length === 0) return
+  const { yellow } = colorsFor(place.err, place.env)
+  place.err.write(
+    `${yellow('!')} Hooks of this project are not trusted and do not run: ${named(doubts)}. Look at them with: ${place.command} trust\n`,
+  )
+}
+
+function near(path: string, dir: string): string {
+  const way = relative(dir, path)
+  return way.startsWith('..') ? path : way
+}

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { existsSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname } from 'node:path'
+import { describe, test } from 'node:test'
+import { HookProject } from '../../config/claude/hook-project.fixture.ts'
+import { publicScripts } from '../../config/claude/public-scripts.fixture.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { hookloop, type Ended } from '../cli.fixture.ts'
+
+const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
+
+type Report = JsonObject & { readonly decision: string; readonly hooks: readonly JsonObject[] }
+
+function tested(args: readonly string[], input: JsonObject | string, cwd?: string): Promise<Ended> {
+  const text = typeof input === 'string' ? input : JSON.stringify(input)
+  return hookloop(['hooks', 'test', ...args], { env, input: text, ...(cwd !== undefined && { cwd }) })
+}
+
+async function report(args: readonly string[], input: JsonObject, cwd?: string): Promise<Report> {
+  const { code, stdout, stderr } = await tested([...args, '--json'], input, cwd)
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout) as Report
+}
+
+/** The merged decision, without what nobody has said anything about. */
+function merged({ hooks: _hooks, ...rest }: Report): JsonObject {
+  return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== ''))
+}
+
+const bash = { tool_name: 'Bash', tool_input: { command: 'ls' } }
+
+describe('scripts as people publish them', { concurrency: 2 }, () => {
+  publicScripts.forEach(({ title, event, file, mode, source, command, cases: [first] }, i) => {
+    const isAlone = i % 2 === 0 // all of them are run without the command elsewhere
+    test(`${title}, ${isAlone ? 'with --handler' : 'in a project'}`, async () => {
+      using project = new HookProject()
+      const line = command.replaceAll('FILE', `"${project.write(`.claude/hooks/${file}`, source, mode)}"`)
+      project.handlers(event, [{ type: 'command', command: line }])
+      const [, input, gives] = first!
+      const how = isAlone ? ['--handler', line] : ['--no-user']
+      assert.deepEqual(merged(await report([event, '--dir', project.dir, ...how], input)), gives)
+    })
+  })
+})
+
+describe('hookloop hooks test', { concurrency: 2 }, () => {
+  test('every field is there, and null where nobody has said anything', async () => {
+    const { hooks, ...rest } = await report(['PreToolUse', '--handler', 'true'], bash)
+    assert.deepEqual(rest, {
+      decision: 'none',
+      reason: null,
+      updatedInput: null,
+      updatedOutput: null,
+      additionalContext: null,
+      systemMessage: null,
+    })
+    assert.equal(hooks.length, 1)
+  })
+
+  test('a hook that exits with 2 before a call is one that denies', async () => {
+    const { decision, reason, hooks } = await report(['PreToolUse', '--handler', 'echo no >&2; exit 2'], bash)
+    const [{ decision: own, reason: why, exitCode }] = hooks as [JsonObject]
+    assert.deepEqual([decision, reason, own, why, exitCode], ['deny', 'no', 'deny', 'no', 2])
+  })
+
+  test('a block without a reason has an empty one', async () => {
+    const { decision, reason } = await report(['UserPromptSubmit', '--handler', 'exit 2'], { prompt: 'x' })
+    assert.deepEqual([decision, reason], ['block', ''])
+  })
+
+  test('a hook that fails is told in its entry', async () => {
+    const { decision, hooks } = await report(['PreToolUse', '--handler', 'echo oops >&2; exit 1'], bash)
+    const [{ failed, problem, exitCode }] = hooks as [JsonObject]
+    assert.deepEqual([decision, failed, exitCode], ['none', 'exited', 1])
+    assert.match(problem as string, /oops/)
+  })
+
+  test('there is one entry for each hook that ran, in order', async () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: {
+        PreToolUse: [
+          { matcher: 'Bash', hooks: [{ type: 'command', command: 'echo a >&2; exit 2' }] },
+          { matcher: 'Edit', hooks: [{ type: 'command', command: 'exit 2' }] },
+          { hooks: [{ type: 'command', command: 'true' }] },
+        ],
+      },
+    })
+    const { hooks } = await report(['PreToolUse', '--dir', project.dir, '--no-user'], bash)
+    assert.deepEqual(
+      hooks.map(({ command, decision, matcher }) => [command, decision, matcher]),
+      [
+        ['echo a >&2; exit 2', 'deny', 'Bash'],
+        ['true', 'none', null],
+      ],
+    )
+  })
+
+  test('the event may be written in our words', async () => {
+    const handler = `jq -e '.tool_name == "Write" and (.tool_input.file_path | startswith("/"))' >/dev/null && exit 2`
+    const input = {
+      trigger: 'beforeToolUse',
+      toolCall: { id: '1', name: 'write_file', args: { path: 'a', content: '' } },
+    }
+    const { decision } = await report(['beforeToolUse', '--handler', handler], input)
+    assert.equal(decision, 'deny')
+  })
+
+  test('a payload from another machine runs here', async () => {
+    using project = new HookProject()
+    const input = { ...bash, cwd: '/srv/nobody/project', session_id: 'abc' }
+    const command = 'echo "$(pwd -P) $(jq -r .cwd)" >&2; exit 2'
+    const { reason } = await report(['PreToolUse', '--dir', project.dir, '--handler', command], input)
+    assert.equal(reason, `${realpathSync(project.dir)} /srv/nobody/project`)
+  })
+
+  test('a command that is typed is found where it is typed, whatever folder the payload names', async () => {
+    using project = new HookProject()
+    project.write('hooks/check.sh', 'pwd -P >&2; exit 2\n')
+    const cwd = realpathSync(tmpdir())
+    const [here, there] = await Promise.all([
+      report(['PreToolUse', '--handler', 'bash hooks/check.sh'], { ...bash, cwd }, project.dir),
+      report(['PreToolUse', '--handler', 'pwd -P >&2; exit 2'], { ...bash, cwd }, project.dir),
+    ])
+    assert.deepEqual([here['reason'], there['reason']], [realpathSync(project.dir), cwd])
+  })
+
+  test('a script that reads the transcript finds a file', async () => {
+    const handler = `path=$(jq -r .transcript_path); [ -f "$path" ] && echo there >&2; exit 2`
+    const { reason } = await report(['Stop', '--handler', handler], {})
+    assert.equal(reason, 'there')
+  })
+
+  test('without --dir nothing of a project runs that is not trusted, and that is told', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark; exit 2' }])
+    const { code, stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
+    assert.deepEqual([code, (JSON.parse(stdout) as Report).decision], [0, 'none'])
+    assert.match(stderr, /is not trusted, so its hooks are not run/)
+    assert.ok(!existsSync(project.path('mark')))
+  })
+
+  test('a hook that nobody waits for is waited for here, and decides nothing', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: 'sleep 0.2; touch done; exit 2', async: true }])
+    const { decision, hooks } = await report(['PreToolUse', '--dir', project.dir, '--no-user'], bash)
+    assert.deepEqual([decision, hooks.map((hook) => hook['async'])], ['none', [true]])
+    assert.ok(existsSync(project.path('done')))
+  })
+
+  test('hooks of an agent run where the payload is about it, those of a skill where it is named', async () => {
+    using project = new HookProject()
+    const head = (name: string): string =>
+      `---\nname: ${name}\ndescription: d\nhooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: echo ${name} >&2; exit 2\n---\n`
+    project.write('.claude/skills/careful/SKILL.md', head('careful'))
+    project.write('.claude/agents/reviewer.md', head('reviewer'))
+    const args = ['PreToolUse', '--dir', project.dir, '--no-user']
+    const [plain, agent, skill] = await Promise.all([
+      report(args, bash),
+      report(args, { ...bash, agent_type: 'reviewer' }),
+      report(args, { ...bash, skills: ['careful'] }),
+    ])
+    assert.deepEqual([plain.decision, agent['reason'], skill['reason']], ['none', 'reviewer', 'careful'])
+  })
+
+  test('without --json it is told in words', async () => {
+    const { code, stdout } = await tested(['PreToolUse', '--handler', 'echo no >&2; exit 2'], bash)
+    assert.equal(code, 0)
+    assert.match(stdout, /^deny: no\n {2}echo no >&2; exit 2 \d+ ms\n$/)
+  })
+
+  test('what a hook says cannot colour a terminal', async () => {
+    const { stdout } = await tested(['PreToolUse', '--handler', String.raw`printf '\033[31mred' >&2; exit 2`], bash)
+    assert.ok(!stdout.includes('\u001B'))
+  })
+
+  for (const [what, args, input] of [
+    ['an event that is none', ['PreToolUs', '--handler', 'true'], '{}'],
+    ['a payload that is no JSON', ['PreToolUse', '--handler', 'true'], '{'],
+    ['a payload that is no object', ['PreToolUse', '--handler', 'true'], '[]'],
+    ['a handler that is empty', ['PreToolUse', '--handler', ' '], '{}'],
+  ] as const) {
+    test(`${what} is a mistake of who typed it`, async () => {
+      const { code, stdout, stderr } = await tested([...args, '--json'], input)
+      assert.deepEqual([code === 0, stdout], [false, ''])
+      assert.notEqual(stderr, '')
+    })
+  }
+
+  test('an empty payload is an event about which nothing is known', async () => {
+    const { code } = await tested(['PreToolUse', '--handler', 'cat', '--json'], '')
+    assert.equal(code, 0)
+  })
+})

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { trustedByHash } from '../../config/given-trust.ts'
+import { filesToTrust, listHooks, type ListedHook } from '../../config/list-hooks.ts'
+import { hashOf, realPath, TrustStore, type Fingerprint, type TrustStatus } from '../../config/trust.ts'
+import { count } from '../terminal/amounts.ts'
+import { colorsFor } from '../terminal/colors.ts'
+import { exitCodes, type ExitCode } from '../exit-codes.ts'
+import { jsonText } from '../terminal/json-lines.ts'
+import { lineDiff } from '../terminal/line-diff.ts'
+import { hasPerson, type Place } from '../place.ts'
+import { exact, printable } from '../terminal/printable.ts'
+import { UsageError } from '../usage-error.ts'
+
+export type TrustFlags = {
+  readonly yes?: boolean
+  /** Trust them if they have this hash, and not otherwise. */
+  readonly trust?: string
+  readonly revoke?: boolean
+  readonly json?: boolean
+}
+
+type Looked = Fingerprint & { readonly status: TrustStatus; readonly changes?: readonly string[] }
+
+/** `hookloop trust`: shows what hooks of a project would run, and trusts the files as they are now if somebody says so. */
+export async function trust(folder: string | undefined, flags: TrustFlags, place: Place): Promise<ExitCode> {
+  const dir = resolve(folder ?? '.')
+  const store = new TrustStore()
+  store.checkOutside(dir)
+  if (flags.revoke === true) {
+    const forgotten = store.forget(dir)
+    const words = `${count(forgotten, 'file')} below ${printable(dir)} ${forgotten === 1 ? 'is' : 'are'} no longer trusted.`
+    say(place, flags, { revoked: forgotten }, words)
+    return exitCodes.completed
+  }
+  const found = filesToTrust(dir)
+  const files = found.map((file) => looked(file, store))
+  const { hooks, problems } = listHooks({ dir, home: false, claudeHome: false, trust: store })
+  if (files.length === 0) {
+    say(place, flags, { dir, files: [], hooks: [], problems, trusted: true }, 'There are no hooks in files here.')
+    return exitCodes.completed
+  }
+  const hash = hashOf(found, dir)
+  if (flags.json !== true) show({ files, hooks, problems, dir, hash }, place)
+  const isNew = files.some(({ status }) => status !== 'trusted')
+  const agreed = isNew && (await isAgreed(flags, { found, dir, place }))
+  if (agreed) {
+    if (hashOf(filesToTrust(dir), dir) !== hash) throw new UsageError('They have changed while you looked. Look again.')
+    store.trust(found)
+  }
+  const trusted = agreed || !isNew
+  const words = trusted ? 'Trusted, as they are now.' : 'Not trusted: none of it runs.'
+  say(place, flags, { dir, hash, files, hooks, problems, trusted }, words)
+  return trusted ? exitCodes.completed : exitCodes.stopped
+}
+
+function looked(file: Fingerprint, store: TrustStore): Looked {
+  const status = store.statusOf(file)
+  const before = status === 'changed' ? store.trustedText(file) : undefined
+  return {
+    ...file,
+    status,
+    ...(before !== undefined && { changes: lineDiff(before, readFileSync(file.path, 'utf8')) }),
+  }
+}
+
+type Shown = {
+  readonly files: readonly Looked[]
+  readonly hooks: readonly ListedHook[]
+  readonly problems: readonly string[]
+  readonly dir: string
+  readonly hash: string
+}
+
+const MAX_CHANGES = 60
+
+function show({ files, hooks, problems, dir, hash }: Shown, { out, env }: Place): void {
+  const { bold, dim, yellow, red } = colorsFor(out, env)
+  const changesOf = ({ changes = [] }: Looked): readonly string[] => [
+    ...changes.slice(0, MAX_CHANGES).map((line) => `    ${exact(line)}`),
+    ...(changes.length > MAX_CHANGES ? [`    … ${count(changes.length - MAX_CHANGES, 'more line')}`] : []),
+  ]
+  const lines = [
+    bold('These hooks would run, with all your rights:'),
+    ...hooks.map(({ trigger, event, mode, runs, sends, matcher }) => {
+      const where = [event ?? trigger ?? 'never', matcher].filter(Boolean).join(' ')
+      const sent = sends === undefined ? '' : `\n    ${yellow(`sends ${exact(sends.join(', '))}`)}`
+      return `  ${dim(`${mode} ${exact(where)}`)}\n    ${exact(runs)}${sent}`
+    }),
+    bold('They are in these files:'),
+    ...files.flatMap((file) => {
+      const { path, status } = file
+      const mark = {
+        trusted: dim('trusted'),
+        changed: yellow('changed since it was trusted'),
+        untrusted: yellow('new'),
+      }
+      return [
+        `  ${printable(relative(realPath(dir), path))} ${dim(file.hash.slice(0, 12))} ${mark[status]}`,
+        ...changesOf(file),
+      ]
+    }),
+    ...problems.map((problem) => red(printable(problem))),
+    dim(`hash ${hash}`),
+  ]
+  out.write(`${lines.join('\n')}\n`)
+}
+
+type Asking = { readonly found: readonly Fingerprint[]; readonly dir: string; readonly place: Place }
+
+async function isAgreed({ yes, trust: hash, json }: TrustFlags, { found, dir, place }: Asking): Promise<boolean> {
+  if (hash !== undefined) {
+    if (trustedByHash(found, { dir, hash }) !== undefined) return true
+    throw new UsageError('--trust: they have another hash. Look at them again.')
+  }
+  if (yes === true) return true
+  if (json === true) return false
+  if (!hasPerson(place)) {
+    throw new UsageError(`Nobody is here to look at them. Say so yourself with: ${place.command} trust --yes`)
+  }
+  const reader = createInterface({ input: place.stdin, output: place.err })
+  try {
+    return /^\s*y(es)?\s*$/i.test(await reader.question('Trust them? [y/N] '))
+  } finally {
+    reader.close()
+  }
+}
+
+function say({ out }: Place, { json }: TrustFlags, value: object, words: string): void {
+  out.write(`${json === true ? jsonText(value) : words}\n`)
+}

@@ -1,0 +1,28 @@
+import type { Agent, RunOptions } from '../../agent/build-agent.ts'
+import { partsOf } from '../../agent/known-agents.ts'
+import { streamRun } from '../../agent/live.ts'
+import { inputFor } from '../../agent/begin.ts'
+import type { Message } from '../../data/message.ts'
+import type { Emit } from '../../data/event.ts'
+import type { Run } from '../../agent/run.ts'
+import { sessionPort } from '../../sessions/session.ts'
+import type { SessionStore } from '../../sessions/store.ts'
+
+/** An agent that is put together already, with its sessions in a store: this one, whichever it may have had. */
+export function keptIn(agent: Agent<unknown>, store: SessionStore): Agent<unknown> {
+  const [parts, port] = [partsOf(agent), sessionPort(store)]
+  const run = async (input: string | Message, given: RunOptions = {}, emit?: Emit): Promise<Run> =>
+    port.run(parts, inputFor(parts, input), { ...given, ...(emit && { emit }), session: given.session! })
+  const resume = (id: string, given: RunOptions = {}, emit?: Emit): Promise<Run> =>
+    port.resume(parts, { ...given, ...(emit && { emit }), session: id })
+  return Object.freeze({
+    ...agent,
+    run: (input, given) => (given?.session === undefined ? agent.run(input, given) : run(input, given)),
+    stream: (input, given) =>
+      given?.session === undefined ? agent.stream(input, given) : streamRun((emit) => run(input, given, emit)),
+    resume: (from, given) => (typeof from === 'string' ? resume(from, given) : agent.resume(from, given)),
+    resumeStream: (from, given) =>
+      typeof from === 'string' ? streamRun((emit) => resume(from, given, emit)) : agent.resumeStream(from, given),
+    session: (id) => port.session(parts, id),
+  } satisfies Agent<unknown>)
+}

@@ -1,0 +1,67 @@
+import { access, constants, readFile, stat } from 'node:fs/promises'
+import { basename, extname } from 'node:path'
+import type { FilePart, TextPart } from '../../data/message.ts'
+import { messageOf } from '../../errors.ts'
+import { UsageError } from '../usage-error.ts'
+
+const MEGABYTE = 1024 * 1024
+const MAX_BYTES = 20 * MEGABYTE
+
+/** What models take as a file, by extension. */
+const mediaTypes: { readonly [extension: string]: string | undefined } = {
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+  '.pdf': 'application/pdf',
+  '.mp3': 'audio/mpeg',
+  '.wav': 'audio/wav',
+}
+
+/** What every model can read as it is: it goes into the message as text, under its name. */
+const texts: ReadonlySet<string> = new Set(
+  `.txt .md .csv .tsv .json .jsonl .xml .html .css .yaml .yml .toml .ini .log .diff .patch .sql .sh
+   .js .mjs .cjs .ts .mts .cts .jsx .tsx .py .rb .rs .go .java .kt .c .h .cpp .hpp .cs .php .swift`.split(/\s+/),
+)
+
+/** A file as a part of a message. */
+export async function attachment(path: string): Promise<FilePart | TextPart> {
+  const size = await sizeOf(path)
+  const extension = extname(path).toLowerCase()
+  const mediaType = mediaTypes[extension]
+  if (mediaType === undefined && !texts.has(extension)) throw unknownType(path, extension)
+  if (size > MAX_BYTES) throw tooLarge(path, size)
+  const bytes = await readFile(path)
+  if (mediaType === undefined) return { type: 'text', text: `${basename(path)}:\n\n${bytes.toString('utf8')}` }
+  return { type: 'file', mediaType, data: bytes.toString('base64'), filename: basename(path) }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    const found = await stat(path)
+    if (found.isDirectory())
+      throw new UsageError(`--file ${path}: it is a directory. Name the files in it, one by one.`)
+    // A device or a pipe has no size, and may have no end.
+    if (!found.isFile()) throw new UsageError(`--file ${path}: it is no file.`)
+    await access(path, constants.R_OK)
+    return found.size
+  } catch (thrown) {
+    if (thrown instanceof UsageError) throw thrown
+    const { code } = thrown as NodeJS.ErrnoException
+    throw new UsageError(`--file ${path}: ${code === 'ENOENT' ? 'there is no such file.' : messageOf(thrown)}`)
+  }
+}
+
+function tooLarge(path: string, size: number): UsageError {
+  const megabytes = (size / MEGABYTE).toFixed(1)
+  return new UsageError(`--file ${path}: it has ${megabytes} MB, and at most ${MAX_BYTES / MEGABYTE} MB can be sent.`)
+}
+
+function unknownType(path: string, extension: string): UsageError {
+  const known = Object.keys(mediaTypes).join(' ')
+  return new UsageError(
+    `--file ${path}: ${extension === '' ? 'a name without extension' : `"${extension}"`} says nothing about what is in it. ` +
+      `Known: ${known}, and text such as .txt .md .csv .json .ts .py. Any other text can be piped in: … < ${path}`,
+  )
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { approval } from '../../capabilities/approval.ts'
+import { errorPolicy } from '../../capabilities/error-policy.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import type { AgentEvent } from '../../data/event.ts'
+import { noTokens } from '../../data/usage.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { pipes, terminal } from '../cli.fixture.ts'
+import { LiveView } from './live-view.ts'
+import { Screen } from './screen.ts'
+
+const look = tool({
+  name: 'look',
+  description: 'Looks.',
+  input: { type: 'object' },
+  execute: (args) => `saw \u001B[31m${JSON.stringify(args)}\u001B[0m\nand more`,
+})
+
+/** A run as it looks in a pipe: what went to stdout, and the lines of stderr without times. */
+async function seen(script: Script, ...use: readonly Use[]) {
+  const { out, err, stdout, stderr } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }))
+  for await (const event of createAgent({ model: scriptedModel(script), use }).stream('Go.')) view.show(event)
+  return {
+    stdout: stdout(),
+    lines: stderr()
+      .replace(/\d+ ms|\d\.\d s/g, 'N ms')
+      .trimEnd()
+      .split('\n'),
+  }
+}
+
+const calling = (...calls: readonly { name: string; args?: { readonly [key: string]: string } }[]): Script => [
+  { text: 'Wait.', toolCalls: calls },
+  'Done.',
+]
+
+test('answers stand on lines of their own in stdout, with thoughts and calls beside them', async () => {
+  const script: Script = [
+    { reasoning: 'Hm.', text: 'Wait.', toolCalls: [{ name: 'look', args: { at: 'it' } }] },
+    'Done.',
+  ]
+  const { stdout, lines } = await seen(script, look)
+  assert.equal(stdout, 'Wait.\nDone.\n')
+  assert.deepEqual(lines, ['thinking: Hm.', '▸ look at: "it"', '✓ look N ms saw {"at":"it"} and more'])
+})
+
+test('a blocked call is told once, with who blocked it and why', async () => {
+  const never = guard('beforeToolUse', (ctx) => ctx.block('Never look.'), { name: 'never' })
+  const { lines } = await seen(calling({ name: 'look', args: { at: 'it' } }), look, never)
+  assert.deepEqual(lines, ['⊘ look at: "it" blocked by never: Never look.'])
+})
+
+test('a result that is withheld is told with who withheld it', async () => {
+  const discreet = guard('afterToolUse', (ctx) => ctx.block('Not for you.'), { name: 'discreet' })
+  const { lines } = await seen(calling({ name: 'look' }), look, discreet)
+  assert.match(lines[1]!, /^⊘ look N ms withheld by discreet: /)
+})
+
+test('a call of a tool that does not exist, and one that fails, say what is wrong', async () => {
+  const broken = tool({
+    name: 'broken',
+    description: '',
+    input: { type: 'object' },
+    execute: () => {
+      throw new Error('out of order')
+    },
+  })
+  const { lines } = await seen(calling({ name: 'nope' }, { name: 'broken' }), broken)
+  assert.deepEqual(lines.slice(0, 2), ['✗ nope There is no tool "nope". Use one of: broken.', '▸ broken'])
+  assert.match(lines[2]!, /^✗ broken N ms .*out of order/)
+})
+
+test('hooks that change, stop, go on and fail are named; those without an opinion are not', async () => {
+  let goesOn = true
+  const { lines } = await seen(
+    calling({ name: 'look', args: { at: 'a' } }),
+    look,
+    hook('beforeToolUse', (ctx) => ctx.withArgs({ at: 'b' }), { name: 'elsewhere' }),
+    hook(
+      'afterToolUse',
+      () => {
+        throw new Error('oh')
+      },
+      { name: 'clumsy', onFailure: 'continue' },
+    ),
+    guard('onStop', (ctx) => (goesOn ? ((goesOn = false), ctx.requestContinuation('Once more.')) : ctx), {
+      name: 'keen',
+    }),
+    guard('beforeStep', (ctx) => (ctx.state.stepCount === 2 ? ctx.stop('Enough.') : ctx), { name: 'tired' }),
+    guard('beforeStep', (ctx) => ctx, { name: 'silent' }),
+  )
+  assert.deepEqual(lines, [
+    '✎ elsewhere changed args.at "a" → "b"',
+    '▸ look at: "b"',
+    '! clumsy failed at afterToolUse: oh',
+    '✓ look N ms saw {"at":"b"} and more',
+    '↻ keen wants it to go on: Once more.',
+    '■ tired stops the run: Enough.',
+  ])
+})
+
+test('a question that nobody can be asked is shown with the no it got', async () => {
+  const careful = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
+  const { lines } = await seen(calling({ name: 'look' }), look, careful)
+  assert.deepEqual(lines, [
+    '? look Really? (asked by careful)',
+    '⊘ look blocked by approval: Not run: it needs approval (Really?), and nobody can be asked.',
+  ])
+})
+
+test('a model that fails is told once, also when hooks hand the failure on', async () => {
+  const handsOn = hook('aroundInference', (_ctx, next) => next(), { name: 'hands-on' })
+  const { lines } = await seen([{ error: 'no line' }], handsOn)
+  assert.deepEqual(lines, ['! MODEL_FAILED: scripted/script: no line'])
+})
+
+test('an attempt that fails like the one before is not told in full again', async () => {
+  const { lines } = await seen([{ error: 'no line' }, { error: 'no line' }, 'Done.'], errorPolicy({ backoffMs: 0 }))
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith('!')),
+    ['! MODEL_FAILED: scripted/script: no line', '! MODEL_FAILED, attempt 2: the same again'],
+  )
+})
+
+test('what was shown of an answer that is void is said to be void, and the next one stands alone', async () => {
+  const again = errorPolicy({ backoffMs: 0 })
+  const { stdout, lines } = await seen([{ chunks: ['Half an ans'], error: 'cut off' }, 'A whole answer.'], again)
+  assert.equal(stdout, 'Half an ans\nA whole answer.\n')
+  assert.deepEqual(lines, [
+    '! MODEL_FAILED: scripted/script: cut off',
+    '↶ what was shown of this answer is void: the model call failed',
+    '↻ errorPolicy.onError tries again',
+  ])
+})
+
+test('what was shown before a cancel stays', () => {
+  const { out, err, stdout, stderr } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }))
+  view.show({ type: 'text', delta: 'Half' })
+  view.cancelling()
+  view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
+  assert.deepEqual([stdout(), stderr()], ['Half\n', ''])
+})
+
+test('the status has the time, what was spent so far, and what is going on', () => {
+  let now = 1000
+  const { out, err } = terminal()
+  const view = new LiveView(new Screen({ out, err, env: {} }), { now: () => now })
+  const status = (event: AgentEvent): string => {
+    view.show(event)
+    now += 1250
+    return view.status
+  }
+  const call = { id: 'c', name: 'look', args: {} }
+  const usage = { ...noTokens, inputTokens: 1200, outputTokens: 34, costUsd: 0.0125 }
+  assert.deepEqual(
+    [
+      status({ type: 'inferenceStarted', step: 0, attempt: 1, model: 'openai/gpt-5-mini' }),
+      status({ type: 'toolCallDelta', callId: 'c', toolName: 'look', delta: '{' }),
+      status({ type: 'responded', step: 0, text: '', usage }),
+      status({ type: 'toolStarted', step: 0, call }),
+      status({ type: 'toolProgress', step: 0, callId: 'c', update: { done: 3 } }),
+    ],
+    [
+      '1.3 s · openai/gpt-5-mini',
+      '2.5 s · writing a call of look',
+      '3.8 s · 1,200 tokens in, 34 out · $0.0125 · writing a call of look',
+      '5.0 s · 1,200 tokens in, 34 out · $0.0125 · look',
+      '6.3 s · 1,200 tokens in, 34 out · $0.0125 · look: {"done":3}',
+    ],
+  )
+})
+
+test('a question is asked once everything before it is on the screen', async () => {
+  const { out, err, written } = terminal()
+  const view = new LiveView(new Screen({ out, err, env: {} }), { asksHere: true })
+  let before = ''
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
+  const person = approval(async (question) => {
+    await view.reached(question)
+    before = stripVTControlCharacters(written())
+    return 'allow' as const
+  })
+  const model = scriptedModel(calling({ name: 'look' }))
+  const agent = createAgent({ model, use: [look, asks, person] })
+  for await (const event of agent.stream('Go.')) view.show(event)
+  assert.equal(before, 'Wait.\n')
+})
+
+test('names and arguments that a model made up are harmless and short', async () => {
+  const name = 'look\u001B[2J'
+  const { lines } = await seen(calling({ name, args: { at: `\u001B]0;x\u0007${'long '.repeat(1000)}` } }), look)
+  assert.ok(
+    lines.every((line) => !line.includes('\u001B') && !line.includes('\u0007') && line.length < 400),
+    String(lines),
+  )
+})
+
+test('where only the last answer is wanted, none is shown as it comes, and none is said to be void', async () => {
+  const { out, err, stdout, stderr } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }), { showsAnswers: false })
+  view.show({ type: 'text', delta: 'Half' })
+  view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
+  view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })
+  assert.deepEqual([stdout(), stderr()], ['', ''])
+})
+
+test('an answer that was not streamed is shown when it is whole', () => {
+  const { out, err, stdout } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }))
+  view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })
+  assert.equal(stdout(), 'Whole.\n')
+})

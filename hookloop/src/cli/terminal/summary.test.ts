@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import { tool } from '../../agent/tool.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { colorsFor } from './colors.ts'
+import { summary } from './summary.ts'
+
+const options = { elapsedMs: 1500, colors: colorsFor({}, {}) }
+const usage = { inputTokens: 1000, outputTokens: 20, costUsd: 0.01 }
+const rm = tool({ name: 'rm', description: '', input: { type: 'object' }, ask: true, execute: String })
+
+test('one line says how it ended and what it took', async () => {
+  const run = await createAgent({ model: scriptedModel(['Done.'], { usage }) }).run('Go.')
+  assert.equal(summary(run, options), '✓ completed · 1 step · 1,000 tokens in, 20 out · $0.0100 · 1.5 s')
+})
+
+test('a run that did not complete says why and by whom, unless that was told before', async () => {
+  const calls = { toolCalls: [{ name: 'rm' }] }
+  const model = scriptedModel(() => calls)
+  const [stopped, failed, suspended, cancelled, refused] = await Promise.all([
+    createAgent({ model, use: [rm, guards({ maxSteps: 1 })] }).run('Go.'),
+    createAgent({ model: scriptedModel([{ error: 'no line' }]) }).run('Go.'),
+    createAgent({ model, use: [rm, approval('suspend')] }).run('Go.'),
+    createAgent({ model }).run('Go.', { signal: AbortSignal.abort() }),
+    createAgent({ model, use: [guard('onUserInput', (ctx) => ctx.block('Rude.'), { name: 'polite' })] }).run('Go.'),
+  ])
+  const heads = [stopped, failed, suspended, cancelled, refused].map((run) => summary(run, options).split(' · ')[0])
+  assert.deepEqual(heads, [
+    '■ stopped (stepsLimit) by guards.maxSteps: Step limit reached: 1/1.',
+    '✗ failed (MODEL_FAILED): no line',
+    '‖ suspended, waiting for 1 answer',
+    '■ cancelled',
+    '■ stopped (inputBlocked) by polite: Rude.',
+  ])
+  assert.match(summary(failed, { ...options, hasTold: () => true }), /^✗ failed \(MODEL_FAILED\) · 1 step/)
+})
