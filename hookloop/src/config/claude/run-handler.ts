@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { problemWith } from '../../machine/find-executable.ts'
 import { postJson } from '../../machine/post-json.ts'
+import type { Command } from '../../machine/process-tag.ts'
 import { runProcess } from '../../machine/run-process.ts'
 import { failure, readProcess, readText, readVerdict } from './answer.ts'
 import { effectiveAnswer } from './effective.ts'
@@ -109,7 +110,7 @@ async function runCommand(
   const variables = variablesFor(payload, source, world)
   const envFile = envFileFor(payload.event)
   try {
-    const result = await runProcess(argvFor(handler, { variables, source, env, cwd: world.cwd }), {
+    const result = await runProcess(commandFor(handler, { variables, source, env, cwd: world.cwd }), {
       cwd: world.cwd,
       env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
       input: `${JSON.stringify(payload.input)}\n`, // or `read` in a script would think that it failed
@@ -123,7 +124,7 @@ async function runCommand(
   }
 }
 
-function argvFor(
+function commandFor(
   { command, args, shell }: CommandHandler,
   how: {
     readonly variables: Readonly<Record<string, string>>
@@ -131,13 +132,13 @@ function argvFor(
     readonly env: Readonly<Record<string, string>>
     readonly cwd: string
   },
-): readonly [string, ...string[]] {
+): Command {
   const { variables, source, env, cwd } = how
   const filled = (text: string): string => substituted(text, variables, source.options)
   if (args !== undefined) return [filled(command), ...args.map(filled)]
   if (shell === 'powershell') return ['pwsh', '-NoProfile', '-Command', command]
-  if (shell !== 'default') return [shell, '-c', command]
-  return [problemWith('bash', { cwd, path: env['PATH'] }) === undefined ? 'bash' : 'sh', '-c', command]
+  if (shell !== 'default') return { shell, line: command }
+  return { shell: problemWith('bash', { cwd, path: env['PATH'] }) === undefined ? 'bash' : 'sh', line: command }
 }
 
 async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
