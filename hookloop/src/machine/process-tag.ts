@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { environmentOf, findProcess, hasProc, pidNamespace, memoryLimitOf, type ProcessInfo } from './process-list.ts'
 
@@ -25,7 +25,7 @@ export type ProcessTag = {
 }
 
 export function newTag(): ProcessTag {
-  const id = `${owner()}.${randomBytes(9).toString('hex')}`
+  const id = `${owner()}.${crypto.randomUUID().replaceAll('-', '')}`
   const around = process.env[TAG_VARIABLE]
   return { id, variable: around === undefined || around === '' ? id : `${around}/${id}`, limit: newLimit() }
 }
