@@ -17,7 +17,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
       { name: 'watch', on: 'beforeToolUse', mode: 'observe', shell: 'true' },
     )
     const handler = { type: 'command', command: './check.sh' }
-    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }], Notification: [{ hooks: [handler] }] }
+    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }], WorktreeRemove: [{ hooks: [handler] }] }
     project.write('.claude/settings.json', { hooks })
     const { code, stdout } = await project.hookloop(['hooks', 'list', '--json'])
     const listed = (
@@ -34,7 +34,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
         ['beforeToolUse', 'later', 'untrusted'],
         ['beforeToolUse', 'watch', 'untrusted'],
         ['onStop', 'mine', 'own'],
-        ['never', 'Notification', 'untrusted'],
+        ['never', 'WorktreeRemove', 'untrusted'],
       ],
     )
     const words = await project.hookloop(['hooks'])
@@ -55,12 +55,12 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     const project = new ProjectWithHooks()
     const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }
     const settings = {
-      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], Notification: [{ hooks: [block] }] },
+      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], WorktreeRemove: [{ hooks: [block] }] },
     }
     project.write('.claude/settings.json', settings)
     const imported = await project.hookloop(['hooks', 'import'])
     assert.equal(imported.code, 0)
-    assert.match(imported.stdout, /^1 hooks? .*Gained:.*fail closed.*Left out:\n {2}Notification/s)
+    assert.match(imported.stdout, /^1 hooks? .*Gained:.*fail closed.*Left out:\n {2}WorktreeRemove/s)
     rmSync(join(project.dir, '.claude'), { recursive: true })
     await project.trust('--yes')
     const ended = await project.run('work x')
@@ -129,7 +129,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       rewriting('two', 'b'),
     )
     project.write('.claude/settings.json', {
-      hooks: { Notification: [{ hooks: [{ type: 'command', command: 'true' }] }] },
+      hooks: { WorktreeRemove: [{ hooks: [{ type: 'command', command: 'true' }] }] },
     })
     const untrusted = await examine(project)
     assert.ok(untrusted.problems.some((each) => /hooks\.json is not trusted/.test(each)))
@@ -140,7 +140,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       /"script" cannot run: "hooks\/gone\.py" does not exist/,
       /"closed" cannot run: ".\/check\.py" is not executable/,
       /"unknown" cannot run: "no-such-program-anywhere" was not found/,
-      /Notification of .*settings\.json never fires here/,
+      /WorktreeRemove of .*settings\.json never fires here/,
       /the guard "judge" is for Work, and no tool is called so; did you mean "work"\?/,
       /"one" and "two" both change args\.to; the last one wins/,
     ]
