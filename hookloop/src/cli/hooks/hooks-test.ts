@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { claudeEventNames, type ClaudeEvent } from '../../config/claude/events.ts'
+import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
 import { readHandler, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
 import { merge } from '../../config/claude/merge.ts'
 import { placeNamed, type NamedPlace } from '../../config/claude/named-place.ts'
@@ -22,11 +22,14 @@ import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from './fire-file-hooks.ts'
 import { reportOf, wordsOf } from './hooks-test-report.ts'
+import { withheldFrom } from './withheld.ts'
 
 export type HooksTestFlags = {
   readonly dir?: string
   readonly handler?: string
   readonly user: boolean
+  /** Variables that hooks see although they look like secrets. */
+  readonly passEnv?: readonly string[]
   readonly json?: boolean
 }
 
@@ -45,9 +48,10 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
     groups,
     isProject: flags.dir === undefined ? flags.handler === undefined : named.isProject,
   })
+  const environment = { env: place.env, passEnv: flags.passEnv ?? [] }
   const beside: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
-    world: { ...where, env: place.env, passEnv: [], ...rules },
+    world: { ...where, ...environment, ...rules },
     isActive: activeFor(payload, { skills, named }),
     isBeside: (late) => beside.push(late),
   })
@@ -60,8 +64,14 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const problems = [...tested.problems, ...files.problems, ...result.problems, ...none]
   const whole = { ...result, merged, own, late, problems }
   for (const problem of problems) place.err.write(`${printable(problem)}\n`)
-  if (own.length + result.ran.length + late.length === 0 && none.length === 0) {
+  if (own.length + result.ran.length + late.length + problems.length === 0) {
     place.err.write(`${printable(noneFor(payload, groups))}\n`)
+  }
+  const here = groups.filter((group) => group.event === event)
+  for (const name of withheldFrom(here, { ...environment, dir })) {
+    place.err.write(
+      `${name} is not passed on to hooks, because it looks like a secret. Change that with --pass-env ${name}.\n`,
+    )
   }
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
@@ -70,7 +80,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
 function parsed(text: string): JsonObject {
   if (text.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (isJsonObject(value)) return value
   } catch (error) {
     throw new UsageError(`The event on stdin is not JSON: ${messageOf(error)}`)
@@ -119,16 +129,19 @@ function nothingIn({ settings: { dir } }: NamedPlace, { dir: wanted }: HooksTest
   return wanted === undefined ? [] : [`There are no hooks in ${dir}.`]
 }
 
-function noneFor({ event, matched }: Payload, groups: readonly HookGroup[]): string {
+/** Why no hook has run, where there are some. */
+function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[]): string {
   const here = groups.filter((group) => group.event === event)
   const events = [...new Set(groups.map((group) => group.event))].join(', ')
   if (here.length === 0) return `No hook is for ${event}${events === '' ? '' : `, only for ${events}`}.`
-  const sources = new Set(
-    here.filter(({ source }) => ['skill', 'agent'].includes(source.kind)).map(({ source }) => source.file),
-  )
-  return sources.size === 0
-    ? `No hook of ${event} is for ${matched[0] === '' ? 'this' : matched[0]}.`
-    : `The hooks of ${[...sources].join(', ')} are not in force: name the skill in "skills", or the agent as "agent_type".`
+  const waiting = here.filter(({ source }) => source.kind === 'skill' || source.kind === 'agent')
+  if (waiting.length > 0) {
+    const files = [...new Set(waiting.map(({ source }) => source.file))].join(', ')
+    return `The hooks of ${files} are not in force: name the skill in "skills", or the agent as "agent_type".`
+  }
+  const field = eventSpec(event).matches ?? ''
+  if (input[field] === undefined) return `The event has no "${field}", by which the hooks of ${event} are chosen.`
+  return `No hook of ${event} is for ${matched[0]}.`
 }
 
 type Folders = { readonly projectDir: string; readonly cwd: string }
