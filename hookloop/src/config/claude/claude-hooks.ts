@@ -71,7 +71,22 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   if (trust !== 'all') trust.checkOutside(dir)
   const settings = readSettings({ ...options, dir })
   const { groups, untrusted } = trustedGroups(settings, { dir, trust })
+  return { ...asOne(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
+}
+
+/** What groups of handlers are put together with. */
+type Together = {
+  readonly options: ClaudeHooksOptions
+  readonly dir: string
+  readonly settings: Settings
+  /** Is told of each handler that is about to run. */
+  readonly onRun?: () => void
+}
+
+/** Groups of handlers as one hook, without any notes. */
+export function asOne(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
   const table = new HookTable(groups)
+  const changedSince = scriptWatch(groups, dir)
   const world: HandlerWorld = {
     projectDir: dir,
     cwd: dir,
@@ -79,7 +94,10 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     passEnv: options.passEnv ?? [],
     allowedHttpUrls: settings.allowedHttpUrls,
     allowedHttpVariables: settings.allowedHttpVariables,
-    changedSince: scriptWatch(groups, dir),
+    changedSince: (...handler) => {
+      onRun?.()
+      return changedSince(...handler)
+    },
     askModel: options.askModel,
     callMcp: options.callMcp,
   }
@@ -90,7 +108,6 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     hooks: hooksFor(table, group, groups),
     models: table.asksModels ? Object.values(models) : [],
     ...(answer !== undefined && { approval: approvalFor(group, answer) }),
-    notes: notesFor(settings, untrusted, groups),
   }
 }
 
