@@ -9,6 +9,7 @@ import { findHooks } from '../../config/project-hooks.ts'
 import { messageOf } from '../../errors.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
+import { serversIn } from './hooks-here.ts'
 import type { CanaryTool } from './canary-model.ts'
 import type { Subject } from './canary-runs.ts'
 
@@ -21,6 +22,8 @@ export type Patient = Subject & {
   /** The tools it is for, if it is not for all of them, and whether a tool is one of them. */
   readonly tool?: { readonly words: string; readonly fits: (name: string) => boolean } | undefined
   readonly hook: Hook
+  /** Why it cannot be tried. */
+  readonly untried?: string | undefined
 }
 
 export type Patients = {
@@ -47,7 +50,10 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
     }
   }
   const ofFiles = reading(() => findHooks({ dir, ...home }).hooks)
-  const handlers = reading(() => eachHandler({ dir, ...home, answer: () => 'allow' }))
+  const mcp = serversIn(own)
+  const handlers = reading(() =>
+    eachHandler({ dir, ...home, answer: () => 'allow', ...(mcp !== undefined && { mcp }) }),
+  )
   const ofAgent = own.flatMap(({ hooks = [] }) => hooks.map((hook) => ({ hook })))
   const tools = toolsFor(own, { hooks: ofFiles.map(({ hook }) => hook), handlers })
   const all = [...ofAgent, ...ofFiles].map(({ hook }) => hook)
@@ -62,7 +68,13 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
       ...ofFiles.map(({ hook, source, line }) =>
         patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
       ),
-      ...handlers.map((each) => patientOfHandler(each, { tools, source: near(each.group.source.file) })),
+      ...handlers.map((each) => ({
+        ...patientOfHandler(each, { tools, source: near(each.group.source.file) }),
+        untried:
+          each.handler.type === 'mcp_tool' && mcp === undefined
+            ? `no --agent is named that connects the server "${each.handler.server}"`
+            : undefined,
+      })),
     ],
   }
 }

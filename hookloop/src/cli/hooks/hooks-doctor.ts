@@ -121,6 +121,7 @@ async function flyAll(
 }
 
 async function found(patient: Patient, path: CanaryPath, how: Parameters<typeof flyCanary>[2]): Promise<Finding> {
+  if (patient.untried !== undefined) return { status: '–', fired: 0, expected: 0, why: patient.untried }
   try {
     return findingOf(patient, path, await flyCanary(patient, path, how))
   } catch (thrown) {

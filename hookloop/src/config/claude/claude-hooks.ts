@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkKnown, invalidOption } from '../../agent/options.ts'
+import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { action } from '../../hooks/action.ts'
@@ -36,7 +37,9 @@ export type ClaudeHooksOptions = {
   readonly models?: { readonly [name: string]: ModelSource }
   /** Asks for them instead. */
   readonly askModel?: AskModel
-  /** Calls a tool of a server, for handlers of the type `mcp_tool`. */
+  /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
+  readonly mcp?: Pick<Mcp, 'call'>
+  /** Calls a tool of a server for them instead. */
   readonly callMcp?: CallMcp
 }
 
@@ -51,6 +54,7 @@ const known = [
   'answer',
   'models',
   'askModel',
+  'mcp',
   'callMcp',
 ]
 
@@ -99,7 +103,7 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
       return changedSince(...handler)
     },
     askModel: options.askModel,
-    callMcp: options.callMcp,
+    callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
   const { answer, models = {} } = options
   const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
@@ -109,6 +113,10 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     models: table.asksModels ? Object.values(models) : [],
     ...(answer !== undefined && { approval: approvalFor(group, answer) }),
   }
+}
+
+function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
+  return (server, tool, { input, signal }) => servers.call(tool, input, { server, signal })
 }
 
 function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
