@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkKnown, invalidOption } from '../../agent/options.ts'
+import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { action } from '../../hooks/action.ts'
@@ -37,7 +38,9 @@ export type ClaudeHooksOptions = {
   readonly models?: { readonly [name: string]: ModelSource }
   /** Asks for them instead. */
   readonly askModel?: AskModel
-  /** Calls a tool of a server, for handlers of the type `mcp_tool`. */
+  /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
+  readonly mcp?: Pick<Mcp, 'call'>
+  /** Calls a tool of a server for them instead. */
   readonly callMcp?: CallMcp
 }
 
@@ -52,6 +55,7 @@ const known = [
   'answer',
   'models',
   'askModel',
+  'mcp',
   'callMcp',
 ]
 
@@ -72,7 +76,22 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   if (trust !== 'all') trust.checkOutside(dir)
   const settings = readSettings({ ...options, dir })
   const { groups, untrusted } = trustedGroups(settings, { dir, trust })
+  return { ...asOne(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
+}
+
+/** What groups of handlers are put together with. */
+type Together = {
+  readonly options: ClaudeHooksOptions
+  readonly dir: string
+  readonly settings: Settings
+  /** Is told of each handler that is about to run. */
+  readonly onRun?: () => void
+}
+
+/** Groups of handlers as one hook, without any notes. */
+export function asOne(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
   const table = new HookTable(groups)
+  const changedSince = scriptWatch(groups, dir)
   const world: HandlerWorld = {
     projectDir: dir,
     cwd: dir,
@@ -80,9 +99,12 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     passEnv: options.passEnv ?? [],
     allowedHttpUrls: settings.allowedHttpUrls,
     allowedHttpVariables: settings.allowedHttpVariables,
-    changedSince: scriptWatch(groups, dir),
+    changedSince: (...handler) => {
+      onRun?.()
+      return changedSince(...handler)
+    },
     askModel: options.askModel,
-    callMcp: options.callMcp,
+    callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
   const { answer, models = {} } = options
   const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
@@ -91,8 +113,11 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     hooks: hooksFor(table, group, groups),
     models: table.asksModels ? Object.values(models) : [],
     ...(answer !== undefined && { approval: approvalFor(group, answer) }),
-    notes: notesFor(settings, untrusted, groups),
   }
+}
+
+function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
+  return (server, tool, { input, signal }) => servers.call(tool, input, { server, signal })
 }
 
 function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
