@@ -16,14 +16,12 @@ import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/memory-store.ts'
 import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 import { claudeHooks, type ClaudeHooksOptions } from './claude-hooks.ts'
-import { HookProject } from './hook-project.fixture.ts'
+import { HookProject, prints } from './hook-project.fixture.ts'
 
 /** Writes down what it is told, and says something. */
 function log(fields: string, says = 'true'): JsonObject {
-  return {
-    type: 'command',
-    command: `python3 -c 'import json,sys; e=json.load(sys.stdin); print(json.dumps([e.get(k) for k in ${JSON.stringify(fields.split(' '))}]))' >> seen; ${says}`,
-  }
+  const values = fields.split(' ').map((name) => `e.${name} ?? null`)
+  return { type: 'command', command: `${prints(`[${values.join()}]`)} >> seen; ${says}` }
 }
 
 function seen(project: HookProject): readonly unknown[] {
