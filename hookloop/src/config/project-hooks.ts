@@ -9,7 +9,8 @@ import type { HookOutcome } from '../hooks/outcome.ts'
 import { readHookFile, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
 import { scriptsIn } from './named-scripts.ts'
 import { invalid } from './read-document.ts'
-import { isInside, readPrinted, realPath, TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
+import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
+import { TrustStore, type TrustStatus } from './trust.ts'
 
 export type ProjectHooksOptions = {
   /** The project: where `.hookloop/` is. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import type { Fingerprint } from '../trust.ts'
+import type { Fingerprint } from '../fingerprint.ts'
 import {
   claudeEventNames,
   eventSpec,

@@ -1,4 +1,5 @@
-import { fingerprint, isInside, realPath, type Fingerprint, type TrustStatus, type TrustStore } from '../trust.ts'
+import { fingerprint, isInside, realPath, type Fingerprint } from '../fingerprint.ts'
+import type { TrustStatus, TrustStore } from '../trust.ts'
 import { scriptsIn } from '../named-scripts.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './settings.ts'
