@@ -46,6 +46,7 @@ export function variablesFor(
   const { effort, session_id: session } = input
   const level = (effort as JsonObject | undefined)?.['level']
   return {
+    ...source.env,
     CLAUDE_PROJECT_DIR: projectDir,
     CLAUDECODE: '1',
     CLAUDE_CODE_CHILD_SESSION: '1',
@@ -58,19 +59,20 @@ export function variablesFor(
   }
 }
 
-function pluginVariables({ kind, root, options = {} }: HookSource, env: NodeJS.ProcessEnv): Record<string, string> {
-  if (kind !== 'plugin' || root === undefined) return {}
+function pluginVariables(source: HookSource, env: NodeJS.ProcessEnv): Record<string, string> {
+  const { kind, options = {}, plugin = kind === 'plugin' ? source.root : undefined } = source
+  if (plugin === undefined) return {}
   const own = Object.entries(options).map(([name, value]) => [
     `CLAUDE_PLUGIN_OPTION_${name.toUpperCase().replaceAll(/\W/g, '_')}`,
     value,
   ])
-  const data = join(configDir(env), 'plugins', 'data', basename(root))
+  const data = join(configDir(env), 'plugins', 'data', basename(plugin))
   try {
     mkdirSync(data, { recursive: true })
   } catch {
     // then it is not there, as it may be elsewhere
   }
-  return { CLAUDE_PLUGIN_ROOT: root, CLAUDE_PLUGIN_DATA: data, ...Object.fromEntries(own) }
+  return { CLAUDE_PLUGIN_ROOT: plugin, CLAUDE_PLUGIN_DATA: data, ...Object.fromEntries(own) }
 }
 
 const eventsWithEnvFile: ReadonlySet<string> = new Set(['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'])
