@@ -202,6 +202,11 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
     assert.match((await tested(['PreToolUse', '--dir', project.dir])).stderr, /SKILL\.md are not in force/)
   })
 
+  test('a variable that nobody sets is named', async () => {
+    const { stderr } = await tested(['PreToolUse', '--handler', 'test -n "$CLAUDE_TOOL_FILE_PATH"'])
+    assert.match(stderr, /CLAUDE_TOOL_FILE_PATH is not set/)
+  })
+
   test('a secret that a script asks for is named, and passed on if somebody says so', async () => {
     using project = new HookProject()
     const script = project.write('check.sh', '[ -z "$PAGER_TOKEN" ] || { echo "$PAGER_TOKEN" >&2; exit 2; }\n')

@@ -22,7 +22,7 @@ import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from './fire-file-hooks.ts'
 import { reportOf, wordsOf } from './hooks-test-report.ts'
-import { withheldFrom } from './withheld.ts'
+import { missedVariables } from './missed-variables.ts'
 
 export type HooksTestFlags = {
   readonly dir?: string
@@ -68,11 +68,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
     place.err.write(`${printable(noneFor(payload, groups))}\n`)
   }
   const here = groups.filter((group) => group.event === event)
-  for (const name of withheldFrom(here, { ...environment, dir })) {
-    place.err.write(
-      `${name} is not passed on to hooks, because it looks like a secret. Change that with --pass-env ${name}.\n`,
-    )
-  }
+  for (const missed of missedVariables(here, { ...environment, dir })) place.err.write(`${printable(missed)}\n`)
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
 }
@@ -155,10 +151,8 @@ function foldersFor(
   how: { readonly named: NamedPlace; readonly groups: readonly HookGroup[]; readonly isProject: boolean },
 ): Folders {
   const { dir } = how.named.settings
-  const { cwd } = input
-  if (typeof cwd !== 'string' || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    return { projectDir: dir, cwd: dir }
-  }
+  const cwd = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
+  if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return { projectDir: dir, cwd: dir }
   const lines = how.groups
     .filter((group) => group.event === event)
     .flatMap(({ handlers }) => handlers.map(commandLineOf))
