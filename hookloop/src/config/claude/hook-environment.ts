@@ -25,10 +25,15 @@ export function environmentFor({ env, passEnv }: EnvironmentRules): Record<strin
   const kept = Object.entries(env).filter((entry): entry is [string, string] => {
     const [name, value] = entry
     if (value === undefined) return false
-    if (plain.has(name) || passEnv.includes(name)) return true
+    if (plain.has(name) || passEnv.includes(name) || isAmount(name, value)) return true
     return !foreign.test(name) && !isHijacking(name) && !secretName.test(name) && !secretValue.test(value)
   })
   return Object.fromEntries(kept)
+}
+
+/** `TOKEN_BUDGET=50000` is how many, not which. */
+function isAmount(name: string, value: string): boolean {
+  return /^\d{1,9}$/.test(value) && /TOKENS|(?:^|_)(?:MAX|MIN|BUDGET|LIMIT|THRESHOLD|COUNT)(?:_|$)/.test(name)
 }
 
 /** Where Claude Code keeps what is the user's. */
