@@ -42,6 +42,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     project.settings(hooks(deny), 'dotfiles/settings.json')
     project.settings(hooks(deny), 'dotfiles/settings.local.json')
     project.settings(hooks(deny), 'anywhere/team.json')
+    project.write('plugin/skills/slow/SKILL.md', head('slow', deny))
     project.write('heads/.claude/skills/careful/SKILL.md', head('careful', deny))
     project.write('heads/.claude/commands/release/ship.md', head('ship', deny))
     project.write('heads/.claude/agents/team/reviewer.md', head('reviewer', deny))
@@ -63,6 +64,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     ['settings of any name', 'anywhere/team.json', undefined],
     ['a skill', 'heads/.claude/skills/careful/SKILL.md', undefined],
     ['a command', 'heads/.claude/commands/release/ship.md', undefined],
+    ['a skill of a plugin', 'plugin/skills/slow/SKILL.md', 'plugin'],
     ['an agent', 'heads/.claude/agents/team/reviewer.md', undefined],
   ] as const) {
     test(what, async () => {
@@ -79,6 +81,14 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     const cwd = realpathSync(project.path('repo'))
     const { report } = await tested(['PreToolUse', '--dir', project.path('plugin')], { ...bash, cwd })
     assert.equal(report['reason'], `${cwd} ${cwd}`)
+  })
+
+  test('settings beside the hooks they name are of the same project', async () => {
+    using project = everything()
+    project.write('repo/.claude/hooks/check.sh', 'echo found >&2; exit 2\n')
+    project.settings(hooks('bash "$CLAUDE_PROJECT_DIR/.claude/hooks/check.sh"'), 'repo/install/settings-linux.json')
+    const { report } = await tested(['PreToolUse', '--dir', project.path('repo/install/settings-linux.json')])
+    assert.equal(report['reason'], 'found')
   })
 
   test('a command of a plugin finds its folder', async () => {
