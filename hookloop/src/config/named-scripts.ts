@@ -73,8 +73,17 @@ function manifestsOf(words: readonly string[]): readonly string[] {
 const MAX_MATCHES = 1_000
 
 function filesAt(place: string): readonly Fingerprint[] {
-  const paths = /[*?[]/.test(place) ? [place, ...globSync(place).slice(0, MAX_MATCHES)] : [place]
+  const paths = /[*?[]/.test(place) ? [place, ...matchesOf(place)] : [place]
   return paths.flatMap((path) => fingerprint(path) ?? [])
+}
+
+/** Many words with such signs are no pattern of names, but one for `grep`, at which the search for files may throw. */
+function matchesOf(pattern: string): readonly string[] {
+  try {
+    return globSync(pattern).slice(0, MAX_MATCHES)
+  } catch {
+    return []
+  }
 }
 
 /** Programs of the system change with every update, and who may change them may do anything. */
