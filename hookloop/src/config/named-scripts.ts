@@ -73,16 +73,20 @@ function manifestsOf(words: readonly string[]): readonly string[] {
 const MAX_MATCHES = 1_000
 
 function filesAt(place: string): readonly Fingerprint[] {
-  const paths = /[*?[]/.test(place) ? [place, ...matchesOf(place)] : [place]
+  const paths = isPattern(place) ? [place, ...matchesOf(place)] : [place]
   return paths.flatMap((path) => fingerprint(path) ?? [])
 }
 
-/** Many words with such signs are no pattern of names, but one for `grep`, at which the search for files may throw. */
+/** A program that stands in the line, or an expression for `grep`, has such signs as well, and takes long to search for. */
+function isPattern(place: string): boolean {
+  return /[*?[]/.test(place) && /^[\w./~@%+:,\-*?[\]! ]{1,512}$/.test(place)
+}
+
 function matchesOf(pattern: string): readonly string[] {
   try {
     return globSync(pattern).slice(0, MAX_MATCHES)
   } catch {
-    return []
+    return [] // at [[:space:]]- for one, which is not what it looks like here
   }
 }
 
