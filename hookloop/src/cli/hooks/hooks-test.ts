@@ -63,12 +63,10 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const none = groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? nothingIn(named, flags) : []
   const problems = [...tested.problems, ...files.problems, ...result.problems, ...none]
   const whole = { ...result, merged, own, late, problems }
-  for (const problem of problems) place.err.write(`${printable(problem)}\n`)
-  if (own.length + result.ran.length + late.length + problems.length === 0) {
-    place.err.write(`${printable(noneFor(payload, groups))}\n`)
-  }
+  const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
-  for (const missed of missedVariables(here, { ...environment, dir })) place.err.write(`${printable(missed)}\n`)
+  const notes = [...(isSilent ? [noneFor(payload, groups)] : []), ...missedVariables(here, { ...environment, dir })]
+  for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
 }
