@@ -135,6 +135,14 @@ describe('where hooks of an event run', { concurrency: 2 }, () => {
     assert.equal(report['reason'], project.dir)
   })
 
+  test('a script that somebody types is found where it was typed, for whatever project', async () => {
+    using project = new HookProject()
+    using elsewhere = new HookProject()
+    elsewhere.write('hooks/check.sh', 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2\n')
+    const args = ['PreToolUse', '--dir', project.dir, '--handler', 'bash hooks/check.sh']
+    assert.equal((await tested(args, bash, { cwd: elsewhere.dir })).report['reason'], project.dir)
+  })
+
   test('and it is here if its script is here', async () => {
     using project = new HookProject()
     project.write('.claude/hooks/check.sh', 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2\n')
