@@ -5,6 +5,7 @@ import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import { isHijacking, minimalEnvironment } from '../machine/minimal-environment.ts'
+import type { Command } from '../machine/process-tag.ts'
 import { runProcess, type ProcessResult } from '../machine/run-process.ts'
 import { eventText } from './event.ts'
 import { noAt, readOutcome } from './outcome.ts'
@@ -35,18 +36,18 @@ export const shellPolicy = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 65
  * is killed, takes too long or prints what is no outcome: it has failed, which is a no of a guard.
  */
 export function shell(options: ShellOptions): Action {
-  const argv = argvOf(options)
+  const run = commandOf(options)
   checkOptions(options)
   const { cwd = '.', env = {}, passEnv = [] } = options
   const { maxOutputBytes, conversation } = { ...shellPolicy, ...options }
   const folder = resolve(cwd)
-  const label = `shell:${options.command ?? argv.join(' ')}`
+  const label = `shell:${options.command ?? options.args!.join(' ')}`
   return action({
     kind: 'shell',
     label,
     async perform(ctx, { signal, timeoutMs = shellPolicy.timeoutMs }) {
       const passed = Object.fromEntries(passEnv.map((name) => [name, process.env[name]]))
-      const result = await runProcess(argv, {
+      const result = await runProcess(run, {
         cwd: folder,
         env: minimalEnvironment({ ...passed, ...env, HOOKLOOP_TRIGGER: ctx.trigger }, { cwd: folder }),
         input: `${eventText(ctx, { conversation })}\n`,
@@ -59,7 +60,7 @@ export function shell(options: ShellOptions): Action {
   })
 }
 
-function argvOf({ command, args, ...rest }: ShellOptions): readonly [string, ...string[]] {
+function commandOf({ command, args, ...rest }: ShellOptions): Command {
   if ((command === undefined) === (args === undefined)) {
     throw invalidOption('shell', 'it needs either "command" or "args"', rest)
   }
@@ -68,7 +69,7 @@ function argvOf({ command, args, ...rest }: ShellOptions): readonly [string, ...
     if (isArgv) return args
     throw invalidOption('shell', '"args" must be a program and its arguments, as texts', args)
   }
-  if (typeof command === 'string' && command.trim() !== '') return ['sh', '-c', command]
+  if (typeof command === 'string' && command.trim() !== '') return { shell: 'sh', line: command }
   throw invalidOption('shell', '"command" must be a line for a shell', command)
 }
 

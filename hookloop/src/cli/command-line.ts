@@ -142,7 +142,9 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .description('list every hook that files bring, in the order in which they fire')
     .action(list)
   jsonOption(hooks.command('doctor'))
-    .description('try every hook that may say no on every path, and say what is wrong; the hooks are really run')
+    .description(
+      'fire every hook on every path, and say what is wrong; the hooks are really run, tools and models are not',
+    )
     .option('-a, --agent <file>', 'the agent whose hooks and tools to look at, too')
     .option('--dir <folder>', 'the project (default: here)')
     .option('--no-user', 'leave out your own hooks')

@@ -161,8 +161,14 @@ export function doubtsIn(dir: string, trust: TrustStore): readonly (Fingerprint 
 
 type Doubtful = Exclude<TrustStatus, 'trusted'>
 
-/** Commands of hooks that cannot be started, or name a script that is not there. */
-export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>): readonly string[] {
+/** A command of a hook that cannot be started, or names a script that is not there. */
+export type CommandProblem = {
+  readonly message: string
+  /** The hook: its name, or the event and what it runs. */
+  readonly hook: string
+}
+
+export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>): readonly CommandProblem[] {
   const settings = readSettings({ dir, ...(claudeHome !== undefined && { home: claudeHome }) })
   const claude = settings.groups.flatMap(({ handlers, source, event }) =>
     handlers.flatMap((handler) => {
@@ -170,7 +176,8 @@ export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>)
       const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
       const line = handler.args === undefined ? handler.command : [handler.command, ...handler.args]
       const found = problemsOfCommand(line, { cwd: resolve(dir), variables })
-      return found.map((problem) => `${source.file}: the hook for ${event} cannot run: ${problem}`)
+      const hook = handlerName(event, handler)
+      return found.map((problem) => ({ hook, message: `${source.file}: the hook for ${event} cannot run: ${problem}` }))
     }),
   )
   try {
@@ -186,10 +193,19 @@ export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>)
       const words = args ?? command
       if (words === undefined) return []
       const found = problemsOfCommand(words, { cwd: resolve(dir, cwd) })
-      return found.map((problem) => `${source.file}:${line}: "${hook.name}" cannot run: ${problem}`)
+      const where = `${source.file}:${line}`
+      return found.map((problem) => ({
+        hook: hook.name,
+        message: `${where}: "${hook.name}" cannot run: ${problem}`,
+      }))
     })
     return [...own, ...claude]
   } catch {
     return claude // the list says what is wrong with the file
   }
+}
+
+/** What a handler of settings is called where each has a line of its own. */
+export function handlerName(event: string, handler: Handler): string {
+  return `${event} ${wordsFor(handler)}`
 }

@@ -9,7 +9,10 @@ export function minimalEnvironment(
   declared: Readonly<Record<string, string | undefined>> = {},
   { cwd, from = process.env }: { readonly cwd?: string; readonly from?: NodeJS.ProcessEnv } = {},
 ): Record<string, string> {
-  const passedOn = Object.entries(from).filter(([name]) => passed.has(name) || name.startsWith('LC_'))
+  // Only these are read: each variable of this process that is looked at costs a call into it.
+  const passedOn = Object.keys(from)
+    .filter((name) => passed.has(name) || name.startsWith('LC_'))
+    .map((name) => [name, from[name]] as const)
   const all = [
     ...passedOn,
     ['PATH', safePath(from['PATH'], cwd)],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** A process of this machine, as much of it as is needed to tell whose it is. */
 export type ProcessInfo = {
@@ -55,10 +55,10 @@ export function environmentOf(pid: number): Buffer {
   return readProc(`${pid}/environ`) ?? Buffer.alloc(0)
 }
 
-/** The limit on real-time scheduling of a process, as it is printed; empty when it cannot be read. */
-export function realTimeLimitOf(pid: number): string {
+/** The limit on the resident set of a process, as it is printed; empty when it cannot be read. */
+export function memoryLimitOf(pid: number): string {
   const limits = readProc(`${pid}/limits`)?.toString('latin1') ?? ''
-  return /^Max realtime timeout +\S+ +(\S+)/m.exec(limits)?.[1] ?? ''
+  return /^Max resident set +\S+ +(\S+)/m.exec(limits)?.[1] ?? ''
 }
 
 /** The pid namespace that a process lives in: pids of another one mean nothing here. */
@@ -95,8 +95,10 @@ function readStat(pid: number): ProcessInfo | undefined {
 }
 
 function readProc(path: string): Buffer | undefined {
+  const file = `/proc/${path}`
+  if (!existsSync(file)) return undefined // the usual case, and an error takes ten times as long
   try {
-    return readFileSync(`/proc/${path}`)
+    return readFileSync(file)
   } catch {
     return undefined // ended meanwhile, or of another user
   }

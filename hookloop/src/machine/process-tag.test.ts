@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { listProcesses } from './process-list.ts'
-import { carriesTag, newTag, orphansAmong, TAG_VARIABLE } from './process-tag.ts'
+import { carriesTag, marked, newTag, orphansAmong, TAG_VARIABLE, type Command } from './process-tag.ts'
 import { runScript, until } from './processes.fixture.ts'
 
 const started: ChildProcess[] = []
 after(() => started.forEach((child) => child.kill('SIGKILL')))
 
 /** A process that carries what it is given, and nothing else. */
-function start(env: NodeJS.ProcessEnv, wrapper: readonly string[] = []): number {
-  const [command, ...args] = [...wrapper, 'sleep', '60']
-  const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' })
+function start(env: NodeJS.ProcessEnv, [program, ...args]: readonly [string, ...string[]] = ['sleep', '60']): number {
+  const child = spawn(program, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' })
   started.push(child)
   return child.pid!
 }
@@ -31,10 +30,26 @@ describe('a tag', { skip: process.platform !== 'linux' && 'it is read from /proc
 
   test('is carried as a limit, if the machine has them', async (t) => {
     const [tag, other] = [newTag(), newTag()]
-    if (tag.limit === undefined) return t.diagnostic('it has no prlimit')
-    const pid = start({}, tag.wrapper)
-    assert.ok(await until(() => carriesTag(pid, tag)))
-    assert.equal(carriesTag(pid, other), false)
+    if (tag.limit === undefined) return t.diagnostic('it has none that can be set')
+    const lines = (['sh', 'bash'] as const).map((shell): Command => ({ shell, line: 'env -i sleep 60; exit' }))
+    for (const command of [['sleep', '60'] as const, ...lines]) {
+      const pid = start({}, marked(command, tag))
+      assert.ok(await until(() => carriesTag(pid, tag)))
+      assert.equal(carriesTag(pid, other), false)
+    }
+  })
+
+  test('changes nothing of what a line says, nor of where it went wrong', async () => {
+    const lines = ['echo "$0 $# $LINENO"', 'no-such-command', 'exit 7', '# a remark', 'cat <<end\nhere\nend']
+    for (const shell of ['sh', 'bash'] as const)
+      for (const line of lines) {
+        const [program, ...args] = marked({ shell, line }, newTag())
+        const [bare, own] = [spawnSync(shell, ['-c', line]), spawnSync(program, args)]
+        assert.deepEqual(
+          [own.status, own.stdout.toString(), own.stderr.toString()],
+          [bare.status, bare.stdout.toString(), bare.stderr.toString()],
+        )
+      }
   })
 
   test('tells whose runtime is gone: neither those that live nor those of another namespace', async () => {

@@ -1,41 +1,48 @@
 import { spawnSync } from 'node:child_process'
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { environmentOf, findProcess, hasProc, pidNamespace, realTimeLimitOf, type ProcessInfo } from './process-list.ts'
+import { environmentOf, findProcess, hasProc, pidNamespace, memoryLimitOf, type ProcessInfo } from './process-list.ts'
 
 /** The variable that every process started here carries, and with it everything it starts. */
 export const TAG_VARIABLE = 'HOOKLOOP_PROCESS'
 
+/** What is run: a program with its arguments, or a line for a shell. */
+export type Command = readonly [string, ...string[]] | ShellLine
+export type ShellLine = { readonly shell: 'sh' | 'bash'; readonly line: string }
+
 /**
  * How the processes of one call are told from all others, whatever they do to their parents, groups, sessions and pipes:
- * by a variable of their environment, and by a limit that children inherit. The limit is on real-time scheduling, which
- * none of them has, so that its number is free to be a name; unlike a variable it survives `env -i`, and only a privileged
+ * by a variable of their environment, and by a limit that children inherit. The limit is on the resident set, which Linux
+ * does not enforce, so that its number is free to be a name; unlike a variable it survives `env -i`, and only a privileged
  * process could raise it again.
  */
 export type ProcessTag = {
   /** The value of the variable: those of the runtimes around this one, then this one's. */
   readonly variable: string
   readonly id: string
-  readonly limit: string | undefined
-  /** What to put in front of a command line to set the limit. */
-  readonly wrapper: readonly string[]
+  /** In bytes. */
+  readonly limit: bigint | undefined
 }
 
 export function newTag(): ProcessTag {
-  const id = `${owner()}.${randomBytes(9).toString('hex')}`
+  const id = `${owner()}.${crypto.randomUUID().replaceAll('-', '')}`
   const around = process.env[TAG_VARIABLE]
-  const limit = newLimit()
-  return {
-    id,
-    variable: around === undefined || around === '' ? id : `${around}/${id}`,
-    limit,
-    wrapper: limit === undefined ? [] : [prlimit()!, `--rttime=${limit}:${limit}`, '--'],
+  return { id, variable: around === undefined || around === '' ? id : `${around}/${id}`, limit: newLimit() }
+}
+
+/** The command line that sets the limit and then runs the command. A shell sets it itself, which saves starting a program. */
+export function marked(command: Command, { limit }: ProcessTag): readonly [string, ...string[]] {
+  if ('line' in command) {
+    const { shell, line } = command
+    return [shell, '-c', limit === undefined ? line : `ulimit -m ${limit / UNIT}; ${line}`]
   }
+  const program = limit === undefined ? undefined : prlimit()
+  return program === undefined ? command : [program, `--rss=${limit}:${limit}`, '--', ...command]
 }
 
 export function carriesTag(pid: number, { id, limit }: ProcessTag): boolean {
   if (!hasProc) return false
-  return environmentOf(pid).includes(id) || (limit !== undefined && realTimeLimitOf(pid) === limit)
+  return environmentOf(pid).includes(id) || (limit !== undefined && memoryLimitOf(pid) === String(limit))
 }
 
 /**
@@ -50,7 +57,7 @@ export function orphansAmong(processes: readonly ProcessInfo[]): readonly Proces
   return living.filter(({ pid }) => {
     const named = ownerIn(environmentOf(pid))
     if (named !== undefined) return named.startsWith(`${namespace}.`) && !owners.has(named)
-    const hash = ownerHashIn(realTimeLimitOf(pid))
+    const hash = ownerHashIn(memoryLimitOf(pid))
     return hash !== undefined && !hashes.has(hash) && pidNamespace(pid) === namespace
   })
 }
@@ -73,17 +80,19 @@ function owner(): string {
 }
 
 /**
- * A limit of ours has 61 bits: one, then a hash of the runtime, then a number for the call. Runtimes within runtimes only
- * lower that number, because a limit can be lowered by anybody and raised by few.
+ * A limit of ours has 61 bits: one, then a hash of the runtime, then a number for the call, then ten zeros, because shells
+ * count in units of 1,024 bytes. Runtimes within runtimes only lower that number, because a limit can be lowered by
+ * anybody and raised by few.
  */
+const UNIT = 1_024n
 const MARK = 1n << 60n
-const HASH_SHIFT = 30n
+const HASH_SHIFT = 38n
 
-function newLimit(): string | undefined {
+function newLimit(): bigint | undefined {
   const { isUsable, around } = findLimit()
   if (!isUsable) return undefined
-  if (around !== undefined) return String(around - 1n - BigInt(randomInt(2 ** 20)))
-  return String(MARK + (BigInt(hashOf(owner())) << HASH_SHIFT) + BigInt(randomInt(2 ** 29, 2 ** 30)))
+  if (around !== undefined) return around - UNIT * BigInt(1 + randomInt(2 ** 20))
+  return MARK + (BigInt(hashOf(owner())) << HASH_SHIFT) + UNIT * BigInt(randomInt(2 ** 27, 2 ** 28))
 }
 
 function ownerHashIn(limit: string): number | undefined {
@@ -98,7 +107,7 @@ function toLimitOfOurs(limit: string): bigint | undefined {
 }
 
 function hashOf(text: string): number {
-  return createHash('sha256').update(text).digest().readUInt32BE(0) >>> 2
+  return createHash('sha256').update(text).digest().readUInt32BE(0) >>> 10
 }
 
 type FoundLimit = { readonly isUsable: boolean; readonly around: bigint | undefined }
@@ -112,17 +121,19 @@ function findLimit(): FoundLimit {
 
 function lookForLimit(): FoundLimit {
   const none = { isUsable: false, around: undefined }
-  const command = prlimit()
-  if (command === undefined) return none
-  const own = realTimeLimitOf(process.pid)
+  if (!hasProc) return none
+  const own = memoryLimitOf(process.pid)
   const around = toLimitOfOurs(own)
   if (around === undefined && own !== 'unlimited') return none // somebody does limit it
-  const value = around ?? 2n * MARK - 1n
+  const units = (around ?? 2n * MARK - UNIT) / UNIT
   // Some machines, such as those in user space, know the limit and do not let it be set.
-  const { status } = spawnSync(command, [`--rttime=${value}:${value}`, '--', command, '--version'], { stdio: 'ignore' })
+  const { status } = spawnSync('/bin/sh', ['-c', `ulimit -m ${units}`], { stdio: 'ignore', env: {} })
   return { isUsable: status === 0, around }
 }
 
+let foundPrlimit: string | false | undefined
+
 function prlimit(): string | undefined {
-  return hasProc ? ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path)) : undefined
+  foundPrlimit ??= ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path)) ?? false
+  return foundPrlimit === false ? undefined : foundPrlimit
 }

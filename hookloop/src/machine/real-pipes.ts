@@ -91,7 +91,7 @@ function openFifo(fifo: number, flags: number, open: number[]): number {
 /** Opens a file as a place, neither for reading nor for writing. Node has no name for it. */
 const O_PATH = 0o10000000
 /** Pipes are made with a program, and starting one costs more than everything else here: so many at a time. */
-const BATCH = 36
+const BATCH = 90
 /** With fewer than so many left, more are made before somebody has to wait for them. */
 const FEW = 9
 /** After so long only a few are held ready, and after so much longer none. */

@@ -6,7 +6,7 @@ import { messageOf } from '../errors.ts'
 import { CappedOutput, type CappedText, type OutputCap } from './capped-output.ts'
 import { problemWith } from './find-executable.ts'
 import { openRealPipes, type RealPipes } from './real-pipes.ts'
-import { newTag, TAG_VARIABLE } from './process-tag.ts'
+import { marked, newTag, TAG_VARIABLE, type Command } from './process-tag.ts'
 import { ProcessTree } from './process-tree.ts'
 import { watchOver } from './running-trees.ts'
 
@@ -51,15 +51,14 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * Runs a program to its end and never throws. It has no terminal, a session of its own and only the environment it is given.
  * Whatever it starts ends with it: on timeout, on cancel, when this process ends, and also when it has exited itself.
  */
-export async function runProcess(
-  argv: readonly [string, ...string[]],
-  options: ProcessOptions,
-): Promise<ProcessResult> {
+export async function runProcess(command: Command, options: ProcessOptions): Promise<ProcessResult> {
   const running = new Running(options)
-  const problem = problemWithText(argv, options.env) ?? problemWith(argv[0], { ...options, path: options.env['PATH'] })
+  const [program, ...words] = 'line' in command ? [command.shell, command.line] : command
+  const problem =
+    problemWithText([program, ...words], options.env) ?? problemWith(program, { ...options, path: options.env['PATH'] })
   if (options.signal?.aborted === true) return running.result({ ended: 'cancelled', problem: 'It was not started.' })
   if (problem !== undefined) return running.result({ ended: 'notStarted', problem })
-  return running.start(argv)
+  return running.start(command)
 }
 
 type Ending = Partial<ProcessResult> & { readonly ended: ProcessResult['ended'] }
@@ -90,17 +89,20 @@ class Running {
     }
   }
 
-  async start(argv: readonly [string, ...string[]]): Promise<ProcessResult> {
+  async start(command: Command): Promise<ProcessResult> {
     const { cwd, env, input } = this.#options
     const tag = newTag()
-    const [command, ...args] = [...tag.wrapper, ...argv] as [string, ...string[]]
     const pipes = await openRealPipes({
       withInput: input !== undefined,
       onOutput: (stream, bytes) => this.#take(stream, bytes),
     })
     const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     try {
-      const child = startChild([command, ...args], { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio }, pipes)
+      const child = startChild(
+        marked(command, tag),
+        { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio },
+        pipes,
+      )
       const exited = exitOf(child)
       if (child.pid === undefined) return this.result({ ended: 'notStarted', problem: startProblem(await exited) })
       const tree = new ProcessTree(tag, child.pid)

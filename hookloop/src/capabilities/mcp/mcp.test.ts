@@ -27,6 +27,22 @@ for (const protocol of ['newest', 'legacy']) {
     })
     after(() => servers.close())
 
+    test('whoever is no model may call a tool as well, and gets its words', async () => {
+      const said = await servers.call('echo', { text: 'hello' })
+      const sum = await servers.call('add', { a: 1, b: 2 }, { server: 'it' })
+      const failed = await servers.call('fail')
+      assert.deepEqual(
+        [said, sum, failed],
+        [
+          { text: 'hello', isError: false },
+          { text: '3', isError: false },
+          { text: 'The disk is full.', isError: true },
+        ],
+      )
+      await assert.rejects(servers.call('other'), /offers no such tool. It has: add, echo, /)
+      await assert.rejects(servers.call('echo', { text: 1 }), /does not take these arguments/)
+    })
+
     test('structured content comes as JSON, other content as text, and of a file what it is', async () => {
       const sum = await callOnce(servers, 'mcp__it__add', { a: 1, b: 2 })
       const picture = await callOnce(servers, 'mcp__it__picture')

@@ -8,10 +8,10 @@ import { hook, type Hook } from '../../hooks/hook.ts'
 import { Connection } from './connection.ts'
 import { listOf } from './content.ts'
 import { loadSdk } from './load-sdk.ts'
-import { offeredTool } from './offered-tools.ts'
+import { callOffered, offeredTool } from './offered-tools.ts'
 import { resourceTools } from './resource-tools.ts'
 import { getPrompt, readResource } from './resources.ts'
-import { chooseTools } from './server-tools.ts'
+import { chooseTools, type ServerTool } from './server-tools.ts'
 import { readSettings, type McpOptions } from './settings.ts'
 import { cleaned } from './words.ts'
 
@@ -27,6 +27,9 @@ export {
 /** Which server is meant; needed when there are several. */
 export type McpAim = { readonly server?: string; readonly signal?: AbortSignal }
 
+/** What a tool said: its words, or its structured content as JSON if there are none. */
+export type McpAnswer = { readonly text: string; readonly isError: boolean }
+
 /** The tools of MCP servers as a capability. The servers run until it is closed. */
 export interface Mcp extends Capability, AsyncDisposable {
   /** The resources a server lists, as it describes them. */
@@ -35,6 +38,8 @@ export interface Mcp extends Capability, AsyncDisposable {
   /** The prompts a server lists, as it describes them. */
   prompts(aim?: McpAim): Promise<readonly JsonObject[]>
   prompt(name: string, args?: { readonly [name: string]: string }, aim?: McpAim): Promise<readonly Message[]>
+  /** Calls a tool that is offered, by the name its server gives it. No hook sees that, and nobody is asked. */
+  call(tool: string, args?: JsonObject, aim?: McpAim): Promise<McpAnswer>
   /** Ends the servers and everything they have started. Calls after that fail. */
   close(): Promise<void>
 }
@@ -68,7 +73,7 @@ export async function mcp(options: McpOptions): Promise<Mcp> {
 type Opened = {
   readonly connection: Connection
   readonly failure?: string
-  readonly tools: readonly Tool[]
+  readonly chosen: readonly ServerTool[]
   readonly notes: readonly string[]
   readonly instructions: string
   readonly has: { readonly resources: boolean; readonly prompts: boolean }
@@ -83,7 +88,7 @@ async function openServer(connection: Connection): Promise<Opened> {
     const cut = `The list of tools of the MCP server "${settings.name}" has no end; ${listed.items.length} were read.`
     return {
       connection,
-      tools: tools.map((each) => offeredTool(connection, each)),
+      chosen: tools,
       notes: listed.isWhole ? notes : [...notes, cut],
       instructions: cleaned(client.getInstructions() ?? '', MAX_INSTRUCTIONS),
       has: { resources: resources !== undefined, prompts: prompts !== undefined },
@@ -91,7 +96,7 @@ async function openServer(connection: Connection): Promise<Opened> {
   } catch (thrown) {
     const failure = messageOf(thrown)
     const has = { resources: false, prompts: false }
-    return { connection, failure, tools: [], notes: [`${failure} It is left out.`], instructions: '', has }
+    return { connection, failure, chosen: [], notes: [`${failure} It is left out.`], instructions: '', has }
   }
 }
 
@@ -102,14 +107,16 @@ class Servers implements Mcp {
   readonly hooks: readonly Hook[]
   readonly notes: readonly string[]
   readonly #connections: readonly Connection[]
+  readonly #chosen: ReadonlyMap<Connection, readonly ServerTool[]>
 
   constructor(opened: readonly Opened[]) {
     const there = opened.filter(({ failure }) => failure === undefined)
     const open = there.filter(({ connection }) => connection.settings.resources)
     const told = there.filter(({ connection, instructions }) => connection.settings.instructions && instructions !== '')
     this.#connections = there.map(({ connection }) => connection)
+    this.#chosen = new Map(there.map(({ connection, chosen }) => [connection, chosen]))
     this.tools = [
-      ...there.flatMap(({ tools }) => tools),
+      ...there.flatMap(({ connection, chosen }) => chosen.map((each) => offeredTool(connection, each))),
       ...resourceTools(
         open.filter(({ has }) => has.resources).map(({ connection }) => connection),
         open.filter(({ has }) => has.prompts).map(({ connection }) => connection),
@@ -137,6 +144,17 @@ class Servers implements Mcp {
     { server, signal }: McpAim = {},
   ): Promise<readonly Message[]> {
     return getPrompt(this.#at(server), name, args, { signal })
+  }
+
+  async call(name: string, args: JsonObject = {}, { server, signal }: McpAim = {}): Promise<McpAnswer> {
+    const connection = this.#at(server)
+    const tools = this.#chosen.get(connection)!
+    const tool = tools.find(({ ownName }) => ownName === name)
+    if (tool === undefined) {
+      const names = tools.map(({ ownName }) => ownName).join(', ') || 'none'
+      throw invalidOption('mcp', `"${connection.settings.name}" offers no such tool. It has: ${names}`, name)
+    }
+    return callOffered(connection, tool, { args, signal })
   }
 
   async close(): Promise<void> {

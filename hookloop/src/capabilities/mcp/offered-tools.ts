@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { toSizedJson, type Json, type JsonObject } from '../../data/json.ts'
 import type { Schema } from '../../data/schema.ts'
+import { MAX_TIMER_MS } from '../../effects.ts'
 import type { Connection } from './connection.ts'
 import { toText } from './content.ts'
 import type { ServerTool } from './server-tools.ts'
@@ -26,6 +27,24 @@ export function offeredTool(connection: Connection, from: ServerTool): Tool {
       return outputOf(result, from)
     },
   })
+}
+
+/** Calls it for whoever is no model: what it says is words, also where it calls that an error. */
+export async function callOffered(
+  connection: Connection,
+  from: ServerTool,
+  { args, signal }: { readonly args: JsonObject; readonly signal: AbortSignal | undefined },
+): Promise<{ readonly text: string; readonly isError: boolean }> {
+  const parsed = from.parseInput(args)
+  if ('problem' in parsed) throw new Error(`"${from.ownName}" does not take these arguments: ${parsed.problem}`)
+  const { callTimeoutMs, maxOutputChars } = connection.settings
+  const late = AbortSignal.timeout(Math.min(callTimeoutMs, MAX_TIMER_MS))
+  const heeded = signal === undefined ? late : AbortSignal.any([signal, late])
+  const { content, structuredContent, isError = false } = await connection.callTool(from, args, { signal: heeded })
+  const said = toText(content)
+  const text = said === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : said
+  if (text.length > maxOutputChars) throw new Error(`"${from.ownName}" said more than ${maxOutputChars} characters.`)
+  return { text, isError }
 }
 
 /** A model is shown the whole schema of the server; arguments are checked by the part of it that is safe to run. */

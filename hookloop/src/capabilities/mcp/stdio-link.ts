@@ -6,7 +6,7 @@ import { messageOf } from '../../errors.ts'
 import { CappedOutput, joinCapped } from '../../machine/capped-output.ts'
 import { problemWith } from '../../machine/find-executable.ts'
 import { minimalEnvironment } from '../../machine/minimal-environment.ts'
-import { newTag, TAG_VARIABLE } from '../../machine/process-tag.ts'
+import { marked, newTag, TAG_VARIABLE } from '../../machine/process-tag.ts'
 import { ProcessTree } from '../../machine/process-tree.ts'
 import { watchOver } from '../../machine/running-trees.ts'
 import { LineReader } from './line-reader.ts'
@@ -65,8 +65,8 @@ export class StdioLink implements Link {
     const env = minimalEnvironment(declared, { cwd })
     const problem = problemWith(command, { cwd, path: env['PATH'] })
     if (problem !== undefined) throw this.#failed(problem)
-    const [first, ...rest] = [...tag.wrapper, command, ...args]
-    const child = spawn(first!, rest, {
+    const [first, ...rest] = marked([command, ...args], tag)
+    const child = spawn(first, rest, {
       cwd,
       env: { ...env, [TAG_VARIABLE]: tag.variable },
       stdio: 'pipe',

@@ -1,5 +1,5 @@
 import type { Agent } from '../../agent/build-agent.ts'
-import type { Capability } from '../../agent/capability.ts'
+import type { Capability, Use } from '../../agent/capability.ts'
 import { partsOf } from '../../agent/known-agents.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards, type Limits } from '../../capabilities/guards.ts'
@@ -90,7 +90,7 @@ function newAgent({ store: _theirs, ...options }: CreateAgentOptions, { flags, a
       ...(options.use ?? []),
       ...limitsOf(flags),
       ...approvalsFor({ hasOwn, asks, waits }),
-      ...hooksFor(around, { hasOwn, names: (options.use ?? []).map((each) => each.name) }),
+      ...hooksFor(around, { hasOwn, use: options.use ?? [] }),
     ],
     ...(store !== undefined && { store }),
     ...(system !== undefined && { instructions: system }),
@@ -108,10 +108,10 @@ function approvalsFor(how: { hasOwn: boolean; asks: Capability | undefined; wait
 /** Hooks in files, unless the agent has them itself. Those that answer questions do so before a person is asked. */
 function hooksFor(
   { hooks, asks, waits = false }: Surroundings,
-  { hasOwn, names }: { readonly hasOwn: boolean; readonly names: readonly string[] },
+  { hasOwn, use }: { readonly hasOwn: boolean; readonly use: readonly Use[] },
 ): readonly Capability[] {
   const answer = hasOwn ? undefined : (asks?.approval?.answer ?? (waits ? 'suspend' : undefined))
-  return (hooks?.(answer) ?? []).filter(({ name }) => !names.includes(name))
+  return (hooks?.({ answer, use }) ?? []).filter(({ name }) => use.every((each) => each.name !== name))
 }
 
 /** An agent that is put together already can be given limits, somebody to ask and a store, and nothing else. */
@@ -126,11 +126,11 @@ function builtAgent(built: Agent<unknown>, { flags, around }: Wishes): ReadyAgen
   const { store, asks, waits = false } = around
   const hasOwn = built.describe().approval !== 'deny'
   return sayingWhere(flags.agent!, () => {
-    const names = partsOf(built).capabilities.map((each) => each.name)
+    const use = partsOf(built).capabilities
     const agent = built.with(
       ...limitsOf(flags),
       ...approvalsFor({ hasOwn, asks, waits }),
-      ...hooksFor(around, { hasOwn, names }),
+      ...hooksFor(around, { hasOwn, use }),
     )
     return { agent: store === undefined ? agent : keptIn(agent, store), isAskedHere: asks !== undefined && !hasOwn }
   })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from './project-with-hooks.fixture.ts'
@@ -17,7 +17,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
       { name: 'watch', on: 'beforeToolUse', mode: 'observe', shell: 'true' },
     )
     const handler = { type: 'command', command: './check.sh' }
-    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }], Notification: [{ hooks: [handler] }] }
+    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }], WorktreeRemove: [{ hooks: [handler] }] }
     project.write('.claude/settings.json', { hooks })
     const { code, stdout } = await project.hookloop(['hooks', 'list', '--json'])
     const listed = (
@@ -34,7 +34,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
         ['beforeToolUse', 'later', 'untrusted'],
         ['beforeToolUse', 'watch', 'untrusted'],
         ['onStop', 'mine', 'own'],
-        ['never', 'Notification', 'untrusted'],
+        ['never', 'WorktreeRemove', 'untrusted'],
       ],
     )
     const words = await project.hookloop(['hooks'])
@@ -55,12 +55,12 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     const project = new ProjectWithHooks()
     const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }
     const settings = {
-      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], Notification: [{ hooks: [block] }] },
+      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], WorktreeRemove: [{ hooks: [block] }] },
     }
     project.write('.claude/settings.json', settings)
     const imported = await project.hookloop(['hooks', 'import'])
     assert.equal(imported.code, 0)
-    assert.match(imported.stdout, /^1 hooks? .*Gained:.*fail closed.*Left out:\n {2}Notification/s)
+    assert.match(imported.stdout, /^1 hooks? .*Gained:.*fail closed.*Left out:\n {2}WorktreeRemove/s)
     rmSync(join(project.dir, '.claude'), { recursive: true })
     await project.trust('--yes')
     const ended = await project.run('work x')
@@ -80,83 +80,5 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     const forced = await project.hookloop(['hooks', 'import', '--force', '--json'])
     assert.equal((JSON.parse(forced.stdout) as { hooks: number }).hooks, 1)
     assert.notEqual(readFileSync(file, 'utf8'), before)
-  })
-})
-
-describe('hookloop hooks doctor', { concurrency: 2 }, () => {
-  type Report = {
-    readonly guards: readonly { readonly name: string; readonly paths: { readonly [path: string]: string } }[]
-    readonly problems: readonly string[]
-  }
-  const examine = async (project: ProjectWithHooks, ...args: readonly string[]) => {
-    const { code, stdout } = await project.hookloop(['hooks', 'doctor', '--json', ...args])
-    return { code, ...(JSON.parse(stdout) as Report) }
-  }
-
-  test('finds that guards fire exactly once on every path, and nothing real runs', async () => {
-    const project = new ProjectWithHooks()
-    project.hooks(judge, { name: 'steps', on: ['beforeStep', 'afterToolUse'], mode: 'guard', shell: 'cat > /dev/null' })
-    await project.trust('--yes')
-    const { code, guards, problems } = await examine(project, '--agent', project.agent)
-    const paths = ['run', 'stream', 'iterate', 'parallel', 'resume', 'subagent']
-    const ok = Object.fromEntries(paths.map((path) => [path, 'ok']))
-    assert.deepEqual([code, problems, project.marked()], [0, [], []])
-    assert.deepEqual(
-      guards.map((each) => [each.name, each.paths]),
-      [
-        ['judge', ok],
-        ['steps', ok],
-      ],
-    )
-  })
-
-  test('names what is wrong', async () => {
-    const project = new ProjectWithHooks()
-    const rewriting = (name: string, to: string): object => ({
-      name,
-      on: 'beforeToolUse',
-      mode: 'hook',
-      shell: `echo '{"updatedInput":{"to":"${to}"}}'`,
-    })
-    project.write('check.py', 'pass')
-    project.hooks(
-      { ...judge, tool: 'Work' },
-      { name: 'gone', on: 'onStop', mode: 'guard', shell: './gone.sh --fast' },
-      { name: 'script', on: 'onStop', mode: 'guard', shell: 'python3 hooks/gone.py' },
-      { name: 'closed', on: 'onStop', mode: 'guard', shell: './check.py' },
-      { name: 'unknown', on: 'onStop', mode: 'guard', shell: { args: ['no-such-program-anywhere'] } },
-      rewriting('one', 'a'),
-      rewriting('two', 'b'),
-    )
-    project.write('.claude/settings.json', {
-      hooks: { Notification: [{ hooks: [{ type: 'command', command: 'true' }] }] },
-    })
-    const untrusted = await examine(project)
-    assert.ok(untrusted.problems.some((each) => /hooks\.json is not trusted/.test(each)))
-    await project.trust('--yes')
-    const { code, problems } = await examine(project, '--agent', project.agent)
-    const expected = [
-      /"gone" cannot run: ".\/gone\.sh" does not exist/,
-      /"script" cannot run: "hooks\/gone\.py" does not exist/,
-      /"closed" cannot run: ".\/check\.py" is not executable/,
-      /"unknown" cannot run: "no-such-program-anywhere" was not found/,
-      /Notification of .*settings\.json never fires here/,
-      /the guard "judge" is for Work, and no tool is called so; did you mean "work"\?/,
-      /"one" and "two" both change args\.to; the last one wins/,
-    ]
-    assert.equal(code, 1)
-    for (const words of expected)
-      assert.ok(
-        problems.some((each) => words.test(each)),
-        `${words}\n${problems.join('\n')}`,
-      )
-    assert.deepEqual([problems.length, project.marked()], [expected.length, []])
-  })
-
-  test('names a file that cannot be read, with the line', async () => {
-    const project = new ProjectWithHooks()
-    writeFileSync(project.hooks(judge), '{\n"hooks": [{ "on": "nowhere" }]\n}')
-    const { code, problems } = await examine(project)
-    assert.deepEqual([code, problems.some((each) => /hooks\.json:2: /.test(each))], [1, true])
   })
 })

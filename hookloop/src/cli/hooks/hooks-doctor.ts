@@ -1,31 +1,22 @@
 import { resolve } from 'node:path'
-import { partsOf } from '../../agent/known-agents.ts'
 import type { Capability } from '../../agent/capability.ts'
+import { partsOf } from '../../agent/known-agents.ts'
 import { createAgent } from '../../create-agent.ts'
-import { claudeHooks } from '../../config/claude/claude-hooks.ts'
-import { doubtsIn, listHooks, problemsOf } from '../../config/list-hooks.ts'
-import { projectHooks } from '../../config/project-hooks.ts'
+import { doubtsIn, listHooks, problemsOf, type CommandProblem } from '../../config/list-hooks.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { messageOf } from '../../errors.ts'
-import type { Hook } from '../../hooks/hook.ts'
-import { toNameTest } from '../../hooks/patterns.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import {
-  canaryPaths,
-  canaryTriggers,
-  changedArguments,
-  flyCanary,
-  type CanaryPath,
-  type CanaryTool,
-} from './canary-runs.ts'
-import { count } from '../terminal/amounts.ts'
-import { colorsFor } from '../terminal/colors.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonText } from '../terminal/json-lines.ts'
 import { loadAgent } from '../agents/load-agent.ts'
+import { exitCodeOfInterruption, exitCodes, type ExitCode } from '../exit-codes.ts'
 import type { Place } from '../place.ts'
-import { oneLine, printable } from '../terminal/printable.ts'
-import { table } from '../terminal/table.ts'
+import { interruptible } from '../terminal/interruption.ts'
+import { jsonText } from '../terminal/json-lines.ts'
+import { oneLine } from '../terminal/printable.ts'
+import { canaryPaths, changedArguments, flyCanary, type CanaryPath } from './canary-runs.ts'
+import { findingOf, findingOfFailure, type Finding } from './doctor-findings.ts'
+import { doctorProgress } from './doctor-progress.ts'
+import { toldReport, type Examined, type Report } from './doctor-report.ts'
+import { patientsOf, type Patient, type Patients } from './doctor-subjects.ts'
 
 export type DoctorFlags = {
   readonly agent?: string
@@ -34,59 +25,61 @@ export type DoctorFlags = {
   readonly json?: boolean
 }
 
-/** `ok`: once for each event. `never`, `missed`, `twice`: what is wrong. `–`: nothing of it happens on that path. */
-type PathStatus = 'ok' | 'never' | 'missed' | 'twice' | 'failed' | '–'
-
-type Examined = {
-  readonly name: string
-  readonly mode: string
-  readonly on: readonly string[]
-  readonly paths: { readonly [P in CanaryPath]?: PathStatus }
-  /** Why it was not tried. */
-  readonly skipped?: string
-}
-
-type Report = {
-  readonly guards: readonly Examined[]
-  readonly problems: readonly string[]
-  readonly notes: readonly string[]
-}
-
 /**
- * `hookloop hooks doctor`: lets every guard, and every hook that may block, watch over canaries on every path, and says what
- * is wrong with them. The hooks are really run; tools and models are not.
+ * `hookloop hooks doctor`: lets every hook watch over canaries on every path, and says where it fires, where it does not and
+ * why, and what is wrong. The hooks are really run; tools and models are not.
  */
 export async function hooksDoctor(flags: DoctorFlags, place: Place): Promise<ExitCode> {
   const dir = resolve(flags.dir ?? '.')
   const own = await ownCapabilities(flags.agent)
-  const problems: string[] = [...filesOf(dir, flags)]
-  const files = filesHooks(dir, flags, problems)
-  const hooks = [...own, ...files].flatMap((each) => each.hooks ?? [])
-  const tools = toolsFor(own, hooks)
-  if (flags.json !== true && hooks.some(isExamined)) {
-    place.err.write(`The hooks are really run, many times; tools and models are not.\n`)
+  const interruption = interruptible(place.out, () => undefined)
+  try {
+    const report = await examineAll(own, { dir, flags, place, signal: interruption.signal })
+    place.out.write(flags.json === true ? `${jsonText(report)}\n` : toldReport(report, place))
+    return report.problems.length > 0 ? exitCodes.failed : exitCodes.completed
+  } catch (thrown) {
+    if (interruption.by() === undefined) throw thrown
+    if (flags.json !== true) place.err.write('Cancelled. Nothing of it runs any more.\n')
+    return exitCodeOfInterruption(interruption.by())
+  } finally {
+    interruption.dispose()
   }
-  problems.push(...unmatched(hooks, tools, flags.agent !== undefined))
-  const guards: Examined[] = []
-  for (const hook of hooks.filter(isExamined)) guards.push(await examine(hook, tools))
-  for (const { name, paths } of guards) {
-    const wrong = Object.entries(paths).filter(([, status]) => !['ok', '–'].includes(status))
-    problems.push(...wrong.map(([path, status]) => `${name} ${words[status as 'never']} on the path "${path}"`))
-  }
-  problems.push(...(await conflicts(hooks, tools)))
-  const notes = guards.flatMap(({ name, skipped }) =>
-    skipped === undefined ? [] : [`${name} was not tried: ${skipped}`],
-  )
-  const report: Report = { guards, problems: [...new Set(problems)], notes }
-  place.out.write(flags.json === true ? `${jsonText(report)}\n` : told(report, place))
-  return report.problems.length > 0 ? exitCodes.failed : exitCodes.completed
 }
 
-const words = {
-  never: 'never fires',
-  missed: 'misses events',
-  twice: 'fires more than once for an event',
-  failed: 'could not be tried',
+type Examining = {
+  readonly dir: string
+  readonly flags: DoctorFlags
+  readonly place: Place
+  readonly signal: AbortSignal
+}
+
+async function examineAll(own: readonly Capability[], { dir, flags, place, signal }: Examining): Promise<Report> {
+  const { user, agent } = flags
+  const commands = problemsOf({ dir, ...(!user && { home: false, claudeHome: false }) })
+  const found = patientsOf(own, { dir, user })
+  const { patients } = found
+  if (flags.json !== true && patients.length > 0) {
+    place.err.write(`The hooks are really run, many times; tools and models are not.\n`)
+  }
+  const progress = doctorProgress(place, patients.length * canaryPaths.length)
+  let findings: readonly (readonly (readonly [CanaryPath, Finding])[])[]
+  try {
+    findings = await flyAll(patients, { signal, onLanded: progress.step })
+  } finally {
+    progress.stop()
+  }
+  const hooks = patients.map(({ name, mode, on, source }, i): Examined => {
+    return { name, mode, on, source, paths: Object.fromEntries(findings[i]!) }
+  })
+  const problems = [
+    ...problemsOfFiles(dir, user, place.command),
+    ...found.problems,
+    ...commands.map(({ message }) => message),
+    ...(agent === undefined ? [] : unmatched(found)),
+    ...hooks.flatMap((each, i) => problemsOfHook(each, { patient: patients[i]!, commands })),
+    ...(await conflicts(found, signal)),
+  ]
+  return { hooks, problems: [...new Set(problems)], notes: notesOn(hooks, patients) }
 }
 
 async function ownCapabilities(file: string | undefined): Promise<readonly Capability[]> {
@@ -97,155 +90,135 @@ async function ownCapabilities(file: string | undefined): Promise<readonly Capab
   return partsOf(agent).capabilities.filter(({ name }) => !usual.includes(name)) // limits are in force while canaries fly
 }
 
+/** Flights under way at once. Each waits for processes most of the time. */
+const AT_ONCE = 6
+
+async function flyAll(
+  patients: readonly Patient[],
+  { signal, onLanded }: { readonly signal: AbortSignal; readonly onLanded: (patient: Patient) => void },
+): Promise<readonly (readonly (readonly [CanaryPath, Finding])[])[]> {
+  const findings = patients.map((): (readonly [CanaryPath, Finding])[] => [])
+  const flights = patients.flatMap((patient, row) => {
+    const waiting = { late: 0 }
+    return canaryPaths.map((path, column) => async (): Promise<void> => {
+      findings[row]![column] = [path, await found(patient, path, { signal, waiting })]
+      onLanded(patient)
+    })
+  })
+  const cut = Promise.withResolvers<never>()
+  const onAbort = (): void => cut.reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  const next = flights.values()
+  const worker = async (): Promise<void> => {
+    for (const fly of next) await fly()
+  }
+  try {
+    await Promise.race([Promise.all(Array.from({ length: AT_ONCE }, worker)), cut.promise])
+    return findings
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+async function found(patient: Patient, path: CanaryPath, how: Parameters<typeof flyCanary>[2]): Promise<Finding> {
+  if (patient.untried !== undefined) return { status: '–', fired: 0, expected: 0, why: patient.untried }
+  try {
+    return findingOf(patient, path, await flyCanary(patient, path, how))
+  } catch (thrown) {
+    how.signal.throwIfAborted()
+    return findingOfFailure(thrown)
+  }
+}
+
 /** What is wrong with the files themselves. */
-function filesOf(dir: string, { user }: DoctorFlags): readonly string[] {
+function problemsOfFiles(dir: string, user: boolean, command: string): readonly string[] {
   const trust = new TrustStore()
   const listed = listHooks({ dir, trust, ...(!user && { home: false, claudeHome: false }) })
   const doubts = listed.problems.length > 0 ? [] : doubtsIn(dir, trust)
   return [
     ...listed.problems,
-    ...doubts.map(({ path, status }) =>
-      status === 'changed'
-        ? `${path} changed after it was trusted: its hooks do not run`
-        : `${path} is not trusted: its hooks do not run`,
-    ),
-    ...problemsOf({ dir, ...(!user && { home: false, claudeHome: false }) }),
+    ...doubts.map(({ path, status }) => {
+      const how = status === 'changed' ? 'changed after it was trusted' : 'is not trusted'
+      return `${path} ${how}: its hooks do not run. Look at them with: ${command} trust`
+    }),
     ...listed.hooks.flatMap(({ trigger, event, source, runs }) =>
       trigger === undefined ? [`${event ?? ''} of ${source} never fires here: ${oneLine(runs, 60)}`] : [],
     ),
   ]
 }
 
-function filesHooks(dir: string, { user }: DoctorFlags, problems: string[]): readonly Capability[] {
-  try {
-    const home = user ? {} : { home: false as const }
-    return [projectHooks({ dir, untrusted: 'leaveOut', ...home }), claudeHooks({ dir, ...home })]
-  } catch (error) {
-    problems.push(messageOf(error))
-    return []
-  }
-}
-
-/** Guards, and what may block although it changes things. What asks a model would cost money. */
-function isExamined({ mode, action, shadow }: Hook): boolean {
-  return !shadow && (mode === 'guard' || (mode === 'transform' && action !== undefined))
-}
-
-async function examine(hook: Hook, tools: readonly CanaryTool[]): Promise<Examined> {
-  const { name, mode, triggers, action } = hook
-  const about = { name, mode: mode === 'transform' ? 'hook' : mode, on: triggers }
-  if (action?.asks === true || action?.kind === 'subagent') return { ...about, paths: {}, skipped: 'it asks a model' }
-  if (!triggers.some((each) => canaryTriggers.includes(each))) {
-    return { ...about, paths: {}, skipped: 'no canary comes by where it fires' }
-  }
-  const statuses = await Promise.all(
-    canaryPaths.map(async (path) => [path, await statusOn(hook, path, tools)] as const),
-  )
-  return { ...about, paths: Object.fromEntries(statuses) }
-}
-
-async function statusOn(hook: Hook, path: CanaryPath, tools: readonly CanaryTool[]): Promise<PathStatus> {
-  const isInherited = hook.mode === 'guard' || hook.action?.inherited === true
-  try {
-    const all = await flyCanary(hook, path, tools)
-    const isDone = path === 'resume' && hook.mode === 'transform' // what changed a call did so before it waited
-    const seen = all.filter(({ trigger }) => !isDone || trigger !== 'beforeToolUse')
-    const [fired, expected] = [sum(seen.map((each) => each.fired)), sum(seen.map((each) => each.expected))]
-    if (expected === 0 && fired === 0) return '–'
-    if (fired === expected) return 'ok'
-    if (hook.when !== undefined && fired < expected) return fired === 0 ? '–' : 'ok' // it says itself when it does
-    if (path === 'subagent' && !isInherited) return '–'
-    if (fired > expected) return 'twice'
-    return fired === 0 ? 'never' : 'missed'
-  } catch {
-    return 'failed'
-  }
-}
-
-function sum(amounts: readonly number[]): number {
-  return amounts.reduce((total, each) => total + each, 0)
-}
-
-/** The tools of the agent, or, where there is none, those that hooks name. */
-function toolsFor(own: readonly Capability[], hooks: readonly Hook[]): readonly CanaryTool[] {
-  const declared = own.flatMap(({ tools = [] }) => tools)
-  if (declared.length > 0) {
-    return declared.map(({ name, inputSchema }) => ({ name, inputSchema }))
-  }
-  const named = hooks.flatMap(({ tool }) => (typeof tool === 'string' && !tool.includes('*') ? [tool] : []))
-  const names = new Set([...named, 'bash', 'read_file', 'write_file', 'edit_file'])
-  return [...names].map((name) => ({ name, inputSchema: usualInput }))
-}
-
-const usualInput = {
-  type: 'object',
-  properties: { command: { type: 'string' }, path: { type: 'string' }, content: { type: 'string' } },
-}
-
 /** Hooks for tools that the agent does not have. */
-function unmatched(hooks: readonly Hook[], tools: readonly CanaryTool[], hasAgent: boolean): readonly string[] {
-  if (!hasAgent) return []
-  return hooks.flatMap(({ name, tool, mode }) => {
-    if (typeof tool !== 'string' && !(tool instanceof RegExp)) return []
-    const fits = toNameTest(tool)
-    if (tools.some((each) => fits(each.name))) return []
-    const near = tools.find((each) => each.name.toLowerCase() === String(tool).toLowerCase())
+function unmatched({ patients, tools }: Patients): readonly string[] {
+  return patients.flatMap(({ name, tool, mode }) => {
+    if (tool === undefined || tools.some((each) => tool.fits(each.name))) return []
+    const near = tools.find((each) => each.name.toLowerCase() === tool.words.toLowerCase())
     const hint = near === undefined ? '' : `; did you mean "${near.name}"?`
-    return [
-      `the ${mode === 'transform' ? 'hook' : mode} "${name}" is for ${String(tool)}, and no tool is called so${hint}`,
-    ]
+    return [`the ${mode === 'claude' ? 'hook' : mode} "${name}" is for ${tool.words}, and no tool is called so${hint}`]
   })
 }
 
-/** Two hooks that change the same argument: which of them wins is a matter of their order. */
-async function conflicts(hooks: readonly Hook[], tools: readonly CanaryTool[]): Promise<readonly string[]> {
-  const rewriters = hooks.filter(
-    ({ mode, triggers, shadow, action }) =>
-      mode === 'transform' &&
-      !shadow &&
-      triggers.includes('beforeToolUse') &&
-      action?.asks !== true &&
-      action?.kind !== 'subagent',
+const words = {
+  never: 'never fires',
+  missed: 'misses events',
+  twice: 'fires more than once for an event',
+  untried: 'could not be tried',
+}
+
+type Looking = { readonly patient: Patient; readonly commands: readonly CommandProblem[] }
+
+function problemsOfHook({ name, paths }: Examined, { patient, commands }: Looking): readonly string[] {
+  const all = Object.entries(paths)
+  const wrong = all.flatMap(([path, { status, why = '' }]) =>
+    Object.hasOwn(words, status) ? [`"${name}" ${words[status as 'never']} on the path "${path}": ${why}`] : [],
   )
+  const failing = all.find(([, { status }]) => status === 'fails')
+  const isNamed = commands.some(({ hook }) => hook === name)
+  if (failing === undefined || isNamed || !isElsewhere(patient)) return wrong
+  const meaning = patient.mode === 'guard' ? ', and a guard that fails says no' : ''
+  return [...wrong, `"${name}" fails when it is run${meaning}: ${oneLine(failing[1].why ?? '', 300)}`]
+}
+
+/** A command or an address that fails with a canary fails with anything. A function may need more than a canary has. */
+function isElsewhere({ isOfFile, hook }: Patient): boolean {
+  return isOfFile || hook.action !== undefined
+}
+
+/** What is no mistake, and worth knowing. */
+function notesOn(hooks: readonly Examined[], patients: readonly Patient[]): readonly string[] {
+  const idle = hooks.flatMap(({ name, paths }) => {
+    const none = Object.entries(paths).filter(([, { status }]) => status === '–')
+    const byWhy = Map.groupBy(none, ([, { why = '' }]) => why)
+    return [...byWhy].map(([why, these]) => ({ name, words: `on ${these.map(([path]) => path).join(', ')}: ${why}` }))
+  })
+  const together = [...Map.groupBy(idle, ({ words }) => words)].map(([said, these]) => {
+    const names = these.map(({ name }) => oneLine(name, 60))
+    return `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} nothing to do ${said}`
+  })
+  const conditional = hooks
+    .filter(({ paths }) => Object.values(paths).some(({ isConditional }) => isConditional === true))
+    .map(({ name }) => `the "when" of ${name} holds for no canary; it was fired all the same`)
+  const failing = hooks.flatMap(({ name, paths }, i) => {
+    const { why } = Object.values(paths).find(({ status }) => status === 'fails') ?? {}
+    return why === undefined || isElsewhere(patients[i]!) ? [] : [`"${name}" fails with a canary: ${oneLine(why, 300)}`]
+  })
+  return [...together, ...conditional, ...failing]
+}
+
+/** Two hooks that change the same argument: which of them wins is a matter of their order. */
+async function conflicts({ rewriters, tools }: Patients, signal: AbortSignal): Promise<readonly string[]> {
   if (rewriters.length < 2) return []
   try {
-    const changes = await changedArguments(rewriters, tools)
+    const changes = await changedArguments(rewriters, { tools, signal })
     const byPlace = Map.groupBy(changes, ({ call, path }) => `${call} ${path}`)
-    const found = [...byPlace.values()].flatMap((these) => {
+    const both = [...byPlace.values()].flatMap((these) => {
       const by = [...new Set(these.map(({ hook }) => hook))]
       return by.length < 2
         ? []
         : [`${by.map((name) => `"${name}"`).join(' and ')} both change ${these[0]!.path}; the last one wins`]
     })
-    return [...new Set(found)]
+    return [...new Set(both)]
   } catch (error) {
+    signal.throwIfAborted()
     return [`the hooks that change arguments could not be tried together: ${messageOf(error)}`]
   }
-}
-
-function told({ guards, problems, notes }: Report, { out, env }: Place): string {
-  const { bold, dim, red, green } = colorsFor(out, env)
-  const paint = (status: PathStatus): ((text: string) => string) =>
-    status === 'ok' ? green : status === '–' ? dim : red
-  const rows = guards
-    .filter(({ skipped }) => skipped === undefined)
-    .map(({ name, mode, paths }) => [
-      { text: oneLine(name, 40) },
-      { text: mode, paint: dim },
-      ...canaryPaths.map((path) => ({ text: paths[path] ?? '', paint: paint(paths[path] ?? '–') })),
-    ])
-  const head = [
-    { text: 'hook', paint: bold },
-    { text: '' },
-    ...canaryPaths.map((path) => ({ text: path, paint: bold })),
-  ]
-  const lines = [
-    ...(rows.length === 0 ? [] : [table([head, ...rows]), '']),
-    ...notes.map((note) => dim(printable(note))),
-    ...problems.map((problem) => `${red('✖')} ${printable(problem)}`),
-    problems.length === 0
-      ? `${green('✔')} Nothing is wrong with ${count(guards.length, 'hook')} that may say no.`
-      : `${count(problems.length, 'problem')}.`,
-  ]
-  return `${lines.join('\n')}\n`
 }

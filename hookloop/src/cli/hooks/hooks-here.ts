@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, relative } from 'node:path'
-import type { ApprovalPolicy, Capability } from '../../agent/capability.ts'
+import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
+import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import type { Place } from '../place.ts'
 import { printable } from '../terminal/printable.ts'
@@ -15,8 +16,11 @@ export type HooksFlags = {
   readonly trustProject?: string
 }
 
-/** Makes the hooks that files bring, for an agent whose questions are answered so. */
-export type HooksHere = (answer: ApprovalPolicy['answer'] | undefined) => readonly Capability[]
+/** Makes the hooks that files bring, for an agent whose questions are answered so and that uses these. */
+export type HooksHere = (around: {
+  readonly answer: ApprovalPolicy['answer'] | undefined
+  readonly use: readonly Use[]
+}) => readonly Capability[]
 
 /**
  * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
@@ -40,10 +44,18 @@ export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Plac
         ? new TrustStore()
         : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
   if (hooks !== false) tellDoubts(doubtsIn(dir, trust), { dir, place })
-  return (answer) => [
-    projectHooks({ dir, trust, untrusted: 'leaveOut' }),
-    claudeHooks({ dir, trust, ...(answer !== undefined && { answer }) }),
-  ]
+  return ({ answer, use }) => {
+    const mcp = serversIn(use)
+    return [
+      projectHooks({ dir, trust, untrusted: 'leaveOut' }),
+      claudeHooks({ dir, trust, ...(answer !== undefined && { answer }), ...(mcp !== undefined && { mcp }) }),
+    ]
+  }
+}
+
+/** The servers that an agent has connected, if it has. */
+export function serversIn(use: readonly Use[]): Mcp | undefined {
+  return use.find((each): each is Mcp => each.name === 'mcp' && 'call' in each)
 }
 
 /** A hook that runs this command would be run by it again, and so on without end. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkKnown, invalidOption } from '../../agent/options.ts'
+import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { action } from '../../hooks/action.ts'
@@ -11,7 +12,8 @@ import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
 import { HookTable } from './run-event.ts'
-import type { AskModel, CallMcp, HandlerWorld } from './run-handler.ts'
+import type { AskModel } from './ask-model.ts'
+import type { CallMcp, HandlerWorld } from './run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './settings.ts'
 import { scriptWatch, trustedGroups, type Untrusted } from './trusted-groups.ts'
 
@@ -36,7 +38,9 @@ export type ClaudeHooksOptions = {
   readonly models?: { readonly [name: string]: ModelSource }
   /** Asks for them instead. */
   readonly askModel?: AskModel
-  /** Calls a tool of a server, for handlers of the type `mcp_tool`. */
+  /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
+  readonly mcp?: Pick<Mcp, 'call'>
+  /** Calls a tool of a server for them instead. */
   readonly callMcp?: CallMcp
 }
 
@@ -51,6 +55,7 @@ const known = [
   'answer',
   'models',
   'askModel',
+  'mcp',
   'callMcp',
 ]
 
@@ -71,7 +76,22 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   if (trust !== 'all') trust.checkOutside(dir)
   const settings = readSettings({ ...options, dir })
   const { groups, untrusted } = trustedGroups(settings, { dir, trust })
+  return { ...asOne(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
+}
+
+/** What groups of handlers are put together with. */
+type Together = {
+  readonly options: ClaudeHooksOptions
+  readonly dir: string
+  readonly settings: Settings
+  /** Is told of each handler that is about to run. */
+  readonly onRun?: () => void
+}
+
+/** Groups of handlers as one hook, without any notes. */
+export function asOne(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
   const table = new HookTable(groups)
+  const changedSince = scriptWatch(groups, dir)
   const world: HandlerWorld = {
     projectDir: dir,
     cwd: dir,
@@ -79,9 +99,12 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     passEnv: options.passEnv ?? [],
     allowedHttpUrls: settings.allowedHttpUrls,
     allowedHttpVariables: settings.allowedHttpVariables,
-    changedSince: scriptWatch(groups, dir),
+    changedSince: (...handler) => {
+      onRun?.()
+      return changedSince(...handler)
+    },
     askModel: options.askModel,
-    callMcp: options.callMcp,
+    callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
   const { answer, models = {} } = options
   const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
@@ -90,8 +113,11 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
     hooks: hooksFor(table, group, groups),
     models: table.asksModels ? Object.values(models) : [],
     ...(answer !== undefined && { approval: approvalFor(group, answer) }),
-    notes: notesFor(settings, untrusted, groups),
   }
+}
+
+function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
+  return (server, tool, { input, signal }) => servers.call(tool, input, { server, signal })
 }
 
 function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
@@ -107,12 +133,16 @@ function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[
   return [hook(triggersOf(table, groups), perform, { name, priority: LAST })]
 }
 
-/** Where its events fire, and where it has to be to know the session, the skills in force and the end of what runs beside. */
+/** Where its events fire, and where it has to be to know the session, the skills in force and what others have decided. */
 function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
-  const fired = table.events.flatMap((event) => eventSpec(event).trigger ?? [])
+  const fired = table.events.flatMap((event) => {
+    const { trigger, alsoAt } = eventSpec(event)
+    return [trigger ?? [], alsoAt ?? []].flat()
+  })
   const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['afterToolUse'] : []
   const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
-  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside])]
+  const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
+  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside, ...asked])]
 }
 
 function skillsIn(groups: readonly HookGroup[]): ReadonlySet<string> {
@@ -128,7 +158,10 @@ function approvalFor(group: GroupRun, answer: ApprovalPolicy['answer']): Approva
     async answer(approval, signal): Promise<AskedAnswer> {
       const answered = await group.answerQuestion(approval.toolCall, signal)
       if (answered !== undefined) return answered
-      if (typeof answer === 'function') return answer(approval, signal)
+      if (typeof answer === 'function') {
+        group.notify(approval.toolCall)
+        return answer(approval, signal)
+      }
       if (answer === 'suspend') return 'suspend'
       return { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
     },

@@ -1,0 +1,161 @@
+import { relative } from 'node:path'
+import type { Capability } from '../../agent/capability.ts'
+import { claudeHooks } from '../../config/claude/claude-hooks.ts'
+import { eachHandler, type SingleHandler } from '../../config/claude/each-handler.ts'
+import { eventSpec } from '../../config/claude/events.ts'
+import { ownName } from '../../config/claude/tool-names.ts'
+import { handlerName } from '../../config/list-hooks.ts'
+import { findHooks } from '../../config/project-hooks.ts'
+import { messageOf } from '../../errors.ts'
+import type { Hook } from '../../hooks/hook.ts'
+import { toNameTest } from '../../hooks/patterns.ts'
+import { serversIn } from './hooks-here.ts'
+import type { CanaryTool } from './canary-model.ts'
+import type { Subject } from './canary-runs.ts'
+
+/** A hook that is looked at, as the report names it. */
+export type Patient = Subject & {
+  readonly name: string
+  readonly mode: 'guard' | 'hook' | 'observe' | 'claude'
+  /** The file it stands in, or the agent. */
+  readonly source: string
+  /** The tools it is for, if it is not for all of them, and whether a tool is one of them. */
+  readonly tool?: { readonly words: string; readonly fits: (name: string) => boolean } | undefined
+  readonly hook: Hook
+  /** Why it cannot be tried. */
+  readonly untried?: string | undefined
+}
+
+export type Patients = {
+  readonly patients: readonly Patient[]
+  readonly tools: readonly CanaryTool[]
+  /** Those that may change the arguments of a call, as they are. */
+  readonly rewriters: readonly Hook[]
+  /** Why hooks of files could not be read. */
+  readonly problems: readonly string[]
+}
+
+type Places = { readonly dir: string; readonly user: boolean }
+
+/** Every hook of an agent and of files that would be in force. */
+export function patientsOf(own: readonly Capability[], { dir, user }: Places): Patients {
+  const problems: string[] = []
+  const home = user ? {} : { home: false as const }
+  const reading = <T>(read: () => readonly T[]): readonly T[] => {
+    try {
+      return read()
+    } catch (error) {
+      problems.push(messageOf(error))
+      return []
+    }
+  }
+  const ofFiles = reading(() => findHooks({ dir, ...home }).hooks)
+  const mcp = serversIn(own)
+  const handlers = reading(() =>
+    eachHandler({ dir, ...home, answer: () => 'allow', ...(mcp !== undefined && { mcp }) }),
+  )
+  const ofAgent = own.flatMap(({ hooks = [] }) => hooks.map((hook) => ({ hook })))
+  const tools = toolsFor(own, { hooks: ofFiles.map(({ hook }) => hook), handlers })
+  const all = [...ofAgent, ...ofFiles].map(({ hook }) => hook)
+  const claude = reading(() => claudeHooks({ dir, ...home }).hooks ?? [])
+  const near = (file: string): string => (relative(dir, file).startsWith('..') ? file : relative(dir, file))
+  return {
+    tools,
+    problems: [...new Set(problems)],
+    rewriters: [...all, ...claude].filter(isRewriter),
+    patients: [
+      ...ofAgent.map(({ hook }) => patientOf(hook, { tools, source: '--agent', isOfFile: false })),
+      ...ofFiles.map(({ hook, source, line }) =>
+        patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
+      ),
+      ...handlers.map((each) => ({
+        ...patientOfHandler(each, { tools, source: near(each.group.source.file) }),
+        untried:
+          each.handler.type === 'mcp_tool' && mcp === undefined
+            ? `no --agent is named that connects the server "${each.handler.server}"`
+            : undefined,
+      })),
+    ],
+  }
+}
+
+function isRewriter({ mode, triggers, shadow }: Hook): boolean {
+  return mode === 'transform' && !shadow && triggers.includes('beforeToolUse')
+}
+
+/** The most tools that are called for one hook: two, so that they can be called together. */
+const MAX_CALLS = 2
+
+function patientOf(hook: Hook, given: { tools: readonly CanaryTool[]; source: string; isOfFile: boolean }): Patient {
+  const { tools, source, isOfFile } = given
+  const { name, mode, triggers } = hook
+  const tool = selectionOf(hook)
+  return {
+    name,
+    mode: mode === 'transform' ? 'hook' : mode,
+    on: triggers,
+    source,
+    hook,
+    isOfFile,
+    tool,
+    tools: tools.filter((each) => tool?.fits(each.name) ?? true).slice(0, MAX_CALLS),
+    make: () => ({ hook }),
+  }
+}
+
+function selectionOf({ tool }: Hook): Patient['tool'] {
+  if (tool === undefined) return undefined
+  if (typeof tool === 'string' || tool instanceof RegExp) return { words: String(tool), fits: toNameTest(tool) }
+  return { words: tool.name, fits: (name) => name === tool.name }
+}
+
+function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTool[]; source: string }): Patient {
+  const { group, handler, fits, make } = each
+  const { event, matcher } = group
+  const { trigger, matches } = eventSpec(event)
+  const isOfTools = matches === 'tool_name'
+  return {
+    name: handlerName(event, handler),
+    mode: 'claude',
+    on: [trigger!],
+    source: given.source,
+    hook: make().capability.hooks![0]!,
+    isOfFile: true,
+    tool: isOfTools && matcher !== undefined ? { words: matcher, fits } : undefined,
+    tools: given.tools.filter(({ name }) => fits(name)).slice(0, MAX_CALLS),
+    fails: event === 'PostToolUseFailure',
+    asked: event === 'PermissionRequest',
+    ...(event === 'SubagentStop' && { agentName: agentNameFor(group) }),
+    make: () => {
+      const { capability, ran } = make()
+      return { hook: capability.hooks![0]!, approval: capability.approval, ran }
+    },
+  }
+}
+
+/** An agent that the hooks of an agent, or a matcher that names one, are for. */
+function agentNameFor({ matcher = '', source }: SingleHandler['group']): string {
+  const [name = ''] = source.kind === 'agent' ? [source.name] : (/^[\w-]+/.exec(matcher)?.slice(0, 1) ?? [])
+  return name === '' ? 'canary' : name
+}
+
+/** The tools of the agent, or, where there is none, those that hooks name. */
+function toolsFor(
+  own: readonly Capability[],
+  { hooks, handlers }: { readonly hooks: readonly Hook[]; readonly handlers: readonly SingleHandler[] },
+): readonly CanaryTool[] {
+  const declared = own.flatMap(({ tools = [] }) => tools)
+  if (declared.length > 0) return declared.map(({ name, inputSchema }) => ({ name, inputSchema }))
+  const named = hooks.flatMap(({ tool }) => (typeof tool === 'string' && !tool.includes('*') ? [tool] : []))
+  const matched = handlers.flatMap(({ group: { matcher = '', event } }) =>
+    eventSpec(event).matches === 'tool_name' && /^[\w\- ,|]+$/.test(matcher) ? matcher.split(/[|,]/) : [],
+  )
+  const theirs = matched.map((name) => ownName(name.trim())).filter((name) => name !== '')
+  const names = new Set(['bash', 'read_file', 'write_file', 'edit_file', ...named, ...theirs])
+  return [...names].map((name) => ({ name, inputSchema: usualInput }))
+}
+
+const usualInput = {
+  type: 'object',
+  properties: { command: { type: 'string' }, path: { type: 'string' }, content: { type: 'string' } },
+}
