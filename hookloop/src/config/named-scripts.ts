@@ -72,10 +72,21 @@ const MAX_MATCHES = 1_000
 
 /** The real paths of the files that there are. */
 function filesAt(places: readonly string[]): readonly string[] {
-  const paths = places.flatMap((place) =>
-    /[*?[]/.test(place) ? [place, ...globSync(place).slice(0, MAX_MATCHES)] : [place],
-  )
+  const paths = places.flatMap((place) => (isPattern(place) ? [place, ...matchesOf(place)] : [place]))
   return paths.filter(isFile).map(realPath)
+}
+
+/** A program that stands in the line, or an expression for `grep`, has such signs as well, and takes long to search for. */
+function isPattern(place: string): boolean {
+  return /[*?[]/.test(place) && /^[\w./~@%+:,\-*?[\]! ]{1,512}$/.test(place)
+}
+
+function matchesOf(pattern: string): readonly string[] {
+  try {
+    return globSync(pattern).slice(0, MAX_MATCHES)
+  } catch {
+    return [] // at [[:space:]]- for one, which is not what it looks like here
+  }
 }
 
 /** Programs of the system change with every update, and who may change them may do anything. */

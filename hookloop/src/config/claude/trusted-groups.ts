@@ -53,7 +53,8 @@ export function scriptsOf(
   { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
   dir: string,
 ): readonly Fingerprint[] {
-  const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
+  const { root, plugin = root } = source
+  const variables = plugin === undefined ? {} : { CLAUDE_PLUGIN_ROOT: plugin }
   return handlers.flatMap((handler) => scriptsIn(commandLineOf(handler), { dir, variables }))
 }
 
