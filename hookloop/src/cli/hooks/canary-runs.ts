@@ -35,7 +35,7 @@ export type Subject = {
   /** Somebody is asked about each call. */
   readonly asked?: boolean
   /** What the agent is called that works for another. */
-  readonly agentName?: string
+  readonly agentName?: string | undefined
 }
 
 export type Made = {

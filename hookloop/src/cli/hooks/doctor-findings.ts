@@ -23,7 +23,8 @@ export type Finding = {
 export function findingOf(patient: Patient, path: CanaryPath, { seen, expected, executed, ran }: Flight): Finding {
   const { hook, isOfFile, on } = patient
   const counts = { fired: seen.at(on), expected: expected.at(on) }
-  const isConditional = isOfFile && hook.when !== undefined && counts.fired > 0 && !seen.whenHeld
+  const isConditional =
+    isOfFile && patient.isOwned !== true && hook.when !== undefined && counts.fired > 0 && !seen.whenHeld
   const found = (status: PathStatus, why?: string): Finding => ({
     status,
     ...counts,

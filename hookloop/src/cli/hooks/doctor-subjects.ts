@@ -22,6 +22,8 @@ export type Patient = Subject & {
   /** The tools it is for, if it is not for all of them, and whether a tool is one of them. */
   readonly tool?: { readonly words: string; readonly fits: (name: string) => boolean } | undefined
   readonly hook: Hook
+  /** It belongs to a skill or an agent, and is tried as if that were active. */
+  readonly isOwned?: boolean
   /** Why it cannot be tried. */
   readonly untried?: string | undefined
 }
@@ -65,9 +67,11 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
     rewriters: [...all, ...claude].filter(isRewriter),
     patients: [
       ...ofAgent.map(({ hook }) => patientOf(hook, { tools, source: '--agent', isOfFile: false })),
-      ...ofFiles.map(({ hook, source, line }) =>
-        patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
-      ),
+      ...ofFiles.map(({ hook, source, line }) => ({
+        ...patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
+        ...(source.kind === 'agent' && { agentName: source.owner }),
+        isOwned: source.owner !== undefined,
+      })),
       ...handlers.map((each) => ({
         ...patientOfHandler(each, { tools, source: near(each.group.source.file) }),
         untried:
