@@ -46,7 +46,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
     isActive: activeFor(payload, skills),
     isBeside: (late) => beside.push(late),
   })
-  const own = flags.handler === undefined ? await fireFileHooks(fileHooksOf(flags, dir, place), payload) : []
+  const own = flags.handler === undefined ? await fireFileHooks(fileHooksOf(flags, dir, place), payload, skills) : []
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
   const merged = own.length === 0 || result.problems.length > 0 ? result.merged : merge(answers, event)
   const whole = { ...result, merged, own, late: await Promise.all(beside) } // those beside are waited for: somebody wants to see them
