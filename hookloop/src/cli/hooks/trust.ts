@@ -143,6 +143,10 @@ async function isAgreed({ yes, trust: hash, json }: TrustFlags, { found, dir, pl
   const reader = createInterface({ input: place.stdin, output: place.err })
   try {
     return /^\s*y(es)?\s*$/i.test(await reader.question('Trust them? [y/N] '))
+  } catch (thrown) {
+    if (!(thrown instanceof Error && thrown.name === 'AbortError')) throw thrown
+    place.err.write('\n') // Ctrl-C and Ctrl-D are a no as well
+    return false
   } finally {
     reader.close()
   }
