@@ -1,4 +1,6 @@
 import type { Hook } from '../hooks/hook.ts'
+import { MODEL_KEY, type AgentState } from '../data/agent-state.ts'
+import type { JsonObject } from '../data/json.ts'
 import { Context } from '../hooks/draft.ts'
 import { HookStack, type StackedHook } from '../hooks/stack.ts'
 import type { AgentSpec } from './agent-tool.ts'
@@ -27,6 +29,12 @@ export function childParts(
 /** Whether an agent inside another uses the model that its parent uses, whichever that is by then. */
 export function usesParentModel(to: object): boolean {
   return !isAgent(to) && (to as AgentSpec).model === undefined
+}
+
+/** What the hooks of its parent know. The model of the conversation goes along only if it is to use that. */
+export function metadataInside({ metadata }: AgentState, to: object): JsonObject {
+  const { [MODEL_KEY]: model, ...rest } = metadata
+  return usesParentModel(to) && model !== undefined ? { ...rest, [MODEL_KEY]: model } : rest
 }
 
 function madeInside(parent: AgentParts, { to, name }: { readonly to: object; readonly name: string }): AgentParts {

@@ -1,4 +1,4 @@
-import { AgentState, MODEL_KEY } from '../data/agent-state.ts'
+import { AgentState } from '../data/agent-state.ts'
 import type { ContinuationEvaluation, ContinuationOutcome } from '../data/continuation.ts'
 import type { FinalStatus } from '../data/execution.ts'
 import type { JsonObject } from '../data/json.ts'
@@ -10,7 +10,7 @@ import type { Answers } from '../data/tool-call.ts'
 import { addUsage, noUsage, subtractUsage, type Usage } from '../data/usage.ts'
 import { aboveChild, type Share } from './child-budget.ts'
 import { ChildEffects, emitFrom } from './child-effects.ts'
-import { childParts, usesParentModel } from './child-parts.ts'
+import { childParts, metadataInside } from './child-parts.ts'
 import { Turns, type Ended } from './family.ts'
 import { finalStatus } from './final-status.ts'
 import type { LiveRun } from './live-run.ts'
@@ -236,11 +236,9 @@ function questionsOf(run: LiveRun): Turns {
   return turns
 }
 
-/** What its parent's hooks know, and who it is. The model of the conversation goes along only if it is to use that. */
+/** What its parent's hooks know, and who it is. */
 function metadataFor({ state }: LiveRun, { to }: Delegated, who: JsonObject): JsonObject {
-  const { [MODEL_KEY]: model, ...rest } = state.metadata
-  const known = usesParentModel(to) && model !== undefined ? { ...rest, [MODEL_KEY]: model } : rest
-  return Object.entries({ ...known, [SUBAGENT_KEY]: who }).reduce(
+  return Object.entries({ ...metadataInside(state, to), [SUBAGENT_KEY]: who }).reduce(
     (made, [key, value]) => made.withMetadata(key, value),
     AgentState.create({ agentId: '' }),
   ).metadata

@@ -19,15 +19,16 @@ type Asked = NonNullable<Firing['compaction']>
  */
 export async function compact(run: LiveRun, asked: Asked): Promise<void> {
   const { state } = run
+  const { requested = false } = asked
   try {
     const { going, staying } = parted(state.messages, asked)
     if (going.length === 0) throw new Skipped('there is nothing to sum up')
-    const before = await fire(run, 'beforeCompaction', { messages: List.from(going) })
+    const before = await fire(run, 'beforeCompaction', { messages: List.from(going), requested })
     const messages = before['messages'] as List<Message>
     if (messages.length === 0) throw new Skipped('hooks left nothing to sum up')
     const summary = await summarize(run, asked, messages)
     const shorter = List.from([textMessage('user', `${SUMMARY_WORDS}\n\n${summary}`), ...staying])
-    const after = await fire(run, 'afterCompaction', { messages: shorter, summary })
+    const after = await fire(run, 'afterCompaction', { messages: shorter, requested, summary })
     replace(run, asked, { summary, messages: after['messages'] as List<Message> })
   } catch (thrown) {
     const error = thrown instanceof HookFailure ? thrown.error : thrown

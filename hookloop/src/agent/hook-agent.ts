@@ -6,11 +6,19 @@ import { guard, type Hook } from '../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../hooks/stack.ts'
 import { beginRun } from './begin.ts'
 import { aboveChild } from './child-budget.ts'
-import { childParts } from './child-parts.ts'
+import { childParts, metadataInside } from './child-parts.ts'
 import { Turns } from './family.ts'
 import { LiveRun } from './live-run.ts'
 import type { AgentParts } from './parts.ts'
 import type { Run } from './run.ts'
+
+/** Where the metadata of an agent that works for a hook say who it is. */
+const INSPECTOR_KEY = 'hookloop.inspector'
+
+/** Whether an agent at work for a hook is meant, or one that it has called. */
+export function isInspecting({ metadata }: AgentState): boolean {
+  return metadata[INSPECTOR_KEY] !== undefined
+}
 
 /** Who is to look into something for a hook. */
 export type HookAgent = {
@@ -36,7 +44,7 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
     agentId: effects.newId(),
     parentId: host.state.agentId,
     systemPrompt: parts.instructions,
-    metadata: host.state.metadata,
+    metadata: { ...metadataInside(host.state, to), [INSPECTOR_KEY]: name },
   })
   const place = { agent: name, step: host.step, call: `hook:${name}` }
   const family = {

@@ -175,13 +175,28 @@ function addHooks(program: Command, place: Place, done: Done): void {
   jsonOption(hooks.command('test'))
     .description('fire one event, given as JSON on stdin, and print what the hooks decide')
     .argument('<event>', 'such as PreToolUse')
-    .option('--dir <folder>', 'run the hooks of this project, trusted or not (default: here, if they are trusted)')
+    .option(
+      '--dir <path>',
+      'run the hooks of this project or plugin, or of this one file, trusted or not (default: here, if they are trusted)',
+    )
     .option('--handler <command>', 'run this command as the only hook, without any settings')
     .option('--no-user', 'leave out the hooks in your own settings')
+    .option('--pass-env <name>', 'pass on this variable although it looks like a secret; may be repeated', collect)
+    .addHelpText('after', hooksTestExamples(place.command))
     .action(async (event: string, flags: HooksTestFlags) => {
       const { hooksTest } = await import('./hooks/hooks-test.ts')
       done(await hooksTest(event, flags, place))
     })
+}
+
+function hooksTestExamples(command: string): string {
+  return `
+Examples:
+  echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf /"}}' | ${command} hooks test PreToolUse --dir . --json
+  echo '{"prompt":"hello"}' | ${command} hooks test UserPromptSubmit --handler 'python3 context.py'
+
+What the event leaves out is filled in. The folder it names as "cwd" is where hooks run, if it is there; otherwise
+they run in --dir. Hooks of a skill need "skills": ["its name"], those of an agent "agent_type": "its name".`
 }
 
 function listOptions(command: Command): Command {

@@ -1,7 +1,7 @@
 import { answerKinds } from '../actions/verdict.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../hooks/triggers.ts'
-import { claudeEventNames, eventSpec } from './claude/events.ts'
+import { claudeEventNames, triggersOfEvent } from './claude/events.ts'
 import { actionKinds, modes, stepTypes } from './hook-file.ts'
 
 /**
@@ -88,8 +88,8 @@ function conditions(): Json[] {
   })
   const where = (fits: (trigger: HookTrigger) => boolean): JsonObject => only(triggers.filter(fits))
   const events = claudeEventNames.flatMap((event) => {
-    const { trigger } = eventSpec(event)
-    return trigger === undefined ? [] : [{ event, trigger }]
+    const at = triggersOfEvent(event)
+    return at.length === 0 ? [] : [{ event, at }]
   })
   return [
     ifThen(
@@ -111,10 +111,10 @@ function conditions(): Json[] {
       { required: ['prompt'], properties: { mode: { const: 'guard' } } },
       where((trigger) => trigger !== 'beforeInference'),
     ),
-    ...events.map(({ event, trigger }) =>
+    ...events.map(({ event, at }) =>
       ifThen(
         has('claude', { type: 'object', required: ['event'], properties: { event: { const: event } } }),
-        only([trigger]),
+        only([...at]),
       ),
     ),
   ]
@@ -269,7 +269,7 @@ function claudeSchema(): JsonObject {
       { required: ['command'] },
     ),
     properties: {
-      event: { enum: claudeEventNames.filter((event) => eventSpec(event).trigger !== undefined) },
+      event: { enum: claudeEventNames.filter((event) => triggersOfEvent(event).length > 0) },
       matcher: { type: 'string' },
       type: { enum: ['command', 'http'] },
       command: { type: 'string' },

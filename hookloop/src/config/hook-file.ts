@@ -10,7 +10,7 @@ import { all, any, hasMetadata, not, stepType, type Matcher } from '../hooks/mat
 import { toNameTest } from '../hooks/patterns.ts'
 import { isAround, isTrigger, triggerNames } from '../hooks/triggers.ts'
 import { claudeAction } from './claude/claude-action.ts'
-import { claudeEventNames, eventSpec, isClaudeEvent } from './claude/events.ts'
+import { claudeEventNames, eventSpec, isClaudeEvent, triggersOfEvent } from './claude/events.ts'
 import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
 
 /** Where a hook of a file comes from, in the order in which they are put together. */
@@ -204,9 +204,9 @@ function checkEvent(given: Json, on: readonly string[]): void {
   if (type !== 'command' && type !== 'http') {
     throw new Misspelt(['claude', 'type'], '"type" must be "command" or "http"; for a model there is "prompt"')
   }
-  const { trigger } = eventSpec(event)
-  if (trigger !== undefined && on.some((each) => each !== trigger)) {
-    throw new Misspelt(['on'], `${event} fires at ${trigger} and nowhere else`)
+  const triggers: readonly string[] = triggersOfEvent(event)
+  if (triggers.length > 0 && on.some((each) => !triggers.includes(each))) {
+    throw new Misspelt(['on'], `${event} fires at ${triggers.join(' and ')} and nowhere else`)
   }
 }
 

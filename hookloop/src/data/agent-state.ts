@@ -17,6 +17,12 @@ export const TASKS_KEY = 'hookloop.tasks'
 /** Where they say, with `true`, that somebody wants it summed up before its next step. */
 export const COMPACT_KEY = 'hookloop.compact'
 
+/** Where the metadata of a conversation name it, for lists. */
+export const TITLE_KEY = 'hookloop.title'
+
+/** Where the metadata of a conversation hold variables that its commands see. */
+export const ENVIRONMENT_KEY = 'hookloop.environment'
+
 export type StateFields = {
   readonly agentId: string
   readonly parentId: string | undefined

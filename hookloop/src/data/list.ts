@@ -53,6 +53,7 @@ export class List<T> implements Iterable<T> {
   /** Whether this list is the other one with nothing or something appended, judged by identity of the items. */
   extends(other: List<T>): boolean {
     if (other.length > this.length) return false
+    if (this.#tail === other.#tail && this.#chunks === other.#chunks) return true // it grew within its last chunk
     for (let i = 0; i < other.length;) {
       const chunk = Math.floor(i / CHUNK)
       if (chunk < other.#full && this.#chunks[chunk] === other.#chunks[chunk]) {
@@ -121,15 +122,17 @@ export class List<T> implements Iterable<T> {
     const used = this.length - this.#full * CHUNK
     const last = cache.get(this.#tail)
     if (last !== undefined && last.count <= used) return this.#foldTail(cache, last, step)
-    let known = this.#full
-    while (known > 0 && cache.get(this.#chunks[known - 1]!)?.count !== CHUNK) known--
-    let sum = known > 0 ? cache.get(this.#chunks[known - 1]!)!.value : initial
-    for (let chunk = known; chunk < this.#full; chunk++) {
+    let chunk = this.#full
+    let known: { readonly value: A; readonly count: number } | undefined
+    while (known === undefined && chunk > 0) known = cache.get(this.#chunks[--chunk]!)
+    let { value, count } = known ?? { value: initial, count: 0 }
+    for (; chunk < this.#full; chunk++, count = 0) {
       const items = this.#chunks[chunk]!
-      for (const item of items) sum = step(sum, item)
-      cache.set(items, { value: sum, count: CHUNK })
+      if (count === CHUNK) continue
+      for (let i = count; i < CHUNK; i++) value = step(value, items[i]!) // it may have been folded while it was the last
+      cache.set(items, { value, count: CHUNK })
     }
-    return this.#foldTail(cache, { value: sum, count: 0 }, step)
+    return this.#foldTail(cache, { value, count: 0 }, step)
   }
 
   /** What a chunk holds up to a place never changes, whoever else goes on with it. */

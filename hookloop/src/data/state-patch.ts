@@ -33,18 +33,19 @@ export type StatePatch = {
 
 /** What is different in the later of two states. Parts that both share by identity are not looked into. */
 export function patchBetween(before: AgentState | undefined, after: AgentState): StatePatch {
-  const earlier = before === undefined ? undefined : fieldsOf(before)
-  const later = fieldsOf(after)
-  const fields = changed(earlier?.plain ?? {}, later.plain)
+  const earlier = before && AgentState.fieldsOf(before)
+  const later = AgentState.fieldsOf(after)
+  const patch: { -readonly [K in keyof StatePatch]: StatePatch[K] } = {}
+  const fields =
+    earlier && isSamePlain(earlier, later) ? undefined : changed(earlier ? plainOf(earlier) : {}, plainOf(later))
+  if (fields !== undefined) patch.fields = fields
   const messages = grown(earlier?.messages ?? List.empty<Message>(), later.messages)
+  if (messages !== undefined) patch.messages = messages
   const metadata = changed(earlier?.metadata ?? {}, later.metadata)
+  if (metadata !== undefined) patch.metadata = metadata
   const execution = executionPatch(earlier?.execution, later.execution)
-  return {
-    ...(fields && { fields }),
-    ...(messages && { messages }),
-    ...(metadata && { metadata }),
-    ...(execution && { execution }),
-  }
+  if (execution !== undefined) patch.execution = execution
+  return patch
 }
 
 /** Puts patches together again. Throws STATE_INVALID when they do not make a state. */
@@ -76,12 +77,10 @@ export class StateBuilder {
   }
 }
 
-type Parts = Pick<StateFields, 'messages' | 'metadata' | 'execution'> & { readonly plain: JsonObject }
-
-function fieldsOf(state: AgentState): Parts {
-  const { messages, metadata, execution, ...rest } = AgentState.fieldsOf(state)
-  const { agentId, parentId, systemPrompt, responseFormat, spentBefore, executionCount } = rest
-  const plain = {
+/** The fields of a state that are neither lists nor objects of their own, in the order of its JSON. */
+function plainOf(fields: StateFields): JsonObject {
+  const { agentId, parentId, systemPrompt, responseFormat, spentBefore, executionCount } = fields
+  return {
     version: STATE_VERSION,
     agentId,
     ...(parentId !== undefined && { parentId }),
@@ -90,7 +89,18 @@ function fieldsOf(state: AgentState): Parts {
     spentBefore,
     executionCount,
   }
-  return { plain, messages, metadata, execution }
+}
+
+/** Most steps change none of them, and are spared the objects that a comparison takes. */
+function isSamePlain(before: StateFields, after: StateFields): boolean {
+  return (
+    before.agentId === after.agentId &&
+    before.parentId === after.parentId &&
+    before.systemPrompt === after.systemPrompt &&
+    before.responseFormat === after.responseFormat &&
+    before.spentBefore === after.spentBefore &&
+    before.executionCount === after.executionCount
+  )
 }
 
 /** Keeps the place of the steps among the fields, so that the text of a state is the same again. */
@@ -99,10 +109,13 @@ const inPlace: { readonly steps: readonly Json[] } = { steps: [] }
 function executionPatch(before: Execution | undefined, after: Execution | undefined): StatePatch['execution'] {
   if (after === undefined || before === after) return undefined
   const earlier = before === undefined ? {} : { ...before, ...inPlace }
+  const patch: { -readonly [K in keyof Executed]: Executed[K] } = changed(earlier, { ...after, ...inPlace }) ?? {}
   const steps = grown(before?.steps ?? List.empty<Step>(), after.steps)
-  const rest = changed(earlier, { ...after, ...inPlace })
-  return { ...rest, ...(steps && { steps }) }
+  if (steps !== undefined) patch.steps = steps
+  return patch
 }
+
+type Executed = NonNullable<StatePatch['execution']>
 
 function grown<T>(before: List<T>, after: List<T>): Grown<T> | undefined {
   if (before === after) return undefined
@@ -134,17 +147,22 @@ function sharedLength<T>(before: List<T>, after: List<T>): number {
 function changed(before: JsonObject, after: JsonObject): Changed | undefined {
   if (before === after) return undefined
   const [earlier, later] = [Object.keys(before), Object.keys(after)]
+  if (earlier.length === later.length && later.every((key, i) => key === earlier[i]))
+    return setTo(
+      after,
+      later.filter((key) => before[key] !== after[key]),
+    )
   const gone = earlier.filter((key) => !Object.hasOwn(after, key))
   const isNew = (key: string): boolean => !Object.hasOwn(before, key)
   const order = [...earlier.filter((key) => Object.hasOwn(after, key)), ...later.filter(isNew)]
   const moved = later.some((key, i) => key !== order[i]) // as when a key was taken out and put in again
-  const set = moved ? later : later.filter((key) => isNew(key) || before[key] !== after[key])
+  const set = setTo(after, moved ? later : later.filter((key) => isNew(key) || before[key] !== after[key]))
   const unset = moved ? earlier : gone
-  if (set.length === 0 && unset.length === 0) return undefined
-  return {
-    ...(unset.length > 0 && { unset }),
-    ...(set.length > 0 && { set: Object.fromEntries(set.map((key) => [key, after[key]!])) }),
-  }
+  return unset.length === 0 ? set : { unset, ...set }
+}
+
+function setTo(after: JsonObject, keys: readonly string[]): Changed | undefined {
+  return keys.length === 0 ? undefined : { set: Object.fromEntries(keys.map((key) => [key, after[key]!])) }
 }
 
 function apply(before: JsonObject, change: Changed | undefined): JsonObject {

@@ -181,12 +181,12 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
     },
   },
   compact: {
-    compact(this: Context, { keep, pin, summarize }: CompactOptions): Context {
+    compact(this: Context, { keep, pin, requested = false, summarize }: CompactOptions): Context {
       if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" is how many messages stay, from 0 up.', keep)
       if (typeof summarize !== 'function')
         throw invalid('"summarize" is a function that writes the summary.', summarize)
       if (pin !== undefined && typeof pin !== 'function') throw invalid('"pin" is a function of a message.', pin)
-      return Context.change(this, { compact: { keep, summarize, ...(pin !== undefined && { pin }) } })
+      return Context.change(this, { compact: { keep, requested, summarize, ...(pin !== undefined && { pin }) } })
     },
   },
   block,

@@ -8,6 +8,8 @@ export type CompactOptions = {
   readonly keep: number
   /** Messages that stay word for word wherever they stand, with the calls or results that belong to them. */
   readonly pin?: (message: Message) => boolean
+  /** Somebody has asked for it, and it is not done because the conversation has grown. Hooks are told. */
+  readonly requested?: boolean
   /** Writes the summary that takes the place of the rest. If it fails, the conversation stays as it is. */
   readonly summarize: (ctx: SummaryContext) => string | Promise<string>
 }

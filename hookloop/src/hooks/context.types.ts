@@ -76,8 +76,8 @@ type Carried = {
   onPause: 'pending'
   onResume: 'answers'
   onError: 'error' | 'during' | 'consecutiveFailures'
-  beforeCompaction: 'messages'
-  afterCompaction: 'messages' | 'summary'
+  beforeCompaction: 'messages' | 'requested'
+  afterCompaction: 'messages' | 'requested' | 'summary'
   afterExecution: 'outcome'
   onSessionEnd: 'sessionId' | 'reason'
 }

@@ -26,8 +26,8 @@ export interface Facts<A = JsonObject> {
   onPause: { pending: readonly Approval[] }
   onResume: { answers: Answers }
   onError: { error: ErrorRecord; during: string; consecutiveFailures: number }
-  beforeCompaction: { messages: List<Message> }
-  afterCompaction: { messages: List<Message>; summary: string }
+  beforeCompaction: { messages: List<Message>; requested: boolean }
+  afterCompaction: { messages: List<Message>; requested: boolean; summary: string }
   afterExecution: { outcome: ContinuationOutcome }
   onSessionEnd: { sessionId: string; reason: string }
 }
@@ -112,8 +112,13 @@ export const triggers = {
   onPause: { carries: ['pending'], hook: ['state'], guard: [] },
   onResume: { carries: ['answers'], hook: ['state'], guard: [] },
   onError: { carries: ['error', 'during', 'consecutiveFailures'], hook: ['state', 'stop', 'recover'], guard: [] },
-  beforeCompaction: { carries: ['messages'], hook: ['messages', 'state'], guard: ['block'], no: 'block' },
-  afterCompaction: { carries: ['messages', 'summary'], hook: ['messages', 'state'], guard: ['block'], no: 'block' },
+  beforeCompaction: { carries: ['messages', 'requested'], hook: ['messages', 'state'], guard: ['block'], no: 'block' },
+  afterCompaction: {
+    carries: ['messages', 'requested', 'summary'],
+    hook: ['messages', 'state'],
+    guard: ['block'],
+    no: 'block',
+  },
   afterExecution: { carries: ['outcome'], hook: ['state'], guard: [] },
   onSessionEnd: { carries: ['sessionId', 'reason'], hook: ['state'], guard: [] },
 } as const satisfies { readonly [T in keyof Facts]: TriggerSpec<Facts[T]> }

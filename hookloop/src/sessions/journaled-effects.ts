@@ -36,6 +36,8 @@ class Known {
   }
 }
 
+const nothingKnown = new Known([])
+
 /** What all scopes of one journaled run share. */
 class Shared {
   readonly journal: Journal
@@ -48,7 +50,7 @@ class Shared {
   hasStored = false
   /** Set when the run is not the one that was written down: it ends, and of that nothing is kept. */
   diverged: AgentError | undefined
-  #times = new Map<string, number>()
+  readonly #times = new Map<string, number>()
   readonly #checks = new CancelChecks()
   #cancelled = false
 
@@ -68,8 +70,8 @@ class Shared {
 
   /** From here on, nothing that happened before is asked for again. */
   turn(): void {
-    this.known = new Known([])
-    this.#times = new Map()
+    this.known = nothingKnown
+    this.#times.clear()
     this.#checks.turn()
   }
 
@@ -154,7 +156,7 @@ export class JournaledEffects implements Effects {
    */
   #first<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
     const { journal } = this.#shared
-    this.#note({ type: 'begin', key, kind: effect.kind, input: toJson(effect.input()) })
+    this.#note({ type: 'begin', key, kind: effect.kind, input: effect.input() })
     if (effect.kind === 'inference' && this.#shared.hasStored) {
       journal.storeSoon()
       return this.#do(key, effect, run)

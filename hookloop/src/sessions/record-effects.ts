@@ -80,7 +80,7 @@ class Log {
  * look in an order that is a matter of chance.
  */
 export class CancelChecks {
-  #checks = new Map<string, number>()
+  readonly #checks = new Map<string, number>()
   readonly #noticed = new Set<string>()
 
   /** What is to be written down, if the scope notices it for the first time. */
@@ -94,7 +94,7 @@ export class CancelChecks {
 
   /** Counts anew from here on. */
   turn(): void {
-    this.#checks = new Map()
+    this.#checks.clear()
   }
 }
 
@@ -178,7 +178,7 @@ class RecordingEffects implements Effects {
 
 /** A key that comes again, as after a retry, is told from the first by its count. */
 export function repeatedKey(key: string, times: number): string {
-  const plain = key.replaceAll('~', '~~') // a hook may have the sign in its name
+  const plain = key.includes('~') ? key.replaceAll('~', '~~') : key // a hook may have the sign in its name
   return times === 1 ? plain : `${plain}~${times}`
 }
 

@@ -1,6 +1,6 @@
-import type { AgentState } from '../data/agent-state.ts'
+import { TITLE_KEY, type AgentState } from '../data/agent-state.ts'
 import { toJson, type JsonObject } from '../data/json.ts'
-import { textOf, type Message } from '../data/message.ts'
+import { textOf } from '../data/message.ts'
 import { pendingIn } from '../data/open-calls.ts'
 import type { Answers, Approval } from '../data/tool-call.ts'
 
@@ -9,7 +9,7 @@ export type SessionHead = {
   readonly status: 'running' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
   readonly agent: string
   readonly createdAt: number
-  /** The beginning of what was first said. */
+  /** The one it was given, or the beginning of what was first said. */
   readonly title: string
   readonly steps: number
   readonly tokens: number
@@ -25,12 +25,12 @@ export type SessionOrigin = Pick<SessionHead, 'agent' | 'createdAt'>
 
 /** The head of a session in this state, whose questions may have been answered meanwhile. */
 export function headOf(state: AgentState, from: SessionOrigin, answered: Answers = {}): JsonObject {
-  const { execution, usage, messages } = state
+  const { execution, usage, messages, metadata } = state
   const pending = execution?.status === 'suspended' ? pendingIn(execution) : []
   const head: SessionHead = {
     status: execution?.status ?? 'idle',
     ...from,
-    title: titleOf(messages.find((message) => message.role === 'user')),
+    title: short(given(metadata) ?? textOf(messages.find(({ role }) => role === 'user')?.content ?? [])),
     steps: usage.steps,
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd: usage.costUsd,
@@ -39,7 +39,11 @@ export function headOf(state: AgentState, from: SessionOrigin, answered: Answers
   return toJson(head) as JsonObject
 }
 
-function titleOf(message: Message | undefined): string {
-  const text = message === undefined ? '' : textOf(message.content).replace(/\s+/g, ' ').trim()
-  return text.length <= TITLE ? text : `${text.slice(0, TITLE - 1)}…`
+function given({ [TITLE_KEY]: title }: JsonObject): string | undefined {
+  return typeof title === 'string' && title.trim() !== '' ? title : undefined
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length <= TITLE ? line : `${line.slice(0, TITLE - 1)}…`
 }

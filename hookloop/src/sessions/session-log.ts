@@ -23,9 +23,9 @@ export class LineSealer {
 
   seal(record: JsonObject): string {
     const rest = JSON.stringify(record).slice(1)
-    const body = `{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
-    this.#sum = sumOf(this.#sum, body)
-    return `${body.slice(0, -1)},"sum":"${this.#sum}"}`
+    const chained = `${this.#sum}{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
+    this.#sum = sumOf(chained)
+    return `${chained.slice(SUM_LENGTH, -1)},"sum":"${this.#sum}"}` // one text for both: each copy of a line costs as much as its sum
   }
 }
 
@@ -38,7 +38,7 @@ export function readLines(lines: readonly string[]): {
   const records = lines.map((line, seq) => {
     const sealed = SEALED.exec(line)
     const body = sealed === null ? '' : `${line.slice(0, sealed.index)}}`
-    sum = sumOf(sum, body)
+    sum = sumOf(sum + body)
     if (sealed?.[1] !== sum) throw corrupt(seq, 'it was changed, or a line before it was taken out')
     const record = parse(body, seq)
     if (record['seq'] !== seq) throw corrupt(seq, 'it stands in another place than it was written to')
@@ -64,8 +64,9 @@ function refuseProto(key: string, value: unknown): unknown {
   return value
 }
 
-function sumOf(before: string, body: string): string {
-  return hashText(before, body).slice(0, SUM_LENGTH)
+/** Of a line without its sum, behind that of the line before it. */
+function sumOf(chained: string): string {
+  return hashText(chained).slice(0, SUM_LENGTH)
 }
 
 function corrupt(seq: number, why: string): AgentError {

@@ -210,6 +210,17 @@ suite('while a run is open, a session refuses', () => {
   })
 })
 
+test('a title that was given is the one that lists show', async () => {
+  const store = memoryStore()
+  const { agent } = clerk(store)
+  const session = agent.session('s')
+  await session.send('Good morning to you.')
+  const titles = async (): Promise<unknown[]> => (await store.list()).map(({ head }) => head?.['title'])
+  const before = await titles()
+  await session.writeMetadata('hookloop.title', '  Monday,\n early ')
+  assert.deepEqual([before, await titles()], [['Good morning to you.'], ['Monday, early']])
+})
+
 suite('onSessionStart and onSessionEnd', () => {
   function watched(store: SessionStore, use: readonly Use[] = []) {
     const seen: string[] = []
@@ -256,6 +267,33 @@ suite('onSessionStart and onSessionEnd', () => {
       seen.filter((each) => each.includes(' ')),
       ['start s startup', 'end s other', 'start s resume'],
     )
+  })
+
+  test('a copy starts as one, and a conversation that is cleared ends and starts again', async () => {
+    const store = memoryStore()
+    const { seen, agent } = watched(store)
+    const session = agent.session('s')
+    await session.send('One.')
+    const copy = await session.fork({ as: 'copy' })
+    await watched(store).agent.session('copy').clear()
+    const later = watched(store)
+    await later.agent.session(await copy.fork({ as: 'second' }).then(({ id }) => id)).send('Two.')
+    await session.clear()
+    await session.send('Three.')
+    const named = (all: readonly string[]): readonly string[] => all.filter((each) => each.includes(' '))
+    assert.deepEqual(named(later.seen), ['start second fork'])
+    assert.deepEqual(named(seen), ['start s startup', 'end s clear', 'start s clear'])
+    const { messages, metadata } = (await session.state())!
+    assert.deepEqual([messages.length, metadata['starts'], metadata['ended']], [2, 2, 'clear'])
+  })
+
+  test('nothing ends or starts when what is open forbids to clear it', async () => {
+    const store = memoryStore()
+    const dying = dyingStore(store, { at: 2, stored: true })
+    await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
+    const { seen, agent } = watched(store)
+    await assert.rejects(agent.session('s').clear(), { code: 'STATE_SUSPENDED' })
+    assert.deepEqual(seen, [])
   })
 
   test('a session in which only settings were made starts with its first message', async () => {

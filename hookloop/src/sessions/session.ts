@@ -12,7 +12,7 @@ import { liveEffects } from '../effects.ts'
 import { AgentError } from '../errors.ts'
 import { forkSession, type ForkOptions } from './fork.ts'
 import { beginSession, holdSession, noteChanged, type HeldSession } from './held-session.ts'
-import { readSession } from './kept-session.ts'
+import { readSession, type KeptSession } from './kept-session.ts'
 import { resumeInSession, runInSession } from './run-session.ts'
 import { checkSessionId, type SessionStore } from './store.ts'
 
@@ -67,7 +67,16 @@ class KeptConversation implements Session {
       : undefined
   }
 
-  readonly clear = (): Promise<void> => this.#change((state) => state.withMessages([]))
+  /** One conversation ends and another begins, in the same place. */
+  readonly clear = (): Promise<void> =>
+    holdSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { kept } = session
+      this.#refuseOpen(kept)
+      const ended = kept.state && (await this.#fire(kept.state, 'onSessionEnd', { reason: 'clear' }))
+      const cleared = (ended ?? this.#freshState()).withMessages([])
+      await this.#keep(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
+      this.#isStarted = true
+    })
 
   readonly compact = (): Promise<void> => this.#change((state) => state.withMetadata(COMPACT_KEY, true))
 
@@ -95,7 +104,7 @@ class KeptConversation implements Session {
     if (stored === undefined || stored.lines.length === 0) return // nothing was said, and nothing ends
     await this.#hold(async (session) => {
       const before = session.kept.state ?? this.#freshState()
-      const state = await fireInSession(this.#live(before), 'onSessionEnd', { sessionId: this.id, reason })
+      const state = await this.#fire(before, 'onSessionEnd', { reason })
       if (session.kept.open === undefined && state !== before) await this.#keep(session, state)
     })
   }
@@ -113,9 +122,8 @@ class KeptConversation implements Session {
     await holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
       if (kept.open !== undefined) return // what is open is gone on with as it was left
-      const source = kept.records.some(({ type }) => type === 'input') ? 'resume' : 'startup'
       const before = kept.state ?? this.#freshState()
-      const state = await fireInSession(this.#live(before), 'onSessionStart', { sessionId: this.id, source })
+      const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) })
       if (state !== kept.state) await this.#keep(session, state)
       this.#isStarted = true
     })
@@ -125,15 +133,26 @@ class KeptConversation implements Session {
   #change(change: (state: AgentState) => AgentState): Promise<void> {
     return holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
-      if (kept.open !== undefined) {
-        throw new AgentError(
-          'STATE_SUSPENDED',
-          `The session "${this.id}" has a run that has not ended; it cannot be changed now.`,
-        )
-      }
+      this.#refuseOpen(kept)
       const state = change(kept.state ?? this.#freshState())
       if (state !== kept.state) await this.#keep(session, state)
     })
+  }
+
+  #refuseOpen({ open }: KeptSession): void {
+    if (open === undefined) return
+    throw new AgentError(
+      'STATE_SUSPENDED',
+      `The session "${this.id}" has a run that has not ended; it cannot be changed now.`,
+    )
+  }
+
+  #fire(
+    state: AgentState,
+    trigger: 'onSessionStart' | 'onSessionEnd',
+    facts: { readonly source: string } | { readonly reason: string },
+  ): Promise<AgentState> {
+    return fireInSession(this.#live(state), trigger, { sessionId: this.id, ...facts })
   }
 
   async #keep(session: HeldSession, state: AgentState): Promise<void> {
@@ -158,4 +177,10 @@ class KeptConversation implements Session {
   #hold<T>(work: (session: HeldSession) => Promise<T>): Promise<T> {
     return holdSession(this.#store, { id: this.id }, work)
   }
+}
+
+/** Why the conversation begins: nothing was said in it yet, it is a copy of another, or somebody comes back to it. */
+function sourceOf({ records }: KeptSession): string {
+  if (records.some(({ type }) => type === 'input')) return 'resume'
+  return records.some((record) => record.type === 'session' && record.from !== undefined) ? 'fork' : 'startup'
 }

@@ -1,4 +1,6 @@
 import type { ToolRun } from '../../agent/tool.ts'
+import { ENVIRONMENT_KEY } from '../../data/agent-state.ts'
+import { keptEnvironment } from '../../machine/kept-environment.ts'
 import { minimalEnvironment } from '../../machine/minimal-environment.ts'
 import { reapOrphans } from '../../machine/process-tree.ts'
 import { runProcess } from '../../machine/run-process.ts'
@@ -24,16 +26,17 @@ export type Surroundings = {
 export async function runCommand(
   { command, timeoutMs }: { readonly command: string; readonly timeoutMs: number },
   surroundings: Surroundings,
-  { signal, progress }: Pick<ToolRun, 'signal' | 'progress'>,
+  { signal, progress, state }: Pick<ToolRun, 'signal' | 'progress' | 'state'>,
 ): Promise<string> {
   const { cwd, shell, env, sandbox, shown } = surroundings
   reapOnce()
+  const given = keptEnvironment(state.metadata[ENVIRONMENT_KEY])
   const inside = sandbox.active ? await wrapCommand(command, { sandbox, cwd, signal }) : undefined
   const { onOutput, end } = streamProgress(progress)
   try {
     const result = await runProcess([...shellWords(shell), inside?.command ?? command], {
       cwd,
-      env: minimalEnvironment({ ...gitEnvironment(command), ...env, ...inside?.env }, { cwd }),
+      env: minimalEnvironment({ ...given, ...gitEnvironment(command), ...env, ...inside?.env }, { cwd }),
       timeoutMs,
       signal,
       output: capFor(shown),

@@ -66,7 +66,7 @@ export class StdioLink implements Link {
     const problem = problemWith(command, { cwd, path: env['PATH'] })
     if (problem !== undefined) throw this.#failed(problem)
     const [first, ...rest] = marked([command, ...args], tag)
-    const child = spawn(first!, rest, {
+    const child = spawn(first, rest, {
       cwd,
       env: { ...env, [TAG_VARIABLE]: tag.variable },
       stdio: 'pipe',

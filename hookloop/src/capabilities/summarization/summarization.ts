@@ -91,7 +91,8 @@ function compactHook(policy: Policy, scale: Scale): Hook {
       const { state } = ctx
       const kept = keptIn(state)
       const tokens = measured(state, kept, scale)
-      const forced = kept.overflowed === true || state.metadata[COMPACT_KEY] === true
+      const requested = state.metadata[COMPACT_KEY] === true
+      const forced = requested || kept.overflowed === true
       const isTime = tokens > maxMessageTokens + maxBufferTokens && tokens >= (kept.notBefore ?? 0)
       if (!forced && !isTime) return ctx
       const budget = forced ? Math.min(maxMessageTokens, tokens / 2) : maxMessageTokens
@@ -101,7 +102,7 @@ function compactHook(policy: Policy, scale: Scale): Hook {
       // A bite that is too small would cost the provider's cache and win nothing.
       if (!forced && going < maxBufferTokens / 2) return ctx
       const begun = heard.withState((each) => begin(each, { kept, tokens, maxBufferTokens }))
-      return begun.compact({ keep, summarize, ...(pin !== undefined && { pin }) })
+      return begun.compact({ keep, summarize, requested, ...(pin !== undefined && { pin }) })
     },
     { name: 'summarization.compact', priority: -300, onFailure: 'continue' },
   )

@@ -18,10 +18,10 @@ const work = tool({ name: 'work', description: 'Works.', input, execute })
 const model = scriptedModel(({ messages, tools }) => {
   const last = messages.at(-1)
   const said = last.content.map(({ text, output }) => text ?? output).join(' ')
-  if (tools.some(({ name }) => name === 'final_answer')) {
-    const ok = !said.includes('"to":"production"')
-    return { toolCalls: [{ name: 'final_answer', args: ok ? { ok } : { ok, reason: 'Never to production.' } }] }
-  }
+  const ok = !said.includes('"to":"production"')
+  const verdict = ok ? { ok } : { ok, reason: 'Never to production.' }
+  if (tools.some(({ name }) => name === 'final_answer')) return { toolCalls: [{ name: 'final_answer', args: verdict }] }
+  if (said.includes('End with nothing but a JSON object')) return JSON.stringify(verdict)
   return last.role === 'tool' ? 'It says: ' + said : { toolCalls: [{ name: 'work', args: { to: said } }] }
 })
 export default { model, use: [work, ${use}] }

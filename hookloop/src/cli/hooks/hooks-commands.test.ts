@@ -17,7 +17,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
       { name: 'watch', on: 'beforeToolUse', mode: 'observe', shell: 'true' },
     )
     const handler = { type: 'command', command: './check.sh' }
-    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }], Notification: [{ hooks: [handler] }] }
+    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }], WorktreeRemove: [{ hooks: [handler] }] }
     project.write('.claude/settings.json', { hooks })
     const { code, stdout } = await project.hookloop(['hooks', 'list', '--json'])
     const listed = (
@@ -34,7 +34,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
         ['beforeToolUse', 'later', 'untrusted'],
         ['beforeToolUse', 'watch', 'untrusted'],
         ['onStop', 'mine', 'own'],
-        ['never', 'Notification', 'untrusted'],
+        ['never', 'WorktreeRemove', 'untrusted'],
       ],
     )
     const words = await project.hookloop(['hooks'])
@@ -92,14 +92,14 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     const project = new ProjectWithHooks()
     const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }
     const settings = {
-      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], Notification: [{ hooks: [block] }] },
+      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], WorktreeRemove: [{ hooks: [block] }] },
     }
     project.write('.claude/settings.json', settings)
     const imported = await project.hookloop(['hooks', 'import'])
     assert.equal(imported.code, 0)
     assert.match(
       imported.stdout,
-      /^1 hook is in .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}Notification.*would run twice/s,
+      /^1 hook is in .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}WorktreeRemove.*would run twice/s,
     )
     const doctor = await project.hookloop(['hooks', 'doctor'])
     assert.match(

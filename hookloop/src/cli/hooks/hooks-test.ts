@@ -2,30 +2,34 @@ import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
 import { readHandler, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
+import { merge } from '../../config/claude/merge.ts'
+import { placeNamed, type NamedPlace } from '../../config/claude/named-place.ts'
 import type { Payload } from '../../config/claude/payload.ts'
-import { HookTable, runEvent, type EventResult, type RanHandler } from '../../config/claude/run-event.ts'
+import { HookTable, runEvent, type RanHandler } from '../../config/claude/run-event.ts'
 import { readSettings } from '../../config/claude/settings.ts'
 import { eventNamed, payloadFrom } from '../../config/claude/test-event.ts'
-import { trustedGroups } from '../../config/claude/trusted-groups.ts'
-import { merge } from '../../config/claude/merge.ts'
+import { commandLineOf, trustedGroups } from '../../config/claude/trusted-groups.ts'
 import type { FileHook } from '../../config/hook-file.ts'
 import { findHooks } from '../../config/project-hooks.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
-import { colorsFor } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { fireFileHooks, type FiredHook } from './fire-file-hooks.ts'
+import type { Place } from '../place.ts'
 import { readPiped } from '../runs/input.ts'
 import { jsonText } from '../terminal/json-lines.ts'
-import type { Place } from '../place.ts'
-import { oneLine, printable } from '../terminal/printable.ts'
+import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
+import { fireFileHooks } from './fire-file-hooks.ts'
+import { reportOf, wordsOf } from './hooks-test-report.ts'
+import { withheldFrom } from './withheld.ts'
 
 export type HooksTestFlags = {
   readonly dir?: string
   readonly handler?: string
   readonly user: boolean
+  /** Variables that hooks see although they look like secrets. */
+  readonly passEnv?: readonly string[]
   readonly json?: boolean
 }
 
@@ -34,23 +38,41 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const { skills, ...given } = parsed(await readPiped(place))
   const event = eventNamed(name, given)
   if (event === undefined) throw new UsageError(`There is no event "${name}". Known: ${claudeEventNames.join(', ')}.`)
-  const dir = resolve(flags.dir ?? '.')
+  const named = placeOf(flags.dir)
+  const { dir } = named.settings
   const payload = payloadFrom(given, event, dir)
-  const { groups, world: rules } =
-    flags.handler === undefined ? projectOf(flags, dir, place) : lone(flags.handler, event)
-  const cwd = folderOf(payload, dir, flags.handler)
-  const world = { projectDir: dir, cwd, env: place.env, passEnv: [], ...rules }
+  const tested = flags.handler === undefined ? projectOf(flags, named) : lone(flags.handler, event, named)
+  const { groups, world: rules } = tested
+  const where = foldersFor(payload, {
+    named,
+    groups,
+    isProject: flags.dir === undefined ? flags.handler === undefined : named.isProject,
+  })
+  const environment = { env: place.env, passEnv: flags.passEnv ?? [] }
   const beside: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
-    world,
-    isActive: activeFor(payload, skills),
+    world: { ...where, ...environment, ...rules },
+    isActive: activeFor(payload, { skills, named }),
     isBeside: (late) => beside.push(late),
   })
-  const own = flags.handler === undefined ? await fireFileHooks(fileHooksOf(flags, dir, place), payload, skills) : []
+  const files = flags.handler === undefined ? fileHooksOf(flags, named) : { hooks: [], problems: [] }
+  const own = await fireFileHooks(files.hooks, payload, skills)
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
   const merged = own.length === 0 || result.problems.length > 0 ? result.merged : merge(answers, event)
-  const whole = { ...result, merged, own, late: await Promise.all(beside) } // those beside are waited for: somebody wants to see them
-  for (const problem of result.problems) place.err.write(`${printable(problem)}\n`)
+  const late = await Promise.all(beside) // they are waited for: somebody wants to see them
+  const none = groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? nothingIn(named, flags) : []
+  const problems = [...tested.problems, ...files.problems, ...result.problems, ...none]
+  const whole = { ...result, merged, own, late, problems }
+  for (const problem of problems) place.err.write(`${printable(problem)}\n`)
+  if (own.length + result.ran.length + late.length + problems.length === 0) {
+    place.err.write(`${printable(noneFor(payload, groups))}\n`)
+  }
+  const here = groups.filter((group) => group.event === event)
+  for (const name of withheldFrom(here, { ...environment, dir })) {
+    place.err.write(
+      `${name} is not passed on to hooks, because it looks like a secret. Change that with --pass-env ${name}.\n`,
+    )
+  }
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
 }
@@ -58,7 +80,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
 function parsed(text: string): JsonObject {
   if (text.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (isJsonObject(value)) return value
   } catch (error) {
     throw new UsageError(`The event on stdin is not JSON: ${messageOf(error)}`)
@@ -66,153 +88,107 @@ function parsed(text: string): JsonObject {
   throw new UsageError('The event on stdin must be a JSON object.')
 }
 
-type Tested = { readonly groups: readonly HookGroup[]; readonly world: object }
+function placeOf(dir: string | undefined): NamedPlace {
+  if (dir === undefined) return { settings: { dir: resolve('.') }, isProject: true }
+  const named = placeNamed(resolve(dir))
+  if (typeof named === 'string') throw new UsageError(`--dir: ${named}`)
+  return named
+}
 
-function lone(command: string, event: ClaudeEvent): Tested {
+type Tested = { readonly groups: readonly HookGroup[]; readonly world: object; readonly problems: readonly string[] }
+
+/** A command of a plugin finds what it would find as one of its hooks. */
+function lone(command: string, event: ClaudeEvent, { plugin }: NamedPlace): Tested {
   const handler = readHandler({ type: 'command', command }, event)
   if (typeof handler === 'string') throw new UsageError(`--handler: ${handler}`)
-  const source: HookSource = { kind: 'given', file: '--handler' }
-  return { groups: [{ event, matcher: undefined, handlers: [handler], source }], world: {} }
+  const file = '--handler'
+  const source: HookSource = plugin === undefined ? { kind: 'given', file } : { kind: 'plugin', file, root: plugin }
+  return { groups: [{ event, matcher: undefined, handlers: [handler], source }], world: {}, problems: [] }
 }
 
 /** Who names a folder has asked for its hooks to be run; otherwise only what is trusted is. */
-function projectOf({ dir: named, user }: HooksTestFlags, dir: string, place: Place): Tested {
-  const settings = readSettings({ dir, ...(!user && { home: false }) })
-  for (const { source, where, message } of settings.problems) {
-    place.err.write(`${printable(source.file)} ${printable(where)}: ${printable(message)}\n`)
-  }
-  const trust = named === undefined ? new TrustStore() : 'all'
-  if (trust !== 'all') trust.checkOutside(dir)
-  const { groups, untrusted } = trustedGroups(settings, { dir, trust })
-  for (const { path, status } of untrusted) {
-    const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
-    place.err.write(`${printable(path)} is ${how}, so its hooks are not run. Name its folder with --dir to run them.\n`)
-  }
+function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, problem }: NamedPlace): Tested {
+  const settings = readSettings({ ...places, ...(!user && { home: false }) })
+  const trust = wanted === undefined ? new TrustStore() : 'all'
+  if (trust !== 'all') trust.checkOutside(places.dir)
+  const { groups, untrusted } = trustedGroups(settings, { dir: places.dir, trust })
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  return { groups, world: { allowedHttpUrls, allowedHttpVariables } }
+  const problems = [
+    ...(problem === undefined ? [] : [problem]),
+    ...settings.problems.map(({ source, where, message }) => `${source.file}${where && ` ${where}`}: ${message}`),
+    ...untrusted.map(({ path, status }) => {
+      const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
+      return `${path} is ${how}, so its hooks are not run. Name its folder with --dir to run them.`
+    }),
+  ]
+  return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems }
 }
 
-/** A payload from elsewhere may name a folder that is not on this machine, and who types a command means a file that is here. */
-function folderOf({ input }: Payload, dir: string, typed = ''): string {
+/** Said where nothing was found: a folder that was meant to have hooks would look like one whose hooks have no opinion. */
+function nothingIn({ settings: { dir } }: NamedPlace, { dir: wanted }: HooksTestFlags): readonly string[] {
+  return wanted === undefined ? [] : [`There are no hooks in ${dir}.`]
+}
+
+/** Why no hook has run, where there are some. */
+function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[]): string {
+  const here = groups.filter((group) => group.event === event)
+  const events = [...new Set(groups.map((group) => group.event))].join(', ')
+  if (here.length === 0) return `No hook is for ${event}${events === '' ? '' : `, only for ${events}`}.`
+  const waiting = here.filter(({ source }) => source.kind === 'skill' || source.kind === 'agent')
+  if (waiting.length > 0) {
+    const files = [...new Set(waiting.map(({ source }) => source.file))].join(', ')
+    return `The hooks of ${files} are not in force: name the skill in "skills", or the agent as "agent_type".`
+  }
+  const field = eventSpec(event).matches ?? ''
+  if (input[field] === undefined) return `The event has no "${field}", by which the hooks of ${event} are chosen.`
+  return `No hook of ${event} is for ${matched[0]}.`
+}
+
+type Folders = { readonly projectDir: string; readonly cwd: string }
+
+/**
+ * A payload from elsewhere may name a folder that is not on this machine, and who writes a command with a path means a file
+ * that is here.
+ */
+function foldersFor(
+  { event, input }: Payload,
+  how: { readonly named: NamedPlace; readonly groups: readonly HookGroup[]; readonly isProject: boolean },
+): Folders {
+  const { dir } = how.named.settings
   const { cwd } = input
-  if (typeof cwd !== 'string' || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return dir
-  const names = typed.match(/[^\s"']+/g) ?? []
+  if (typeof cwd !== 'string' || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    return { projectDir: dir, cwd: dir }
+  }
+  const lines = how.groups
+    .filter((group) => group.event === event)
+    .flatMap(({ handlers }) => handlers.map(commandLineOf))
+  const names = lines.flatMap((line) => line.replaceAll(/\$\{?CLAUDE_PROJECT_DIR\}?"?\//g, '').match(/[^\s"']+/g) ?? [])
   const isHere = names.some((name) => existsSync(resolve(dir, name)) && !existsSync(resolve(cwd, name)))
-  return isHere ? dir : cwd
+  return { projectDir: how.isProject || isHere ? dir : cwd, cwd: isHere ? dir : cwd }
 }
 
-/** Hooks of an agent run if the payload is about it; those of a skill if `skills` names it. */
-function activeFor({ input }: Payload, skills: unknown): (source: HookSource) => boolean {
+/** Hooks of an agent run if the payload is about it, those of a skill if `skills` names it, and either if its file is named. */
+function activeFor(
+  { input }: Payload,
+  { skills, named }: { readonly skills: unknown; readonly named: NamedPlace },
+): (source: HookSource) => boolean {
   const loaded: readonly unknown[] = Array.isArray(skills) ? skills : []
-  return ({ kind, name }) => {
+  return ({ kind, name, file }) => {
+    if (named.settings.files?.some((each) => each.file === file) === true) return true
     if (kind === 'skill') return loaded.includes(name)
     return kind !== 'agent' || (name !== undefined && name === input['agent_type'])
   }
 }
 
-type Whole = EventResult & { readonly late: readonly RanHandler[]; readonly own: readonly FiredHook[] }
-
-/** Every field is always there: null is one that nobody has said anything about. */
-function reportOf({ merged, ran, problems, late, own }: Whole, event: ClaudeEvent): object {
-  const isDecided = !['context', 'none'].includes(merged.decision)
-  return {
-    decision: merged.decision,
-    reason: isDecided ? merged.reason : null,
-    updatedInput: merged.updatedInput ?? null,
-    updatedOutput: merged.updatedOutput ?? null,
-    additionalContext: merged.additionalContext ?? null,
-    systemMessage: merged.systemMessage ?? null,
-    ...(merged.other !== undefined && { other: merged.other }),
-    hooks: [
-      ...own.map((each) => ownReport(each, event)),
-      ...ran.map((each) => hookReport(each, event)),
-      ...late.map((each) => besideReport(each, event)),
-    ],
-    ...(problems.length > 0 && { problems }),
-  }
-}
-
-/** A hook of our own file: what it is called, what it runs, and what it said. */
-function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHook, event: ClaudeEvent): object {
-  const { decision, reason } = merge([answer], event)
-  const { name, mode, action } = hook
-  return {
-    type: action?.kind ?? 'hook',
-    name,
-    mode: mode === 'transform' ? 'hook' : mode,
-    source: `${source.file}:${line}`,
-    decision,
-    reason: ['context', 'none'].includes(decision) ? null : reason,
-    ...(answer.problem !== undefined && { problem: answer.problem }),
-    durationMs: Math.round(durationMs),
-  }
-}
+type FileHooks = { readonly hooks: readonly FileHook[]; readonly problems: readonly string[] }
 
 /** Hooks of `.hookloop/`, under the same trust as those of Claude Code. */
-function fileHooksOf({ dir: named, user }: HooksTestFlags, dir: string, place: Place): readonly FileHook[] {
+function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, files } }: NamedPlace): FileHooks {
+  if (files !== undefined) return { hooks: [], problems: [] } // one file was named, and not the folder
   try {
-    const trust = named === undefined ? new TrustStore() : 'all'
-    return findHooks({ dir, trust, ...(!user && { home: false }) }).hooks
+    const trust = wanted === undefined ? new TrustStore() : 'all'
+    return { hooks: findHooks({ dir, trust, ...(!user && { home: false }) }).hooks, problems: [] }
   } catch (error) {
-    place.err.write(`${printable(messageOf(error))}\n`)
-    return []
+    return { hooks: [], problems: [messageOf(error)] }
   }
-}
-
-function besideReport(each: RanHandler, event: ClaudeEvent): object {
-  return { ...hookReport(each, event), decision: 'none', reason: null, async: true }
-}
-
-function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler, event: ClaudeEvent): object {
-  const { block, permission, request, stop, context } = answer
-  const blocked = block && (eventSpec(event).block === 'denies' ? 'deny' : 'block')
-  const own = blocked ?? permission?.decision ?? request?.behavior
-  const decision = stop !== undefined ? 'stop' : (own ?? (context === undefined ? 'none' : 'context'))
-  const why = stop?.reason ?? block?.reason ?? permission?.reason ?? requestReason(request)
-  return {
-    type: handler.type,
-    ...(handler.type === 'command' && { command: [handler.command, ...(handler.args ?? [])].join(' ') }),
-    ...(handler.type === 'http' && { url: handler.url }),
-    matcher: matcher ?? null,
-    source: source.file,
-    decision,
-    reason: why ?? null,
-    exitCode: answer.exitCode ?? null,
-    failed: answer.failed ?? null,
-    problem: answer.problem ?? null,
-    updatedInput: answer.updatedInput ?? (request?.behavior === 'allow' ? request.updatedInput : undefined) ?? null,
-    updatedOutput: answer.updatedOutput ?? null,
-    additionalContext: context ?? null,
-    systemMessage: answer.systemMessage ?? null,
-    durationMs: Math.round(durationMs),
-  }
-}
-
-function requestReason(request: RanHandler['answer']['request']): string | undefined {
-  return request === undefined ? undefined : request.behavior === 'deny' ? request.message : ''
-}
-
-function wordsOf({ merged, ran, late, own }: Whole, { out, env }: Place): string {
-  const { bold, dim, red } = colorsFor(out, env)
-  const lines = [
-    `${bold(merged.decision)}${merged.reason === '' ? '' : `: ${printable(merged.reason)}`}`,
-    ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
-      merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
-    ),
-    ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
-      const problem = answer.problem === undefined ? '' : ` ${red(printable(answer.problem))}`
-      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem}`
-    }),
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-type Shown = Pick<RanHandler, 'answer' | 'durationMs'> & { readonly what: string }
-
-function named({ hook, answer, durationMs }: FiredHook): Shown {
-  return { what: hook.hook.name, answer, durationMs }
-}
-
-function commanded({ handler, answer, durationMs }: RanHandler): Shown {
-  return { what: handler.type === 'command' ? handler.command : handler.type, answer, durationMs }
 }

@@ -30,7 +30,8 @@ function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): 
     return isValid ? printed.answer : withFailure(printed)
   }
   if (isValid) return { ...printed.answer, exitedOddly: true }
-  const [first = ''] = said.split('\n')
+  const lines = said.split('\n')
+  const first = (lines[0]!.startsWith('Traceback (') ? lines.at(-1) : lines[0])! // Python says at the end what it was
   const how = exitCode === null ? `was killed by ${result.signal ?? 'a signal'}` : `exited with ${exitCode}`
   return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${first === '' ? '' : `: ${first}`}`)
 }
@@ -62,14 +63,18 @@ function parsed(text: string): unknown {
   }
 }
 
+/** An object on a line of its own or at the end of one, or any other value than a word or a number. `[check] fine` is text. */
 function looksLikeJson(text: string): boolean {
-  return /^[{["]|[}\]]$/.test(text) || parsed(text) !== undefined
+  const value = parsed(text)
+  return /^\s*\{/m.test(text) || /\{\s*"[^]*\}$/.test(text) || typeof value === 'object' || typeof value === 'string'
 }
 
 /** Exit code 0: JSON that does not fit is told. Text is text, but a handler that fails closed has not answered with it. */
 function withFailure({ isJson, answer, isBroken }: Printed): HandlerAnswer {
   if (isJson) return { ...answer, failed: 'invalidOutput' }
-  return isBroken ? { ...answer, failed: 'invalidOutput' } : answer
+  if (!isBroken) return answer
+  const problem = 'it printed something that looks like JSON, and is text: an answer is one object and nothing else'
+  return { ...answer, problem, failed: 'invalidOutput' }
 }
 
 /** Exit code 2: whatever the JSON allows, it blocks; what else it says still counts. */

@@ -153,10 +153,11 @@ const rows: readonly Row[] = [
     gives: { decision: 'context', additionalContext: '"a"' },
   },
   {
-    title: 'text before an object makes all of it text',
+    title: 'text before an object makes all of it text, and that is told',
     event: 'PreToolUse',
     says: { stdout: `checking\n${pre({ permissionDecision: 'deny' })}` },
     gives: { decision: 'none' },
+    problem: /looks like JSON/,
   },
   {
     title: 'what begins like an object and is none is text',
@@ -292,6 +293,19 @@ const rows: readonly Row[] = [
     says: { stderr: 'Traceback\n  more\n', exit: 1 },
     gives: { decision: 'none' },
     problem: /exited with 1: Traceback$/,
+  },
+  {
+    title: 'of an error in Python the last line is told',
+    event: 'PreToolUse',
+    says: { stderr: 'Traceback (most recent call last):\n  File "x", line 1\nKeyError: 1', exit: 1 },
+    gives: { decision: 'none' },
+    problem: /exited with 1: KeyError: 1$/,
+  },
+  {
+    title: 'words in brackets, and a number, are text like any other',
+    event: 'PreToolUse',
+    says: { stdout: '[check] 3 of {3}\n' },
+    gives: { decision: 'none' },
   },
   {
     title: 'exit 1 with text is no context',

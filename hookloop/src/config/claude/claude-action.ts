@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
-import { eventSpec, isClaudeEvent } from './events.ts'
+import { isClaudeEvent, triggersOfEvent } from './events.ts'
 import { readHandler, type HookGroup, type HookSource } from './handlers.ts'
-import { payloadFor } from './payload.ts'
+import { payloadsFor } from './payload.ts'
 import { HookTable, runEvent } from './run-event.ts'
 import { toHookOutcome } from './to-outcome.ts'
 import { Transcripts } from './transcript.ts'
@@ -20,7 +20,7 @@ export function claudeAction(
   if (typeof event !== 'string' || !isClaudeEvent(event))
     throw new Error('"event" must be one of the events of Claude Code')
   if (matcher !== undefined && typeof matcher !== 'string') throw new Error('"matcher" must be a text')
-  if (eventSpec(event).trigger === undefined) throw new Error(`${event} never fires here`)
+  if (triggersOfEvent(event).length === 0) throw new Error(`${event} never fires for a hook of its own`)
   const handler = readHandler(
     isJsonObject(given) && given['type'] === undefined ? { type: 'command', ...given } : given,
     event,
@@ -34,8 +34,8 @@ export function claudeAction(
     kind: 'claude',
     label,
     async perform(ctx, { signal, mode }) {
-      const payload = payloadFor(ctx, around)
-      if (payload?.event !== event) return {}
+      const payload = payloadsFor(ctx, around).find((each) => each.event === event)
+      if (payload === undefined) return {}
       const world = { projectDir: cwd, cwd, env: process.env, passEnv: [], signal }
       const { merged, ran } = await runEvent(table, payload, { world })
       const failed = ran.find(({ answer }) => answer.failed !== undefined)

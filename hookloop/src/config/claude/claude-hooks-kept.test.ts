@@ -13,7 +13,7 @@ import { memoryRecording } from '../../sessions/recording.ts'
 import { replayEffects } from '../../sessions/replay-effects.ts'
 import { TrustStore } from '../trust.ts'
 import { claudeHooks } from './claude-hooks.ts'
-import { HookProject, quoted } from './hook-project.fixture.ts'
+import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
 
 import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 
@@ -22,7 +22,7 @@ describe('a session', { concurrency: 2 }, () => {
     using project = new HookProject()
     const log = {
       type: 'command',
-      command: 'jq -r "[.hook_event_name, .session_id, .source, .reason] | @tsv" >> log; echo hello',
+      command: `${prints('[e.hook_event_name, e.session_id, e.source, e.reason].join("\\t")')} >> log; echo hello`,
     }
     const names = ['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'Stop', 'SessionEnd']
     project.settings({ hooks: Object.fromEntries(names.map((name) => [name, [{ hooks: [log] }]])) })
@@ -123,7 +123,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
 
   test('streams and calls that run together are judged each', async () => {
     using project = new HookProject()
-    const command = `jq -e '.tool_input.command == "b"' >/dev/null && { echo no b >&2; exit 2; }; exit 0`
+    const command = `${holds('e.tool_input.command === "b"')} && { echo no b >&2; exit 2; }; exit 0`
     project.handlers('PreToolUse', [{ type: 'command', command }])
     const { agent, ran } = agentIn(project, { replies: [call('a', 'b', 'c'), 'Done.'] })
     await agent.stream('Go.').run

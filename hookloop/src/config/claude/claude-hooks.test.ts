@@ -8,7 +8,7 @@ import { AgentError } from '../../errors.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { claudeHooks } from './claude-hooks.ts'
-import { HookProject } from './hook-project.fixture.ts'
+import { holds, HookProject, prints } from './hook-project.fixture.ts'
 
 import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 
@@ -157,7 +157,10 @@ describe('after a call', { concurrency: 2 }, () => {
 
   test('a command that failed is a failure there, and never both', async () => {
     using project = new HookProject()
-    const log = { type: 'command', command: 'jq -r ".hook_event_name, .error" >> events.log' }
+    const log = {
+      type: 'command',
+      command: `${prints('[e.hook_event_name, e.error ?? null].join("\\n")')} >> events.log`,
+    }
     project.settings({ hooks: { PostToolUse: [{ hooks: [log] }], PostToolUseFailure: [{ hooks: [log] }] } })
     const { agent } = agentIn(project, { replies: [call('fail'), 'Done.'] })
     await agent.run('Go.')
@@ -169,7 +172,7 @@ describe('after a call', { concurrency: 2 }, () => {
 
   test('one that was denied has neither succeeded nor failed, and is part of its batch', async () => {
     using project = new HookProject()
-    const log = { type: 'command', command: 'jq -r .hook_event_name >> events.log' }
+    const log = { type: 'command', command: `${prints('e.hook_event_name')} >> events.log` }
     const names = ['PostToolUse', 'PostToolUseFailure', 'PostToolBatch']
     project.settings({
       hooks: {
@@ -193,7 +196,7 @@ describe('after a call', { concurrency: 2 }, () => {
 describe('a prompt', { concurrency: 2 }, () => {
   test('that a script blocks is erased, and the user is told why', async () => {
     using project = new HookProject()
-    const command = `jq -e '.prompt | test("secret")' >/dev/null && { echo "no secrets" >&2; exit 2; }; exit 0`
+    const command = `${holds('e.prompt.includes("secret")')} && { echo "no secrets" >&2; exit 2; }; exit 0`
     project.handlers('UserPromptSubmit', [{ type: 'command', command }])
     const { agent, model } = agentIn(project, { replies: ['Hi.'] })
     const run = await agent.run('my secret')
@@ -214,7 +217,7 @@ describe('a prompt', { concurrency: 2 }, () => {
 })
 
 describe('the end of a turn', { concurrency: 2 }, () => {
-  const untilActive = `jq -e .stop_hook_active >/dev/null && exit 0; echo "run the tests" >&2; exit 2`
+  const untilActive = `${holds('e.stop_hook_active')} && exit 0; echo "run the tests" >&2; exit 2`
 
   test('is put off by a script, which knows that it has done so', async () => {
     using project = new HookProject()
@@ -227,7 +230,7 @@ describe('the end of a turn', { concurrency: 2 }, () => {
 
   test('is put off by context as well', async () => {
     using project = new HookProject()
-    const command = `jq -e .stop_hook_active >/dev/null && exit 0; ${own('Stop', { additionalContext: 'look again' })}`
+    const command = `${holds('e.stop_hook_active')} && exit 0; ${own('Stop', { additionalContext: 'look again' })}`
     project.handlers('Stop', [{ type: 'command', command }])
     const { agent, model } = agentIn(project, { replies: ['Done.', 'Looked.'] })
     await agent.run('Go.')
@@ -257,7 +260,10 @@ describe('the end of a turn', { concurrency: 2 }, () => {
 
   test('is not heard of when a model failed: that is a failure of its own', async () => {
     using project = new HookProject()
-    const log = { type: 'command', command: 'jq -r ".hook_event_name, .error" >> events.log' }
+    const log = {
+      type: 'command',
+      command: `${prints('[e.hook_event_name, e.error ?? null].join("\\n")')} >> events.log`,
+    }
     project.settings({ hooks: { Stop: [{ hooks: [log] }], StopFailure: [{ hooks: [log] }] } })
     const model = scriptedModel([{ error: new AgentError('MODEL_RATE_LIMITED', 'slow down') }])
     const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })

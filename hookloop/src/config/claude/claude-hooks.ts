@@ -12,7 +12,8 @@ import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
 import { HookTable } from './run-event.ts'
-import type { AskModel, CallMcp, HandlerWorld } from './run-handler.ts'
+import type { AskModel } from './ask-model.ts'
+import type { CallMcp, HandlerWorld } from './run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './settings.ts'
 import { scriptWatch, trustedGroups, type Untrusted } from './trusted-groups.ts'
 
@@ -132,12 +133,16 @@ function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[
   return [hook(triggersOf(table, groups), perform, { name, priority: LAST })]
 }
 
-/** Where its events fire, and where it has to be to know the session, the skills in force and the end of what runs beside. */
+/** Where its events fire, and where it has to be to know the session, the skills in force and what others have decided. */
 function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
-  const fired = table.events.flatMap((event) => eventSpec(event).trigger ?? [])
+  const fired = table.events.flatMap((event) => {
+    const { trigger, alsoAt } = eventSpec(event)
+    return [trigger ?? [], alsoAt ?? []].flat()
+  })
   const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['afterToolUse'] : []
   const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
-  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside])]
+  const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
+  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside, ...asked])]
 }
 
 function skillsIn(groups: readonly HookGroup[]): ReadonlySet<string> {
@@ -153,7 +158,10 @@ function approvalFor(group: GroupRun, answer: ApprovalPolicy['answer']): Approva
     async answer(approval, signal): Promise<AskedAnswer> {
       const answered = await group.answerQuestion(approval.toolCall, signal)
       if (answered !== undefined) return answered
-      if (typeof answer === 'function') return answer(approval, signal)
+      if (typeof answer === 'function') {
+        group.notify(approval.toolCall)
+        return answer(approval, signal)
+      }
       if (answer === 'suspend') return 'suspend'
       return { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
     },

@@ -30,6 +30,10 @@ type EventSpec = {
   readonly isNarrow?: true
   /** Our trigger, if it has one. */
   readonly trigger?: PlainTrigger
+  /** It fires where a person is asked, for all handlers together: a single hook is never there. */
+  readonly isAboutAsking?: true
+  /** Where else it fires. */
+  readonly alsoAt?: PlainTrigger
   readonly block: BlockEffect
   /** Whether `decision: "block"` is honoured. */
   readonly decides?: true
@@ -54,6 +58,7 @@ export const claudeEvents = {
   SessionStart: {
     matches: 'source',
     trigger: 'onSessionStart',
+    alsoAt: 'afterCompaction',
     block: 'warns',
     specific: ['additionalContext', 'initialUserMessage', 'sessionTitle', 'watchPaths', 'reloadSkills'],
     textIsContext: true,
@@ -92,11 +97,18 @@ export const claudeEvents = {
   PermissionRequest: {
     matches: 'tool_name',
     trigger: 'beforeToolUse',
+    isAboutAsking: true,
     block: 'ignored',
     specific: ['decision'],
     types: all,
   },
-  PermissionDenied: { matches: 'tool_name', block: 'ignored', specific: ['retry'], types: all },
+  PermissionDenied: {
+    matches: 'tool_name',
+    trigger: 'afterToolUse',
+    block: 'ignored',
+    specific: ['retry'],
+    types: all,
+  },
   PostToolUse: {
     matches: 'tool_name',
     trigger: 'afterToolUse',
@@ -123,9 +135,29 @@ export const claudeEvents = {
     specific: ['additionalContext'],
     types: all,
   },
-  Notification: { matches: 'notification_type', block: 'ignored', specific: [], isSilent: true, types: plain },
-  MessageDisplay: { block: 'ignored', specific: ['displayContent'], types: plain, timeout: 10 },
-  SubagentStart: { matches: 'agent_type', block: 'warns', specific: ['additionalContext'], types: plain },
+  Notification: {
+    matches: 'notification_type',
+    trigger: 'beforeToolUse',
+    isAboutAsking: true,
+    block: 'ignored',
+    specific: [],
+    isSilent: true,
+    types: plain,
+  },
+  MessageDisplay: {
+    trigger: 'afterInference',
+    block: 'ignored',
+    specific: ['displayContent'],
+    types: plain,
+    timeout: 10,
+  },
+  SubagentStart: {
+    matches: 'agent_type',
+    trigger: 'beforeToolUse',
+    block: 'warns',
+    specific: ['additionalContext'],
+    types: plain,
+  },
   SubagentStop: {
     matches: 'agent_type',
     trigger: 'onSubagentStop',
@@ -135,8 +167,8 @@ export const claudeEvents = {
     specific: ['additionalContext'],
     types: all,
   },
-  TaskCreated: { block: 'prevents', decides: true, types: all },
-  TaskCompleted: { block: 'prevents', stops: true, types: all },
+  TaskCreated: { trigger: 'beforeToolUse', block: 'prevents', decides: true, types: all },
+  TaskCompleted: { trigger: 'beforeToolUse', block: 'prevents', stops: true, types: all },
   TeammateIdle: { block: 'continues', stops: true, types: all },
   Stop: {
     trigger: 'onStop',
@@ -190,6 +222,13 @@ export function isClaudeEvent(name: string): name is ClaudeEvent {
 
 export function eventSpec(event: ClaudeEvent): EventSpec {
   return claudeEvents[event]
+}
+
+/** Where a hook of its own fires that is for this event; nowhere, if it has no such moment. */
+export function triggersOfEvent(event: ClaudeEvent): readonly PlainTrigger[] {
+  const { trigger, alsoAt, isAboutAsking } = eventSpec(event)
+  if (trigger === undefined || isAboutAsking === true) return []
+  return alsoAt === undefined ? [trigger] : [trigger, alsoAt]
 }
 
 /** In seconds. */

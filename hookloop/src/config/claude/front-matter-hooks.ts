@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join, sep } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
@@ -9,31 +9,36 @@ import type { ConfigProblem, HookSource } from './handlers.ts'
 export type FrontMatterHooks = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }
 
 const MAX_FILES = 1_000
+/** `[issue] [priority]` is how people write it, and no YAML. */
+const HINT = /^argument-hint:.*$/m
 
 /**
- * Hooks that stand at the head of `skills/<name>/SKILL.md` and `agents/<name>.md` below a `.claude` folder. A file without
- * any is not mentioned.
+ * Hooks that stand at the head of `skills/<name>/SKILL.md`, of `commands/<name>.md`, which are skills of one file, and of
+ * `agents/<name>.md` below a `.claude` folder. Commands and agents may stand in folders of their own. A file without any is
+ * not mentioned.
  */
 export function readFrontMatterHooks(claudeDir: string, problems: ConfigProblem[]): readonly FrontMatterHooks[] {
-  const skills = namesIn(join(claudeDir, 'skills')).map((name): HookSource => {
-    const root = join(claudeDir, 'skills', name)
-    return { kind: 'skill', file: join(root, 'SKILL.md'), root, name }
-  })
-  const agents = namesIn(join(claudeDir, 'agents'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name): HookSource => {
-      const root = join(claudeDir, 'agents')
-      return { kind: 'agent', file: join(root, name), root, name: name.slice(0, -'.md'.length) }
-    })
-  return [...skills, ...agents].flatMap((source) => readOne(source, problems))
+  const skills = namesIn(join(claudeDir, 'skills')).map((name) => join(claudeDir, 'skills', name, 'SKILL.md'))
+  const commands = textsIn(join(claudeDir, 'commands'))
+  const agents = textsIn(join(claudeDir, 'agents'))
+  return [...skills, ...commands, ...agents].flatMap((file) => readHead(headSource(file), problems))
 }
 
-function readOne(source: HookSource, problems: ConfigProblem[]): readonly FrontMatterHooks[] {
+/** What the file of a skill, a command or an agent is, by where it stands. */
+export function headSource(file: string): HookSource {
+  const root = dirname(file)
+  if (basename(file) === 'SKILL.md') return { kind: 'skill', file, root, name: basename(root) }
+  const nearest = root.split(sep).findLast((name) => ['agents', 'commands', 'skills'].includes(name))
+  return { kind: nearest === 'agents' ? 'agent' : 'skill', file, root, name: basename(file, '.md') }
+}
+
+/** The hooks at the head of one file, if it has any. */
+export function readHead(source: HookSource, problems: ConfigProblem[]): readonly FrontMatterHooks[] {
   const printed = readPrinted(source.file)
   if (printed === undefined || !/^hooks:/m.test(printed.text)) return []
   const { text, path, hash } = printed
   try {
-    const { fields } = readFrontMatter(text, { plainTexts: true })
+    const { fields } = readFrontMatter(text.replace(HINT, ''), { plainTexts: true })
     const { hooks, name } = fields
     if (hooks === undefined) return []
     const own = { ...source, print: { path, hash }, ...(typeof name === 'string' && name !== '' && { name }) }
@@ -53,8 +58,18 @@ function stopOfAgent(hooks: Json): Json {
 }
 
 function namesIn(folder: string): readonly string[] {
+  return entriesOf(folder, false)
+}
+
+function textsIn(folder: string): readonly string[] {
+  return entriesOf(folder, true)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name))
+}
+
+function entriesOf(folder: string, recursive: boolean): readonly string[] {
   try {
-    return readdirSync(folder).toSorted().slice(0, MAX_FILES)
+    return readdirSync(folder, { recursive, encoding: 'utf8' }).toSorted().slice(0, MAX_FILES)
   } catch {
     return []
   }

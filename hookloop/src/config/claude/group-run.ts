@@ -1,26 +1,30 @@
 import type { AskedAnswer } from '../../agent/capability.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import type { ToolCall, ToolExecution } from '../../data/tool-call.ts'
+import { isInspecting } from '../../agent/hook-agent.ts'
+import type { Json, JsonObject } from '../../data/json.ts'
+import type { ToolCall } from '../../data/tool-call.ts'
 import type { ActionRun } from '../../hooks/action.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import { Context } from '../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
 import type { HookSource } from './handlers.ts'
+import { activeFor, isKept, keptIn, loadedSkill, skillsOf } from './in-force.ts'
 import { HookMemory } from './hook-memory.ts'
 import {
-  payloadFor,
+  noticePayload,
+  payloadsFor,
   permissionPayload,
   questionPayload,
   SESSION_KEY,
   sessionOf,
-  subagentOf,
   type Payload,
   type PayloadSurroundings,
 } from './payload.ts'
 import { runEvent, type EventResult, type HookTable } from './run-event.ts'
 import type { HandlerWorld } from './run-handler.ts'
-import { lateMessages, toHookOutcome } from './to-outcome.ts'
+import { lateMessages, stopVote, toHookOutcome } from './to-outcome.ts'
+import { spentOn, together } from './together.ts'
 import { fromClaudeInput } from './tool-names.ts'
+import { Inspectors } from './ask-agent.ts'
 import { askingModel } from './ask-model.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import { Transcripts } from './transcript.ts'
@@ -41,11 +45,13 @@ export class GroupRun {
   readonly #options: GroupOptions
   readonly #around: PayloadSurroundings
   readonly #memory = new HookMemory()
+  readonly #inspectors: Inspectors
 
   constructor(table: HookTable, options: GroupOptions) {
     this.#table = table
     this.#options = options
     const { cwd } = options.world
+    this.#inspectors = new Inspectors(cwd, options.models)
     this.#around = { cwd, transcripts: new Transcripts(cwd), isContinued: (call) => this.#memory.isContinued(call) }
   }
 
@@ -60,7 +66,8 @@ export class GroupRun {
     if (ctx.trigger === 'onSessionEnd' || (ctx.trigger === 'afterExecution' && !isKept(ctx))) {
       this.#memory.endBeside(session)
     }
-    const outcome = await this.#fire(ctx, { mode, signal })
+    const fired = await this.#fire(ctx, { mode, signal })
+    const outcome = ctx.trigger === 'afterStep' ? together(fired, await this.#interruption(ctx, session)) : fired
     return mode === 'transform'
       ? this.#withState(ctx, { session, outcome, late: await this.#lateWords(ctx, session) })
       : outcome
@@ -69,39 +76,67 @@ export class GroupRun {
   /** What came late is a matter of chance, so where the group is not recorded as a whole, this is. */
   async #lateWords(ctx: Context, session: string): Promise<readonly string[]> {
     if (ctx.trigger === 'onSessionEnd' || !this.#table.hasAsync) return []
+    return (await this.#remembered(ctx, 'late', () => this.#memory.takeLate(session))) as readonly string[]
+  }
+
+  /** A call was denied where no hook is, and the run is to end with its step. */
+  async #interruption(ctx: Context, session: string): Promise<HookOutcome> {
+    if (!this.#options.isAsked) return {}
+    const reason = await this.#remembered(ctx, 'interrupt', () => this.#memory.takeInterrupt(session) ?? null)
+    return typeof reason === 'string' ? { votes: [stopVote(reason, 'PermissionRequest')] } : {}
+  }
+
+  async #remembered(ctx: Context, name: string, take: () => Json): Promise<Json> {
     const { recorded } = this.#worldFor(ctx, ctx.signal)
-    if (recorded === undefined) return this.#memory.takeLate(session)
-    const { other } = await recorded('late', () => Promise.resolve({ other: { late: this.#memory.takeLate(session) } }))
-    return other!['late'] as readonly string[]
+    if (recorded === undefined) return take()
+    const { other } = await recorded(name, () => Promise.resolve({ other: { [name]: take() } }))
+    return other![name]!
   }
 
   async #fire(ctx: Context, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
-    const payload = payloadFor(ctx, this.#around)
-    if (payload === undefined) return {}
+    let outcome: HookOutcome = {}
+    for (const [i, payload] of payloadsFor(ctx, this.#around).entries()) {
+      const named = i === 0 ? payload : { ...payload, part: `#${i}` }
+      outcome = together(outcome, await this.#fireOne(ctx, named, { mode, signal, args: outcome.args }))
+      if (outcome.decision === 'block') break
+    }
+    return outcome
+  }
+
+  async #fireOne(
+    ctx: Context,
+    payload: Payload,
+    { mode, signal, args }: Pick<ActionRun, 'mode' | 'signal'> & { readonly args: Json | undefined },
+  ): Promise<HookOutcome> {
     if (payload.event === 'PreToolUse') this.#rememberCall(payload)
     if (!this.#table.has(payload.event)) return {}
     const world = this.#worldFor(ctx, signal)
-    const result = await this.#run(payload, { session: sessionOf(ctx), isActive: activeFor(ctx), world })
+    const result = await this.#run(payload, { ...this.#firingOf(ctx), world })
     tell(ctx, result, payload)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is for a turn with a single call, and is ignored')
     const answered = await this.#answeredHere(ctx, allowed, world)
-    const outcome = toHookOutcome(ctx, payload, { merged: answered.merged, mode })
+    const outcome = {
+      ...toHookOutcome(ctx, payload, { merged: answered.merged, mode, args }),
+      ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
+    }
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
       this.#memory.noteContinued(textOf(payload.input['agent_id']))
     }
     return outcome
   }
 
-  #run(
-    payload: Payload,
-    { session, isActive, world }: { session: string; isActive: (source: HookSource) => boolean; world: HandlerWorld },
-  ): Promise<EventResult> {
+  #firingOf(ctx: Context): Omit<Fired, 'world'> {
+    return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
+  }
+
+  #run(payload: Payload, { session, isActive, isInspecting: inspects = false, world }: Fired): Promise<EventResult> {
     const beside = new AbortController()
     return runEvent(this.#table, payload, {
       world,
       besideWorld: { ...this.#options.world, signal: beside.signal },
       isActive,
+      isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
       isBeside: (late) => this.#memory.follow(session, late, beside),
     })
@@ -118,6 +153,7 @@ export class GroupRun {
       ...world,
       signal,
       askModel: askingModel(ctx, models),
+      askAgent: this.#inspectors.askIn(ctx),
       recorded: async (name, work) => {
         const key = `${base}/${name}`
         return effects.scope(key).perform<HandlerAnswer>({ key, kind: 'hook', input: () => null }, work)
@@ -126,7 +162,7 @@ export class GroupRun {
   }
 
   #rememberCall({ input }: Payload): void {
-    if (!this.#options.isAsked || !this.#table.has('PermissionRequest')) return
+    if (!this.#options.isAsked || !(this.#table.has('PermissionRequest') || this.#table.has('Notification'))) return
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
     const there = Object.entries(common).filter((entry): entry is [string, Json] => entry[1] !== undefined)
@@ -138,7 +174,7 @@ export class GroupRun {
     if (result.merged.decision !== 'ask' || this.#options.isAsked || !this.#table.has('PermissionRequest'))
       return result
     const payload = permissionPayload(ctx, this.#around)
-    const answered = await this.#run(payload, { session: sessionOf(ctx), isActive: activeFor(ctx), world })
+    const answered = await this.#run(payload, { ...this.#firingOf(ctx), world })
     tell(ctx, answered, payload)
     const { decision, reason, updatedInput, interrupt } = answered.merged
     if (decision !== 'allow' && decision !== 'deny') return result
@@ -157,16 +193,32 @@ export class GroupRun {
   /** What PermissionRequest hooks say to a call that is about to be put to a person. */
   async answerQuestion(call: ToolCall, signal: AbortSignal): Promise<AskedAnswer | undefined> {
     if (!this.#table.has('PermissionRequest')) return undefined
-    const known: JsonObject = this.#memory.recallCall(call.id) ?? { session_id: '', cwd: this.#around.cwd }
-    const payload = questionPayload(known, call, this.#around)
-    const { merged } = await this.#run(payload, {
-      session: textOf(known['session_id']),
-      isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
-      world: { ...this.#options.world, signal },
-    })
-    if (merged.decision === 'deny') return { block: merged.reason === '' ? 'A hook said no.' : merged.reason }
+    const known = this.#knownOf(call)
+    const world = { ...this.#options.world, signal }
+    const { merged } = await this.#run(questionPayload(known, call, this.#around), { ...outsideRun(known), world })
+    if (merged.decision === 'deny') {
+      const reason = merged.reason === '' ? 'A hook said no.' : merged.reason
+      if (merged.interrupt === true) this.#memory.interrupt(textOf(known['session_id']), reason)
+      return { block: reason }
+    }
     if (merged.decision !== 'allow') return undefined
     return merged.updatedInput === undefined ? 'allow' : { allow: fromClaudeInput(call.name, merged.updatedInput) }
+  }
+
+  /** Tells hooks that a person is being asked, who does not wait for them. */
+  notify(call: ToolCall): void {
+    if (!this.#table.has('Notification')) return
+    const known = this.#knownOf(call)
+    const fired = outsideRun(known)
+    const stop = new AbortController()
+    const ended = this.#memory.startBeside(fired.session, stop)
+    const world = { ...this.#options.world, signal: stop.signal }
+    const notice = noticePayload(known, call, this.#around)
+    void this.#run(notice, { ...fired, world }).finally(ended)
+  }
+
+  #knownOf({ id }: ToolCall): JsonObject {
+    return this.#memory.recallCall(id) ?? { session_id: '', cwd: this.#around.cwd }
   }
 
   /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */
@@ -195,43 +247,23 @@ export class GroupRun {
   }
 }
 
+type Fired = {
+  readonly session: string
+  readonly isActive: (source: HookSource) => boolean
+  readonly isInspecting?: boolean
+  readonly world: HandlerWorld
+}
+
+/** Where somebody is asked there is no context: what belongs to a skill or an agent stays out. */
+function outsideRun(known: JsonObject): Omit<Fired, 'world'> {
+  return {
+    session: textOf(known['session_id']),
+    isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
+  }
+}
+
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
-}
-
-function keptIn({ state }: Context): JsonObject {
-  const kept = state.metadata[SESSION_KEY]
-  return isJsonObject(kept) ? kept : {}
-}
-
-function isKept(ctx: Context): boolean {
-  return keptIn(ctx)['session'] !== undefined
-}
-
-function skillsOf(ctx: Context): readonly string[] {
-  const { skills } = keptIn(ctx)
-  return Array.isArray(skills) ? skills.filter((each) => typeof each === 'string') : []
-}
-
-function loadedSkill(ctx: Context): string | undefined {
-  const { toolCall, toolExecution } = Context.draftOf(ctx).facts as {
-    readonly toolCall: ToolCall
-    readonly toolExecution: ToolExecution
-  }
-  const name = toolCall.args['skill_name'] ?? toolCall.args['skill']
-  const isLoaded = (toolCall.name === 'load_skill' || toolCall.name === 'Skill') && toolExecution.status === 'ok'
-  return isLoaded && typeof name === 'string' ? name : undefined
-}
-
-/** Hooks of a skill are in force once it was loaded; those of an agent while it runs, and when it ends. */
-function activeFor(ctx: Context): (source: HookSource) => boolean {
-  const skills = skillsOf(ctx)
-  const { subagent } = Context.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }
-  const agent = subagent?.name ?? subagentOf(ctx.state)
-  return ({ kind, name }) => {
-    if (kind === 'skill') return name !== undefined && skills.includes(name)
-    return kind !== 'agent' || (name !== undefined && name === agent)
-  }
 }
 
 /** A call can be left open only if it is the only one of its turn. */

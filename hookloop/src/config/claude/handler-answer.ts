@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../data/json.ts'
+import type { TokenUsage } from '../../data/usage.ts'
 
 /** How a handler failed: a machine's word beside the sentence in `problem`. */
 export type Failure =
@@ -38,4 +39,6 @@ export type HandlerAnswer = {
   readonly exitedOddly?: true
   /** Of a command. */
   readonly exitCode?: number
+  /** Of an agent: what it has cost. */
+  readonly spent?: TokenUsage
 }

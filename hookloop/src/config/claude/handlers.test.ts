@@ -156,7 +156,7 @@ describe('onFailure: "block"', { concurrency: 4 }, () => {
     assert.equal(merged.decision, 'none')
   })
   test('text and silence are no failures', async () => {
-    for (const command of ['true', 'echo looked at it']) {
+    for (const command of ['true', 'echo looked at it', 'echo "[check] fine"', 'echo 3']) {
       const { merged } = await fireCommand('PreToolUse', command, { input: bashCall, onFailure: 'block' })
       assert.equal(merged.decision, 'none')
     }

@@ -1,5 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { JsonObject } from '../../data/json.ts'
 import { isHijacking } from '../../machine/minimal-environment.ts'
@@ -71,17 +71,6 @@ function pluginVariables({ kind, root, options = {} }: HookSource, env: NodeJS.P
     // then it is not there, as it may be elsewhere
   }
   return { CLAUDE_PLUGIN_ROOT: root, CLAUDE_PLUGIN_DATA: data, ...Object.fromEntries(own) }
-}
-
-const eventsWithEnvFile: ReadonlySet<string> = new Set(['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'])
-
-/** A file of its own for each hook that may write `export` lines, and how to take it away again. */
-export function envFileFor(event: string): { readonly path: string; readonly remove: () => void } | undefined {
-  if (!eventsWithEnvFile.has(event)) return undefined
-  const folder = mkdtempSync(join(tmpdir(), 'hookloop-env-'))
-  const path = join(folder, 'env.sh')
-  writeFileSync(path, '', { mode: 0o600 })
-  return { path, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
 /** In the form without a shell these stand for themselves; with one, it knows them as variables. */

@@ -7,7 +7,8 @@ const MAX_KEPT = 1_000
 export class HookMemory {
   readonly #once = new Latest<Set<string>>()
   readonly #late = new Latest<string[]>()
-  readonly #beside = new Map<string, Set<AbortController>>()
+  readonly #beside = new Map<string, Set<{ readonly stop: AbortController }>>()
+  readonly #interrupts = new Latest<string>()
   readonly #calls = new Latest<JsonObject>()
   readonly #continued = new Latest<true>()
 
@@ -18,11 +19,9 @@ export class HookMemory {
 
   /** Follows a handler that nobody waits for. What it says is kept for the next event. */
   follow(session: string, late: Promise<RanHandler>, stop: AbortController): void {
-    const running = this.#beside.get(session) ?? new Set()
-    this.#beside.set(session, running.add(stop))
+    const ended = this.startBeside(session, stop)
     void late.then(({ answer, handler }) => {
-      running.delete(stop)
-      if (running.size === 0) this.#beside.delete(session)
+      ended()
       if (stop.signal.aborted) return
       const wakes = handler.type === 'command' && handler.asyncRewake && answer.exitCode === 2
       const words = [answer.context, answer.systemMessage, wakes ? answer.block?.reason : undefined]
@@ -31,14 +30,34 @@ export class HookMemory {
     })
   }
 
+  /** Something begins that nobody waits for. Gives what to call when it has ended. */
+  startBeside(session: string, stop: AbortController): () => void {
+    const running = this.#beside.get(session) ?? new Set()
+    const one = { stop }
+    this.#beside.set(session, running.add(one))
+    return () => {
+      if (running.delete(one) && running.size === 0) this.#beside.delete(session)
+    }
+  }
+
   /** Ends what runs beside a session. */
   endBeside(session: string): void {
-    for (const stop of this.#beside.get(session) ?? []) stop.abort()
+    for (const { stop } of this.#beside.get(session) ?? []) stop.abort()
   }
 
   /** What handlers said that nobody waited for, once. */
   takeLate(session: string): readonly string[] {
     return this.#late.take(session) ?? []
+  }
+
+  /** A hook that was asked instead of a person wants the run to end. */
+  interrupt(session: string, reason: string): void {
+    this.#interrupts.set(session, reason)
+  }
+
+  /** Why a run is to end, once. */
+  takeInterrupt(session: string): string | undefined {
+    return this.#interrupts.take(session)
   }
 
   /** What every event of a run is told, for a question about this call. */

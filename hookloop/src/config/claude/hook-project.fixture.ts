@@ -114,6 +114,23 @@ function sourceOf(language: Language, { stdout = '', stderr = '', exit = 0 }: Sa
   }
 }
 
+/** A command that prints something of the event `e` that it is told: a text as it is, anything else as JSON. */
+export function prints(expression: string): string {
+  return node(
+    `const value = ${expression}; console.log(typeof value === "string" ? value : JSON.stringify(value ?? null))`,
+  )
+}
+
+/** A command that succeeds if something is so of the event `e` that it is told. */
+export function holds(expression: string): string {
+  return node(`process.exitCode = (${expression}) ? 0 : 1`)
+}
+
+function node(code: string): string {
+  const read = 'const e = JSON.parse(require("node:fs").readFileSync(0, "utf8"))'
+  return `${quoted(process.execPath)} -e ${quoted(`${read}; ${code}`)}`
+}
+
 /** A text as one word of a shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../data/json.ts'
-import { eventSpec } from './events.ts'
+import { triggersOfEvent } from './events.ts'
 import type { Handler, HookGroup } from './handlers.ts'
 
 export type ImportedHooks = {
@@ -20,8 +20,8 @@ export function importHooks(groups: readonly HookGroup[]): ImportedHooks {
   const names = new Map<string, number>()
   const entries = groups.flatMap(({ event, matcher, handlers }) =>
     handlers.flatMap((handler): JsonObject[] => {
-      const { trigger } = eventSpec(event)
-      const why = trigger === undefined ? 'there is no such moment here' : unsupported(handler)
+      const [trigger, ...others] = triggersOfEvent(event)
+      const why = trigger === undefined ? 'a hook of its own has no such moment' : unsupported(handler)
       if (why !== undefined) {
         leftOut.push(`${event} ${briefly(handler)}: ${why}`)
         return []
@@ -32,7 +32,7 @@ export function importHooks(groups: readonly HookGroup[]): ImportedHooks {
       return [
         {
           name: times === 1 ? base : `${base} ${times}`,
-          on: trigger!,
+          on: others.length === 0 ? trigger! : [trigger!, ...others],
           mode: 'hook',
           ...(judging.has(event) && { onFailure: 'block' }),
           claude: { event, ...(matcher !== undefined && matcher !== '' && { matcher }), ...fieldsOf(handler) },

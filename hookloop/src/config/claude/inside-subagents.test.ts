@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { calls, familyWorld, look, plan, spawn } from '../../agent/family-world.fixture.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { claudeHooks } from './claude-hooks.ts'
-import { HookProject, quoted } from './hook-project.fixture.ts'
+import { HookProject, prints, quoted } from './hook-project.fixture.ts'
 
 const hooksOf = (project: HookProject) => claudeHooks({ dir: project.dir, trust: 'all', home: false })
 
@@ -16,7 +16,7 @@ function lines(project: HookProject, file: string): readonly JsonObject[] {
 describe('inside a subagent', { concurrency: 2 }, () => {
   test('the hooks of the project judge calls, and know who makes them', async () => {
     using project = new HookProject()
-    const command = `jq -c '[.tool_input.at, .agent_type, has("agent_id")]' | tee -a seen | grep -q inner && exit 2; exit 0`
+    const command = `${prints('[e.tool_input.at, e.agent_type ?? null, "agent_id" in e]')} | tee -a seen | grep -q inner && exit 2; exit 0`
     project.handlers('PreToolUse', [{ type: 'command', command }], 'look')
     const { agent, looked } = familyWorld({ use: [hooksOf(project)] })
     await agent.run(plan(calls(look('outer')), calls(spawn('s', 'plain', calls(look('inner'), look('other'))))))
@@ -39,7 +39,7 @@ describe('inside a subagent', { concurrency: 2 }, () => {
 
   test('its end is SubagentStop, once, which may ask for more and knows that it has', async () => {
     using project = new HookProject()
-    const log = `jq -c '[.hook_event_name, .agent_type, .stop_hook_active, .last_assistant_message]' | tee -a seen`
+    const log = `${prints('[e.hook_event_name, e.agent_type ?? null, e.stop_hook_active, e.last_assistant_message]')} | tee -a seen`
     project.settings({
       hooks: {
         Stop: [{ hooks: [{ type: 'command', command: `${log} > /dev/null` }] }],
@@ -62,7 +62,9 @@ describe('inside a subagent', { concurrency: 2 }, () => {
 
   test('what is said to it is no prompt of a user', async () => {
     using project = new HookProject()
-    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'jq -c .hook_event_name >> seen' }])
+    project.handlers('UserPromptSubmit', [
+      { type: 'command', command: `${prints('JSON.stringify(e.hook_event_name)')} >> seen` },
+    ])
     const { agent } = familyWorld({ use: [hooksOf(project)] })
     await agent.run(plan(calls(spawn('s', 'plain', 'Inner.')), 'End.'))
     assert.equal(lines(project, 'seen').length, 1)

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
 
@@ -82,11 +82,16 @@ function mergedRequest(answers: readonly HandlerAnswer[]): Judged | undefined {
   return requests.length > 0 ? { decision: 'allow', reason: '', interrupt: false } : undefined
 }
 
-/** Of several values the last stands; one yes is enough for another try. */
+/** Of several values the last stands, of each variable too; one yes is enough for another try. */
 function mergedOther(answers: readonly HandlerAnswer[]): JsonObject {
   const all = answers.map(({ other }) => other ?? {})
   const other = Object.assign({}, ...all) as JsonObject
-  return all.some(({ retry }) => retry === true) ? { ...other, retry: true } : other
+  const variables = all.flatMap(({ environment }) => (isJsonObject(environment) ? [environment] : []))
+  return {
+    ...other,
+    ...(all.some(({ retry }) => retry === true) && { retry: true }),
+    ...(variables.length > 0 && { environment: Object.assign({}, ...variables) as JsonObject }),
+  }
 }
 
 /** The whole input; of several, the last in the order of the configuration. */

@@ -5,9 +5,18 @@ import type { ErrorRecord, Step } from '../../data/execution.ts'
 import type { Subagent } from '../../data/subagent.ts'
 import { textOf, type Message } from '../../data/message.ts'
 import type { ToolCall, ToolExecution } from '../../data/tool-call.ts'
-import type { AgentState } from '../../data/agent-state.ts'
+import { TITLE_KEY, type AgentState } from '../../data/agent-state.ts'
+import type { InferenceResponse } from '../../data/inference.ts'
 import { Context } from '../../hooks/draft.ts'
 import type { ClaudeEvent } from './events.ts'
+import {
+  displayPayload,
+  permissionMode,
+  questionNotice,
+  subagentStart,
+  taskPayloads,
+  type Make,
+} from './more-payloads.ts'
 import { toClaudeCall } from './tool-names.ts'
 import { failureIn, toClaudeOutput } from './tool-outputs.ts'
 import type { Transcripts } from './transcript.ts'
@@ -18,6 +27,8 @@ export type Payload = {
   readonly input: JsonObject
   /** What its matcher is about; several when a tool has several names. */
   readonly matched: readonly string[]
+  /** Which of several that fire at once. */
+  readonly part?: string
 }
 
 export type PayloadSurroundings = {
@@ -32,24 +43,54 @@ const MAX_ERROR = 10_000
 /** Where the metadata of a conversation say which session it is. */
 export const SESSION_KEY = 'hookloop.claude'
 
-/** The event that fires at one of our triggers, if one does. */
-export function payloadFor(ctx: Context, around: PayloadSurroundings): Payload | undefined {
-  const { facts } = Context.draftOf(ctx)
+/** The events that fire at one of our triggers, in their order. */
+export function payloadsFor(ctx: Context, around: PayloadSurroundings): readonly Payload[] {
   const made = maker(ctx, around)
+  const several = severalFor(ctx, made, around)
+  if (several !== undefined) return several
+  const payload = payloadFor(ctx, made, around)
+  return payload === undefined ? [] : [payload]
+}
+
+/** Where more than one fires, or one that has no trigger of its own. */
+function severalFor(ctx: Context, made: MakePayload, around: PayloadSurroundings): readonly Payload[] | undefined {
+  const { facts } = Context.draftOf(ctx)
+  switch (ctx.trigger) {
+    case 'beforeToolUse': {
+      const call = facts['toolCall'] as ToolCall<Json>
+      const before = toolPayload(made, 'PreToolUse', call, around)
+      return [before, ...subagentStart(made, call, around.cwd), ...taskPayloads(made, call, ctx.state)]
+    }
+    case 'afterInference': {
+      if (subagentOf(ctx.state) !== undefined) return [] // nobody sees it
+      return displayPayload(made, (facts['response'] as InferenceResponse).content, ctx.state)
+    }
+    case 'afterCompaction': {
+      const trigger = causeOf(facts)
+      const summary = { trigger, compact_summary: textFact(facts, 'summary') }
+      return [made('SessionStart', { source: 'compact' }, 'compact'), made('PostCompact', summary, trigger)]
+    }
+    default:
+      return undefined
+  }
+}
+
+function payloadFor(ctx: Context, made: MakePayload, around: PayloadSurroundings): Payload | undefined {
+  const { facts } = Context.draftOf(ctx)
   switch (ctx.trigger) {
     case 'onSessionStart': {
       const source = textFact(facts, 'source')
-      return made('SessionStart', { source }, source)
+      return made('SessionStart', { source, ...titleOf(ctx.state) }, source)
     }
     case 'onSessionEnd': {
       const reason = textFact(facts, 'reason')
       return made('SessionEnd', { reason }, reason)
     }
-    case 'onUserInput':
+    case 'onUserInput': {
       if (subagentOf(ctx.state) !== undefined) return undefined // nobody has said it but another agent
-      return made('UserPromptSubmit', { ...mode, prompt: textOf((facts['input'] as Message).content) })
-    case 'beforeToolUse':
-      return toolPayload(made, 'PreToolUse', facts['toolCall'] as ToolCall<Json>, around)
+      const prompt = textOf((facts['input'] as Message).content)
+      return made('UserPromptSubmit', { ...permissionMode, prompt, ...titleOf(ctx.state) })
+    }
     case 'afterToolUse':
       return afterTool(made, facts as AfterTool, around)
     case 'afterStep':
@@ -60,22 +101,28 @@ export function payloadFor(ctx: Context, around: PayloadSurroundings): Payload |
       return subagentPayload(facts as SubagentFacts, made, around)
     case 'onError':
       return failurePayload(facts['error'] as ErrorRecord, made)
-    case 'beforeCompaction':
-      return made('PreCompact', { trigger: 'auto', custom_instructions: null }, 'auto')
-    case 'afterCompaction':
-      return made('PostCompact', { trigger: 'auto', compact_summary: textFact(facts, 'summary') }, 'auto')
+    case 'beforeCompaction': {
+      const trigger = causeOf(facts)
+      return made('PreCompact', { trigger, custom_instructions: null }, trigger)
+    }
     default:
       return undefined
   }
 }
 
-const mode = { permission_mode: 'default' }
+function causeOf({ requested }: { readonly [name: string]: unknown }): 'manual' | 'auto' {
+  return requested === true ? 'manual' : 'auto'
+}
 
-type Make = (event: ClaudeEvent, input: JsonObject, ...matched: readonly string[]) => Payload
+function titleOf({ metadata }: AgentState): JsonObject {
+  const title = metadata[TITLE_KEY]
+  return typeof title === 'string' ? { session_title: title } : {}
+}
 
-function maker(ctx: Context, around: PayloadSurroundings): Make {
-  const common = commonOf(ctx, around)
-  return (event, input, ...matched) => ({ event, input: { ...common, hook_event_name: event, ...input }, matched })
+type MakePayload = Make<Payload>
+
+function maker(ctx: Context, around: PayloadSurroundings): MakePayload {
+  return makerOf(commonOf(ctx, around))
 }
 
 function commonOf(ctx: Context, { cwd, transcripts }: PayloadSurroundings): JsonObject {
@@ -109,14 +156,14 @@ export function subagentOf({ metadata, parentId }: AgentState): string | undefin
 }
 
 /** Nobody asks for more where a person or an error has ended it. A subagent ends with the hooks of whom it works for. */
-function stopPayload(ctx: Context, made: Make): Payload | undefined {
+function stopPayload(ctx: Context, made: MakePayload): Payload | undefined {
   const { outcome, continuations } = Context.draftOf(ctx).facts as {
     readonly outcome: ContinuationOutcome
     readonly continuations: number
   }
   if (subagentOf(ctx.state) !== undefined || silentEnds.has(outcome.stopReason)) return undefined
   return made('Stop', {
-    ...mode,
+    ...permissionMode,
     stop_hook_active: continuations > 0,
     last_assistant_message: lastAnswer(ctx.state),
   })
@@ -133,7 +180,7 @@ type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }
 
 function subagentPayload(
   { subagent, output }: SubagentFacts,
-  made: Make,
+  made: MakePayload,
   { isContinued }: PayloadSurroundings,
 ): Payload {
   const { transcript_path } = made('SubagentStop', {}).input
@@ -144,11 +191,11 @@ function subagentPayload(
     agent_transcript_path: transcript_path!,
     last_assistant_message: typeof output === 'string' ? output : JSON.stringify(output ?? null),
   }
-  return made('SubagentStop', { ...mode, ...more }, subagent.name)
+  return made('SubagentStop', { ...permissionMode, ...more }, subagent.name)
 }
 
 /** Only what a model did wrong ends a turn there; a tool that failed is told elsewhere. */
-function failurePayload({ code, message }: ErrorRecord, made: Make): Payload | undefined {
+function failurePayload({ code, message }: ErrorRecord, made: MakePayload): Payload | undefined {
   if (!code.startsWith('MODEL_')) return undefined
   const error = failureNames[code] ?? 'unknown'
   return made('StopFailure', { error, error_details: message, last_assistant_message: message }, error)
@@ -160,7 +207,7 @@ function textFact(facts: { readonly [name: string]: unknown }, name: string): st
 }
 
 function toolPayload(
-  made: Make,
+  made: MakePayload,
   event: ClaudeEvent,
   call: ToolCall<Json>,
   { cwd }: PayloadSurroundings,
@@ -168,7 +215,11 @@ function toolPayload(
 ): Payload {
   const { name, names, input } = toClaudeCall(call.name, call.args, cwd)
   const id = event === 'PermissionRequest' ? {} : { tool_use_id: call.id }
-  return made(event, { ...mode, tool_name: name, tool_input: input, ...id, ...mcpServer(name), ...more }, ...names)
+  return made(
+    event,
+    { ...permissionMode, tool_name: name, tool_input: input, ...id, ...mcpServer(name), ...more },
+    ...names,
+  )
 }
 
 /** The payload of a question that is about to be put to a person. */
@@ -183,12 +234,17 @@ export function permissionPayload(ctx: Context, around: PayloadSurroundings): Pa
 
 /** The same for a call as it is put to a person, after everybody has changed it. */
 export function questionPayload(known: JsonObject, call: ToolCall<Json>, around: PayloadSurroundings): Payload {
-  const made: Make = (event, input, ...matched) => ({
-    event,
-    input: { ...known, hook_event_name: event, ...input },
-    matched,
-  })
-  return toolPayload(made, 'PermissionRequest', call, around)
+  return toolPayload(makerOf(known), 'PermissionRequest', call, around)
+}
+
+/** For what is known of a run where there is no context. */
+function makerOf(known: JsonObject): MakePayload {
+  return (event, input, ...matched) => ({ event, input: { ...known, hook_event_name: event, ...input }, matched })
+}
+
+/** That somebody is about to be asked about a call. */
+export function noticePayload(known: JsonObject, call: ToolCall<Json>, { cwd }: PayloadSurroundings): Payload {
+  return questionNotice(makerOf(known), toClaudeCall(call.name, call.args, cwd).name)
 }
 
 type AfterTool = {
@@ -197,14 +253,18 @@ type AfterTool = {
   readonly durationMs?: number
 }
 
-/** A call that was not run has neither succeeded nor failed. */
+/** A call that was not run has neither succeeded nor failed: a guard has denied it, or somebody else whom hooks know of. */
 function afterTool(
-  made: Make,
+  made: MakePayload,
   { toolCall, toolExecution, durationMs }: AfterTool,
   around: PayloadSurroundings,
 ): Payload | undefined {
-  const { status, output } = toolExecution
-  if (status === 'blocked') return undefined
+  const { status, output, by } = toolExecution
+  if (status === 'blocked') {
+    const isAutomatic = by !== undefined && by !== 'approval' && !/(?:^|:)claude$/.test(by)
+    const reason = textFrom(output)
+    return isAutomatic ? toolPayload(made, 'PermissionDenied', toolCall, around, { reason }) : undefined
+  }
   const took = durationMs === undefined ? {} : { duration_ms: Math.round(durationMs) }
   const failed = status === 'ok' ? failureIn(toolCall.name, output) : textFrom(output)
   if (failed === undefined) {
@@ -221,7 +281,7 @@ function textFrom(output: Json): string {
 }
 
 /** Only a step that had calls: nothing else ends a batch. */
-function batchPayload(made: Make, step: Step, { cwd }: PayloadSurroundings): Payload | undefined {
+function batchPayload(made: MakePayload, step: Step, { cwd }: PayloadSurroundings): Payload | undefined {
   if (step.toolCalls.length === 0) return undefined
   const calls = step.toolCalls.map((call, i) => {
     const { name, input } = toClaudeCall(call.name, call.args, cwd)
@@ -229,7 +289,7 @@ function batchPayload(made: Make, step: Step, { cwd }: PayloadSurroundings): Pay
     const response = output === undefined ? {} : { tool_response: textFrom(output) }
     return { tool_name: name, tool_input: input, tool_use_id: call.id, ...response }
   })
-  return made('PostToolBatch', { ...mode, tool_calls: calls })
+  return made('PostToolBatch', { ...permissionMode, tool_calls: calls })
 }
 
 function mcpServer(name: string): JsonObject {

@@ -207,7 +207,17 @@ if os.environ.get("CLAUDE_ENV_FILE"):
         f.write("export NODE_ENV=development\\n")
 print(json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": f"started by {event['source']}"}}))
 `,
-    cases: [['context', { source: 'resume' }, { decision: 'context', additionalContext: 'started by resume' }]],
+    cases: [
+      [
+        'context and a variable',
+        { source: 'resume' },
+        {
+          decision: 'context',
+          additionalContext: 'started by resume',
+          other: { environment: { NODE_ENV: 'development' } },
+        },
+      ],
+    ],
   },
   {
     title: 'a bash script that does not let it stop before the tests pass, once',

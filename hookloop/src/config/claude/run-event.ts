@@ -108,6 +108,8 @@ export type RunEventOptions = {
   readonly isActive?: IsActive
   /** What has run already of what runs once. */
   readonly onceDone?: Set<string>
+  /** An agent of a handler is at work, and no handler sets another to work on what it does. */
+  readonly isInspecting?: boolean
   /** Takes care of a handler that nobody waits for. */
   readonly isBeside?: (late: Promise<RanHandler>) => void
 }
@@ -117,19 +119,26 @@ export type RunEventOptions = {
  * run beside the agent are started and not waited for.
  */
 export async function runEvent(table: HookTable, payload: Payload, options: RunEventOptions): Promise<EventResult> {
-  const { world, besideWorld = world, isActive, isBeside, onceDone = new Set() } = options
+  const { world, besideWorld = world, isActive, isBeside, isInspecting = false, onceDone = new Set() } = options
   const selected = table.select(payload, { cwd: world.cwd, ...(isActive !== undefined && { isActive }) })
   const { problems } = selected
+  const unasked = selected.handlers.filter(({ handler }) => isInspecting && handler.type === 'agent')
+  if (unasked.length > 0 && payload.event === 'PreToolUse') {
+    const reason = 'an agent of a hook made this call, and another would have to judge it'
+    return { merged: { decision: 'deny', reason }, ran: [], problems }
+  }
   if (problems.length > 0 && failsClosed(payload.event)) {
     return { merged: { decision: 'deny', reason: problems.join('\n') }, ran: [], problems }
   }
   const handlers = withBudget(
-    selected.handlers.filter((placed) => isStillDue(placed, onceDone)),
+    selected.handlers.filter((placed) => !unasked.includes(placed) && isStillDue(placed, onceDone)),
     payload.event,
     world,
   )
   const started = handlers.map((placed, i) =>
-    isAsync(placed.handler) ? run(placed, payload, besideWorld) : run(placed, payload, world, `${payload.event}/${i}`),
+    isAsync(placed.handler)
+      ? run(placed, payload, besideWorld)
+      : run(placed, payload, world, `${payload.event}${payload.part ?? ''}/${i}`),
   )
   const waited = started.filter((_, i) => !isAsync(handlers[i]!.handler))
   for (const late of started.filter((_, i) => isAsync(handlers[i]!.handler))) isBeside?.(late)
@@ -142,7 +151,10 @@ async function run(placed: PlacedHandler, payload: Payload, world: HandlerWorld,
   const begun = performance.now()
   const { handler, source } = placed
   const work = (): Promise<HandlerAnswer> => runHandler(handler, payload, { source, world })
-  const isKept = key !== undefined && world.recorded !== undefined && !asksModel(handler)
+  const isKept =
+    key !== undefined &&
+    world.recorded !== undefined &&
+    (handler.type === 'agent' ? world.askAgent !== undefined : !asksModel(handler))
   const answer = await (isKept ? world.recorded(key, work) : work())
   return { ...placed, answer, durationMs: performance.now() - begun }
 }

@@ -5,12 +5,15 @@ import { problemWith } from '../../machine/find-executable.ts'
 import { postJson } from '../../machine/post-json.ts'
 import type { Command } from '../../machine/process-tag.ts'
 import { runProcess } from '../../machine/run-process.ts'
+import type { AskAgent } from './ask-agent.ts'
+import type { AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from './answer.ts'
+import { EnvFile, hasEnvFile } from './env-file.ts'
 import { effectiveAnswer } from './effective.ts'
 import { judgingEvents } from './events.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from './handlers.ts'
-import { environmentFor, envFileFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
+import { environmentFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
 import { withShortTexts } from './long-texts.ts'
 import type { Payload } from './payload.ts'
 
@@ -25,17 +28,13 @@ export type HandlerWorld = EnvironmentRules & {
   readonly changedSince?: ((handler: Handler, source: HookSource) => string | undefined) | undefined
   /** Asks a model whether something is in order. Without it, handlers that ask one are failures. */
   readonly askModel?: AskModel | undefined
+  /** Sets an agent to work on it, where there is a run; without it, a handler that wants one asks a model. */
+  readonly askAgent?: AskAgent | undefined
   /** Calls a tool of a connected server, and gives its text. */
   readonly callMcp?: CallMcp | undefined
   /** Keeps what a handler answered, or gives what it answered then: where a model is asked, each is recorded alone. */
   readonly recorded?: ((key: string, work: () => Promise<HandlerAnswer>) => Promise<HandlerAnswer>) | undefined
 }
-
-/** The answer should be `{ ok, reason?, impossible? }`; anything else is a failure. */
-export type AskModel = (
-  prompt: string,
-  how: { readonly model?: string; readonly isAgent: boolean; readonly signal: AbortSignal },
-) => Promise<unknown>
 
 export type CallMcp = (
   server: string,
@@ -108,7 +107,7 @@ async function runCommand(
 ): Promise<HandlerAnswer> {
   const env = environmentFor(world)
   const variables = variablesFor(payload, source, world)
-  const envFile = envFileFor(payload.event)
+  const envFile = hasEnvFile(payload.event) ? new EnvFile() : undefined
   try {
     const result = await runProcess(commandFor(handler, { variables, source, env, cwd: world.cwd }), {
       cwd: world.cwd,
@@ -118,7 +117,9 @@ async function runCommand(
       ...(world.signal !== undefined && { signal: world.signal }),
       output: { head: MAX_OUTPUT, tail: 1_024 },
     })
-    return readProcess(result, payload.event, handler.command)
+    const answer = readProcess(result, payload.event, handler.command)
+    const environment = await envFile?.read(world.cwd)
+    return environment === undefined ? answer : { ...answer, other: { ...answer.other, environment } }
   } finally {
     envFile?.remove()
   }
@@ -199,15 +200,24 @@ function textAt(payload: JsonObject, path: string): string {
 }
 
 async function ask(handler: PromptHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
-  const { askModel } = world
+  const { askModel, askAgent } = world
   if (askModel === undefined) return failure('notStarted', 'there is no model to ask here')
-  const { model, type } = handler
+  const { model, type, continueOnBlock } = handler
   const { transcript_path: _path, duration_ms: _took, ...told } = payload.input // it opens no file, and each time is another
   const prompt = promptFor(handler.prompt, JSON.stringify(told))
+  const named = model === undefined ? {} : { model }
+  if (type === 'agent' && askAgent !== undefined) {
+    const { found, problem, spent } = await limited(world, handler.timeoutMs, (signal) =>
+      askAgent(prompt, { signal, ...named }),
+    )
+    const answer =
+      problem === undefined ? readVerdict(found, payload.event, continueOnBlock) : failure('notAnswered', problem)
+    return { ...answer, spent }
+  }
   const verdict = await limited(world, handler.timeoutMs, (signal) =>
-    askModel(prompt, { isAgent: type === 'agent', signal, ...(model !== undefined && { model }) }),
+    askModel(prompt, { isAgent: type === 'agent', signal, ...named }),
   )
-  return readVerdict(verdict, payload.event, handler.continueOnBlock)
+  return readVerdict(verdict, payload.event, continueOnBlock)
 }
 
 /** `$ARGUMENTS` is the payload; where it is not named, it comes last. `\$` is a dollar. */

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { readPrinted } from '../trust.ts'
-import { readFrontMatterHooks } from './front-matter-hooks.ts'
+import { readFrontMatterHooks, readHead } from './front-matter-hooks.ts'
 import { configDir } from './hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
@@ -11,6 +11,8 @@ import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from '
 export type SettingsPlaces = {
   /** The project. */
   readonly dir: string
+  /** These files stand for the project's own, which are then not read. */
+  readonly files?: readonly HookSource[]
   /** Where the user's own `.claude` is; false: nowhere. */
   readonly home?: string | false
   /** A file of the organisation, whose hooks nobody can turn off. */
@@ -38,7 +40,7 @@ type Read = { readonly source: HookSource; readonly text: string; readonly value
 /** Reads every settings file there is. None of them can stop the others from being read. */
 export function readSettings(places: SettingsPlaces): Settings {
   const problems: ConfigProblem[] = []
-  const files = sourcesOf(places).flatMap((source) => readOne(source, problems))
+  const files = sourcesOf(places).flatMap((source) => readSource(source, problems))
   const given: readonly Read[] =
     places.settings === undefined
       ? []
@@ -57,24 +59,32 @@ export function readSettings(places: SettingsPlaces): Settings {
   }
 }
 
-function sourcesOf({ dir, home, managed }: SettingsPlaces): readonly HookSource[] {
+function sourcesOf({ dir, home, managed, files }: SettingsPlaces): readonly HookSource[] {
   const own = userDir(home)
-  return [
-    ...(managed === undefined ? [] : [{ kind: 'managed' as const, file: managed }]),
-    ...(own === undefined ? [] : [{ kind: 'user' as const, file: join(own, 'settings.json') }]),
+  const project: readonly HookSource[] = [
     { kind: 'project', file: join(dir, '.claude', 'settings.json') },
     { kind: 'local', file: join(dir, '.claude', 'settings.local.json') },
   ]
+  return [
+    ...(managed === undefined ? [] : [{ kind: 'managed' as const, file: managed }]),
+    ...(own === undefined ? [] : [{ kind: 'user' as const, file: join(own, 'settings.json') }]),
+    ...(files ?? project),
+  ]
 }
 
-function headsOf({ dir, home }: SettingsPlaces): readonly string[] {
+function headsOf({ dir, home, files }: SettingsPlaces): readonly string[] {
   const own = userDir(home)
-  return [...(own === undefined ? [] : [own]), join(dir, '.claude')]
+  return [...(own === undefined ? [] : [own]), ...(files === undefined ? [join(dir, '.claude')] : [])]
 }
 
 function userDir(home: string | false | undefined): string | undefined {
   if (home === false) return undefined
   return home === undefined ? configDir() : join(home, '.claude')
+}
+
+function readSource(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
+  if (source.kind === 'skill' || source.kind === 'agent') return readHead(source, problems)
+  return source.kind === 'plugin' ? readPluginFile(source, problems) : readOne(source, problems)
 }
 
 function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] {
@@ -95,7 +105,7 @@ function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] 
   return []
 }
 
-/** `hooks/hooks.json` of a plugin, or what its manifest says instead: a path, several, or the hooks themselves. */
+/** `hooks/hooks.json` of a plugin, and what its manifest says beside it: paths, or the hooks themselves. */
 function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Read[] {
   const { dir, options } = typeof plugin === 'string' ? { dir: plugin, options: undefined } : plugin
   const root = resolve(dir)
@@ -106,10 +116,23 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
     ...(options !== undefined && { options }),
   })
   const manifest = readOne(source(join(root, '.claude-plugin', 'plugin.json')), problems)[0]
-  const named = manifest?.value['hooks']
-  if (isJsonObject(named)) return [{ ...manifest!, value: { hooks: named['hooks'] ?? named } }]
-  const paths = typeof named === 'string' ? [named] : Array.isArray(named) ? named : ['hooks/hooks.json']
-  return paths.filter((path) => typeof path === 'string').flatMap((path) => readOne(source(join(root, path)), problems))
+  const named = [manifest?.value['hooks'] ?? []].flat()
+  const paths = new Set(
+    ['hooks/hooks.json', ...named.filter((each) => typeof each === 'string')].map((path) => join(root, path)),
+  )
+  const inline = named
+    .filter(isJsonObject)
+    .map((hooks) => ({ ...manifest!, value: { hooks: hooks['hooks'] ?? hooks } }))
+  return [...[...paths].flatMap((path) => readPluginFile(source(path), problems)), ...inline]
+}
+
+/** The hooks of a plugin stand under a key of their own, beside a description. */
+function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
+  const read = readOne(source, problems)
+  if (read.some(({ value }) => value['hooks'] === undefined)) {
+    problems.push({ source, where: '', message: 'it has no "hooks", under which the events of a plugin stand' })
+  }
+  return read
 }
 
 /** What the switches leave: hooks that are turned off, and hooks of nobody but the organisation. */

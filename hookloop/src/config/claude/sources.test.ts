@@ -208,6 +208,23 @@ describe('plugins', () => {
     })
   }
 
+  test('what a manifest names stands beside the file that every plugin may have', () => {
+    using project = new HookProject()
+    project.settings({ hooks: hooks('usual') }, 'plugin/hooks/hooks.json')
+    project.settings({ hooks: hooks('other') }, 'plugin/other.json')
+    const named = ['./hooks/hooks.json', './other.json', hooks('inline')]
+    project.settings({ hooks: named }, 'plugin/.claude-plugin/plugin.json')
+    const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.deepEqual(commandsOf(settings), ['usual', 'other', 'inline'])
+  })
+
+  test('events that do not stand under a key of their own are told', () => {
+    using project = new HookProject()
+    project.settings(hooks('usual'), 'plugin/hooks/hooks.json')
+    const { problems } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.match(problems[0]?.message ?? '', /has no "hooks"/)
+  })
+
   test('copies of a hook in a plugin and in settings both run', async () => {
     using project = new HookProject()
     project.settings({ hooks: hooks('echo x >> count') })
@@ -237,6 +254,18 @@ describe('heads of skills and agents', () => {
         [],
       ],
     )
+  })
+
+  test('those of commands, and of agents in folders, are read like theirs', () => {
+    using project = new HookProject()
+    project.write(
+      '.claude/commands/git/ship.md',
+      head('PreToolUse', 'a').replace('name: x\n', 'argument-hint: [a] [b]\n'),
+    )
+    project.write('.claude/agents/team/reviewer.md', head('PreToolUse', 'b').replace('name: x\n', ''))
+    const { groups, problems } = readSettings({ dir: project.dir, home: false })
+    const found = groups.map(({ source: { kind, name } }) => `${kind} ${name}`)
+    assert.deepEqual([found, problems], [['skill ship', 'agent reviewer'], []])
   })
 
   test('are in force only for their skill or agent', async () => {

@@ -25,10 +25,30 @@ export function payloadFrom(given: JsonObject, event: ClaudeEvent, dir: string):
     session_id: randomUUID(),
     transcript_path: typeof given['transcript_path'] === 'string' ? given['transcript_path'] : emptyTranscript(),
     cwd,
+    ...usual[event],
     ...fromOurs(given, cwd),
     hook_event_name: event,
   }
   return { event, input, matched: matchedBy(input, event) }
+}
+
+const call = { permission_mode: 'default', tool_use_id: 'toolu_test' }
+const ending = { permission_mode: 'default', stop_hook_active: false }
+
+/** What scripts rely on at an event and people leave out who write one by hand, as it is most of the time. */
+const usual: { readonly [event in ClaudeEvent]?: JsonObject } = {
+  SessionStart: { source: 'startup' },
+  Setup: { trigger: 'init' },
+  UserPromptSubmit: { permission_mode: 'default' },
+  PreToolUse: call,
+  PermissionRequest: { permission_mode: 'default' },
+  PostToolUse: call,
+  PostToolUseFailure: call,
+  Stop: ending,
+  SubagentStop: ending,
+  PreCompact: { trigger: 'auto', custom_instructions: '' },
+  PostCompact: { trigger: 'auto', compact_summary: '' },
+  SessionEnd: { reason: 'other' },
 }
 
 function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
@@ -40,7 +60,9 @@ function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
 }
 
 /** Our names for what a trigger carries, as the specification has them. What it knows stays as it is. */
-function fromOurs({ toolCall, toolExecution, input, trigger, ...rest }: JsonObject, cwd: string): JsonObject {
+function fromOurs(given: JsonObject, cwd: string): JsonObject {
+  const { toolCall, toolExecution, input, trigger, ...rest } = given
+  if (given['prompt'] !== undefined || given['tool_name'] !== undefined) return given // it is theirs, whatever else is in it
   return {
     ...rest,
     ...(trigger !== undefined && !isTrigger(trigger) && { trigger }), // theirs says what has brought it about

@@ -1,13 +1,25 @@
 import { contextMessage } from '../../actions/outcome.ts'
+import { ENVIRONMENT_KEY, TITLE_KEY } from '../../data/agent-state.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { List } from '../../data/list.ts'
 import type { Message } from '../../data/message.ts'
-import { textMessage } from '../../data/message.ts'
+import { textMessage, textOf } from '../../data/message.ts'
 import type { ToolCall } from '../../data/tool-call.ts'
 import { Context, type Mode, type Vote } from '../../hooks/draft.ts'
-import type { HookOutcome } from '../../hooks/outcome.ts'
+import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
+import { keepEnvironment, keptEnvironment } from '../../machine/kept-environment.ts'
+import type { ClaudeEvent } from './events.ts'
 import type { Merged } from './merge.ts'
 import type { Payload } from './payload.ts'
 import { fromClaudeInput } from './tool-names.ts'
 import { fromClaudeOutput } from './tool-outputs.ts'
+
+type ToOutcome = {
+  readonly merged: Merged
+  readonly mode?: Mode
+  /** The arguments of the call, if another event has changed them already. */
+  readonly args?: Json | undefined
+}
 
 type Decided = { readonly decision: Merged['decision'] | undefined; readonly reason: string }
 
@@ -15,15 +27,15 @@ type Decided = { readonly decision: Merged['decision'] | undefined; readonly rea
 export function toHookOutcome(
   ctx: Context,
   payload: Payload,
-  { merged, mode = 'transform' }: { readonly merged: Merged; readonly mode?: Mode },
+  { merged, mode = 'transform', args }: ToOutcome,
 ): HookOutcome {
   const stops = merged.decision === 'stop'
   const decided: Decided = stops ? (merged.beside ?? { decision: undefined, reason: '' }) : merged
-  const votes = stops ? { votes: [stopVote(merged.reason, payload)] } : {}
+  const votes = stops ? { votes: [stopVote(merged.reason, payload.event)] } : {}
   const context = merged.additionalContext
   switch (payload.event) {
     case 'UserPromptSubmit':
-      if (!stops && decided.decision !== 'block') return told(payload, { context })
+      if (!stops && decided.decision !== 'block') return titled(told(payload, { context }), merged)
       return { decision: 'block', message: orWords(stops ? merged.reason : decided.reason, payload) }
     case 'PreToolUse':
       if (mode === 'guard') return guarded(payload, { merged, decided, votes })
@@ -38,7 +50,7 @@ export function toHookOutcome(
       return { ...votes, ...changedOutput(ctx, merged, mode), ...(mode !== 'guard' && feedback(payload, merged)) }
     case 'PostToolBatch': {
       const ends = stops || decided.decision === 'block'
-      return { ...(ends && { votes: [stopVote(merged.reason, payload)] }), ...told(payload, { context }) }
+      return { ...(ends && { votes: [stopVote(merged.reason, payload.event)] }), ...told(payload, { context }) }
     }
     case 'Stop':
     case 'SubagentStop':
@@ -46,7 +58,14 @@ export function toHookOutcome(
     case 'PreCompact':
       return decided.decision === 'block' ? { decision: 'block', message: orWords(decided.reason, payload) } : {}
     case 'SessionStart':
-      return told(payload, { context })
+      return begun(ctx, payload, merged)
+    case 'SubagentStart':
+      return mode === 'guard' || context === undefined ? {} : withContext(args ?? callOf(ctx).args, payload, context)
+    case 'TaskCreated':
+    case 'TaskCompleted':
+      return decided.decision === 'block' ? permission(decided, payload) : {}
+    case 'PermissionDenied':
+      return mode === 'guard' || merged.other?.['retry'] !== true ? {} : { state: { appended: [mayRetry(payload)] } }
     default:
       return {}
   }
@@ -101,7 +120,8 @@ function goingOn({ decision, reason, additionalContext }: Merged, { event }: Pay
   return { votes: [{ decision: 'requestContinuation', reason: 'completed', message }] }
 }
 
-function stopVote(reason: string, { event }: Payload): Vote {
+/** Ends the run. */
+export function stopVote(reason: string, event: ClaudeEvent): Vote {
   const message = reason === '' ? `A hook at ${event} ended the run.` : reason
   return { decision: 'forbidContinuation', reason: 'stopRequested', message }
 }
@@ -116,6 +136,48 @@ function told(
   }
   if (context !== undefined) appended.push(contextMessage(context, placeOf(payload)))
   return appended.length === 0 ? {} : { state: { appended } }
+}
+
+/** A conversation begins, or goes on with a summary. */
+function begun(ctx: Context, payload: Payload, merged: Merged): HookOutcome {
+  const { source } = payload.input
+  const { initialUserMessage: first, environment } = merged.other ?? {}
+  const said = told(payload, { context: merged.additionalContext })
+  if (ctx.trigger === 'afterCompaction') {
+    const { messages } = Context.draftOf(ctx).facts as { readonly messages: List<Message> }
+    return said.state?.appended === undefined ? {} : { messages: [...messages, ...said.state.appended] }
+  }
+  const isNew = source === 'startup' && typeof first === 'string' && first !== ''
+  const appended = [...(said.state?.appended ?? []), ...(isNew ? [textMessage('user', first)] : [])]
+  const variables = isJsonObject(environment) ? withVariables(ctx, environment) : {}
+  const state = { ...(appended.length > 0 && { appended }), ...variables }
+  const outcome = Object.keys(state).length === 0 ? {} : { state }
+  return source === 'clear' ? outcome : titled(outcome, merged)
+}
+
+/** Commands see them from now on. */
+function withVariables({ state }: Context, set: JsonObject): StateChange {
+  const before = keptEnvironment(state.metadata[ENVIRONMENT_KEY])
+  const texts = Object.entries(set).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return { metadata: { [ENVIRONMENT_KEY]: keepEnvironment({ ...before, ...Object.fromEntries(texts) }) } }
+}
+
+function titled(outcome: HookOutcome, { other }: Merged): HookOutcome {
+  const title = other?.['sessionTitle']
+  if (typeof title !== 'string' || title.trim() === '') return outcome
+  return { ...outcome, state: { ...outcome.state, metadata: { ...outcome.state?.metadata, [TITLE_KEY]: title } } }
+}
+
+/** A subagent is told in what it is asked to do. */
+function withContext(args: Json, payload: Payload, context: string): HookOutcome {
+  if (!isJsonObject(args)) return {}
+  const { prompt } = args
+  if (typeof prompt !== 'string') return {}
+  return { args: { ...args, prompt: `${prompt}\n\n${textOf(contextMessage(context, placeOf(payload)).content)}` } }
+}
+
+function mayRetry(payload: Payload): Message {
+  return textMessage('user', `${placeOf(payload)} hook: the call was denied automatically. You may try it once more.`)
 }
 
 /** Words of a hook that nobody waited for, as the model reads them later. */

@@ -47,7 +47,11 @@ function configOf({ file, kind, print = fingerprint(file) }: HookSource, root: s
   return print !== undefined && isInside(root, print.path) ? [print] : []
 }
 
-function scriptsOf({ handlers, source }: Pick<HookGroup, 'handlers' | 'source'>, dir: string): readonly Fingerprint[] {
+/** The scripts that groups name. */
+export function scriptsOf(
+  { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
+  dir: string,
+): readonly Fingerprint[] {
   const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
   return handlers.flatMap((handler) => scriptsIn(commandLineOf(handler), { dir, variables }))
 }

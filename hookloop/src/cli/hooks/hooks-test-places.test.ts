@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { describe, test } from 'node:test'
+import { HookProject } from '../../config/claude/hook-project.fixture.ts'
+import type { JsonObject } from '../../data/json.ts'
+import { hookloop, type Ended } from '../cli.fixture.ts'
+
+const bash = { tool_name: 'Bash', tool_input: { command: 'ls' } }
+
+function hooks(command: string, event = 'PreToolUse', matcher = 'Bash'): JsonObject {
+  return { hooks: { [event]: [{ matcher, hooks: [{ type: 'command', command }] }] } }
+}
+
+function head(name: string, command: string): string {
+  return `---\nname: ${name}\nargument-hint: [one] [two]\nhooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: ${command}\n---\n`
+}
+
+type Tested = Ended & { readonly report: JsonObject & { readonly problems?: readonly string[] } }
+
+async function tested(
+  args: readonly string[],
+  input: JsonObject | string = bash,
+  how: JsonObject = {},
+): Promise<Tested> {
+  const ended = await hookloop(['hooks', 'test', ...args, '--no-user', '--json'], {
+    input: typeof input === 'string' ? input : JSON.stringify(input),
+    ...how,
+  })
+  return { ...ended, report: ended.stdout === '' ? {} : (JSON.parse(ended.stdout) as JsonObject) }
+}
+
+describe('what --dir may name', { concurrency: 2 }, () => {
+  const deny = 'echo "no from ${CLAUDE_PLUGIN_ROOT:-nowhere}" >&2; exit 2'
+
+  function everything(): HookProject {
+    const project = new HookProject()
+    project.settings({ name: 'p' }, 'plugin/.claude-plugin/plugin.json')
+    project.settings(hooks(deny), 'plugin/hooks/hooks.json')
+    project.settings(hooks(deny), 'bare/hooks/hooks.json')
+    project.settings(hooks(deny), 'repo/.claude/settings.json')
+    project.settings(hooks(deny), 'dotfiles/settings.json')
+    project.settings(hooks(deny), 'dotfiles/settings.local.json')
+    project.settings(hooks(deny), 'anywhere/team.json')
+    project.write('heads/.claude/skills/careful/SKILL.md', head('careful', deny))
+    project.write('heads/.claude/commands/release/ship.md', head('ship', deny))
+    project.write('heads/.claude/agents/team/reviewer.md', head('reviewer', deny))
+    return project
+  }
+
+  for (const [what, path, plugin] of [
+    ['the folder of a plugin', 'plugin', 'plugin'],
+    ['its folder of hooks', 'plugin/hooks', 'plugin'],
+    ['its file of hooks', 'plugin/hooks/hooks.json', 'plugin'],
+    ['its manifest', 'plugin/.claude-plugin/plugin.json', 'plugin'],
+    ['the folder of its manifest', 'plugin/.claude-plugin', 'plugin'],
+    ['a plugin without a manifest', 'bare', 'bare'],
+    ['the hooks of one without a manifest', 'bare/hooks/hooks.json', 'bare'],
+    ['a project', 'repo', undefined],
+    ['its .claude', 'repo/.claude', undefined],
+    ['its settings', 'repo/.claude/settings.json', undefined],
+    ['a folder that would be somebody’s .claude', 'dotfiles', undefined],
+    ['settings of any name', 'anywhere/team.json', undefined],
+    ['a skill', 'heads/.claude/skills/careful/SKILL.md', undefined],
+    ['a command', 'heads/.claude/commands/release/ship.md', undefined],
+    ['an agent', 'heads/.claude/agents/team/reviewer.md', undefined],
+  ] as const) {
+    test(what, async () => {
+      using project = everything()
+      const { report } = await tested(['PreToolUse', '--dir', project.path(path)])
+      const from = plugin === undefined ? 'nowhere' : project.path(plugin)
+      assert.deepEqual([report['decision'], report['reason']], ['deny', `no from ${from}`])
+    })
+  }
+
+  test('a plugin comes to the project that the event is about', async () => {
+    using project = everything()
+    project.settings(hooks('echo "$CLAUDE_PROJECT_DIR $(pwd)" >&2; exit 2'), 'plugin/hooks/hooks.json')
+    const cwd = realpathSync(project.path('repo'))
+    const { report } = await tested(['PreToolUse', '--dir', project.path('plugin')], { ...bash, cwd })
+    assert.equal(report['reason'], `${cwd} ${cwd}`)
+  })
+
+  test('a command of a plugin finds its folder', async () => {
+    using project = everything()
+    project.write('plugin/check.sh', 'exit 2\n')
+    const args = ['--dir', project.path('plugin'), '--handler', 'bash "${CLAUDE_PLUGIN_ROOT}/check.sh"']
+    assert.equal((await tested(['PreToolUse', ...args])).report['decision'], 'deny')
+  })
+
+  test('a marketplace has plugins, and none of them is in force', async () => {
+    using project = everything()
+    project.settings({ plugins: [{ name: 'p', source: './plugin' }] }, '.claude-plugin/marketplace.json')
+    const { report } = await tested(['PreToolUse', '--dir', project.dir])
+    assert.match(report.problems?.join() ?? '', /is a marketplace.*name the folder of one/)
+  })
+
+  for (const [what, path] of [
+    ['nothing that is there', 'nowhere'],
+    ['a script', 'plugin/check.sh'],
+  ] as const) {
+    test(`${what} is a mistake of who typed it`, async () => {
+      using project = everything()
+      project.write('plugin/check.sh', 'exit 2\n')
+      const { code, stdout, stderr } = await tested(['PreToolUse', '--dir', project.path(path)])
+      assert.deepEqual([code === 0, stdout], [false, ''])
+      assert.match(stderr, /--dir: /)
+    })
+  }
+})
+
+describe('where hooks of an event run', { concurrency: 2 }, () => {
+  test('a script that settings name by a path in the project is found, wherever the event comes from', async () => {
+    using project = new HookProject()
+    project.write('hooks/check.sh', 'pwd -P >&2; exit 2\n')
+    project.settings(hooks('bash hooks/check.sh'))
+    const { report } = await tested(['PreToolUse', '--dir', project.dir], { ...bash, cwd: tmpdir() })
+    assert.equal(report['reason'], realpathSync(project.dir))
+  })
+
+  test('the project of a command that stands alone is the one the event names', async () => {
+    using project = new HookProject()
+    const handler = 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2'
+    const { report } = await tested(['PreToolUse', '--handler', handler], { ...bash, cwd: project.dir })
+    assert.equal(report['reason'], project.dir)
+  })
+
+  test('and it is here if its script is here', async () => {
+    using project = new HookProject()
+    project.write('.claude/hooks/check.sh', 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2\n')
+    const handler = 'bash "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh'
+    const how = { cwd: realpathSync(project.dir) }
+    const { report } = await tested(['PreToolUse', '--handler', handler], { ...bash, cwd: tmpdir() }, how)
+    assert.equal(report['reason'], realpathSync(project.dir))
+  })
+})
+
+describe('an event that was written by hand', { concurrency: 2 }, () => {
+  test('begins a session unless it says what else it does', async () => {
+    using project = new HookProject()
+    project.settings(hooks('echo "by $(jq -r .source)"', 'SessionStart', 'startup|resume'))
+    const { report } = await tested(['SessionStart', '--dir', project.dir], {})
+    assert.deepEqual([report['decision'], report['additionalContext']], ['context', 'by startup'])
+  })
+
+  test('has what scripts count on', async () => {
+    const handler = `jq -e '.stop_hook_active == false and .permission_mode == "default"' > /dev/null && exit 2`
+    assert.equal((await tested(['Stop', '--handler', handler], {})).report['decision'], 'block')
+  })
+
+  test('may begin with a byte order mark', async () => {
+    const { report } = await tested(['PreToolUse', '--handler', 'exit 2'], `\uFEFF${JSON.stringify(bash)}`)
+    assert.equal(report['decision'], 'deny')
+  })
+
+  test('keeps every field it has, whatever it is called', async () => {
+    const handler = `jq -e '.prompt == "a" and .input == "b" and .toolCall == 1' > /dev/null && exit 2`
+    const { report } = await tested(['UserPromptSubmit', '--handler', handler], {
+      prompt: 'a',
+      input: 'b',
+      toolCall: 1,
+    })
+    assert.equal(report['decision'], 'block')
+  })
+})
+
+describe('what is not as somebody thinks', { concurrency: 2 }, () => {
+  test('settings that cannot be read are a problem of the answer', async () => {
+    using project = new HookProject()
+    project.write('.claude/settings.json', '{ // why\n }')
+    const { report } = await tested(['PreToolUse', '--dir', project.dir])
+    assert.match(report.problems?.join() ?? '', /settings\.json: it is not JSON/)
+  })
+
+  test('so is a folder without hooks', async () => {
+    using project = new HookProject()
+    const { report } = await tested(['PreToolUse', '--dir', project.dir])
+    assert.deepEqual(report.problems, [`There are no hooks in ${project.dir}.`])
+  })
+
+  for (const [what, input, said] of [
+    ['another tool', { tool_name: 'Read' }, /No hook of PreToolUse is for Read/],
+    ['no tool', {}, /The event has no "tool_name"/],
+  ] as const) {
+    test(`why no hook ran is said: ${what}`, async () => {
+      using project = new HookProject()
+      project.settings(hooks('exit 2'))
+      const { stderr } = await tested(['PreToolUse', '--dir', project.dir], input)
+      assert.match(stderr, said)
+    })
+  }
+
+  test('why no hook ran is said: another event', async () => {
+    using project = new HookProject()
+    project.settings(hooks('exit 2'))
+    assert.match((await tested(['Stop', '--dir', project.dir], {})).stderr, /No hook is for Stop, only for PreToolUse/)
+  })
+
+  test('why no hook ran is said: a skill that is not in force', async () => {
+    using project = new HookProject()
+    project.write('.claude/skills/careful/SKILL.md', head('careful', 'exit 2'))
+    assert.match((await tested(['PreToolUse', '--dir', project.dir])).stderr, /SKILL\.md are not in force/)
+  })
+
+  test('a secret that a script asks for is named, and passed on if somebody says so', async () => {
+    using project = new HookProject()
+    const script = project.write('check.sh', '[ -z "$PAGER_TOKEN" ] || { echo "$PAGER_TOKEN" >&2; exit 2; }\n')
+    const how = { env: { PAGER_TOKEN: 'abc', OTHER_TOKEN: 'def' }, cwd: project.dir }
+    const args = ['PreToolUse', '--handler', `bash ${script}`]
+    const without = await tested(args, bash, how)
+    const passed = await tested([...args, '--pass-env', 'PAGER_TOKEN'], bash, how)
+    assert.deepEqual([without.report['decision'], passed.report['reason']], ['none', 'abc'])
+    assert.match(without.stderr, /PAGER_TOKEN is not passed on to hooks/)
+    assert.doesNotMatch(without.stderr + passed.stderr, /OTHER_TOKEN|abc/)
+  })
+})

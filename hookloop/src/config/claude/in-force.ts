@@ -1,0 +1,43 @@
+import { isJsonObject, type JsonObject } from '../../data/json.ts'
+import type { ToolCall, ToolExecution } from '../../data/tool-call.ts'
+import { Context } from '../../hooks/draft.ts'
+import type { HookSource } from './handlers.ts'
+import { SESSION_KEY, subagentOf } from './payload.ts'
+
+// Which hooks are in force in a conversation, as its state tells.
+
+/** What the group keeps in the state. */
+export function keptIn({ state }: Context): JsonObject {
+  const kept = state.metadata[SESSION_KEY]
+  return isJsonObject(kept) ? kept : {}
+}
+
+export function isKept(ctx: Context): boolean {
+  return keptIn(ctx)['session'] !== undefined
+}
+
+export function skillsOf(ctx: Context): readonly string[] {
+  const { skills } = keptIn(ctx)
+  return Array.isArray(skills) ? skills.filter((each) => typeof each === 'string') : []
+}
+
+export function loadedSkill(ctx: Context): string | undefined {
+  const { toolCall, toolExecution } = Context.draftOf(ctx).facts as {
+    readonly toolCall: ToolCall
+    readonly toolExecution: ToolExecution
+  }
+  const name = toolCall.args['skill_name'] ?? toolCall.args['skill']
+  const isLoaded = (toolCall.name === 'load_skill' || toolCall.name === 'Skill') && toolExecution.status === 'ok'
+  return isLoaded && typeof name === 'string' ? name : undefined
+}
+
+/** Hooks of a skill are in force once it was loaded; those of an agent while it runs, and when it ends. */
+export function activeFor(ctx: Context): (source: HookSource) => boolean {
+  const skills = skillsOf(ctx)
+  const { subagent } = Context.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }
+  const agent = subagent?.name ?? subagentOf(ctx.state)
+  return ({ kind, name }) => {
+    if (kind === 'skill') return name !== undefined && skills.includes(name)
+    return kind !== 'agent' || (name !== undefined && name === agent)
+  }
+}

@@ -1,0 +1,80 @@
+import { existsSync, statSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
+import { headSource } from './front-matter-hooks.ts'
+import type { HookSource } from './handlers.ts'
+import type { SettingsPlaces } from './settings.ts'
+
+/** What somebody means who names a path: a project, a plugin, or one file of either. */
+export type NamedPlace = {
+  readonly settings: Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'>
+  /** The folder of the plugin, if it is one. */
+  readonly plugin?: string
+  /** Whether it is the project itself. A plugin comes to a project from elsewhere. */
+  readonly isProject: boolean
+  /** What else it is, about which nothing can be said here. */
+  readonly problem?: string
+}
+
+/** What a path stands for, or words for why it is nothing with hooks in it. */
+export function placeNamed(path: string): NamedPlace | string {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return `There is no folder or file ${path}.`
+  if (stats.isDirectory()) return folderNamed(path)
+  return fileNamed(path) ?? `${path} is no file of hooks. To run one script, name it with --handler.`
+}
+
+function folderNamed(folder: string): NamedPlace {
+  const name = basename(folder)
+  if (name === '.claude' || name === '.claude-plugin') return folderNamed(dirname(folder))
+  const hasSettings = settingsIn(join(folder, '.claude')).length > 0
+  if (existsSync(join(folder, manifest)) || (!hasSettings && existsSync(join(folder, 'hooks', 'hooks.json')))) {
+    return pluginAt(folder, hasSettings)
+  }
+  const project = { settings: { dir: folder }, isProject: true }
+  if (hasSettings) return project
+  if (name === 'hooks' && existsSync(join(folder, 'hooks.json'))) return pluginAt(dirname(folder), false)
+  const files = settingsIn(folder)
+  if (files.length > 0) return { settings: { dir: folder, files }, isProject: true }
+  if (!existsSync(join(folder, '.claude-plugin', 'marketplace.json'))) return project
+  return { ...project, problem: `${folder} is a marketplace, whose plugins are not in force: name the folder of one.` }
+}
+
+const manifest = join('.claude-plugin', 'plugin.json')
+
+function pluginAt(root: string, isProject: boolean): NamedPlace {
+  return { settings: { dir: root, plugins: [root] }, plugin: root, isProject }
+}
+
+function settingsIn(folder: string): readonly HookSource[] {
+  const all = ['settings.json', 'settings.local.json'].map((name) => settingsFile(join(folder, name)))
+  return all.filter(({ file }) => existsSync(file))
+}
+
+function settingsFile(file: string): HookSource {
+  return { kind: basename(file) === 'settings.local.json' ? 'local' : 'project', file }
+}
+
+function fileNamed(file: string): NamedPlace | undefined {
+  const folder = dirname(file)
+  if (extname(file) === '.md')
+    return { settings: { dir: projectOf(folder), files: [headSource(file)] }, isProject: true }
+  if (extname(file) !== '.json') return undefined
+  if (basename(folder) === '.claude-plugin') return folderNamed(folder)
+  const isSettings = basename(folder) === '.claude' || basename(file).startsWith('settings')
+  const root = isSettings ? undefined : pluginOf(file)
+  if (root === undefined) return { settings: { dir: projectOf(folder), files: [settingsFile(file)] }, isProject: true }
+  return { settings: { dir: root, files: [{ kind: 'plugin', file, root }] }, plugin: root, isProject: false }
+}
+
+/** The plugin that a file belongs to: the folder with the manifest, or else the one above its `hooks`. */
+function pluginOf(file: string): string | undefined {
+  const folders = [dirname(file), dirname(dirname(file)), dirname(dirname(dirname(file)))]
+  const found = folders.find((folder) => existsSync(join(folder, manifest)))
+  if (found !== undefined || basename(file) !== 'hooks.json') return found
+  return basename(folders[0]!) === 'hooks' ? folders[1] : folders[0]
+}
+
+/** The folder whose `.claude` something stands in, or else the one where it stands. */
+function projectOf(folder: string): string {
+  return /^(.+)[/\\]\.claude(?:[/\\]|$)/.exec(folder)?.[1] ?? folder
+}

@@ -1,0 +1,24 @@
+import { addTokens } from '../../data/usage.ts'
+import type { HookOutcome } from '../../hooks/outcome.ts'
+import type { EventResult } from './run-event.ts'
+
+/** What several events at one trigger come to. Only the first has more to decide than a no. */
+export function together(first: HookOutcome, second: HookOutcome): HookOutcome {
+  const appended = [...(first.state?.appended ?? []), ...(second.state?.appended ?? [])]
+  const votes = [...(first.votes ?? []), ...(second.votes ?? [])]
+  const spent = [first.spent, second.spent].filter((each) => each !== undefined)
+  const state = { ...first.state, ...second.state, ...(appended.length > 0 && { appended }) }
+  return {
+    ...first,
+    ...second,
+    ...(Object.keys(state).length > 0 && { state }),
+    ...(votes.length > 0 && { votes }),
+    ...(spent.length > 0 && { spent: spent.reduce(addTokens) }),
+  }
+}
+
+/** What agents of handlers have cost. */
+export function spentOn(ran: EventResult['ran']): Pick<HookOutcome, 'spent'> {
+  const spent = ran.flatMap(({ answer }) => answer.spent ?? [])
+  return spent.length === 0 ? {} : { spent: spent.reduce(addTokens) }
+}
