@@ -10,19 +10,26 @@ import { all, any, hasMetadata, not, stepType, type Matcher } from '../hooks/mat
 import { toNameTest } from '../hooks/patterns.ts'
 import { isAround, isTrigger, triggerNames } from '../hooks/triggers.ts'
 import { claudeAction } from './claude/claude-action.ts'
-import { eventSpec, isClaudeEvent, triggersOfEvent } from './claude/events.ts'
-import { invalid, readDocument, type Path } from './read-document.ts'
+import { claudeEventNames, eventSpec, isClaudeEvent, triggersOfEvent } from './claude/events.ts'
+import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
 
 /** Where a hook of a file comes from, in the order in which they are put together. */
 export const sourceKinds = ['user', 'project', 'plugin', 'skill', 'agent'] as const
 
-export type FileSource = { readonly kind: (typeof sourceKinds)[number]; readonly file: string }
+export type FileSource = {
+  readonly kind: (typeof sourceKinds)[number]
+  readonly file: string
+  /** The skill or the agent that it belongs to. Its hooks are in force while that is. */
+  readonly owner?: string | undefined
+}
 
 export type FileHook = {
   readonly hook: Hook
   readonly source: FileSource
   readonly entry: JsonObject
   readonly line: number
+  /** The folder that its commands run in. */
+  readonly cwd: string
 }
 
 /** What the user lets files of others do. */
@@ -45,6 +52,10 @@ export type HookMaking = {
   readonly taken: Set<string>
   /** Puts what has to be seen to around an action: whether its files are still trusted, and what it may answer. */
   readonly hold?: (action: Action, entry: JsonObject) => Action
+  /** Is told of an entry with a mistake, which is left out then. Without it, the file is refused. */
+  readonly onMistake?: ((mistake: AgentError) => void) | undefined
+  /** What must hold for every hook of the file. */
+  readonly when?: Matcher | undefined
 }
 
 export type ReadHooks = { readonly hooks: readonly FileHook[]; readonly allowed: Allowed | undefined }
@@ -66,13 +77,17 @@ export const actionKinds = ['shell', 'http', 'prompt', 'subagent', 'claude'] as 
 
 type ActionKind = (typeof actionKinds)[number]
 
-/**
- * Reads a file of hooks. Nothing in it is skipped: a guard that is left out because of a misspelt word would be one that
- * silently does not apply, so the file is refused, with the line.
- */
+/** Reads a file of hooks. */
 export function readHookFile(text: string, source: FileSource, making: HookMaking): ReadHooks {
+  return readHooks(readDocument(text, source.file), source, making)
+}
+
+/**
+ * Hooks as a document has them. Nothing in it is skipped: a guard that is left out because of a misspelt word would be one
+ * that silently does not apply, so the whole is refused, with the line.
+ */
+export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, making: HookMaking): ReadHooks {
   const { file, kind } = source
-  const { value, lineOf } = readDocument(text, file)
   const refuse = (path: Path, why: string): AgentError => invalid(file, lineOf(path), why)
   if (!isJsonObject(value)) throw refuse([], 'it must be an object with "hooks"')
   const stray = Object.keys(value).find((key) => !['$schema', 'hooks', 'description', 'allow'].includes(key))
@@ -87,16 +102,29 @@ export function readHookFile(text: string, source: FileSource, making: HookMakin
   }
   try {
     const allowed = allow === undefined ? undefined : toAllowed(allow)
-    return { allowed, hooks: hooks.map((entry: Json, i) => readEntry(entry, i)) }
+    return { allowed, hooks: hooks.flatMap((entry: Json, i) => readOrTell(entry, i)) }
   } catch (error) {
-    if (!(error instanceof Misspelt)) throw error
-    throw refuse(error.path, error.message.replace(/\.$/, ''))
+    throw refusalOf(error)
+  }
+
+  function refusalOf(error: unknown): unknown {
+    return error instanceof Misspelt ? refuse(error.path, error.message.replace(/\.$/, '')) : error
+  }
+
+  function readOrTell(entry: Json, i: number): readonly FileHook[] {
+    try {
+      return [readEntry(entry, i)]
+    } catch (error) {
+      if (making.onMistake === undefined) throw error
+      making.onMistake(refusalOf(error) as AgentError)
+      return []
+    }
   }
 
   function readEntry(entry: Json, i: number): FileHook {
     try {
       const made = toHook(entry, { ...making, source })
-      return { hook: made, source, entry: entry as JsonObject, line: lineOf(['hooks', i]) }
+      return { hook: made, source, entry: entry as JsonObject, line: lineOf(['hooks', i]), cwd: making.cwd }
     } catch (error) {
       throw new Misspelt(['hooks', i, ...(error instanceof Misspelt ? error.path : [])], messageOf(error))
     }
@@ -157,9 +185,9 @@ function triggersOf(on: Json | undefined): string[] {
   if (names.length === 0) throw new Misspelt(['on'], `"on" must be a trigger, or a list of them: ${known.join(', ')}`)
   for (const name of names) {
     if (isTrigger(name) && !isAround(name)) continue
-    const near = known.find((each) => each.toLowerCase() === String(name).toLowerCase())
-    const event = isClaudeEvent(String(name)) ? eventSpec(String(name) as 'Stop').trigger : undefined
-    const guess = near ?? event
+    const isNear = (each: string): boolean => each.toLowerCase() === String(name).toLowerCase()
+    const event = claudeEventNames.find(isNear)
+    const guess = known.find(isNear) ?? (event && eventSpec(event).trigger)
     const hint = guess === undefined ? `. Known: ${known.join(', ')}` : `; did you mean "${guess}"?`
     throw new Misspelt(['on'], `there is no trigger ${JSON.stringify(name)}${hint}`)
   }
@@ -272,7 +300,7 @@ function optionsOf(entry: JsonObject, making: Making): object {
   return {
     ...(name !== undefined && { name: ownName(name as string, making) }),
     ...(tool !== undefined && { tool: toolPattern(tool as string) }),
-    ...(when !== undefined && { when: toMatcher(when, ['when']) }),
+    ...whenOf(when, making.when),
     ...(priority !== undefined && { priority }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(onFailure !== undefined && { onFailure }),
@@ -316,6 +344,12 @@ function toolPattern(text: string): string | RegExp {
     toNameTest(pattern) // one that cannot be matched in linear time is refused here, and not when an agent is made
     return pattern
   })
+}
+
+function whenOf(given: Json | undefined, always: Matcher | undefined): { readonly when?: Matcher } {
+  const own = given === undefined ? undefined : toMatcher(given, ['when'])
+  const matchers = [always, own].filter((each) => each !== undefined)
+  return matchers.length === 0 ? {} : { when: all(...matchers) }
 }
 
 /** `{ "metadata": { "role": "guest" } }`, `{ "stepType": "toolExecution" }`, and `all`, `any`, `not` over such. */

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { ShellOptions } from '../actions/shell.ts'
-import { isJsonObject, type Json } from '../data/json.ts'
-import { messageOf } from '../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
+import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events.ts'
-import type { Handler } from './claude/handlers.ts'
+import type { ConfigProblem, Handler } from './claude/handlers.ts'
 import { readSettings } from './claude/settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/trusted-groups.ts'
 import { problemsOfCommand } from './command-problems.ts'
@@ -12,6 +12,7 @@ import type { FileHook } from './hook-file.ts'
 import { everyName, findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
 import { realPath, isInside, type Fingerprint } from './fingerprint.ts'
 import type { TrustStatus, TrustStore } from './trust.ts'
+import { runsOf } from './runs-of.ts'
 
 /** One hook of a file, as a list shows it. */
 export type ListedHook = {
@@ -19,12 +20,16 @@ export type ListedHook = {
   readonly trigger: HookTrigger | undefined
   readonly mode: 'guard' | 'hook' | 'observe'
   readonly name: string
-  /** What it runs. */
+  /** What it runs, whole. */
   readonly runs: string
+  /** What else it says about that. */
+  readonly more?: JsonObject
   readonly matcher: string | undefined
   readonly priority: number
   readonly source: string
   readonly kind: string
+  /** The skill or the agent it belongs to. */
+  readonly owner?: string
   readonly trust: TrustStatus | 'own'
   /** The event of the specification it was written for. */
   readonly event?: string
@@ -48,7 +53,7 @@ export function listHooks({ dir, home, claudeHome, trust }: ListPlaces): ListedH
   const problems: string[] = []
   const own = listOwn({ dir, home, trust }, problems)
   const settings = readSettings({ dir, ...(claudeHome !== undefined && { home: claudeHome }) })
-  problems.push(...settings.problems.map(({ source, where, message }) => `${source.file} ${where}: ${message}`))
+  problems.push(...settings.problems.map(problemWords))
   const claude = settings.groups.flatMap((group) => {
     const files = filesOf([group], dir)
     const status = worst(files, trust)
@@ -64,6 +69,7 @@ export function listHooks({ dir, home, claudeHome, trust }: ListPlaces): ListedH
       priority: -1_000_000,
       source: group.source.file,
       kind: group.source.kind,
+      ...(group.source.name !== undefined && { owner: group.source.name }),
       trust: status,
       ...(handler.type === 'http' && handler.allowedEnvVars.length > 0 && { sends: handler.allowedEnvVars }),
     }))
@@ -71,11 +77,22 @@ export function listHooks({ dir, home, claudeHome, trust }: ListPlaces): ListedH
   return { hooks: inOrder([...own, ...claude]), problems }
 }
 
+/** What is wrong with a settings file, and where. */
+export function problemWords({ source, where, message }: ConfigProblem): string {
+  return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
+}
+
 function listOwn({ dir, home, trust }: Omit<ListPlaces, 'claudeHome'>, problems: string[]): readonly ListedHook[] {
+  const refused = new Set<unknown>()
+  const onMistake = ({ message, value }: AgentError): void => {
+    problems.push(message)
+    refused.add(value)
+  }
   try {
     const allow = { env: everyName, privateAddresses: true }
-    const found = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) })
-    return found.hooks.flatMap((each) => listed(each, { dir, trust }))
+    const { hooks, files } = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) }, { onMistake })
+    problems.push(...[...refused].map((file) => `${String(file)}: none of its hooks can be used before that is mended`))
+    return hooks.flatMap((each) => listed(each, { dir, trust, files }))
   } catch (error) {
     problems.push(messageOf(error))
     return []
@@ -84,22 +101,25 @@ function listOwn({ dir, home, trust }: Omit<ListPlaces, 'claudeHome'>, problems:
 
 function listed(
   each: FileHook,
-  { dir, trust }: { readonly dir: string; readonly trust: TrustStore },
+  {
+    dir,
+    trust,
+    files: all,
+  }: { readonly dir: string; readonly trust: TrustStore; readonly files: readonly Fingerprint[] },
 ): readonly ListedHook[] {
   const { hook, source } = each
   const isProject = isInside(realPath(dir), source.file)
-  const files = isProject
-    ? [...hookFilesOf(dir).filter(({ path }) => path === source.file), ...scriptsOf(each.entry, resolve(dir))]
-    : []
+  const files = isProject ? [...all.filter(({ path }) => path === source.file), ...scriptsOf(each.entry, each.cwd)] : []
   return hook.triggers.map((trigger) => ({
     trigger,
     mode: hook.mode === 'transform' ? 'hook' : hook.mode,
     name: hook.name,
-    runs: hook.action?.label ?? '',
+    ...runsOf(each.entry),
     matcher: typeof hook.tool === 'string' ? hook.tool : hook.tool instanceof RegExp ? String(hook.tool) : undefined,
     priority: hook.priority,
     source: `${source.file}:${each.line}`,
     kind: source.kind,
+    ...(source.owner !== undefined && { owner: source.owner }),
     trust: isProject ? worst(files, trust) : 'own',
     ...sendsOf(each.entry['http'] ?? each.entry['shell'] ?? each.entry['claude']),
   }))
@@ -137,7 +157,7 @@ function wordsFor(handler: Handler): string {
     case 'http':
       return `POST ${handler.url}`
     case 'mcp_tool':
-      return `${handler.server}/${handler.tool}`
+      return `mcp ${handler.server}/${handler.tool}`
     case 'prompt':
     case 'agent':
       return `${handler.type}: ${handler.prompt}`
@@ -183,8 +203,11 @@ export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>)
   )
   try {
     const allow = { env: everyName, privateAddresses: true }
-    const { hooks } = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) })
-    const own = hooks.flatMap(({ entry, source, line, hook }) => {
+    const { hooks } = findHooks(
+      { dir, trust: 'all', allow, ...(home !== undefined && { home }) },
+      { onMistake: () => undefined }, // the list says what is wrong with the file
+    )
+    const own = hooks.flatMap(({ entry, source, line, hook, cwd: root }) => {
       const given = entry['shell']
       const {
         command,
@@ -193,7 +216,7 @@ export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>)
       } = (typeof given === 'string' ? { command: given } : (given ?? {})) as ShellOptions
       const words = args ?? command
       if (words === undefined) return []
-      const found = problemsOfCommand(words, { cwd: resolve(dir, cwd) })
+      const found = problemsOfCommand(words, { cwd: resolve(root, cwd) })
       const where = `${source.file}:${line}`
       return found.map((problem) => ({
         hook: hook.name,
@@ -202,7 +225,7 @@ export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>)
     })
     return [...own, ...claude]
   } catch {
-    return claude // the list says what is wrong with the file
+    return claude
   }
 }
 

@@ -1,14 +1,15 @@
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { Capability } from '../agent/capability.ts'
 import { checkKnown, invalidOption } from '../agent/options.ts'
 import type { JsonObject } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
-import { readHookFile, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
+import { readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
+import { agentAt, hooksAtHead, isInForce, keepsSkills, ownersIn, skillAt, type HookOwner } from './hook-owners.ts'
 import { scriptsIn } from './named-scripts.ts'
-import { invalid } from './read-document.ts'
+import { invalid, readDocument } from './read-document.ts'
 import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
 import { TrustStore, type TrustStatus } from './trust.ts'
 
@@ -17,8 +18,9 @@ export type ProjectHooksOptions = {
   readonly dir: string
   /** The folder of the user's own hooks; false: they are not read. */
   readonly home?: string | false
-  /** Folders of plugins, of skills and of agents, each with a `.hookloop/` or a file of hooks in it. */
+  /** Folders of plugins, each with a `.hookloop/` or a file of hooks in it. */
   readonly plugins?: readonly string[]
+  /** Skills and agents that are not in the project: the folder of a skill, the file of an agent, or a folder with hooks. */
   readonly skills?: readonly string[]
   readonly agents?: readonly string[]
   /** Who says which files may run. `'all'`: whoever wrote this line has looked at them. */
@@ -35,12 +37,16 @@ export type ProjectHooksOptions = {
 /** A file that is not trusted as it is. */
 export type Doubt = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'>; readonly isConfig: boolean }
 
-/** What was found: hooks that apply, and files that are not trusted. */
-export type FoundHooks = { readonly hooks: readonly FileHook[]; readonly untrusted: readonly Doubt[] }
+/** What was found: hooks that apply, files that are not trusted, and the files that hooks stand in. */
+export type FoundHooks = {
+  readonly hooks: readonly FileHook[]
+  readonly untrusted: readonly Doubt[]
+  readonly files: readonly Fingerprint[]
+}
 
 /**
- * The hooks of `.hookloop/hooks.json` (`.jsonc`, `.yaml`) of the user, the project, its plugins, skills and agents, in this
- * order. A later file can add hooks; nothing in it can take a guard of an earlier one away, or allow what it would not.
+ * The hooks of `.hookloop/hooks.json` (`.jsonc`, `.yaml`) of the user, the project and its plugins, and those at the head of
+ * its skills and agents, in this order. A later file can add hooks; nothing in it can take a guard of an earlier one away, or allow what it would not.
  */
 export function projectHooks(options: ProjectHooksOptions): Capability {
   const { hooks, untrusted } = findHooks(options)
@@ -51,7 +57,7 @@ export function projectHooks(options: ProjectHooksOptions): Capability {
   if (refused.length > 0) throw untrustedError(refused)
   return {
     name: 'projectHooks',
-    hooks: hooks.map(({ hook }) => hook),
+    hooks: [...hooks.map(({ hook }) => hook), ...keepsSkills(ownersOf(hooks))],
     notes: untrusted.map((doubt) => `${wordsFor(doubt)}. Look at it with: hookloop trust`),
   }
 }
@@ -68,7 +74,10 @@ function wordsFor({ path, status, isConfig }: Doubt): string {
   return `${path} ${how}: ${isConfig ? 'its hooks do not run' : 'the hooks that name it say no'}`
 }
 
-export function findHooks(options: ProjectHooksOptions): FoundHooks {
+/** Whoever only looks is told of every mistake, and shown the rest. */
+type Looking = { readonly onMistake?: (mistake: AgentError) => void }
+
+export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking = {}): FoundHooks {
   checkKnown('projectHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
@@ -80,42 +89,98 @@ export function findHooks(options: ProjectHooksOptions): FoundHooks {
   const untrusted: Doubt[] = []
   const own = home === false ? undefined : configIn(home)
   const user =
-    own && readHookFile(own.text, { kind: 'user', file: own.path }, { ...unbound, cwd: dir, projectDir: dir, taken })
+    own &&
+    readHookFile(
+      own.text,
+      { kind: 'user', file: own.path },
+      { ...unbound, cwd: dir, projectDir: dir, taken, onMistake },
+    )
   const allowed: Allowed = {
-    env: [...(user?.allowed?.env ?? []), ...(options.allow?.env ?? [])],
+    env: options.allow?.env === everyName ? everyName : [...(user?.allowed?.env ?? []), ...(options.allow?.env ?? [])],
     privateAddresses: user?.allowed?.privateAddresses === true || options.allow?.privateAddresses === true,
   }
-  const others = foldersOf(options, dir).flatMap(({ kind, root }): readonly FileHook[] => {
-    const config = configOf(root, kind)
-    if (config === undefined) return []
-    const status = trust === 'all' ? 'trusted' : trust.statusOf(config)
+  const files: Fingerprint[] = []
+  const others = sourcesOf(options, dir).flatMap((source): readonly FileHook[] => {
+    const { kind, root, config, owner } = source
+    const print = { path: config.path, hash: config.hash }
+    const status = trust === 'all' ? 'trusted' : trust.statusOf(print)
     if (status !== 'trusted') {
-      untrusted.push({ path: config.path, hash: config.hash, status, isConfig: true })
+      untrusted.push({ ...print, status, isConfig: true })
       return [] // not a byte of it is read before somebody has
     }
+    const head = owner?.isHead === true ? hooksAtHead({ ...config, ...owner }) : undefined
+    if (owner?.isHead === true && head === undefined) return []
+    const document = head?.document ?? readDocument(config.text, config.path)
+    const whose = owner && { kind: owner.kind, name: head?.name ?? owner.name }
+    files.push(print)
     const check = (entry: JsonObject): readonly Doubt[] =>
       trust === 'all' ? [] : doubtful(scriptsOf(entry, root), trust)
     const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
-    const { hooks } = readHookFile(
-      config.text,
-      { kind, file: config.path },
-      { cwd: root, projectDir: dir, allowed, taken, hold },
+    const { hooks } = readHooks(
+      document,
+      { kind, file: config.path, ...(whose !== undefined && { owner: whose.name }) },
+      { cwd: root, projectDir: dir, allowed, taken, hold, onMistake, when: whose && isInForce(whose) },
     )
     untrusted.push(...hooks.flatMap(({ entry }) => check(entry)))
     return hooks
   })
-  return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted) }
+  return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted), files }
 }
 
 const known = ['dir', 'home', 'plugins', 'skills', 'agents', 'trust', 'untrusted', 'allow']
 const unbound = { allowed: { env: [], privateAddresses: true } }
 
-type Folder = { readonly kind: Exclude<FileSource['kind'], 'user'>; readonly root: string }
+type Kind = Exclude<FileSource['kind'], 'user'>
 
-function foldersOf({ plugins = [], skills = [], agents = [] }: ProjectHooksOptions, dir: string): readonly Folder[] {
-  const of = (kind: Folder['kind'], roots: readonly string[]): readonly Folder[] =>
-    roots.map((root) => ({ kind, root: resolve(dir, root) }))
-  return [...of('project', [dir]), ...of('plugin', plugins), ...of('skill', skills), ...of('agent', agents)]
+/** A file of hooks that is not the user's own, and whose it is. */
+type Source = {
+  readonly kind: Kind
+  /** The folder that its commands run in. */
+  readonly root: string
+  readonly config: Config
+  /** Whose hooks they are; `isHead`: they stand at the head of the file that makes it one. */
+  readonly owner?: Pick<HookOwner, 'kind' | 'name'> & { readonly isHead: boolean }
+}
+
+function sourcesOf({ plugins = [], skills = [], agents = [] }: ProjectHooksOptions, dir: string): readonly Source[] {
+  const folders = (kind: Kind, roots: readonly string[]): readonly Source[] =>
+    roots.flatMap((each) => {
+      const root = resolve(dir, each)
+      const config = configOf(root, kind)
+      return config === undefined ? [] : [{ kind, root, config }]
+    })
+  const inside = ownersIn(dir).map(ownedBy)
+  const given = {
+    skill: skills.flatMap((each) => skillsAt(resolve(dir, each))),
+    agent: agents.flatMap((each) => [...agentAt(resolve(dir, each)).map(ownedBy), ...folders('agent', [each])]),
+  }
+  return [
+    ...folders('project', [dir]),
+    ...folders('plugin', plugins),
+    ...inside.filter(({ kind }) => kind === 'skill'),
+    ...given.skill,
+    ...inside.filter(({ kind }) => kind === 'agent'),
+    ...given.agent,
+  ]
+}
+
+function ownedBy({ kind, name, root, ...config }: HookOwner): Source {
+  return { kind, root, config, owner: { kind, name, isHead: true } }
+}
+
+/** Hooks of a skill that stand at its head, and beside it. A folder that is no skill is never active, so its hooks always are. */
+function skillsAt(root: string): readonly Source[] {
+  const config = configOf(root, 'skill')
+  const isSkill = readPrinted(join(root, 'SKILL.md')) !== undefined
+  const owner = isSkill && { owner: { kind: 'skill' as const, name: basename(root), isHead: false } }
+  const beside: readonly Source[] = config === undefined ? [] : [{ kind: 'skill', root, config, ...owner }]
+  return [...skillAt(root).map(ownedBy), ...beside]
+}
+
+function ownersOf(hooks: readonly FileHook[]): readonly Pick<HookOwner, 'kind' | 'name'>[] {
+  return hooks.flatMap(({ source: { kind, owner: name } }) =>
+    name !== undefined && (kind === 'skill' || kind === 'agent') ? [{ kind, name }] : [],
+  )
 }
 
 function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly Doubt[] {
@@ -135,11 +200,12 @@ function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] 
  */
 function held(
   made: Action,
-  { kind, doubts }: { readonly kind: Folder['kind']; readonly doubts: () => readonly Doubt[] },
+  { kind, doubts }: { readonly kind: Kind; readonly doubts: () => readonly Doubt[] },
 ): Action {
   return action({
     ...made,
-    ...(made.kind === 'claude' && { inherited: true as const }),
+    // Hooks of an agent are for where it works, which is inside of another.
+    ...((made.kind === 'claude' || kind === 'agent') && { inherited: true as const }),
     async perform(ctx, how) {
       const found = doubts()
       if (found.length > 0) throw untrustedError(found)
@@ -148,7 +214,7 @@ function held(
   })
 }
 
-function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: Folder['kind']): HookOutcome {
+function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: Kind): HookOutcome {
   const metadata = state?.metadata
   const own = metadata && Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`${kind}.${key}`, value]))
   return {
@@ -160,12 +226,9 @@ function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: 
 
 /** Every file of a project that has a say in what its hooks run. */
 export function hookFilesOf(dir: string): readonly Fingerprint[] {
-  const root = resolve(dir)
-  const config = configOf(root, 'project')
-  if (config === undefined) return []
-  const { hooks } = findHooks({ dir, home: false, trust: 'all', allow: { privateAddresses: true, env: everyName } })
-  const scripts = hooks.flatMap(({ entry }) => scriptsOf(entry, root))
-  return uniqueByPath([{ path: config.path, hash: config.hash }, ...scripts])
+  const allow = { privateAddresses: true, env: everyName }
+  const { hooks, files } = findHooks({ dir, home: false, trust: 'all', allow })
+  return uniqueByPath([...files, ...hooks.flatMap(({ entry, cwd }) => scriptsOf(entry, cwd))])
 }
 
 /** For those who only look: what is named there is allowed or not when it is to run. */
@@ -185,7 +248,7 @@ export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint
 type Config = Fingerprint & { readonly text: string }
 
 /** The file of hooks of a folder that is not the user's own. It is the folder's: a link to elsewhere would be another's. */
-function configOf(root: string, kind: Folder['kind']): Config | undefined {
+function configOf(root: string, kind: Kind): Config | undefined {
   const folders = kind === 'project' ? [join(root, '.hookloop')] : [join(root, '.hookloop'), root]
   const config = folders.map(configIn).find((found) => found !== undefined)
   if (config === undefined || isInside(realPath(root), config.path)) return config

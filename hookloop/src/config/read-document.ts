@@ -12,11 +12,11 @@ const MAX_CHARACTERS = 1_000_000
 const MAX_DEPTH = 32
 
 /** Reads JSON with comments, or YAML. What is ambiguous is refused: a key that stands there twice, an alias, a tag. */
-export function readDocument(text: string, file: string): ReadDocument {
+export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.test(file)): ReadDocument {
   if (text.length > MAX_CHARACTERS) throw invalid(file, undefined, `it is longer than ${MAX_CHARACTERS} characters`)
   const whole = text.replace(/^\uFEFF/, '')
   try {
-    return /\.ya?ml$/i.test(file) ? readYaml(whole, file) : readJsonc(whole, file)
+    return isYaml ? readYaml(whole, file) : readJsonc(whole, file)
   } catch (error) {
     if (error instanceof RangeError) throw invalid(file, undefined, `it is more than ${MAX_DEPTH} levels deep`)
     throw error
@@ -106,5 +106,9 @@ function nearest<T>(path: Path, at: (path: Path) => T | undefined): T | undefine
 }
 
 export function invalid(file: string, line: number | undefined, why: string): AgentError {
-  return new AgentError('CONFIG_INVALID', `${file}${line === undefined ? '' : `:${line}`}: ${why}.`, { value: file })
+  return new AgentError(
+    'CONFIG_INVALID',
+    `${file}${line === undefined ? '' : `:${line}`}: ${why}${/[.?]$/.test(why) ? '' : '.'}`,
+    { value: file },
+  )
 }

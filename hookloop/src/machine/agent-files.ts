@@ -66,6 +66,7 @@ export function fromAgentMarkdown(
   })
   const unknown = Object.keys(fields).filter((field) => !heeded.has(field))
   if (unknown.length > 0) ignored.push(`not heeded: ${unknown.join(', ')}`)
+  if (fields['hookloop'] !== undefined) ignored.push('its hooks are for projectHooks, and are not heeded here')
   return { definition, ignored }
 }
 
@@ -82,6 +83,7 @@ const heeded: ReadonlySet<string> = new Set([
   'disallowedTools',
   'model',
   'maxTurns',
+  'hookloop',
   ...definitionLimits,
 ])
 

@@ -88,6 +88,7 @@ export function toSkill(file: SkillFile): ReadSkill {
       ...(allowed?.unknown ?? []).map(
         (entry) => `"${entry}" in its allowed-tools is not understood and allows nothing`,
       ),
+      ...(fields['hookloop'] === undefined ? [] : ['its hooks are for projectHooks, and are not heeded here']),
       ...(fields['context'] === 'fork' ? ['"context: fork" is not supported: it is loaded into the conversation'] : []),
     ],
   }

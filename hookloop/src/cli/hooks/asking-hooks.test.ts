@@ -62,7 +62,7 @@ describe('handlers that ask', { concurrency: 2 }, () => {
     const { hooks } = JSON.parse(
       (await project.hookloop(['hooks', 'doctor', '--json', '--agent', project.agent])).stdout,
     ) as { hooks: { name: string; paths: { [path: string]: { status: string } } }[] }
-    const { paths } = hooks.find(({ name }) => name === 'PreToolUse guards/echo')!
+    const { paths } = hooks.find(({ name }) => name === 'PreToolUse mcp guards/echo')!
     assert.deepEqual([...new Set(Object.values(paths).map(({ status }) => status))], ['ok'])
   })
 })

@@ -32,10 +32,12 @@ export type Subject = {
   readonly tools: readonly CanaryTool[]
   /** They fail. */
   readonly fails?: boolean
-  /** Somebody is asked about each call. */
+  /** A guard denies each call. */
+  readonly denied?: boolean
+  /** Somebody is asked about each call, and that is where it runs. */
   readonly asked?: boolean
   /** What the agent is called that works for another. */
-  readonly agentName?: string
+  readonly agentName?: string | undefined
 }
 
 export type Made = {
@@ -81,7 +83,7 @@ export async function flyCanary(
   const warned = (event: unknown): void => noteWarning(event as AgentEvent, seen)
   const flying: Flying = {
     subject,
-    hooks: [watched(of, { seen, waiting, isOfFile: subject.isOfFile }), witnessOf(of, expected, path)],
+    hooks: [watched(of, { seen, waiting, isOfFile: subject.isOfFile, ran }), witnessOf(of, expected, path)],
     approval: answers,
     signal,
     executed,
@@ -90,7 +92,7 @@ export async function flyCanary(
   }
   await paths[path](flying)
   signal.throwIfAborted()
-  return { seen, expected, executed: executed.count, ran: ran?.() }
+  return { seen, expected, executed: executed.count, ran: ran && (subject.asked === true ? ran() : seen.ran) }
 }
 
 /** What a handler of settings fails with lets the run go on, and is told. What it says to the user is told as well. */
@@ -164,7 +166,7 @@ const paths: { readonly [P in CanaryPath]: (flying: Flying) => Promise<void> } =
     const names = subject.tools.map(({ name }) => name)
     const spec = { model: inner, tools: names, use: companions(inner) }
     const ask = agentTool({
-      name: 'canary_subagent',
+      name: DELEGATES,
       description: 'A canary.',
       input: { type: 'object' },
       to: () => ({ name: subject.agentName ?? 'canary', to: spec, input: 'canary' }),
@@ -198,6 +200,7 @@ function agentOf(flying: Flying, { concurrent = false, waits = false, calls, use
     ...hooks,
     ...companions(model),
     ...(waits || subject.asked === true ? [asks] : []),
+    ...(subject.denied === true ? [denies] : []),
     answering(flying, waits),
     ...canaries(subject, { concurrent, executed }),
     ...use,
@@ -234,6 +237,14 @@ function companions(model: LanguageModel): readonly Use[] {
 }
 
 const asks = guard('beforeToolUse', (ctx) => ctx.ask('canary'), { name: 'canary:asks', priority: 1e11 })
+
+const DELEGATES = 'canary_subagent'
+
+const denies = guard(
+  'beforeToolUse',
+  (ctx) => (ctx.toolCall.name === DELEGATES ? ctx : ctx.block('canary')), // or nobody would work inside
+  { name: 'canary:denies', priority: -1e12 },
+)
 
 /** Every question is answered with yes, now or later. What else answers questions is heard, and not heeded. */
 function answering({ approval: heard }: Flying, waits: boolean): Capability {

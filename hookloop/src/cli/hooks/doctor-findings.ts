@@ -23,7 +23,8 @@ export type Finding = {
 export function findingOf(patient: Patient, path: CanaryPath, { seen, expected, executed, ran }: Flight): Finding {
   const { hook, isOfFile, on } = patient
   const counts = { fired: seen.at(on), expected: expected.at(on) }
-  const isConditional = isOfFile && hook.when !== undefined && counts.fired > 0 && !seen.whenHeld
+  const isConditional =
+    isOfFile && patient.isOwned !== true && hook.when !== undefined && counts.fired > 0 && !seen.whenHeld
   const found = (status: PathStatus, why?: string): Finding => ({
     status,
     ...counts,
@@ -47,7 +48,7 @@ export function findingOf(patient: Patient, path: CanaryPath, { seen, expected, 
   if (isJudge && hook.when === undefined && seen.judged.size < executed) {
     return found('missed', `${executed - seen.judged.size} of ${executed} calls were made without it`)
   }
-  if (ran === 0) return found('–', 'its matcher, or its "if", fits nothing that a canary does')
+  if (ran === 0) return found('–', 'nothing happens there that it is for')
   const [failure] = seen.failures
   return failure === undefined ? found('ok') : found('fails', failure)
 }

@@ -2,6 +2,7 @@ import { count } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
 import { table } from '../terminal/table.ts'
+import { nearer } from './hooks-list.ts'
 import type { Place } from '../place.ts'
 import { canaryPaths, type CanaryPath } from './canary-runs.ts'
 import type { Finding, PathStatus } from './doctor-findings.ts'
@@ -22,7 +23,7 @@ export type Report = {
 }
 
 /** The report for people. */
-export function toldReport({ hooks, problems, notes }: Report, { out, env }: Place): string {
+export function toldReport({ hooks, problems, notes }: Report, { out, env }: Place, dir: string): string {
   const { bold, dim, red, green } = colorsFor(out, env)
   const paint = (status: PathStatus): ((text: string) => string) =>
     status === 'ok' ? green : status === '–' ? dim : red
@@ -38,7 +39,7 @@ export function toldReport({ hooks, problems, notes }: Report, { out, env }: Pla
   const lines = [
     ...(rows.length === 0 ? [] : [table([head, ...rows]), '']),
     ...notes.map((note) => dim(`– ${printable(note)}`)),
-    ...problems.map((problem) => `${red('✖')} ${printable(problem)}`),
+    ...problems.map((problem) => `${red('✖')} ${printable(nearer(problem, dir))}`),
     ending(hooks, problems.length, green),
   ]
   return `${lines.join('\n')}\n`

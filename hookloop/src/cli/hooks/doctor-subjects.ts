@@ -2,10 +2,11 @@ import { relative } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { claudeHooks } from '../../config/claude/claude-hooks.ts'
 import { eachHandler, type SingleHandler } from '../../config/claude/each-handler.ts'
-import { eventSpec } from '../../config/claude/events.ts'
+import { eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
 import { ownName } from '../../config/claude/tool-names.ts'
 import { handlerName } from '../../config/list-hooks.ts'
 import { findHooks } from '../../config/project-hooks.ts'
+import type { Json } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
@@ -22,6 +23,8 @@ export type Patient = Subject & {
   /** The tools it is for, if it is not for all of them, and whether a tool is one of them. */
   readonly tool?: { readonly words: string; readonly fits: (name: string) => boolean } | undefined
   readonly hook: Hook
+  /** It belongs to a skill or an agent, and is tried as if that were active. */
+  readonly isOwned?: boolean
   /** Why it cannot be tried. */
   readonly untried?: string | undefined
 }
@@ -65,9 +68,11 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
     rewriters: [...all, ...claude].filter(isRewriter),
     patients: [
       ...ofAgent.map(({ hook }) => patientOf(hook, { tools, source: '--agent', isOfFile: false })),
-      ...ofFiles.map(({ hook, source, line }) =>
-        patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
-      ),
+      ...ofFiles.map(({ hook, source, line }) => ({
+        ...patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
+        ...(source.kind === 'agent' && { agentName: source.owner }),
+        isOwned: source.owner !== undefined,
+      })),
       ...handlers.map((each) => ({
         ...patientOfHandler(each, { tools, source: near(each.group.source.file) }),
         untried:
@@ -112,20 +117,23 @@ function selectionOf({ tool }: Hook): Patient['tool'] {
 function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTool[]; source: string }): Patient {
   const { group, handler, fits, make } = each
   const { event, matcher } = group
-  const { trigger, matches } = eventSpec(event)
+  const { trigger, alsoAt, matches, isAboutAsking = false } = eventSpec(event)
   const isOfTools = matches === 'tool_name'
+  const agentName = agentNameFor(group)
+  const fitting = given.tools.filter(({ name }) => fits(name)).slice(0, MAX_CALLS)
   return {
     name: handlerName(event, handler),
     mode: 'claude',
-    on: [trigger!],
+    on: [trigger, alsoAt].filter((each) => each !== undefined),
     source: given.source,
     hook: make().capability.hooks![0]!,
     isOfFile: true,
     tool: isOfTools && matcher !== undefined ? { words: matcher, fits } : undefined,
-    tools: given.tools.filter(({ name }) => fits(name)).slice(0, MAX_CALLS),
+    tools: callsFor(event, agentName) ?? fitting,
     fails: event === 'PostToolUseFailure',
-    asked: event === 'PermissionRequest',
-    ...(event === 'SubagentStop' && { agentName: agentNameFor(group) }),
+    denied: event === 'PermissionDenied',
+    asked: isAboutAsking,
+    agentName,
     make: () => {
       const { capability, ran } = make()
       return { hook: capability.hooks![0]!, approval: capability.approval, ran }
@@ -133,9 +141,25 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
   }
 }
 
+/** What has to be called for events that are about one tool. */
+function callsFor(event: ClaudeEvent, agent: string): readonly CanaryTool[] | undefined {
+  const called = (name: string, args: Json): readonly CanaryTool[] => [{ name, inputSchema: { const: args } }]
+  switch (event) {
+    case 'SubagentStart':
+      return called('spawn_subagent', { subagent: agent, prompt: 'canary' })
+    case 'TaskCreated':
+    case 'TaskCompleted':
+      return called('todo_write', { todos: [{ content: 'canary', status: 'completed', activeForm: 'canary' }] })
+    default:
+      return undefined
+  }
+}
+
 /** An agent that the hooks of an agent, or a matcher that names one, are for. */
-function agentNameFor({ matcher = '', source }: SingleHandler['group']): string {
-  const [name = ''] = source.kind === 'agent' ? [source.name] : (/^[\w-]+/.exec(matcher)?.slice(0, 1) ?? [])
+function agentNameFor({ event, matcher = '', source }: SingleHandler['group']): string {
+  const isOfAgents = eventSpec(event).matches === 'agent_type'
+  const [named] = (isOfAgents && /^[\w-]+/.exec(matcher)) || []
+  const name = (source.kind === 'agent' ? source.name : named) ?? ''
   return name === '' ? 'canary' : name
 }
 

@@ -1,8 +1,10 @@
+import { SUBAGENT_KEY } from '../../agent/child-run.ts'
+import { SKILLS_WITH_HOOKS_KEY } from '../../config/hook-owners.ts'
 import type { HandlerAnswer } from '../../config/claude/handler-answer.ts'
 import { eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
 import type { Payload } from '../../config/claude/payload.ts'
 import { fromClaudeInput, ownName, toClaudeCall } from '../../config/claude/tool-names.ts'
-import type { FileHook } from '../../config/hook-file.ts'
+import type { FileHook, FileSource } from '../../config/hook-file.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { textMessage, textOf } from '../../data/message.ts'
 import { messageOf } from '../../errors.ts'
@@ -15,12 +17,22 @@ import { fire } from '../../testing/fire.ts'
 /** A hook of a file that was fired, and what it said in the words of the specification. */
 export type FiredHook = { readonly hook: FileHook; readonly answer: HandlerAnswer; readonly durationMs: number }
 
-/** Fires the hooks of files at the trigger that an event has, one after the other: each sees what the one before changed. */
-export async function fireFileHooks(hooks: readonly FileHook[], payload: Payload): Promise<readonly FiredHook[]> {
+/**
+ * Fires the hooks of files at the trigger that an event has, one after the other: each sees what the one before changed.
+ * `skills` are those that are active.
+ */
+export async function fireFileHooks(
+  hooks: readonly FileHook[],
+  payload: Payload,
+  skills?: Json,
+): Promise<readonly FiredHook[]> {
+  const active = Array.isArray(skills) ? skills : []
   const { trigger } = eventSpec(payload.event)
   const fired: FiredHook[] = []
-  const facts = factsOf(payload)
-  for (const each of inOrder(hooks.filter(({ hook }) => isFor(hook, trigger, facts)))) {
+  const facts: { [name: string]: unknown } = { ...factsOf(payload), metadata: metadataOf(payload, active) }
+  for (const each of inOrder(
+    hooks.filter(({ hook, source }) => isFor(hook, trigger, facts) && isActive(source, payload, active)),
+  )) {
     const started = performance.now()
     const said = (answer: HandlerAnswer): void =>
       void fired.push({ hook: each, answer, durationMs: performance.now() - started })
@@ -33,6 +45,19 @@ export async function fireFileHooks(hooks: readonly FileHook[], payload: Payload
     }
   }
   return fired
+}
+
+/** Who is at work and which skills are active, as the payload says: hooks of theirs are in force then. */
+function metadataOf({ input: { agent_type: name } }: Payload, skills: readonly Json[]): JsonObject {
+  return {
+    [SKILLS_WITH_HOOKS_KEY]: skills,
+    ...(typeof name === 'string' && { [SUBAGENT_KEY]: { name, depth: 1 } }),
+  }
+}
+
+function isActive({ kind, owner }: FileSource, { input }: Payload, skills: readonly Json[]): boolean {
+  if (owner === undefined) return true
+  return kind === 'skill' ? skills.includes(owner) : input['agent_type'] === owner
 }
 
 /** Whether a hook is for this event, by its trigger and by the tool it names. */

@@ -50,6 +50,43 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
   })
 })
 
+describe('hookloop trust', { concurrency: 2 }, () => {
+  test('shows all of what would run, each hook once', async () => {
+    const project = new ProjectWithHooks()
+    const long = `Is it safe? ${'Think. '.repeat(40)}Yes?`
+    project.hooks(
+      {
+        name: 'two',
+        on: ['onStop', 'afterStep'],
+        mode: 'guard',
+        shell: { args: ['sh', '-c', 'exit 0'], passEnv: ['KEY'] },
+      },
+      { name: 'asks', on: 'beforeToolUse', tool: 'work', mode: 'guard', subagent: { prompt: long, tools: ['bash'] } },
+      { name: 'sends', on: 'onStop', mode: 'observe', http: 'https://hooks.example/x?token=abc' },
+    )
+    const { stdout } = await project.trust('--yes')
+    assert.match(
+      stdout,
+      /\n {2}guard "two" at afterStep, onStop\n {4}sh -c "exit 0"\n {4}with {"passEnv":\["KEY"\]}\n {4}sends KEY\n/,
+    )
+    assert.equal(stdout.match(/"two"/g)?.length, 1)
+    assert.ok(
+      stdout.includes(`guard "asks" at beforeToolUse for work\n    agent: ${long}\n    with {"tools":["bash"]}\n`),
+    )
+    assert.ok(stdout.includes('POST https://hooks.example/x?token=abc'))
+  })
+
+  test('says what cannot be read, and that nothing was trusted', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/settings.json', '{ "hooks": ')
+    const { code, stderr } = await project.trust('--yes')
+    const revoked = await project.trust('--revoke')
+    assert.equal(code, 1)
+    assert.match(stderr, /settings\.json: it is not JSON/)
+    assert.match(revoked.stdout, /^Nothing below .* was trusted\.\n$/)
+  })
+})
+
 describe('hookloop hooks import', { concurrency: 2 }, () => {
   test('makes a file of ours that decides the same, and says what is gained', async () => {
     const project = new ProjectWithHooks()
@@ -60,7 +97,15 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     project.write('.claude/settings.json', settings)
     const imported = await project.hookloop(['hooks', 'import'])
     assert.equal(imported.code, 0)
-    assert.match(imported.stdout, /^1 hooks? .*Gained:.*fail closed.*Left out:\n {2}WorktreeRemove/s)
+    assert.match(
+      imported.stdout,
+      /^1 hook is in .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}WorktreeRemove.*would run twice/s,
+    )
+    const doctor = await project.hookloop(['hooks', 'doctor'])
+    assert.match(
+      doctor.stdout,
+      /PreToolUse cat .* runs twice: for .claude\/settings.json and for .hookloop\/hooks.json:4/,
+    )
     rmSync(join(project.dir, '.claude'), { recursive: true })
     await project.trust('--yes')
     const ended = await project.run('work x')
@@ -75,6 +120,11 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     const before = readFileSync(file, 'utf8')
     const refused = await project.hookloop(['hooks', 'import'])
     const printed = await project.hookloop(['hooks', 'import', '-o', '-'])
+    project.write('.claude/settings.local.json', '{')
+    const broken = await project.hookloop(['hooks', 'import', '-o', '-'])
+    assert.deepEqual([broken.code, broken.stdout], [1, printed.stdout])
+    assert.match(broken.stderr, /Not understood:\n.*settings\.local\.json: it is not JSON/)
+    rmSync(join(project.dir, '.claude', 'settings.local.json'))
     assert.deepEqual([refused.code, readFileSync(file, 'utf8')], [2, before])
     assert.equal((JSON.parse(printed.stdout) as { hooks: { on: string }[] }).hooks[0]!.on, 'onStop')
     const forced = await project.hookloop(['hooks', 'import', '--force', '--json'])

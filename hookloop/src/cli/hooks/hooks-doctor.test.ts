@@ -91,7 +91,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       outcome: outside,
       agent: everywhere,
       'PreToolUse prompt: Is it? $ARGUMENTS': everywhere,
-      'Stop agent: Is it? $ARGUMENTS': everywhere,
+      'Stop agent: Is it? $ARGUMENTS': outside, // there, it is a SubagentStop
     })
   })
 
@@ -112,13 +112,18 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
         SubagentStop: group('child', 'Explore'),
         SessionStart: group('again', 'resume'),
         PreCompact: group('summing'),
+        SubagentStart: group('begins', 'Explore'),
+        TaskCompleted: group('task'),
+        Notification: group('notice'),
+        PermissionDenied: group('denied'),
+        MessageDisplay: group('shown'),
       },
     })
     await project.trust('--yes')
     const { code, seen, problems } = await examine(project, '--agent', project.agent)
     const byEvent = Object.fromEntries(Object.entries(seen).map(([name, on]) => [name.split(' ')[0], on]))
     assert.deepEqual(byEvent, {
-      UserPromptSubmit: everywhere,
+      UserPromptSubmit: outside,
       PreToolUse: everywhere,
       PermissionRequest: everywhere,
       PostToolUseFailure: everywhere,
@@ -127,11 +132,16 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       SubagentStop: 'subagent',
       SessionStart: 'session',
       PreCompact: everywhere,
+      SubagentStart: everywhere,
+      TaskCompleted: everywhere,
+      Notification: everywhere,
+      PermissionDenied: everywhere,
+      MessageDisplay: outside,
     })
     assert.equal(code, 1)
     assert.match(problems.join('\n'), /^the hook "PostToolUse .*" is for nothing, and no tool is called so$/)
-    const words = ['again', 'broken', 'child', 'failure', 'pre', 'prompt', 'question', 'summing']
-    assert.deepEqual([...new Set(project.marked())].toSorted(), words)
+    const words = ['again', 'begins', 'broken', 'child', 'denied', 'failure', 'notice', 'pre', 'prompt', 'question']
+    assert.deepEqual([...new Set(project.marked())].toSorted(), [...words, 'shown', 'summing', 'task'])
   })
 
   test('names what is wrong', async () => {

@@ -35,7 +35,7 @@ export async function hooksDoctor(flags: DoctorFlags, place: Place): Promise<Exi
   const interruption = interruptible(place.out, () => undefined)
   try {
     const report = await examineAll(own, { dir, flags, place, signal: interruption.signal })
-    place.out.write(flags.json === true ? `${jsonText(report)}\n` : toldReport(report, place))
+    place.out.write(flags.json === true ? `${jsonText(report)}\n` : toldReport(report, place, dir))
     return report.problems.length > 0 ? exitCodes.failed : exitCodes.completed
   } catch (thrown) {
     if (interruption.by() === undefined) throw thrown
@@ -77,6 +77,7 @@ async function examineAll(own: readonly Capability[], { dir, flags, place, signa
     ...commands.map(({ message }) => message),
     ...(agent === undefined ? [] : unmatched(found)),
     ...hooks.flatMap((each, i) => problemsOfHook(each, { patient: patients[i]!, commands })),
+    ...twice(dir, user),
     ...(await conflicts(found, signal)),
   ]
   return { hooks, problems: [...new Set(problems)], notes: notesOn(hooks, patients) }
@@ -145,6 +146,17 @@ function problemsOfFiles(dir: string, user: boolean, command: string): readonly 
       trigger === undefined ? [`${event ?? ''} of ${source} never fires here: ${oneLine(runs, 60)}`] : [],
     ),
   ]
+}
+
+/** Handlers that were taken over into our own file, and still stand where they were. */
+function twice(dir: string, user: boolean): readonly string[] {
+  const { hooks } = listHooks({ dir, trust: new TrustStore(), ...(!user && { home: false, claudeHome: false }) })
+  return hooks.flatMap(({ event, runs, source }) => {
+    const other = event === undefined ? undefined : hooks.find((each) => each.runs === `${event}: ${runs}`)
+    return other === undefined
+      ? []
+      : [`${event} ${oneLine(runs, 60)} runs twice: for ${source} and for ${other.source}`]
+  })
 }
 
 /** Hooks for tools that the agent does not have. */

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { importHooks } from '../../config/claude/import-hooks.ts'
 import { readSettings } from '../../config/claude/settings.ts'
+import { problemWords } from '../../config/list-hooks.ts'
+import { count } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonText } from '../terminal/json-lines.ts'
@@ -22,12 +24,13 @@ export function hooksImport(flags: HooksImportFlags, place: Place): ExitCode {
   const dir = resolve(flags.dir ?? '.')
   const settings = readSettings({ dir, ...(flags.user !== true && { home: false }) })
   const { entries, leftOut, gained } = importHooks(settings.groups)
-  const problems = settings.problems.map(({ source, where, message }) => `${source.file} ${where}: ${message}`)
+  const problems = settings.problems.map(problemWords)
   const file = flags.output ?? join(dir, '.hookloop', 'hooks.json')
   const content = { $schema: 'hookloop/hooks.schema.json', hooks: entries }
   if (flags.output === '-') {
     place.out.write(`${JSON.stringify(content, undefined, 2)}\n`)
-    return exitCodes.completed
+    place.err.write(lists({ leftOut, gained: [], problems }, { ...place, out: place.err }))
+    return problems.length > 0 ? exitCodes.failed : exitCodes.completed
   }
   if (entries.length > 0) write(file, `${JSON.stringify(content, undefined, 2)}\n`, flags.force === true)
   const report = { file, hooks: entries.length, leftOut, gained, problems }
@@ -50,16 +53,32 @@ type Report = {
   readonly problems: readonly string[]
 }
 
-function words({ file, hooks, leftOut, gained, problems }: Report, { out, env, command }: Place): string {
-  const { bold, yellow, red, dim } = colorsFor(out, env)
+function words(report: Report, place: Place): string {
+  const { file, hooks, problems, leftOut } = report
+  const { bold, dim } = colorsFor(place.out, place.env)
+  if (hooks === 0) {
+    const none =
+      leftOut.length === 0 && problems.length === 0 ? 'There are no hooks' : 'Nothing was written of the hooks'
+    return `${none} of Claude Code here.\n${lists({ ...report, gained: [] }, place)}`
+  }
+  return `${[
+    `${bold(count(hooks, 'hook'))} ${hooks === 1 ? 'is' : 'are'} in ${printable(file)}.`,
+    `${lists(report, place)}They also stand where they were, and would run twice: take them out there.`,
+    dim(`Look at them and trust them with: ${place.command} trust`),
+  ].join('\n')}\n`
+}
+
+function lists(
+  { leftOut, gained, problems }: Pick<Report, 'leftOut' | 'gained' | 'problems'>,
+  { out, env }: Place,
+): string {
+  const { bold, yellow, red } = colorsFor(out, env)
   const list = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${printable(line)}`)]
-  if (hooks === 0 && leftOut.length === 0) return 'There are no hooks of Claude Code here.\n'
-  return `${[
-    `${bold(String(hooks))} hooks are in ${printable(file)}.`,
+  const all = [
     ...list(bold('Gained:'), gained),
     ...list(yellow('Left out:'), leftOut),
     ...list(red('Not understood:'), problems),
-    dim(`Look at them and trust them with: ${command} trust`),
-  ].join('\n')}\n`
+  ]
+  return all.map((line) => `${line}\n`).join('')
 }

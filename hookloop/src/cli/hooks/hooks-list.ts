@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path'
 import { listHooks, type ListedHook } from '../../config/list-hooks.ts'
-import { TrustStore } from '../../config/trust.ts'
+import { realPath, TrustStore } from '../../config/fingerprint.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonText } from '../terminal/json-lines.ts'
@@ -24,8 +24,13 @@ export function hooksList(flags: HooksListFlags, place: Place): ExitCode {
     const colors = colorsFor(place.out, place.env)
     const lines = hooks.length === 0 ? ['There are no hooks in files here.'] : sections(hooks, dir, colors)
     place.out.write(`${lines.join('\n')}\n`)
-    for (const problem of problems)
-      place.err.write(`${colorsFor(place.err, place.env).red('!')} ${printable(problem)}\n`)
+    const { red, yellow } = colorsFor(place.err, place.env)
+    for (const problem of problems) place.err.write(`${red('!')} ${printable(nearer(problem, dir))}\n`)
+    const doubtful = hooks.filter(({ trust }) => trust === 'untrusted' || trust === 'changed').length
+    if (doubtful > 0) {
+      const which = doubtful === hooks.length ? 'They do not run' : 'Those that are untrusted or changed do not run'
+      place.err.write(`${yellow('!')} ${which} before somebody has looked at them: ${place.command} trust\n`)
+    }
   }
   return problems.length > 0 ? exitCodes.failed : exitCodes.completed
 }
@@ -39,8 +44,13 @@ function sections(hooks: readonly ListedHook[], dir: string, colors: Colors): re
   ])
 }
 
+/** Words with the files of the project named as they are seen from there. */
+export function nearer(words: string, dir: string): string {
+  return [`${dir}/`, `${realPath(dir)}/`].reduce((rest, folder) => rest.replaceAll(folder, ''), words)
+}
+
 function row(
-  { mode, name, runs, matcher, source, trust, event }: ListedHook,
+  { mode, name, runs, matcher, source, trust, event, kind, owner }: ListedHook,
   dir: string,
   colors: Colors,
 ): readonly Cell[] {
@@ -51,6 +61,7 @@ function row(
     { text: oneLine(event ?? name, 40) },
     { text: oneLine(matcher ?? '', 30) },
     { text: oneLine(runs, 60) },
+    { text: owner === undefined ? '' : `${kind} ${oneLine(owner, 30)}` },
     { text: printable(near.startsWith('..') ? source : near), paint: colors.dim },
     { text: trust === 'own' ? '' : trust, ...(isDoubtful && { paint: colors.yellow }) },
   ]

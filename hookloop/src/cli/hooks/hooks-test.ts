@@ -52,7 +52,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
     isBeside: (late) => beside.push(late),
   })
   const files = flags.handler === undefined ? fileHooksOf(flags, named) : { hooks: [], problems: [] }
-  const own = await fireFileHooks(files.hooks, payload)
+  const own = await fireFileHooks(files.hooks, payload, skills)
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
   const merged = own.length === 0 || result.problems.length > 0 ? result.merged : merge(answers, event)
   const late = await Promise.all(beside) // they are waited for: somebody wants to see them

@@ -241,6 +241,44 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(ended.stderr, /hooks\.json:1: there is no "tools"/)
   })
 
+  test('H09 of Claude Code of which one cannot be read: the others run, and it is named', async () => {
+    const project = new ProjectWithHooks()
+    const handlers = Array.from({ length: 9 }, (_, i) => ({ type: 'command', command: project.mark(`ran ${i}`) }))
+    const broken = { type: 'command', command: project.mark('broken'), timeout: '5' }
+    const hooks = { UserPromptSubmit: [{ hooks: [...handlers.slice(0, 4), broken, ...handlers.slice(4)] }] }
+    project.write('.claude/settings.json', { hooks })
+    const listed = await project.hookloop(['hooks', 'list', '--json'])
+    const { hooks: shown, problems } = JSON.parse(listed.stdout) as { hooks: object[]; problems: string[] }
+    assert.deepEqual([listed.code, shown.length, problems.length], [1, 9, 1])
+    assert.match(problems[0]!, /UserPromptSubmit\[0\]\.hooks\[4\]: "timeout" cannot be "5"/)
+    await project.trust('--yes')
+    const ended = await project.run('hello')
+    assert.equal(ended.code, 0)
+    assert.deepEqual(
+      project.marked().toSorted(),
+      handlers.map((_, i) => `ran ${i}`),
+    )
+  })
+
+  test('H09 of our own of which some cannot be read: none runs, nothing starts, and each mistake is named', async () => {
+    const entry = (i: number, more: object = {}): object => ({
+      name: `h${i}`,
+      on: 'onUserInput',
+      mode: 'hook',
+      ...more,
+    })
+    const project = new ProjectWithHooks()
+    const good = Array.from({ length: 8 }, (_, i) => entry(i, { shell: project.mark('ran') }))
+    project.ownHooks(...good, entry(8, { shel: 'x' }), entry(9, { on: 'beforelunch', shell: 'x' }))
+    const listed = await project.hookloop(['hooks', 'list', '--json'])
+    const { hooks: shown, problems } = JSON.parse(listed.stdout) as { hooks: object[]; problems: string[] }
+    assert.deepEqual([listed.code, shown.length], [1, 8])
+    assert.match(problems.join('\n'), /there is no "shel".*there is no trigger "beforelunch".*none of its hooks/s)
+    const ended = await project.run('work x')
+    assert.deepEqual([ended.code, project.marked()], [2, []])
+    assert.match(ended.stderr, /there is no "shel"/)
+  })
+
   test('H14 are not filled in with what a model says', async () => {
     const project = new ProjectWithHooks()
     const file = `$(touch\${IFS}${project.place}/injected)`

@@ -32,15 +32,17 @@ export async function trust(folder: string | undefined, flags: TrustFlags, place
   if (flags.revoke === true) {
     const forgotten = store.forget(dir)
     const words = `${count(forgotten, 'file')} below ${printable(dir)} ${forgotten === 1 ? 'is' : 'are'} no longer trusted.`
-    say(place, flags, { revoked: forgotten }, words)
+    say(place, flags, { revoked: forgotten }, forgotten === 0 ? `Nothing below ${printable(dir)} was trusted.` : words)
     return exitCodes.completed
   }
+  const { red } = colorsFor(place.err, place.env)
   const found = filesToTrust(dir)
   const files = found.map((file) => looked(file, store))
   const { hooks, problems } = listHooks({ dir, home: false, claudeHome: false, trust: store })
   if (files.length === 0) {
     say(place, flags, { dir, files: [], hooks: [], problems, trusted: true }, 'There are no hooks in files here.')
-    return exitCodes.completed
+    if (flags.json !== true) for (const problem of problems) place.err.write(`${red('!')} ${printable(problem)}\n`)
+    return problems.length > 0 ? exitCodes.failed : exitCodes.completed
   }
   const hash = hashOf(found, dir)
   if (flags.json !== true) show({ files, hooks, problems, dir, hash }, place)
@@ -84,11 +86,14 @@ function show({ files, hooks, problems, dir, hash }: Shown, { out, env }: Place)
   ]
   const lines = [
     bold('These hooks would run, with all your rights:'),
-    ...hooks.map(({ trigger, event, mode, runs, sends, matcher }) => {
-      const where = [event ?? trigger ?? 'never', matcher].filter(Boolean).join(' ')
-      const sent = sends === undefined ? '' : `\n    ${yellow(`sends ${exact(sends.join(', '))}`)}`
-      return `  ${dim(`${mode} ${exact(where)}`)}\n    ${exact(runs)}${sent}`
-    }),
+    ...eachOnce(hooks).flatMap(({ runs, more, sends, ...hook }) => [
+      `  ${dim(exact(whatIs(hook)))}`,
+      ...exact(runs)
+        .split('\n')
+        .map((line) => `    ${line}`),
+      ...(more === undefined ? [] : [dim(`    with ${exact(JSON.stringify(more))}`)]),
+      ...(sends === undefined ? [] : [yellow(`    sends ${exact(sends.join(', '))}`)]),
+    ]),
     bold('They are in these files:'),
     ...files.flatMap((file) => {
       const { path, status } = file
@@ -108,6 +113,22 @@ function show({ files, hooks, problems, dir, hash }: Shown, { out, env }: Place)
   out.write(`${lines.join('\n')}\n`)
 }
 
+/** A hook with several triggers, once. */
+function eachOnce(hooks: readonly ListedHook[]): readonly (ListedHook & { readonly on: readonly string[] })[] {
+  const same = Map.groupBy(hooks, ({ trigger: _trigger, ...rest }) => JSON.stringify(rest))
+  return [...same.values()].map((these) => ({ ...these[0]!, on: these.map(({ trigger }) => trigger ?? 'never') }))
+}
+
+type Described = Pick<ListedHook, 'event' | 'mode' | 'name' | 'matcher' | 'kind' | 'owner'> & {
+  readonly on: readonly string[]
+}
+
+function whatIs({ event, mode, name, matcher, kind, owner, on }: Described): string {
+  const what = event === undefined ? `${mode} "${name}" at ${on.join(', ')}` : `${event} of Claude Code`
+  const tools = matcher === undefined ? '' : ` for ${matcher}`
+  return `${what}${tools}${owner === undefined ? '' : `, of the ${kind} ${owner}`}`
+}
+
 type Asking = { readonly found: readonly Fingerprint[]; readonly dir: string; readonly place: Place }
 
 async function isAgreed({ yes, trust: hash, json }: TrustFlags, { found, dir, place }: Asking): Promise<boolean> {
@@ -123,6 +144,10 @@ async function isAgreed({ yes, trust: hash, json }: TrustFlags, { found, dir, pl
   const reader = createInterface({ input: place.stdin, output: place.err })
   try {
     return /^\s*y(es)?\s*$/i.test(await reader.question('Trust them? [y/N] '))
+  } catch (thrown) {
+    if (!(thrown instanceof Error && thrown.name === 'AbortError')) throw thrown
+    place.err.write('\n') // Ctrl-C and Ctrl-D are a no as well
+    return false
   } finally {
     reader.close()
   }

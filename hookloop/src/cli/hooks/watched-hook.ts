@@ -18,6 +18,8 @@ export class Sightings {
   readonly failures: string[] = []
   /** Whether its `when` held for any of them. */
   whenHeld = false
+  /** How often what it stands for has run. */
+  ran = 0
 
   /** `insideOnly`: what an agent sees that works for another, and how it ends. */
   constructor(insideOnly: boolean) {
@@ -25,10 +27,14 @@ export class Sightings {
   }
 
   note(ctx: Context): void {
-    const { trigger, state } = ctx
-    if (this.#insideOnly && trigger !== 'onSubagentStop' && state.metadata[SUBAGENT_KEY] === undefined) return
+    const { trigger } = ctx
+    if (!this.isCounted(ctx)) return
     this.fired.set(trigger, (this.fired.get(trigger) ?? 0) + 1)
     if (trigger === 'beforeToolUse') this.judged.add(callOf(ctx))
+  }
+
+  isCounted({ trigger, state }: Context): boolean {
+    return !this.#insideOnly || trigger === 'onSubagentStop' || state.metadata[SUBAGENT_KEY] !== undefined
   }
 
   /** How often it fired at some triggers. */
@@ -51,6 +57,8 @@ type Watching = {
   readonly waiting: Waiting
   /** Whether it comes from a file: then `when` is noted and not heeded, because a canary has none of what it may ask for. */
   readonly isOfFile: boolean
+  /** How often what it stands for has run so far. */
+  readonly ran?: (() => number) | undefined
 }
 
 type Loose = (on: readonly string[], handler: unknown, options: object) => Hook
@@ -77,13 +85,14 @@ export function watched(of: Hook, watching: Watching): Hook {
   })
 }
 
-function watchedAction(made: Action, { seen, waiting }: Watching): Action {
+function watchedAction(made: Action, { seen, waiting, ran = () => 0 }: Watching): Action {
   return action({
     ...made,
     async perform(ctx, how) {
       seen.note(ctx)
       if (waiting.late >= PATIENCE.times) return {}
       const late = AbortSignal.timeout(PATIENCE.ms)
+      const before = ran()
       try {
         const outcome = await made.perform(ctx, { ...how, signal: AbortSignal.any([how.signal, late]) })
         checkedOutcome(outcome, ctx.trigger, how.mode)
@@ -91,6 +100,8 @@ function watchedAction(made: Action, { seen, waiting }: Watching): Action {
         if (how.signal.aborted) throw thrown
         if (late.aborted) waiting.late++
         seen.failures.push(late.aborted ? `it took more than ${PATIENCE.ms / 1000} seconds` : messageOf(thrown))
+      } finally {
+        if (seen.isCounted(ctx)) seen.ran += ran() - before
       }
       return {}
     },

@@ -45,7 +45,9 @@ export function importHooks(groups: readonly HookGroup[]): ImportedHooks {
     'They run one after the other, in this order, and each sees what the one before it changed.',
     'Each has a name, a priority and its own line in the ledger.',
     ...(closed > 0
-      ? [`${closed} of them now fail closed: one that crashes or hangs is a no, where it was a yes.`]
+      ? [
+          `${closed} of ${entries.length} now ${closed === 1 ? 'fails' : 'fail'} closed: one that crashes or hangs is a no, where it was a yes.`,
+        ]
       : []),
     'They also apply to subagents, streams, resumed and replayed runs, and `hookloop hooks doctor` shows it.',
   ]
