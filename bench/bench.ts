@@ -22,6 +22,7 @@ type Figures = {
   usPerStreamedChunk: number
   bareUsPerStreamedChunk: number
   importMs: number
+  emptyImportMs: number
   /** Records of 300 characters, one after the other. */
   stores: Record<string, StoreFigures>
   /** The run of the other figures, kept in a session. */
@@ -36,6 +37,8 @@ type Figures = {
     concurrentRunsPerSec: number
     bareConcurrentRunsPerSec: number
     usPerStreamedChunkOverBare: number
+    importMs: number
+    emptyImportMs: number
   }
   node: string
 }
@@ -94,6 +97,7 @@ const [streamed, bareStream] = await sideBySide(60, CHUNKS, [() => readEvents(st
 say('bytes of state, and the time to import …')
 const [short, long] = [await agentFor(100).run('go'), await agentFor(1100).run('go')]
 const bytes = (JSON.stringify(long.state).length - JSON.stringify(short.state).length) / 1000
+const imports = importTimes()
 
 say('records in each store of sessions …')
 const stores = await measureStores()
@@ -115,7 +119,8 @@ const figures: Figures = {
   bareConcurrentRunsPerSec: Math.round(1 / concurrent.bare.fast),
   usPerStreamedChunk: round(streamed!.fast),
   bareUsPerStreamedChunk: round(bareStream!.fast),
-  importMs: round(importTime()),
+  importMs: round(imports.own.fast),
+  emptyImportMs: round(imports.empty.fast),
   stores,
   sessions,
   shellHooks: rounded(shellHooks),
@@ -127,6 +132,8 @@ const figures: Figures = {
     concurrentRunsPerSec: Math.round(1 / concurrent.own.median),
     bareConcurrentRunsPerSec: Math.round(1 / concurrent.bare.median),
     usPerStreamedChunkOverBare: round(streamed!.median - bareStream!.median),
+    importMs: round(imports.own.median),
+    emptyImportMs: round(imports.empty.median),
   },
   node: process.version,
 }
@@ -156,7 +163,8 @@ if (process.argv.includes('--json')) {
   const perChunk = round(figures.usPerStreamedChunk - figures.bareUsPerStreamedChunk)
   line('µs added per streamed chunk', `${perChunk}`, `reading the stream alone: ${figures.bareUsPerStreamedChunk}`)
   line('  by the median', `${median.usPerStreamedChunkOverBare}`, '')
-  line('ms to import hookloop', `${figures.importMs}`, 'goal: under 40')
+  line('ms to import hookloop', `${figures.importMs}`, `goal: under 40; an empty module: ${figures.emptyImportMs}`)
+  line('  by the median', `${median.importMs}`, `an empty module: ${median.emptyImportMs}`)
   for (const [name, { recordsPerSec, medianRecordsPerSec, bytesPerRecord }] of Object.entries(figures.stores)) {
     const bytes = bytesPerRecord === null ? '' : `, ${bytesPerRecord} bytes each`
     line(`records/s in a store: ${name}`, `${recordsPerSec}`, `by the median ${medianRecordsPerSec}${bytes}`)
@@ -209,17 +217,22 @@ async function secondsPerRun(run: () => Promise<unknown>): Promise<Spread> {
   return spread(times)
 }
 
-/** In fresh processes, because a module is loaded once; of the built library, because that is what users import. */
-function importTime(): number {
-  const code = `const t = performance.now(); await import('hookloop'); console.log(performance.now() - t)`
-  const once = (): number =>
-    Number(
-      execFileSync(process.execPath, ['--input-type=module', '-e', code], {
-        cwd: import.meta.dirname,
-        encoding: 'utf8',
-      }),
-    )
-  return spread([once(), once(), once(), once(), once()]).median
+/**
+ * Milliseconds to import the built library, which is what users import, and a module with nothing in it: what Node takes
+ * to import anything at all. In fresh processes, because a module is loaded once; node's own start is not part of it.
+ */
+function importTimes(): { readonly own: Spread; readonly empty: Spread } {
+  const once = (module: string): number => {
+    const code = `const t = performance.now(); await import('${module}'); console.log(performance.now() - t)`
+    const options = { cwd: import.meta.dirname, encoding: 'utf8' } as const
+    return Number(execFileSync(process.execPath, ['--input-type=module', '-e', code], options))
+  }
+  const [own, empty]: [number[], number[]] = [[], []]
+  for (let round = 0; round < 15; round++) {
+    own.push(once('hookloop'))
+    empty.push(once('data:text/javascript,'))
+  }
+  return { own: spread(own), empty: spread(empty) }
 }
 
 function spread(values: readonly number[]): Spread {

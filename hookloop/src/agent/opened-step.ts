@@ -1,6 +1,6 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { ErrorRecord, OpenStep, Step } from '../data/execution.ts'
-import { stepType } from '../data/execution.ts'
+import { typeOfStep } from '../data/execution.ts'
 import { goOn } from '../data/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../data/inference.ts'
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../data/json.ts'
@@ -109,7 +109,7 @@ export class OpenedStep {
     const errors = this.errors.length === 0 ? none : Object.freeze(this.errors.slice())
     return Object.freeze({
       index: this.index,
-      type: stepType({ toolCalls }, this.asked !== undefined),
+      type: typeOfStep({ toolCalls }, this.asked !== undefined),
       text: this.text,
       toolCalls,
       toolExecutions: this.calls.length === 0 ? none : Object.freeze(this.calls.map((call) => call.result!)),

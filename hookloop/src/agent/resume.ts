@@ -1,6 +1,6 @@
 import type { AgentState } from '../data/agent-state.ts'
 import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../data/execution.ts'
-import { answersFor, isInChild } from '../data/open-calls.ts'
+import { answersWithin, isInChild } from '../data/open-calls.ts'
 import { fromStateJson } from '../data/saved-run.ts'
 import type { OpenChild } from '../data/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../data/tool-call.ts'
@@ -242,7 +242,7 @@ function withAnswers(step: OpenStep, answers: Answers): OpenStep {
     if (call.result !== undefined) return call
     const { answer: _forged, answers: _too, ...open } = call // a call that was answered has a result; one without is not ours
     if (isInChild(call)) {
-      const given = answersFor(call.child, answers)
+      const given = answersWithin(call.child, answers)
       return given === undefined ? open : { ...open, answers: given }
     }
     const answer = call.approval === undefined ? undefined : answers[call.approval.id]

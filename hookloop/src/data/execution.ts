@@ -84,7 +84,7 @@ export type Execution = {
 }
 
 /** A step without an answer is an error step. What failed and was mended, and calls that failed, are ordinary. */
-export function stepType(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
+export function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
   if (!answered) return 'error'
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }

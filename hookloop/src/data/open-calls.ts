@@ -37,7 +37,7 @@ export function pendingIn(execution: OpenExecution | undefined): readonly Approv
 }
 
 /** Those of the answers that are for a subagent, or for one inside it. */
-export function answersFor(child: OpenChild, answers: Answers): Answers | undefined {
+export function answersWithin(child: OpenChild, answers: Answers): Answers | undefined {
   const ids = pendingIn(executionOf(child)).map(({ id }) => id)
   const own = ids.filter((id) => Object.hasOwn(answers, id))
   return own.length === 0 ? undefined : Object.freeze(Object.fromEntries(own.map((id) => [id, answers[id]!])))
