@@ -10,29 +10,45 @@ import { isJsonObject, toJson } from '../data/json.ts'
 import { isReplyPart } from '../data/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
-import { askOnce } from './ask-once.ts'
+import type { OpenAnswer } from './answer-stream.ts'
+import { askOnce, type Question } from './ask-once.ts'
 import type { LiveRun } from './live-run.ts'
 import type { ModelCallPlan } from './model-call-record.ts'
 
+type Attempt = { readonly request: InferenceRequest; readonly signal: AbortSignal; readonly number: number }
+
+// Not async where nothing is streamed: this is waited for in every step, and each frame is kept until the model answers.
+
 /** Asks the model of a step once, and lets its answer be seen while it is written. */
-export async function askModel(
+export function askModel(run: LiveRun, call: ModelCallPlan, attempt: Attempt): Promise<InferenceResponse> {
+  const answer = call.stream?.open()
+  return answer === undefined ? ask(run, call, attempt) : askStreaming(run, call, { ...attempt, answer })
+}
+
+async function askStreaming(
   run: LiveRun,
   call: ModelCallPlan,
-  { request, signal, number }: { request: InferenceRequest; signal: AbortSignal; number: number },
+  { answer, ...attempt }: Attempt & { readonly answer: OpenAnswer },
 ): Promise<InferenceResponse> {
-  const answer = call.stream?.open()
   try {
-    return await askOnce(run, {
-      model: request.model,
-      request: toModelRequest(run, request),
-      signal,
-      limit: call.limit,
-      number,
-      ...(answer !== undefined && { onDelta: answer.write }),
-    })
+    return await ask(run, call, attempt, answer.write)
   } finally {
-    const looking = signal.aborted ? undefined : answer?.settled()
+    const looking = attempt.signal.aborted ? undefined : answer.settled()
     if (looking !== undefined) await run.outstanding.abortable(looking).catch(() => undefined)
+  }
+}
+
+function ask(
+  run: LiveRun,
+  { limit }: ModelCallPlan,
+  { request, signal, number }: Attempt,
+  onDelta?: Question['onDelta'],
+): Promise<InferenceResponse> {
+  const { model } = request
+  try {
+    return askOnce(run, { model, request: toModelRequest(run, request), signal, limit, number, onDelta })
+  } catch (thrown) {
+    return Promise.reject(thrown) // a hook has offered a tool that is not there
   }
 }
 

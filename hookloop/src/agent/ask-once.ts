@@ -7,6 +7,7 @@ import {
   type ModelReply,
   type ModelRequest,
 } from '../data/inference.ts'
+import type { Emit } from '../data/event.ts'
 import { toJson, type Json } from '../data/json.ts'
 import { isReplyPart } from '../data/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
@@ -27,29 +28,44 @@ export type Question = {
   /** That of the run, or one that aborts with it. */
   readonly signal: AbortSignal
   readonly limit: CallLimit | undefined
-  readonly onDelta?: (delta: InferenceDelta) => void
+  readonly onDelta?: ((delta: InferenceDelta) => void) | undefined
   /** Which attempt of the step it is, or which question of a hook. */
   readonly number: number
   readonly hook?: string
 }
 
 /** Asks a model once, and tells whoever watches that it is asked and that it failed. */
-export async function askOnce(run: AskingRun, question: Question): Promise<InferenceResponse> {
-  const { model, request, signal, onDelta, number, hook } = question
-  const heeded = limitedSignal(run, question)
+export function askOnce(run: AskingRun, question: Question): Promise<InferenceResponse> {
   const { emit } = run.effects
-  const place = emit && { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
-  emit?.({ type: 'inferenceStarted', ...place! })
+  return emit === undefined ? ask(run, question) : askWatched(run, question, emit)
+}
+
+async function askWatched(run: AskingRun, question: Question, emit: Emit): Promise<InferenceResponse> {
+  const { model, signal, number, hook } = question
+  const place = { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
+  emit({ type: 'inferenceStarted', ...place })
   try {
-    const reply = model.infer(request, onDelta === undefined ? { signal: heeded } : { signal: heeded, onDelta })
-    const given = await run.outstanding.abortable(
-      run.deadline.within(reply instanceof Promise ? reply : Promise.resolve(reply)),
-    )
-    return toCheckedReply(given, model)
+    return await ask(run, question)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
-    if (!signal.aborted) emit?.({ type: 'inferenceFailed', ...place!, error: { code, message } })
+    if (!signal.aborted) emit({ type: 'inferenceFailed', ...place, error: { code, message } })
     throw thrown
+  }
+}
+
+function ask(run: AskingRun, question: Question): Promise<InferenceResponse> {
+  const { model } = question
+  const replying = run.deadline.within(callModel(question, limitedSignal(run, question)))
+  return run.outstanding.abortable(replying).then((reply) => toCheckedReply(reply, model))
+}
+
+/** A model may be anybody's: one that throws, or answers at once, is taken as one that does so later. */
+function callModel({ model, request, onDelta }: Question, signal: AbortSignal): Promise<ModelReply> {
+  try {
+    const reply = model.infer(request, onDelta === undefined ? { signal } : { signal, onDelta })
+    return reply instanceof Promise ? reply : Promise.resolve(reply)
+  } catch (thrown) {
+    return Promise.reject(thrown)
   }
 }
 

@@ -1,20 +1,21 @@
 import type { TimedLedgerEntry } from '../data/ledger.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
+import { Waiting } from './waiting.ts'
 
 const DRAIN_MS = 5_000
 
 /** Work that is under way: observers nobody waits for, and calls that a cancel must cut short. */
 export class Outstanding {
   readonly #signal: AbortSignal
-  readonly #cancellable: boolean
   #watched: Set<Promise<void>> | undefined
-  #waiting: Set<() => void> | undefined
+  readonly #waiting: Waiting | undefined
 
   constructor(signal: AbortSignal, cancellable: boolean) {
     this.#signal = signal
-    this.#cancellable = cancellable
-    if (cancellable) signal.addEventListener('abort', this.#abortAll, { once: true })
+    if (!cancellable) return
+    this.#waiting = new Waiting()
+    signal.addEventListener('abort', this.#abortAll, { once: true })
   }
 
   /** Takes care of an observer that goes on after the loop does. */
@@ -43,33 +44,22 @@ export class Outstanding {
 
   /** Waits for work unless the run is cancelled first, with one listener for the whole run. */
   abortable<T>(work: Promise<T>): Promise<T> {
-    if (!this.#cancellable) return work
-    return new Promise<T>((resolve, reject) => {
-      const abort = (): void => reject(new AgentError('RUN_CANCELLED', 'The run was cancelled.'))
-      if (this.#signal.aborted) abort()
-      const waiting = (this.#waiting ??= new Set())
-      waiting.add(abort)
-      work.then(
-        (value) => {
-          waiting.delete(abort)
-          resolve(value)
-        },
-        (error: unknown) => {
-          waiting.delete(abort)
-          reject(error)
-        },
-      )
-    })
+    if (this.#waiting === undefined) return work
+    const waiting = this.#waiting.for(work)
+    if (this.#signal.aborted) this.#abortAll()
+    return waiting
   }
 
   /** Leaves nothing behind on a signal that may live as long as the process. */
   release(): void {
-    if (this.#cancellable) this.#signal.removeEventListener('abort', this.#abortAll)
+    if (this.#waiting !== undefined) this.#signal.removeEventListener('abort', this.#abortAll)
   }
 
-  readonly #abortAll = (): void => {
-    for (const abort of this.#waiting ?? []) abort()
-  }
+  readonly #abortAll = (): void => this.#waiting?.giveUp(cancelled())
+}
+
+function cancelled(): AgentError {
+  return new AgentError('RUN_CANCELLED', 'The run was cancelled.')
 }
 
 async function settle(watched: ReadonlySet<Promise<void>>): Promise<void> {

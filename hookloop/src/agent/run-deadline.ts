@@ -1,5 +1,6 @@
 import { MAX_TIMER_MS } from '../effects.ts'
 import { AgentError } from '../errors.ts'
+import { Waiting } from './waiting.ts'
 
 /** When a call must have ended, all its attempts included, and which guard says so. */
 export type CallLimit = { readonly until: number; readonly ms: number; readonly by: string }
@@ -21,7 +22,7 @@ export class RunDeadline {
   #at = Infinity
   #timer: NodeJS.Timeout | undefined
   #controller: AbortController | undefined
-  readonly #waiting = new Set<(reason: unknown) => void>()
+  readonly #waiting = new Waiting()
   readonly #forward = (): void => this.#controller?.abort(this.#run.reason)
 
   constructor(run: AbortSignal) {
@@ -41,7 +42,7 @@ export class RunDeadline {
     const end = (): void => {
       const over = timeIsOver({ ms, by })
       controller.abort(over)
-      for (const reject of this.#waiting) reject(over)
+      this.#waiting.giveUp(over)
     }
     this.#timer = setTimeout(end, Math.min(Math.max(0, at - performance.now()), MAX_TIMER_MS))
     this.#timer.unref() // a run that nobody waits for any more must not keep the process
@@ -50,20 +51,7 @@ export class RunDeadline {
 
   /** Waits for a call, also one that does not heed its signal. */
   within<T>(work: Promise<T>): Promise<T> {
-    if (this.#controller === undefined) return work
-    return new Promise<T>((resolve, reject) => {
-      this.#waiting.add(reject)
-      work.then(
-        (value) => {
-          this.#waiting.delete(reject)
-          resolve(value)
-        },
-        (error: unknown) => {
-          this.#waiting.delete(reject)
-          reject(error)
-        },
-      )
-    })
+    return this.#controller === undefined ? work : this.#waiting.for(work)
   }
 
   clear(): void {
