@@ -21,6 +21,7 @@ export type Admission =
 /** How long an asynchronous schema may take. */
 const PARSE_MS = 60_000
 
+const none: readonly never[] = Object.freeze([])
 const waiting: Admission = { status: 'waiting' }
 
 /** beforeToolUse: hooks change the arguments, the tool's schema parses them once, guards judge what the tool will get. */
@@ -96,9 +97,11 @@ function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admissio
   if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
   const over = run.stoppedBy()
   if (over !== undefined) return done(stoppedExecution(over))
-  const asks = [...firing.asks, ...(firing.allowed === undefined ? defaultAsks(run.parts, tool) : [])]
-  if (asks.length === 0 || call.answer !== undefined) return { status: 'ready', tool, parsed }
-  return ask(run, candidate, { asks, parsed })
+  const byDefault = firing.allowed === undefined ? defaultAsks(run.parts, tool) : none
+  if (call.answer !== undefined || (firing.asks.length === 0 && byDefault.length === 0)) {
+    return { status: 'ready', tool, parsed }
+  }
+  return ask(run, candidate, { asks: [...firing.asks, ...byDefault], parsed })
 }
 
 /** A tool that asks by default, or one that `approval` was told to ask about. A guard may answer these. */

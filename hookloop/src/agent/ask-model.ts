@@ -1,13 +1,13 @@
 import {
   isFinishReason,
-  toResponse,
+  toBilledResponse,
   type InferenceRequest,
   type InferenceResponse,
   type ModelRequest,
   type ToolDescription,
 } from '../data/inference.ts'
 import { isJsonObject, toJson } from '../data/json.ts'
-import { isReplyPart } from '../data/message.ts'
+import { areReplyParts } from '../data/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { OpenAnswer } from './answer-stream.ts'
@@ -77,9 +77,9 @@ function describeTool(run: LiveRun, name: string): ToolDescription {
 export function toCheckedResponse(value: unknown): InferenceResponse | undefined {
   if (!isJsonObject(value) || !Array.isArray(value['content'])) return undefined
   const content = toJson(value['content'])
-  if (!Array.isArray(content) || !content.every(isReplyPart)) return undefined
+  if (!Array.isArray(content) || !areReplyParts(content)) return undefined
   const finishReason = value['finishReason']
-  return toResponse({
+  return toBilledResponse({
     content,
     finishReason: isFinishReason(finishReason) ? finishReason : 'stop',
     usage: toTokens((value['usage'] ?? noTokens) as Partial<TokenUsage>),

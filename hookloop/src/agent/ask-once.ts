@@ -1,6 +1,6 @@
 import {
   isFinishReason,
-  toResponse,
+  toBilledResponse,
   type InferenceDelta,
   type InferenceResponse,
   type LanguageModel,
@@ -9,7 +9,7 @@ import {
 } from '../data/inference.ts'
 import type { Emit } from '../data/event.ts'
 import { toJson, type Json } from '../data/json.ts'
-import { isReplyPart } from '../data/message.ts'
+import { areReplyParts } from '../data/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../data/usage.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import type { HookHost } from '../hooks/draft.ts'
@@ -82,7 +82,7 @@ export function nameOf({ provider, modelId }: LanguageModel): string {
 
 export function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceResponse {
   const content = Array.isArray(reply?.content) ? plainValue(reply.content).value : undefined
-  if (!Array.isArray(content) || !content.every(isReplyPart) || !isFinishReason(reply.finishReason)) {
+  if (!Array.isArray(content) || !areReplyParts(content) || !isFinishReason(reply.finishReason)) {
     throw new AgentError(
       'MODEL_REPLY_INVALID',
       'The model answered with something that is not a reply.',
@@ -90,7 +90,7 @@ export function toCheckedReply(reply: ModelReply, model: LanguageModel): Inferen
     )
   }
   const { finishReason, modelId, warnings } = reply
-  return toResponse({
+  return toBilledResponse({
     content,
     finishReason,
     usage: usageOf(reply, model),

@@ -12,31 +12,37 @@ export function freezeParsed(value: unknown, raw: Json): { readonly value: unkno
   return copy.isMutable ? { value: frozen, share: () => new FrozenCopy(true).of(frozen) } : { value: frozen }
 }
 
+/** The objects on the way to a value, from the inside out. */
+type Path = { readonly value: object; readonly outer: Path | undefined }
+
 class FrozenCopy {
   isMutable = false
   readonly #clones: boolean
-  readonly #path = new Set<object>()
 
   constructor(clones: boolean) {
     this.#clones = clones
   }
 
-  of(value: unknown): unknown {
+  of(value: unknown, outer?: Path): unknown {
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value)) {
       this.isMutable = true
       return this.#clones ? structuredClone(value) : value
     }
-    if (!isPlain(value) || this.#path.has(value)) return value
-    this.#path.add(value)
+    if (!isPlain(value) || isOn(outer, value)) return value
     const copy = Array.isArray(value) ? value.slice() : { ...value }
     for (const key in copy) {
       const inner = (copy as Record<string, unknown>)[key]
-      if (typeof inner === 'object' && inner !== null) (copy as Record<string, unknown>)[key] = this.of(inner)
+      if (typeof inner !== 'object' || inner === null) continue
+      ;(copy as Record<string, unknown>)[key] = this.of(inner, { value, outer })
     }
-    this.#path.delete(value)
     return Object.freeze(copy)
   }
+}
+
+function isOn(path: Path | undefined, value: object): boolean {
+  for (let at = path; at !== undefined; at = at.outer) if (at.value === value) return true
+  return false
 }
 
 function isPlain(value: object): boolean {

@@ -50,15 +50,20 @@ function takeAnswer(run: LiveRun, step: OpenedStep, { call, record }: Asked): vo
 type Answered = { readonly call: ModelCallPlan; readonly response: InferenceResponse }
 
 function judgeResponse(run: LiveRun, step: OpenedStep, { call, response }: Answered): void | Promise<void> {
-  for (const message of response.warnings ?? []) warn(run, message)
+  if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
   const judged = run.fire('afterInference', { request: call.request, response })
-  const take = (after: Firing | undefined): void => {
-    const passed = after === undefined ? response : passedResponse(after, response)
-    call.stream?.finish(response, passed)
-    takeResponse(run, step, passed)
-  }
-  if (judged instanceof Promise) return judged.then(take)
-  take(judged)
+  if (judged instanceof Promise) return judged.then((after) => takeJudged(run, step, { call, response, after }))
+  takeJudged(run, step, { call, response, after: judged })
+}
+
+function takeJudged(
+  run: LiveRun,
+  step: OpenedStep,
+  { call, response, after }: Answered & { readonly after: Firing | undefined },
+): void {
+  const passed = after === undefined ? response : passedResponse(after, response)
+  call.stream?.finish(response, passed)
+  takeResponse(run, step, passed)
 }
 
 /** What the provider had to say is for people, and changes nothing. */

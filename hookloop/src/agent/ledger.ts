@@ -8,7 +8,10 @@ type Noted = { readonly name: string; readonly mode: LedgerEntry['mode']; readon
 /** Room for the parts of a code in the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls a step. */
 const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
 const LOOP = HOOKS - 1 // a stack holds fewer hooks than that
-const CHUNK = 8192
+
+/** Room for 64 firings, some nine steps. Copied and written over, it has its size at once: growing would cost thrice as much. */
+const blank: readonly number[] = Array.from({ length: 128 }, () => 0.5)
+const CHUNK = blank.length
 
 const loop: Noted = { name: 'hookloop', mode: 'loop' }
 
@@ -28,9 +31,8 @@ function parts(code: number): { call: number; trigger: number; hook: number; ste
  * did decide or change is kept beside them.
  */
 export class Ledger {
-  /** Pairs of a code and a duration, in chunks, so that growing copies little. */
+  /** Pairs of a code and a duration, in chunks, so that growing copies nothing. */
   readonly #chunks: number[][] = []
-  #chunk: number[] = []
   #length = 0
   #opinions: Map<number, Partial<LedgerEntry>> | undefined
   readonly #earlier: readonly TimedLedgerEntry[]
@@ -56,13 +58,12 @@ export class Ledger {
 
   /** Everything as numbers: this is called for every hook at every trigger. */
   note(step: number, trigger: number, hook: number | undefined, call: number | undefined, ms: number): void {
-    if (this.#chunk.length === CHUNK) {
-      this.#chunks.push(this.#chunk)
-      this.#chunk = []
-    }
+    const at = (2 * this.#length++) % CHUNK
+    if (at === 0) this.#chunks.push(blank.slice())
+    const chunk = this.#chunks.at(-1)!
     const place = (step * HOOKS + (hook ?? LOOP)) * TRIGGERS + trigger
-    this.#chunk.push(place * CALLS + (call === undefined ? 0 : Math.min(call + 1, CALLS - 1)), ms)
-    this.#length++
+    chunk[at] = place * CALLS + (call === undefined ? 0 : Math.min(call + 1, CALLS - 1))
+    chunk[at + 1] = ms
   }
 
   /** Adds what the last noted firing decided, changed or failed with. */
@@ -135,8 +136,7 @@ export class Ledger {
   }
 
   #at(position: number): number {
-    const chunk = this.#chunks[Math.floor(position / CHUNK)] ?? this.#chunk
-    return chunk[position % CHUNK]!
+    return this.#chunks[Math.floor(position / CHUNK)]![position % CHUNK]!
   }
 
   #timedEntry(i: number): TimedLedgerEntry {

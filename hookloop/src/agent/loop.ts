@@ -159,7 +159,8 @@ function closedStep(run: LiveRun, { opened, step, steps }: Closing, outcome: Con
 }
 
 function hasSuccess(step: Step): boolean {
-  return step.toolExecutions.some((execution) => execution.status === 'ok')
+  for (const { status } of step.toolExecutions) if (status === 'ok') return true
+  return false
 }
 
 /** Failures in a row. Errors were counted when they happened; a step whose calls all came to nothing counts here. */

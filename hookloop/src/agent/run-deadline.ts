@@ -30,12 +30,15 @@ export class RunDeadline {
   }
 
   /** The signal for a call that has so much time. It aborts with the run as well. */
-  signalFor({ until: at, ms, by }: CallLimit): AbortSignal {
-    if (this.#controller !== undefined && Math.abs(at - this.#at) <= SAME_MS && !this.#controller.signal.aborted) {
-      return this.#controller.signal
-    }
+  signalFor(limit: CallLimit): AbortSignal {
+    const signal = this.#controller?.signal
+    if (signal !== undefined && Math.abs(limit.until - this.#at) <= SAME_MS && !signal.aborted) return signal
+    return this.#start(limit)
+  }
+
+  #start({ until, ms, by }: CallLimit): AbortSignal {
     this.clear()
-    this.#at = at
+    this.#at = until
     const controller = (this.#controller = new AbortController())
     this.#run.addEventListener('abort', this.#forward, { once: true })
     if (this.#run.aborted) this.#forward()
@@ -44,7 +47,7 @@ export class RunDeadline {
       controller.abort(over)
       this.#waiting.giveUp(over)
     }
-    this.#timer = setTimeout(end, Math.min(Math.max(0, at - performance.now()), MAX_TIMER_MS))
+    this.#timer = setTimeout(end, Math.min(Math.max(0, until - performance.now()), MAX_TIMER_MS))
     this.#timer.unref() // a run that nobody waits for any more must not keep the process
     return controller.signal
   }

@@ -137,13 +137,18 @@ const finishReasons: readonly string[] = [
   'withheld',
 ] satisfies FinishReason[]
 
-/** A response whose text is the text of its content, which comes frozen. */
+/** A response to a reply whose content comes frozen. */
 export function toResponse(reply: ModelReply): InferenceResponse {
-  const { content, finishReason, modelId, warnings } = reply
+  return toBilledResponse({ ...reply, usage: Object.freeze({ ...noTokens, ...reply.usage }) })
+}
+
+/** The same for a reply that says everything about its usage. The text of a response is the text of its content. */
+export function toBilledResponse(reply: ModelReply & { readonly usage: TokenUsage }): InferenceResponse {
+  const { content, finishReason, usage, modelId, warnings } = reply
   return Object.freeze({
     content,
     text: textOf(content),
-    usage: Object.freeze({ ...noTokens, ...reply.usage }),
+    usage,
     finishReason,
     ...(modelId !== undefined && { modelId }),
     ...(warnings !== undefined && warnings.length > 0 && { warnings }),
@@ -154,7 +159,7 @@ export function toResponse(reply: ModelReply): InferenceResponse {
 export function changeResponse(response: InferenceResponse, change: ResponseChange): InferenceResponse {
   const isNew = change.text !== undefined && change.text !== response.text
   const content = change.content ?? (isNew ? withText(response.content, change.text) : response.content)
-  return toResponse({ ...response, content, finishReason: change.finishReason ?? response.finishReason })
+  return toBilledResponse({ ...response, content, finishReason: change.finishReason ?? response.finishReason })
 }
 
 /** Where the first text was: some providers insist that a model's thoughts come before its words. */
@@ -167,7 +172,7 @@ function withText(content: readonly Part[], text: string): readonly Part[] {
 
 /** What is left of a response that may not be seen: a note, no calls, and the usage that was paid for. */
 export function withholdResponse(response: InferenceResponse, why: string): InferenceResponse {
-  return toResponse({ ...response, content: Object.freeze([textPart(why)]), finishReason: 'withheld' })
+  return toBilledResponse({ ...response, content: Object.freeze([textPart(why)]), finishReason: 'withheld' })
 }
 
 function textPart(text: string): Part {

@@ -113,8 +113,8 @@ class Copy {
       for (let i = 0; i < items.length; i++) items[i] = this.copy(value[i], depth + 1) ?? null
       return Object.freeze(items)
     }
-    if ('toJSON' in value && typeof value.toJSON === 'function') {
-      const { toJSON } = value as { toJSON: () => unknown }
+    const { toJSON } = value as { readonly toJSON?: unknown }
+    if (typeof toJSON === 'function') {
       return this.#lossy(this.copy(toJSON.call(value), depth + 1), `${nameOf(value)} is not plain JSON`)
     }
     if (this.#exact && !isPlain(value)) throw notJson(this.#what, `${nameOf(value)} is not plain JSON`)

@@ -44,8 +44,9 @@ export function textMessage(role: Message['role'], text: string): Message {
 
 /** The text of a message or of a response, without reasoning, files and calls. */
 export function textOf(content: readonly Part[]): string {
-  if (content.length === 1 && content[0]!.type === 'text') return content[0]!.text
-  return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  let text = ''
+  for (const part of content) if (part.type === 'text') text += part.text
+  return text
 }
 
 /** A text or a message from outside, checked and frozen. */
@@ -107,6 +108,12 @@ export function isPart(value: unknown): value is Part {
     default:
       return false
   }
+}
+
+/** Whether a model may answer with these. */
+export function areReplyParts(values: readonly unknown[]): values is readonly Part[] {
+  for (const value of values) if (!isReplyPart(value)) return false // on frozen lists, `every` takes twice as long
+  return true
 }
 
 /** Results come from tools: a model that writes one would answer its own call. */
