@@ -140,16 +140,9 @@ describe('after a call', { concurrency: 2 }, () => {
 
   test('a script sees what the tool gave in the shape it knows, and puts another output in its place', async () => {
     using project = new HookProject()
-    const script = project.write(
-      'redact.py',
-      [
-        'import json, sys',
-        'event = json.load(sys.stdin)',
-        'response = dict(event["tool_response"], stdout=event["tool_response"]["stdout"].replace("ls", "***"))',
-        'print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": response}}))',
-      ].join('\n'),
-    )
-    project.handlers('PostToolUse', [{ type: 'command', command: `python3 ${script}` }])
+    const updatedToolOutput = '{ ...e.tool_response, stdout: e.tool_response.stdout.replace("ls", "***") }'
+    const answer = `{ hookSpecificOutput: { hookEventName: "PostToolUse", updatedToolOutput: ${updatedToolOutput} } }`
+    project.handlers('PostToolUse', [{ type: 'command', command: prints(answer) }])
     const { agent } = agentIn(project)
     const { state } = await agent.run('Go.')
     assert.equal((resultIn(state.messages) as { output: string }).output, 'ran ***')

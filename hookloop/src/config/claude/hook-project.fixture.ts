@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Json, JsonObject } from '../../data/json.ts'
+import { problemWith } from '../../machine/find-executable.ts'
 import type { ClaudeEvent } from './events.ts'
 import { HookTable, runEvent, type EventResult } from './run-event.ts'
 import type { HandlerWorld } from './run-handler.ts'
@@ -63,8 +64,15 @@ export async function fireCommand(
   return await project.fire(event, input)
 }
 
-export const languages = ['bash', 'python', 'node'] as const
-export type Language = (typeof languages)[number]
+export type Language = 'bash' | 'python' | 'node'
+
+/** Those that this machine knows. */
+export const languages: readonly Language[] = isHere('python3') ? ['bash', 'python', 'node'] : ['bash', 'node']
+
+/** Whether there is such a program on this machine. */
+export function isHere(program: string): boolean {
+  return problemWith(program, { cwd: '.', path: process.env['PATH'] }) === undefined
+}
 
 export type Said = { readonly stdout?: string; readonly stderr?: string; readonly exit?: number }
 
