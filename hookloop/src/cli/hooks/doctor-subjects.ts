@@ -126,7 +126,7 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
     mode: 'claude',
     on: [trigger, alsoAt].filter((each) => each !== undefined),
     source: given.source,
-    hook: make().capability.hooks![0]!,
+    hook: make().capability.hooks!.at(-1)!,
     isOfFile: true,
     tool: isOfTools && matcher !== undefined ? { words: matcher, fits } : undefined,
     tools: callsFor(event, agentName) ?? fitting,
@@ -136,7 +136,7 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
     agentName,
     make: () => {
       const { capability, ran } = make()
-      return { hook: capability.hooks![0]!, approval: capability.approval, ran }
+      return { hook: capability.hooks!.at(-1)!, approval: capability.approval, ran }
     },
   }
 }

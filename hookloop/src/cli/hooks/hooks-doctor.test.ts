@@ -156,7 +156,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     project.hooks(
       { ...judge, tool: 'Work' },
       { name: 'gone', on: 'onStop', mode: 'guard', shell: './gone.sh --fast' },
-      { name: 'script', on: 'onStop', mode: 'guard', shell: 'python3 hooks/gone.py' },
+      { name: 'script', on: 'onStop', mode: 'guard', shell: 'sh hooks/gone.sh' },
       { name: 'closed', on: 'onStop', mode: 'guard', shell: './check.py' },
       { name: 'unknown', on: 'onStop', mode: 'guard', shell: { args: ['no-such-program-anywhere'] } },
       { name: 'crashes', on: 'onStop', mode: 'guard', shell: `${quiet}; echo Broken. >&2; exit 3` },
@@ -173,7 +173,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     const { code, problems } = await examine(project, '--agent', project.agent)
     const expected = [
       /"gone" cannot run: ".\/gone\.sh" does not exist/,
-      /"script" cannot run: "hooks\/gone\.py" does not exist/,
+      /"script" cannot run: "hooks\/gone\.sh" does not exist/,
       /"closed" cannot run: ".\/check\.py" is not executable/,
       /"unknown" cannot run: "no-such-program-anywhere" was not found/,
       /"crashes" fails when it is run, and a guard that fails says no: .*Broken/,

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../data/json.ts'
 import type { ClaudeEvent } from './events.ts'
+import { isHere } from './hook-project.fixture.ts'
 
 /** A hook as people publish them: its file, how it is called, and what it does to which events. */
 export type PublicScript = {
@@ -17,7 +18,7 @@ const none = { decision: 'none' }
 const bash = (command: string): JsonObject => ({ tool_name: 'Bash', tool_input: { command, description: 'd' } })
 const file = (tool_name: string, file_path: string): JsonObject => ({ tool_name, tool_input: { file_path } })
 
-export const publicScripts: readonly PublicScript[] = [
+const scripts: readonly PublicScript[] = [
   {
     title: 'a bash script that blocks dangerous commands with jq',
     event: 'PreToolUse',
@@ -391,3 +392,11 @@ print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permiss
     ],
   },
 ]
+
+/** What they need of the machine they run on. */
+const programs = ['jq', 'python3', 'perl']
+
+/** Those that this machine can run. */
+export const publicScripts = scripts.filter(({ source, command }) =>
+  programs.every((program) => isHere(program) || !new RegExp(`\\b${program}\\b`).test(`${source} ${command}`)),
+)

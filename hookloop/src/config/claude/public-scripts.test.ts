@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { describe, test } from 'node:test'
-import { HookProject, isHere, saidOf } from './hook-project.fixture.ts'
+import { HookProject, saidOf } from './hook-project.fixture.ts'
 import { publicScripts } from './public-scripts.fixture.ts'
 
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
 
-/** What they need of the machine they run on. */
-const programs = ['jq', 'python3', 'perl']
-const possible = publicScripts.filter(({ source, command }) =>
-  programs.every((program) => isHere(program) || !new RegExp(`\\b${program}\\b`).test(`${source} ${command}`)),
-)
-
-for (const { title, event, file, mode, source, command, cases } of possible) {
+for (const { title, event, file, mode, source, command, cases } of publicScripts) {
   describe(title, { concurrency: 2 }, () => {
     for (const [what, input, gives] of cases) {
       test(what, async () => {
