@@ -16,7 +16,7 @@ export type Effect = {
   readonly kind: EffectKind
   readonly input: () => Json
   /** What to go on with when it was begun by a process that died, and nobody knows how it ended. Without it, it is done again. */
-  readonly unknown?: () => Json
+  readonly unknown?: (() => Json) | undefined
 }
 
 /** The state of a run where it can be gone on from, and how far the run was: what a session keeps. */
@@ -69,9 +69,13 @@ export interface Clock {
 /** What a timer can wait, some 24 days; it fires at once when asked for more. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
+// Looked up once: both are getters, and together they cost as much as reading the clock.
+const { performance } = globalThis
+const { timeOrigin } = performance
+
 /** Monotonic: a limit on time must not jump when somebody sets the clock. */
 export const systemClock: Clock = {
-  now: () => Math.round(performance.timeOrigin + performance.now()),
+  now: () => Math.round(timeOrigin + performance.now()),
   // A wait without an end is none: it must not keep a process that has nothing else left to do.
   sleep: (ms, signal) =>
     delay(Math.min(ms, MAX_TIMER_MS), undefined, { ref: ms <= MAX_TIMER_MS, ...(signal && { signal }) }).catch(

@@ -183,7 +183,7 @@ function openExecution(run: LiveRun, input: Message): void {
       usage: addUsage(noUsage, run.spentEarly),
       failures: 0,
       continuations: Object.freeze({ inRow: 0, total: 0 }),
-      hooks: run.parts.stack.records(),
+      hooks: run.parts.stack.records,
     }),
   })
 }

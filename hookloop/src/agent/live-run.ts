@@ -86,8 +86,9 @@ export class LiveRun implements HookHost {
       earlier: options.ledger,
     })
     this.shadows = parts.stack.hasShadows ? new Shadows(this.book, effects.emit) : undefined
-    this.deadline = new RunDeadline(effects.signal)
-    this.outstanding = new Outstanding(effects.signal, options.cancellable ?? true)
+    const cancellable = options.cancellable ?? true
+    this.deadline = new RunDeadline(effects.signal, cancellable)
+    this.outstanding = new Outstanding(effects.signal, cancellable)
   }
 
   /** The run of an agent inside this one. */

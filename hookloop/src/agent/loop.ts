@@ -123,10 +123,12 @@ function positionOf(step: OpenedStep, messages: List<Message>): number {
 
 function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome> {
   if (opened.calls.length > 0) putResults(run, opened)
-  const { failures, continuations, steps, usage } = run.execution
+  const { execution } = run
+  const { failures, continuations, steps, usage } = execution
   const step = opened.close()
   const succeeded = hasSuccess(step)
-  run.updateExecution({
+  run.replaceExecution({
+    ...execution,
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,

@@ -147,7 +147,7 @@ async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefine
 /** From here on the run is under the hooks of this agent, too: none of their guards may be missing next time. */
 function withHooks(run: LiveRun, before: readonly HookRecord[]): readonly HookRecord[] {
   const known = new Set(before.map(({ name }) => name))
-  const present = run.parts.stack.records()
+  const present = run.parts.stack.records
   const kept = before.filter(({ name }) => present.some((each) => each.name === name))
   return Object.freeze([...kept, ...present.filter(({ name }) => !known.has(name))])
 }
@@ -178,7 +178,7 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
   if (!Array.isArray(accepted)) {
     throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" is a list of names, or true.', { value: accepted })
   }
-  const guards = parts.stack.records().filter((hook) => hook.mode === 'guard')
+  const guards = parts.stack.records.filter((hook) => hook.mode === 'guard')
   const present = new Set(guards.map((hook) => hook.name))
   for (const { name, mode } of execution.hooks) {
     if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue

@@ -19,14 +19,16 @@ const SAME_MS = 50
  */
 export class RunDeadline {
   readonly #run: AbortSignal
+  readonly #cancellable: boolean
   #at = Infinity
   #timer: NodeJS.Timeout | undefined
   #controller: AbortController | undefined
   readonly #waiting = new Waiting()
   readonly #forward = (): void => this.#controller?.abort(this.#run.reason)
 
-  constructor(run: AbortSignal) {
+  constructor(run: AbortSignal, cancellable: boolean) {
     this.#run = run
+    this.#cancellable = cancellable
   }
 
   /** The signal for a call that has so much time. It aborts with the run as well. */
@@ -40,7 +42,7 @@ export class RunDeadline {
     this.clear()
     this.#at = until
     const controller = (this.#controller = new AbortController())
-    this.#run.addEventListener('abort', this.#forward, { once: true })
+    if (this.#cancellable) this.#run.addEventListener('abort', this.#forward, { once: true })
     if (this.#run.aborted) this.#forward()
     const end = (): void => {
       const over = timeIsOver({ ms, by })
@@ -59,7 +61,7 @@ export class RunDeadline {
 
   clear(): void {
     clearTimeout(this.#timer)
-    this.#run.removeEventListener('abort', this.#forward)
+    if (this.#cancellable) this.#run.removeEventListener('abort', this.#forward)
     this.#controller = undefined
   }
 }

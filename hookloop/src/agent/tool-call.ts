@@ -32,16 +32,15 @@ export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<To
   const key = `${run.place}/${call.index}/tool`
   const { arounds } = run.parts.stack.plan('aroundToolUse', call.name)
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
-  const effect = { key, kind: 'tool', input: () => describeCall(call) } as const
+  const unknown = at.tool.idempotent ? undefined : wasInterrupted // a tool that may be done again is
+  const effect: Effect = { key, kind: 'tool', input: () => describeCall(call), unknown }
   const isWatched =
     run.effects.emit !== undefined || run.parts.stack.plan('afterToolUse', call.name).observers.length > 0
   const started = isWatched ? performance.now() : undefined
   const work =
     arounds.length > 0
       ? executeWrapped(run, at, { effect, arounds })
-      : effects.perform({ ...effect, ...unlessIdempotent(at.tool, interrupted) }, (signal) =>
-          execute(run, at, { key, signal }),
-        )
+      : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
   return started === undefined ? work : timed(call, work, started)
 }
 
@@ -71,9 +70,13 @@ export const interrupted: ToolExecution = Object.freeze({
   interrupted: true,
 })
 
-/** What to go on with after a crash in the middle of a call. A tool that may be done again is. */
-function unlessIdempotent<T>({ idempotent }: Tool, result: T): { readonly unknown?: () => T } {
-  return idempotent ? {} : { unknown: () => result }
+/** What to go on with after a crash in the middle of a call. */
+function wasInterrupted(): ToolExecution {
+  return interrupted
+}
+
+function wasInterruptedInside(): WrappedRecord {
+  return { execution: interrupted, trail: [] }
 }
 
 function describeCall({ name, args }: OpenedCall): Json {
@@ -86,8 +89,8 @@ async function executeWrapped(
   { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
 ): Promise<ToolExecution> {
   const durations: number[] = []
-  const unknown = unlessIdempotent<WrappedRecord>(at.tool, { execution: interrupted, trail: [] })
-  const record = await run.effects.perform({ ...effect, ...unknown }, (signal) =>
+  const unknown = effect.unknown && wasInterruptedInside
+  const record = await run.effects.perform({ ...effect, unknown }, (signal) =>
     new WrappedTool(run, at, { key: effect.key, signal, durations }).run(arounds),
   )
   at.call.trail = { entries: record.trail, durations } // told in call order, when the call is concluded
@@ -187,9 +190,9 @@ class WrappedTool {
 type Attempt = { readonly key: string; readonly signal: AbortSignal }
 
 /** One attempt, with what the tool spent on the way. */
-function execute(run: LiveRun, at: Place, attempt: Attempt): ToolExecution | Promise<ToolExecution> {
+function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
   let spent = noTokens
-  const result = start(run, at, { ...attempt, spend: (usage) => (spent = addTokens(spent, toTokens(usage))) })
+  const result = start(run, at, { key, signal, spend: (usage) => (spent = addTokens(spent, toTokens(usage))) })
   if (result instanceof Promise) return result.then((execution) => withUsage(execution, spent))
   return withUsage(result, spent)
 }

@@ -24,6 +24,7 @@ export class Waiting {
   }
 
   #forget(reject: (reason: unknown) => void): void {
-    this.#rejects.splice(this.#rejects.indexOf(reject), 1)
+    const last = this.#rejects.pop()! // takes the place of the one that goes: their order does not matter
+    if (last !== reject) this.#rejects[this.#rejects.indexOf(reject)] = last
   }
 }

@@ -1,4 +1,5 @@
-import { hashOf, TrustStore, type Fingerprint } from './trust.ts'
+import { hashOf, type Fingerprint } from './fingerprint.ts'
+import { TrustStore } from './trust.ts'
 
 const SHORTEST = 16
 

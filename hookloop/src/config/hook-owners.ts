@@ -9,7 +9,7 @@ import { hook, type Hook } from '../hooks/hook.ts'
 import type { Matchable, Matcher } from '../hooks/matchers.ts'
 import { readFrontMatter } from '../machine/front-matter.ts'
 import { invalid, readDocument, type ReadDocument } from './read-document.ts'
-import { isInside, readPrinted, realPath, type Fingerprint } from './trust.ts'
+import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** A skill or an agent with hooks of ours at the head of its file, under `hookloop`. */
 export type HookOwner = Fingerprint & {

@@ -2,4 +2,5 @@
 export { claudeHooks, type ClaudeHooksOptions } from './claude/claude-hooks.ts'
 export { hookFileSchema } from './hook-file-schema.ts'
 export { hookFilesOf, projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
-export { TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
+export { TrustStore, type TrustStatus } from './trust.ts'
+export type { Fingerprint } from './fingerprint.ts'

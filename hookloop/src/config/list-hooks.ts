@@ -10,8 +10,9 @@ import { commandLineOf, filesOf, trustedGroups } from './claude/trusted-groups.t
 import { problemsOfCommand } from './command-problems.ts'
 import type { FileHook } from './hook-file.ts'
 import { everyName, findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
+import { realPath, isInside, type Fingerprint } from './fingerprint.ts'
+import type { TrustStatus, TrustStore } from './trust.ts'
 import { runsOf } from './runs-of.ts'
-import { realPath, isInside, type Fingerprint, type TrustStatus, type TrustStore } from './trust.ts'
 
 /** One hook of a file, as a list shows it. */
 export type ListedHook = {

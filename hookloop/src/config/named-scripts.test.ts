@@ -39,6 +39,8 @@ suite('a command line names', () => {
     ['bash -c "hooks/check.sh && true"', ['hooks/check.sh']],
     ['guard --rules=hooks/rules.json', ['hooks/rules.json']],
     ['RULES=hooks/rules.json ./tool', ['hooks/rules.json', 'tool']],
+    ["grep -qE 'rm[[:space:]]+-rf' && hooks/check.sh", ['hooks/check.sh']],
+    [`node -e "[${'{a,b}'.repeat(25)}]" hooks/check.sh`, ['hooks/check.sh']], // all its meanings would be millions
     ['for f in hooks/*.sh; do sh $f; done', ['hooks/check.sh', 'hooks/linked.sh', 'hooks/with space.sh']],
     ['npm run lint', ['package.json']],
     ['make check', ['Makefile']],

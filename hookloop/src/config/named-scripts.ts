@@ -1,7 +1,7 @@
-import { closeSync, globSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, globSync, openSync, readSync, statSync, type Stats } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { fingerprint, isInside, realPath, type Fingerprint } from './trust.ts'
+import { fingerprint, isInside, realPath, type Fingerprint } from './fingerprint.ts'
 
 export type NamedIn = {
   /** The project. */
@@ -33,12 +33,10 @@ export function scriptsIn(command: string, { dir, cwd = dir, variables = {} }: N
     names.flatMap((name) => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))))
   const root = realPath(dir)
   const found = [
-    ...placesOf(words)
-      .flatMap(filesAt)
-      .filter(({ path }) => isWatched(path, root) && !isData(path)),
-    ...placesOf(manifestsOf(words)).flatMap(filesAt),
+    ...filesAt(placesOf(words)).filter((path) => isWatched(path, root) && !isData(path)),
+    ...filesAt(placesOf(manifestsOf(words))),
   ]
-  return found.filter(({ path }, i) => found.findIndex((each) => each.path === path) === i)
+  return [...new Set(found)].flatMap((path) => fingerprint(path) ?? [])
 }
 
 function wordsOf(line: string): readonly string[] {
@@ -72,9 +70,23 @@ function manifestsOf(words: readonly string[]): readonly string[] {
 
 const MAX_MATCHES = 1_000
 
-function filesAt(place: string): readonly Fingerprint[] {
-  const paths = /[*?[]/.test(place) ? [place, ...globSync(place).slice(0, MAX_MATCHES)] : [place]
-  return paths.flatMap((path) => fingerprint(path) ?? [])
+/** The real paths of the files that there are. */
+function filesAt(places: readonly string[]): readonly string[] {
+  const paths = places.flatMap((place) => (isPattern(place) ? [place, ...matchesOf(place)] : [place]))
+  return paths.filter(isFile).map(realPath)
+}
+
+/** A program that stands in the line, or an expression for `grep`, has such signs as well, and takes long to search for. */
+function isPattern(place: string): boolean {
+  return /[*?[]/.test(place) && /^[\w./~@%+:,\-*?[\]! ]{1,512}$/.test(place)
+}
+
+function matchesOf(pattern: string): readonly string[] {
+  try {
+    return globSync(pattern).slice(0, MAX_MATCHES)
+  } catch {
+    return [] // at [[:space:]]- for one, which is not what it looks like here
+  }
 }
 
 /** Programs of the system change with every update, and who may change them may do anything. */
@@ -105,9 +117,17 @@ function isData(path: string): boolean {
 }
 
 function isFolder(path: string): boolean {
+  return statAt(path)?.isDirectory() === true
+}
+
+function isFile(path: string): boolean {
+  return statAt(path)?.isFile() === true
+}
+
+function statAt(path: string): Stats | undefined {
   try {
-    return statSync(path).isDirectory()
+    return statSync(path, { throwIfNoEntry: false }) // most words are no files, and an error takes its time
   } catch {
-    return false
+    return undefined // such as a name that is too long
   }
 }

@@ -10,7 +10,8 @@ import { readHookFile, readHooks, type Allowed, type FileHook, type FileSource }
 import { agentAt, hooksAtHead, isInForce, keepsSkills, ownersIn, skillAt, type HookOwner } from './hook-owners.ts'
 import { scriptsIn } from './named-scripts.ts'
 import { invalid, readDocument } from './read-document.ts'
-import { isInside, readPrinted, realPath, TrustStore, type Fingerprint, type TrustStatus } from './trust.ts'
+import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
+import { TrustStore, type TrustStatus } from './trust.ts'
 
 export type ProjectHooksOptions = {
   /** The project: where `.hookloop/` is. */

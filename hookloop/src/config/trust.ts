@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
@@ -7,19 +7,16 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
-
-/** A file that runs, or says what runs, as it was looked at. */
-export type Fingerprint = { readonly path: string; readonly hash: string }
+import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: another content of this file was trusted. */
 export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
@@ -208,42 +205,4 @@ function ageOf(path: string): number {
 
 export function defaultTrustFile(env: NodeJS.ProcessEnv = process.env): string {
   return env['HOOKLOOP_TRUST'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop', 'trust.json')
-}
-
-/** A file with its real path, its content and the fingerprint of that content; undefined if there is no such file. */
-export function readPrinted(path: string): (Fingerprint & { readonly text: string }) | undefined {
-  try {
-    const real = realpathSync(path)
-    if (!statSync(real).isFile()) return undefined
-    const content = readFileSync(real)
-    return { path: real, hash: createHash('sha256').update(content).digest('hex'), text: content.toString('utf8') }
-  } catch {
-    return undefined
-  }
-}
-
-/** A file by its real path and its content; undefined if it cannot be read, or is no file. */
-export function fingerprint(path: string): Fingerprint | undefined {
-  const read = readPrinted(path)
-  return read && { path: read.path, hash: read.hash }
-}
-
-/** One hash for several files, which is another one when any of them is. */
-export function hashOf(files: readonly Fingerprint[], dir: string): string {
-  const root = realPath(dir)
-  const lines = files.map(({ path, hash }) => `${relative(root, path)}\0${hash}\n`).toSorted()
-  return createHash('sha256').update(lines.join('')).digest('hex')
-}
-
-export function isInside(root: string, path: string): boolean {
-  const way = relative(root, path)
-  return way !== '' && way !== '..' && !way.startsWith('../') && !isAbsolute(way)
-}
-
-export function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return resolve(path)
-  }
 }

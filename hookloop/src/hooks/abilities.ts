@@ -177,7 +177,7 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   within: {
     within(this: Context, ms: number): Context {
       if (!(ms >= 0)) throw invalid('The time a call may take is a number of milliseconds.', ms)
-      return Context.change(this, { within: ms })
+      return Context.limit(this, ms)
     },
   },
   compact: {

@@ -156,8 +156,17 @@ export class Context {
 
   /** A copy of a context with some of its draft changed. */
   static change(context: Context, change: Partial<Draft>): Context {
+    return Context.#copy(context, { ...context.#draft, ...change })
+  }
+
+  /** The same for how long the call may take, which a limit on time says before each: one spread takes a tenth of two. */
+  static limit(context: Context, within: number): Context {
+    return Context.#copy(context, { ...context.#draft, within })
+  }
+
+  static #copy(context: Context, draft: Draft): Context {
     const Class = context.constructor as typeof Context
-    return new Class(context.#origin, { ...context.#draft, ...change }, context.#turn)
+    return new Class(context.#origin, draft, context.#turn)
   }
 
   static infer(context: Context, asked: InferOptions): Promise<unknown> {

@@ -49,7 +49,7 @@ test('a shadow cannot have the name of a hook in force', () => {
 test('where there are only shadows no hook is in force', () => {
   const stack = new HookStack([shadow(no)], ['bash'])
   const { empty, shadowed } = stack.plan('beforeToolUse', 'bash')
-  assert.deepEqual([empty, shadowed, stack.records(), stack.plan('beforeStep').shadowed], [true, true, [], false])
+  assert.deepEqual([empty, shadowed, stack.records, stack.plan('beforeStep').shadowed], [true, true, [], false])
 })
 
 test('a shadow is tested for what it would do', async () => {

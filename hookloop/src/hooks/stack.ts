@@ -33,6 +33,8 @@ export type Plan = {
  */
 export class HookStack {
   readonly hooks: readonly StackedHook[]
+  /** The hooks in force, as each run remembers them. */
+  readonly records: readonly HookRecord[]
   readonly hasShadows: boolean
   readonly #plans: ReadonlyMap<HookTrigger, Plan>
   readonly #toolPlans: ReadonlyMap<string, ReadonlyMap<HookTrigger, Plan>>
@@ -44,6 +46,7 @@ export class HookStack {
       throw new AgentError('HOOK_INVALID_OPTION', `An agent has at most ${MAX_HOOKS} hooks; these are ${hooks.length}.`)
     }
     this.hooks = withUniqueNames(hooks)
+    this.records = recordsOf(this.hooks)
     this.hasShadows = hooks.some((each) => each.shadow)
     this.#tools = tools
     this.#declared = hooks
@@ -62,12 +65,11 @@ export class HookStack {
     const plans = toolName === undefined ? this.#plans : (this.#toolPlans.get(toolName) ?? this.#plans)
     return plans.get(trigger)!
   }
+}
 
-  /** The hooks in force. */
-  records(): readonly HookRecord[] {
-    const inForce = this.hooks.filter((each) => !each.shadow)
-    return Object.freeze(inForce.map(({ name, mode }) => Object.freeze({ name, mode })))
-  }
+function recordsOf(hooks: readonly StackedHook[]): readonly HookRecord[] {
+  const inForce = hooks.filter((each) => !each.shadow)
+  return Object.freeze(inForce.map(({ name, mode }) => Object.freeze({ name, mode })))
 }
 
 function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> {

@@ -152,7 +152,6 @@ function fileWriter(of: {
   let state: 'open' | 'failed' | 'fenced' | 'released' = 'open'
   let bytes = of.tip.bytes
   let head = of.log?.head
-  let savedAt: number | undefined
   const saveHead = (): void => {
     try {
       const text = JSON.stringify({ segment: of.tip.segment, bytes, head: head ?? {} })
@@ -160,7 +159,6 @@ function fileWriter(of: {
         temporary: path().join(folder, `${HEAD}.${claim.epoch}`),
         sync: false,
       })
-      savedAt = bytes
     } catch {
       // It saves a list from reading the whole session, no more.
     }
@@ -190,9 +188,7 @@ function fileWriter(of: {
         throw storeFailed(`The session "${id}" cannot be written`, error)
       }
       if (state === 'fenced') throw sessionFenced(id)
-      if (kept === undefined) return
-      head = readHead(id, kept)
-      saveHead()
+      if (kept !== undefined) head = readHead(id, kept)
     },
     async release() {
       if (state === 'released') return
@@ -200,7 +196,7 @@ function fileWriter(of: {
       state = 'released'
       stop()
       of.onRelease()
-      if (inOrder && savedAt !== bytes) saveHead()
+      if (inOrder) saveHead() // not before: it would not be that of the next line
       fs().closeSync(file)
       claim.end(inOrder ? 'released' : 'left')
     },

@@ -2,18 +2,21 @@ import type { DatabaseSync } from 'node:sqlite'
 import { AgentError, messageOf } from '../errors.ts'
 import { sessionTooNew } from './store.ts'
 
-/** Of `PRAGMA user_version`: which tables the file has. */
-const VERSION = 1
+/** Of `PRAGMA user_version`: which tables the file has. In version 1 every row of `lines` was a single line. */
+const VERSION = 2
+const VERSIONS: readonly unknown[] = [1, VERSION]
 /** Of `PRAGMA application_id`: "Hkl1", so that a database of something else is not taken for ours. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
+/** Of a new file. What a step appends fits into it several times, so that few appends need another page. */
+const PAGE_BYTES = 8_192
 /** Some 8 MB: what is written is moved to its place, and the disk waited for, half as often as by default. */
-const CHECKPOINT_PAGES = 2_000
+const CHECKPOINT_PAGES = 1_000
 const [CORRUPT, NOT_A_DATABASE] = [11, 26]
 
-// A line's place is its number within the session and, above 32 bits of it, the session: one tree, in the order in which
-// sessions are read, and an append touches a single page of it. Keys are never used again, so a writer of a session that
-// was deleted finds none.
+// A row has the lines of one append, one below the other. Its place is the number of the first of them within the session
+// and, above 32 bits of it, the session: one tree, in the order in which sessions are read, and an append touches a single
+// page of it. Keys are never used again, so a writer of a session that was deleted finds none.
 const TABLES = `
   CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -42,12 +45,18 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
   try {
     database.exec('PRAGMA trusted_schema = OFF')
     const isNew = checkDatabase(database, path)
+    if (isNew) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
     database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
     if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
     database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     if (isNew)
       immediately(database, () => {
         if (checkDatabase(database, path)) database.exec(TABLES) // another process may have been faster
+      })
+    if (pragma(database, 'user_version') !== VERSION)
+      immediately(database, () => {
+        checkDatabase(database, path)
+        database.exec(`PRAGMA user_version = ${VERSION}`) // one that knows single lines only must not read on
       })
     return database
   } catch (error) {
@@ -88,7 +97,8 @@ function checkDatabase(database: DatabaseSync, path: string): boolean {
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
   if (found.length === 0 && application === 0 && version === 0) return true
-  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is the database of something else')
+  if (application !== APPLICATION || !VERSIONS.includes(version))
+    throw damaged(path, 'it is the database of something else')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
   if (!tables.includes('sessions') || !tables.includes('lines')) throw damaged(path, 'its tables are missing')
   // They would run with whatever is written here.

@@ -32,7 +32,8 @@ async function scene(): Promise<string> {
   for (const id of ['good', 'bad']) {
     const writer = await store.open(id, { create: true })
     await writer.append(['one'])
-    await writer.append(['two', 'three'], { id })
+    await writer.append(['two'], { id })
+    await writer.append(['three'])
     await writer.release()
   }
   await store.close()
@@ -51,7 +52,7 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   ['is no database', 'SESSION_CORRUPT', (path) => writeFileSync(path, 'x'.repeat(9000))],
   ['is cut', 'SESSION_CORRUPT', (path) => truncateSync(path, 5000)],
   ['is cut in its header', 'SESSION_CORRUPT', (path) => truncateSync(path, 50)],
-  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 2')],
+  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 3')],
   ['is of no version', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA user_version = -1')],
   ['is the database of something else', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA application_id = 7')],
   ['has lost a table', 'SESSION_CORRUPT', (path) => sql(path, 'DROP TABLE lines')],

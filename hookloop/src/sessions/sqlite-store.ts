@@ -122,19 +122,24 @@ type Row = {
   readonly updated_at: number
 }
 
-/** How many lines are inserted by one statement. */
-const AT_ONCE = 8
+/** What is appended at once is one row, unless it is longer than this: then several, so that none grows without limit. */
+const ROW_CHARACTERS = 32_768
 
 /** Every query there is; what comes from outside is bound, never part of one. */
 class Tables {
   readonly database: DatabaseSync
-  readonly #appends: ReturnType<DatabaseSync['prepare']>[] = []
   readonly #find
+  readonly #insert
   readonly #update
 
   constructor(database: DatabaseSync) {
     this.database = database
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
+    // A transaction of its own: nothing is inserted unless the session still has this epoch.
+    this.#insert = database.prepare(
+      `INSERT INTO lines (place, at, line)
+       SELECT (key << 32) + CAST(?3 AS INTEGER), ?4, ?5 FROM sessions WHERE key = ?1 AND epoch = ?2`,
+    )
     this.#update = database.prepare(
       'UPDATE sessions SET head = coalesce(?, head), updated_at = ? WHERE key = ? AND epoch = ?',
     )
@@ -170,33 +175,15 @@ class Tables {
   ): boolean {
     const { next, lines, head } = what
     const now = Date.now()
-    const insert = (from: number, count: number): boolean => {
-      const given = count === lines.length ? lines : lines.slice(from, from + count)
-      return this.#appendOf(count).run(key, epoch, next + from, now, ...given).changes === count
-    }
-    if (lines.length === 0 && head === undefined) return true
-    if (lines.length <= AT_ONCE && head === undefined) return insert(0, lines.length)
-    return immediately(this.database, () => {
-      if (this.#update.run(head ?? null, now, key, epoch).changes !== 1) return false
-      for (let from = 0; from < lines.length; from += AT_ONCE)
-        if (!insert(from, Math.min(AT_ONCE, lines.length - from))) return false
-      return true
-    })
-  }
-
-  /**
-   * So many lines in one statement, which is a transaction of its own: nothing is inserted unless the session still has
-   * this epoch.
-   */
-  #appendOf(count: number): ReturnType<DatabaseSync['prepare']> {
-    const known = this.#appends[count]
-    if (known !== undefined) return known
-    const rows = Array.from({ length: count }, (_, i) => `(${i}, ?${i + 5})`).join(', ')
-    return (this.#appends[count] = this.database.prepare(
-      `WITH given (n, line) AS (VALUES ${rows})
-       INSERT INTO lines (place, at, line)
-       SELECT (key << 32) + CAST(?3 AS INTEGER) + n, ?4, line FROM sessions, given WHERE key = ?1 AND epoch = ?2`,
-    ))
+    const insert = ({ first, text }: AppendedRow): boolean =>
+      this.#insert.run(key, epoch, next + first, now, text).changes === 1
+    const rows = toRows(lines)
+    if (head === undefined && rows.length === 0) return true
+    if (head === undefined && rows.length === 1) return insert(rows[0]!)
+    return immediately(
+      this.database,
+      () => this.#update.run(head ?? null, now, key, epoch).changes === 1 && rows.every(insert),
+    )
   }
 
   renew({ key, epoch }: Claim): void {
@@ -249,10 +236,13 @@ class Tables {
         'SELECT place - (? << 32) AS n, line FROM lines WHERE place >= ? << 32 AND place < (? + 1) << 32 ORDER BY place',
       )
       .all(key, key, key) as { n: number; line: string }[]
-    return rows.map(({ n, line }, i) => {
-      if (n !== i || typeof line !== 'string') throw sessionCorrupt(id, `its line ${i + 1} is missing`)
-      return line
-    })
+    const lines: string[] = []
+    for (const { n, line: text } of rows) {
+      if (n !== lines.length || typeof text !== 'string')
+        throw sessionCorrupt(id, `its line ${lines.length + 1} is missing`)
+      for (const line of text.split('\n')) lines.push(line)
+    }
+    return lines
   }
 
   /** Several queries that see the same moment. */
@@ -264,6 +254,19 @@ class Tables {
       this.database.exec('COMMIT')
     }
   }
+}
+
+type AppendedRow = { readonly first: number; text: string }
+
+/** Lines as rows: each has one or more of them, and its place is that of the first. */
+function toRows(lines: readonly string[]): readonly AppendedRow[] {
+  const rows: AppendedRow[] = []
+  for (let i = 0; i < lines.length; i++) {
+    const [line, last] = [lines[i]!, rows.at(-1)]
+    if (last === undefined || last.text.length + line.length > ROW_CHARACTERS) rows.push({ first: i, text: line })
+    else last.text += `\n${line}`
+  }
+  return rows
 }
 
 function checkFree(row: Row): void {

@@ -215,6 +215,7 @@ const defaults = {
   during: 'beforeStep',
   consecutiveFailures: 1,
   messages: List.empty<Message>(),
+  requested: false,
   summary: '',
 } satisfies { [fact: string]: unknown }
 

@@ -4,6 +4,7 @@ import { partsOf } from '../../agent/known-agents.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards, type Limits } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'
+import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import type { Environment } from '../../models/providers.ts'
@@ -55,7 +56,7 @@ export async function agentFor(flags: AgentFlags, around: Surroundings): Promise
   if (flags.agent === undefined) {
     const model = flags.model ?? fallback
     if (model === undefined) throw new UsageError(`Which model? ${await modelsToName(env, command)}`)
-    return guessing(() => newAgent({ name: 'hookloop', model, use: [retry()] }, { flags, around }))
+    return guessing(() => newAgent({ name: 'hookloop', model, use: [retry(), summarization()] }, { flags, around }))
   }
   const file = await loadAgent(flags.agent)
   if ('agent' in file) return builtAgent(file.agent, { flags, around })

@@ -1,6 +1,7 @@
 import { relative, resolve } from 'node:path'
 import { listHooks, type ListedHook } from '../../config/list-hooks.ts'
-import { realPath, TrustStore } from '../../config/trust.ts'
+import { realPath } from '../../config/fingerprint.ts'
+import { TrustStore } from '../../config/trust.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonText } from '../terminal/json-lines.ts'

@@ -42,6 +42,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     project.settings(hooks(deny), 'dotfiles/settings.json')
     project.settings(hooks(deny), 'dotfiles/settings.local.json')
     project.settings(hooks(deny), 'anywhere/team.json')
+    project.write('plugin/skills/slow/SKILL.md', head('slow', deny))
     project.write('heads/.claude/skills/careful/SKILL.md', head('careful', deny))
     project.write('heads/.claude/commands/release/ship.md', head('ship', deny))
     project.write('heads/.claude/agents/team/reviewer.md', head('reviewer', deny))
@@ -63,6 +64,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     ['settings of any name', 'anywhere/team.json', undefined],
     ['a skill', 'heads/.claude/skills/careful/SKILL.md', undefined],
     ['a command', 'heads/.claude/commands/release/ship.md', undefined],
+    ['a skill of a plugin', 'plugin/skills/slow/SKILL.md', 'plugin'],
     ['an agent', 'heads/.claude/agents/team/reviewer.md', undefined],
   ] as const) {
     test(what, async () => {
@@ -79,6 +81,14 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     const cwd = realpathSync(project.path('repo'))
     const { report } = await tested(['PreToolUse', '--dir', project.path('plugin')], { ...bash, cwd })
     assert.equal(report['reason'], `${cwd} ${cwd}`)
+  })
+
+  test('settings beside the hooks they name are of the same project', async () => {
+    using project = everything()
+    project.write('repo/.claude/hooks/check.sh', 'echo found >&2; exit 2\n')
+    project.settings(hooks('bash "$CLAUDE_PROJECT_DIR/.claude/hooks/check.sh"'), 'repo/install/settings-linux.json')
+    const { report } = await tested(['PreToolUse', '--dir', project.path('repo/install/settings-linux.json')])
+    assert.equal(report['reason'], 'found')
   })
 
   test('a command of a plugin finds its folder', async () => {
@@ -123,6 +133,14 @@ describe('where hooks of an event run', { concurrency: 2 }, () => {
     const handler = 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2'
     const { report } = await tested(['PreToolUse', '--handler', handler], { ...bash, cwd: project.dir })
     assert.equal(report['reason'], project.dir)
+  })
+
+  test('a script that somebody types is found where it was typed, for whatever project', async () => {
+    using project = new HookProject()
+    using elsewhere = new HookProject()
+    elsewhere.write('hooks/check.sh', 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2\n')
+    const args = ['PreToolUse', '--dir', project.dir, '--handler', 'bash hooks/check.sh']
+    assert.equal((await tested(args, bash, { cwd: elsewhere.dir })).report['reason'], project.dir)
   })
 
   test('and it is here if its script is here', async () => {
@@ -200,6 +218,11 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
     using project = new HookProject()
     project.write('.claude/skills/careful/SKILL.md', head('careful', 'exit 2'))
     assert.match((await tested(['PreToolUse', '--dir', project.dir])).stderr, /SKILL\.md are not in force/)
+  })
+
+  test('a variable that nobody sets is named', async () => {
+    const { stderr } = await tested(['PreToolUse', '--handler', 'test -n "$CLAUDE_TOOL_FILE_PATH"'])
+    assert.match(stderr, /CLAUDE_TOOL_FILE_PATH is not set/)
   })
 
   test('a secret that a script asks for is named, and passed on if somebody says so', async () => {

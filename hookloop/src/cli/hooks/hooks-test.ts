@@ -22,7 +22,7 @@ import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from './fire-file-hooks.ts'
 import { reportOf, wordsOf } from './hooks-test-report.ts'
-import { withheldFrom } from './withheld.ts'
+import { missedVariables } from './missed-variables.ts'
 
 export type HooksTestFlags = {
   readonly dir?: string
@@ -43,11 +43,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const payload = payloadFrom(given, event, dir)
   const tested = flags.handler === undefined ? projectOf(flags, named) : lone(flags.handler, event, named)
   const { groups, world: rules } = tested
-  const where = foldersFor(payload, {
-    named,
-    groups,
-    isProject: flags.dir === undefined ? flags.handler === undefined : named.isProject,
-  })
+  const where = foldersFor(payload, { named, groups, flags })
   const environment = { env: place.env, passEnv: flags.passEnv ?? [] }
   const beside: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
@@ -63,16 +59,10 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const none = groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? nothingIn(named, flags) : []
   const problems = [...tested.problems, ...files.problems, ...result.problems, ...none]
   const whole = { ...result, merged, own, late, problems }
-  for (const problem of problems) place.err.write(`${printable(problem)}\n`)
-  if (own.length + result.ran.length + late.length + problems.length === 0) {
-    place.err.write(`${printable(noneFor(payload, groups))}\n`)
-  }
+  const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
-  for (const name of withheldFrom(here, { ...environment, dir })) {
-    place.err.write(
-      `${name} is not passed on to hooks, because it looks like a secret. Change that with --pass-env ${name}.\n`,
-    )
-  }
+  const notes = [...(isSilent ? [noneFor(payload, groups)] : []), ...missedVariables(here, { ...environment, dir })]
+  for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
 }
@@ -147,24 +137,28 @@ function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[
 type Folders = { readonly projectDir: string; readonly cwd: string }
 
 /**
- * A payload from elsewhere may name a folder that is not on this machine, and who writes a command with a path means a file
- * that is here.
+ * Where hooks run: the folder that the event names, unless the files that commands name are in the project, or where a
+ * command was typed. An event from elsewhere may name a folder that is not on this machine, or not the one that is meant.
  */
 function foldersFor(
   { event, input }: Payload,
-  how: { readonly named: NamedPlace; readonly groups: readonly HookGroup[]; readonly isProject: boolean },
+  how: { readonly named: NamedPlace; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
 ): Folders {
-  const { dir } = how.named.settings
-  const { cwd } = input
-  if (typeof cwd !== 'string' || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    return { projectDir: dir, cwd: dir }
-  }
-  const lines = how.groups
-    .filter((group) => group.event === event)
-    .flatMap(({ handlers }) => handlers.map(commandLineOf))
+  const { named, groups, flags } = how
+  const { dir } = named.settings
+  const there = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
+  const typed = flags.handler === undefined ? [] : [resolve('.')]
+  const lines = groups.filter((group) => group.event === event).flatMap(({ handlers }) => handlers.map(commandLineOf))
   const names = lines.flatMap((line) => line.replaceAll(/\$\{?CLAUDE_PROJECT_DIR\}?"?\//g, '').match(/[^\s"']+/g) ?? [])
-  const isHere = names.some((name) => existsSync(resolve(dir, name)) && !existsSync(resolve(cwd, name)))
-  return { projectDir: how.isProject || isHere ? dir : cwd, cwd: isHere ? dir : cwd }
+  const found = (folder: string): number => names.filter((name) => existsSync(resolve(folder, name))).length
+  const folders = [...(isFolder(there) ? [there] : []), dir, ...typed]
+  const cwd = folders.reduce((best, each) => (found(each) > found(best) ? each : best))
+  const isProject = flags.dir === undefined ? flags.handler === undefined : named.isProject
+  return { projectDir: isProject || cwd !== there ? dir : there, cwd }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** Hooks of an agent run if the payload is about it, those of a skill if `skills` names it, and either if its file is named. */

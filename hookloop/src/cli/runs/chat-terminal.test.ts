@@ -1,44 +1,8 @@
 import assert from 'node:assert/strict'
-import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { chat } from './chat.ts'
 import { Workshop } from '../kept/kept-agent.fixture.ts'
-import type { Place } from '../place.ts'
-
-/** A terminal at which somebody answers what is on the screen. */
-class Terminal {
-  readonly #keys = Object.assign(new PassThrough(), { isTTY: true })
-  readonly #screen = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 100 })
-  #written = ''
-  #seen = 0
-
-  constructor() {
-    this.#screen.on('data', (text: string) => (this.#written += text))
-  }
-
-  place(env: NodeJS.ProcessEnv): Place {
-    const [stdin, out] = [this.#keys, this.#screen]
-    return { stdin, out, err: out, env: { ...env, NO_COLOR: '1', TERM: 'dumb' }, command: 'hookloop' }
-  }
-
-  /** Waits until something is on the screen that was not there before, then presses keys. */
-  async after(words: string, keys: string): Promise<void> {
-    const deadline = performance.now() + 20_000
-    let at = -1
-    while ((at = this.#written.indexOf(words, this.#seen)) === -1) {
-      if (performance.now() > deadline) throw new Error(`There is no "${words}" in: ${this.#written.slice(this.#seen)}`)
-      await sleep(5)
-    }
-    this.#seen = at + words.length
-    await sleep(60)
-    this.#keys.write(keys)
-  }
-
-  get written(): string {
-    return this.#written
-  }
-}
+import { Terminal } from './terminal.fixture.ts'
 
 async function led(keys: readonly (readonly [after: string, keys: string])[], session = 'talk', shop = new Workshop()) {
   const terminal = new Terminal()

@@ -3,7 +3,7 @@ import { basename, dirname, join, sep } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
-import { readPrinted } from '../trust.ts'
+import { readPrinted } from '../fingerprint.ts'
 import type { ConfigProblem, HookSource } from './handlers.ts'
 
 export type FrontMatterHooks = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }

@@ -224,12 +224,22 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       NODE_OPTIONS: '--no-warnings=hidden-4',
       BASH_ENV: '/hidden-5',
       DB_PASSWORD: 'hidden-6',
+      ACCESS_TOKEN: '123454321',
+      MAX_OUTPUT_TOKENS: '8000',
+      TOKEN_BUDGET: '50000',
       MY_TOKEN: 'passed',
     }
     const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p' }, { env, passEnv: ['MY_TOKEN'] })
     const seen = merged.additionalContext!
-    assert.doesNotMatch(seen, /hidden/)
-    for (const line of ['PLAIN=plain', 'GIT_AUTHOR_NAME=author', 'SSH_AUTH_SOCK=socket', 'MY_TOKEN=passed']) {
+    assert.doesNotMatch(seen, /hidden|123454321/)
+    const amounts = ['MAX_OUTPUT_TOKENS=8000', 'TOKEN_BUDGET=50000'] // how many, not which
+    for (const line of [
+      'PLAIN=plain',
+      'GIT_AUTHOR_NAME=author',
+      'SSH_AUTH_SOCK=socket',
+      'MY_TOKEN=passed',
+      ...amounts,
+    ]) {
       assert.ok(seen.includes(line), line)
     }
   })

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import type { Fingerprint } from '../trust.ts'
+import type { Fingerprint } from '../fingerprint.ts'
 import {
   claudeEventNames,
   eventSpec,
@@ -23,6 +23,10 @@ export type HookSource = {
   readonly print?: Fingerprint
   /** What the user has set for a plugin. */
   readonly options?: { readonly [name: string]: string }
+  /** The folder of the plugin that a skill belongs to. */
+  readonly plugin?: string
+  /** Variables that its hooks see: those of the file itself, and of its user. */
+  readonly env?: { readonly [name: string]: string }
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1

@@ -25,10 +25,15 @@ export function environmentFor({ env, passEnv }: EnvironmentRules): Record<strin
   const kept = Object.entries(env).filter((entry): entry is [string, string] => {
     const [name, value] = entry
     if (value === undefined) return false
-    if (plain.has(name) || passEnv.includes(name)) return true
+    if (plain.has(name) || passEnv.includes(name) || isAmount(name, value)) return true
     return !foreign.test(name) && !isHijacking(name) && !secretName.test(name) && !secretValue.test(value)
   })
   return Object.fromEntries(kept)
+}
+
+/** `TOKEN_BUDGET=50000` is how many, not which. */
+function isAmount(name: string, value: string): boolean {
+  return /^\d{1,9}$/.test(value) && /TOKENS|(?:^|_)(?:MAX|MIN|BUDGET|LIMIT|THRESHOLD|COUNT)(?:_|$)/.test(name)
 }
 
 /** Where Claude Code keeps what is the user's. */
@@ -46,6 +51,7 @@ export function variablesFor(
   const { effort, session_id: session } = input
   const level = (effort as JsonObject | undefined)?.['level']
   return {
+    ...source.env,
     CLAUDE_PROJECT_DIR: projectDir,
     CLAUDECODE: '1',
     CLAUDE_CODE_CHILD_SESSION: '1',
@@ -58,19 +64,20 @@ export function variablesFor(
   }
 }
 
-function pluginVariables({ kind, root, options = {} }: HookSource, env: NodeJS.ProcessEnv): Record<string, string> {
-  if (kind !== 'plugin' || root === undefined) return {}
+function pluginVariables(source: HookSource, env: NodeJS.ProcessEnv): Record<string, string> {
+  const { kind, options = {}, plugin = kind === 'plugin' ? source.root : undefined } = source
+  if (plugin === undefined) return {}
   const own = Object.entries(options).map(([name, value]) => [
     `CLAUDE_PLUGIN_OPTION_${name.toUpperCase().replaceAll(/\W/g, '_')}`,
     value,
   ])
-  const data = join(configDir(env), 'plugins', 'data', basename(root))
+  const data = join(configDir(env), 'plugins', 'data', basename(plugin))
   try {
     mkdirSync(data, { recursive: true })
   } catch {
     // then it is not there, as it may be elsewhere
   }
-  return { CLAUDE_PLUGIN_ROOT: root, CLAUDE_PLUGIN_DATA: data, ...Object.fromEntries(own) }
+  return { CLAUDE_PLUGIN_ROOT: plugin, CLAUDE_PLUGIN_DATA: data, ...Object.fromEntries(own) }
 }
 
 /** In the form without a shell these stand for themselves; with one, it knows them as variables. */

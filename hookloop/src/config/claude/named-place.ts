@@ -56,8 +56,7 @@ function settingsFile(file: string): HookSource {
 
 function fileNamed(file: string): NamedPlace | undefined {
   const folder = dirname(file)
-  if (extname(file) === '.md')
-    return { settings: { dir: projectOf(folder), files: [headSource(file)] }, isProject: true }
+  if (extname(file) === '.md') return headNamed(file)
   if (extname(file) !== '.json') return undefined
   if (basename(folder) === '.claude-plugin') return folderNamed(folder)
   const isSettings = basename(folder) === '.claude' || basename(file).startsWith('settings')
@@ -66,15 +65,30 @@ function fileNamed(file: string): NamedPlace | undefined {
   return { settings: { dir: root, files: [{ kind: 'plugin', file, root }] }, plugin: root, isProject: false }
 }
 
+/** A skill, a command or an agent, of a project or of a plugin. */
+function headNamed(file: string): NamedPlace {
+  const source = headSource(file)
+  const plugin = above(file).find((folder) => existsSync(join(folder, manifest)))
+  if (plugin === undefined) return { settings: { dir: projectOf(dirname(file)), files: [source] }, isProject: true }
+  return { settings: { dir: plugin, files: [{ ...source, plugin }] }, plugin, isProject: false }
+}
+
 /** The plugin that a file belongs to: the folder with the manifest, or else the one above its `hooks`. */
 function pluginOf(file: string): string | undefined {
-  const folders = [dirname(file), dirname(dirname(file)), dirname(dirname(dirname(file)))]
+  const folders = above(file)
   const found = folders.find((folder) => existsSync(join(folder, manifest)))
   if (found !== undefined || basename(file) !== 'hooks.json') return found
   return basename(folders[0]!) === 'hooks' ? folders[1] : folders[0]
 }
 
-/** The folder whose `.claude` something stands in, or else the one where it stands. */
+/** The folder whose `.claude` something stands in, or one near it that has a `.claude`, or else where it stands. */
 function projectOf(folder: string): string {
-  return /^(.+)[/\\]\.claude(?:[/\\]|$)/.exec(folder)?.[1] ?? folder
+  const inside = /^(.+)[/\\]\.claude(?:[/\\]|$)/.exec(folder)?.[1]
+  return inside ?? above(join(folder, 'x')).find((near) => existsSync(join(near, '.claude'))) ?? folder
+}
+
+/** The three folders that something stands in, from within. */
+function above(path: string): readonly string[] {
+  const first = dirname(path)
+  return [first, dirname(first), dirname(dirname(first))]
 }

@@ -83,7 +83,8 @@ function payloadFor(ctx: Context, made: MakePayload, around: PayloadSurroundings
       return made('SessionStart', { source, ...titleOf(ctx.state) }, source)
     }
     case 'onSessionEnd': {
-      const reason = textFact(facts, 'reason')
+      const said = textFact(facts, 'reason')
+      const reason = said === 'exit' ? 'prompt_input_exit' : said
       return made('SessionEnd', { reason }, reason)
     }
     case 'onUserInput': {

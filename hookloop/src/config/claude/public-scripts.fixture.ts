@@ -354,4 +354,40 @@ if not event.get("stop_hook_active") and "unfinished" in event.get("last_assista
       ['nothing', { agent_type: 'x', last_assistant_message: 'All done' }, none],
     ],
   },
+  {
+    title: 'a loop that reads its state and the transcript, and goes on until a word was said',
+    event: 'Stop',
+    file: 'loop.sh',
+    command: 'bash FILE',
+    source: `#!/bin/bash
+set -euo pipefail
+input=$(cat)
+mkdir -p .claude && echo 'Build it.' > .claude/loop.md
+said=$(jq -rs 'map(select(.type == "assistant")) | last | .message.content[0].text // ""' "$(jq -r .transcript_path <<< "$input")")
+said=\${said:-$(jq -r '.last_assistant_message // ""' <<< "$input")}
+if [[ "$said" == *DONE* ]]; then echo "The loop has ended."; exit 0; fi
+jq -n --arg task "$(cat .claude/loop.md)" '{decision: "block", reason: $task, systemMessage: "Once more"}'
+`,
+    cases: [
+      ['goes on', {}, { decision: 'block', reason: 'Build it.', systemMessage: 'Once more' }],
+      ['ends', { last_assistant_message: 'DONE' }, none],
+    ],
+  },
+  {
+    title: 'a Python script that denies in a message to the user, and logs in brackets',
+    event: 'PreToolUse',
+    file: 'rules.py',
+    command: 'python3 FILE',
+    source: `import json, sys
+command = json.load(sys.stdin).get("tool_input", {}).get("command", "")
+if "rm -rf" not in command:
+    print("[rules] fine")
+    sys.exit(0)
+print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}, "systemMessage": "Careful!"}))
+`,
+    cases: [
+      ['denies', bash('rm -rf x'), { decision: 'deny', systemMessage: 'Careful!' }],
+      ['has no opinion', bash('ls'), none],
+    ],
+  },
 ]

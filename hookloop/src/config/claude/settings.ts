@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
-import { readPrinted } from '../trust.ts'
+import { readPrinted } from '../fingerprint.ts'
 import { readFrontMatterHooks, readHead } from './front-matter-hooks.ts'
 import { configDir } from './hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
@@ -49,7 +49,7 @@ export function readSettings(places: SettingsPlaces): Settings {
   const heads = headsOf(places).flatMap((folder) => readFrontMatterHooks(folder, problems))
   const all = [...files, ...given, ...plugins, ...heads]
   const active = inForce(all)
-  const read = active.map(({ source, value }) => readHooks(value['hooks'], source))
+  const read = active.map((each) => readHooks(each.value['hooks'], withVariables(each, all)))
   return {
     groups: read.flatMap(({ groups }) => groups),
     problems: [...problems, ...read.flatMap((each) => each.problems)],
@@ -123,7 +123,12 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
   const inline = named
     .filter(isJsonObject)
     .map((hooks) => ({ ...manifest!, value: { hooks: hooks['hooks'] ?? hooks } }))
-  return [...[...paths].flatMap((path) => readPluginFile(source(path), problems)), ...inline]
+  const heads = readFrontMatterHooks(root, problems).filter((each) => each.source.kind === 'skill') // those of its agents are ignored
+  return [
+    ...[...paths].flatMap((path) => readPluginFile(source(path), problems)),
+    ...inline,
+    ...heads.map((head) => ({ ...head, source: { ...head.source, plugin: root } })),
+  ]
 }
 
 /** The hooks of a plugin stand under a key of their own, beside a description. */
@@ -133,6 +138,16 @@ function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly
     problems.push({ source, where: '', message: 'it has no "hooks", under which the events of a plugin stand' })
   }
   return read
+}
+
+/** `env` is for the hooks of the same file, and that of the user for all: a project does not say what the user's hooks see. */
+function withVariables({ source, value }: Read, all: readonly Read[]): HookSource {
+  const users = all.filter((each) => each.source.kind === 'user' || each.source.kind === 'managed')
+  const entries = [...users, { value }].flatMap((each) => Object.entries(each.value['env'] ?? {}))
+  const env = entries.flatMap(([name, text]): [string, string][] =>
+    typeof text === 'string' || typeof text === 'number' || typeof text === 'boolean' ? [[name, String(text)]] : [],
+  )
+  return env.length === 0 ? source : { ...source, env: Object.fromEntries(env) }
 }
 
 /** What the switches leave: hooks that are turned off, and hooks of nobody but the organisation. */

@@ -115,6 +115,32 @@ describe('where hooks come from', () => {
   })
 })
 
+describe('variables in settings', () => {
+  test('are for the hooks of the same file, and those of the user for all', async () => {
+    using project = new HookProject()
+    project.settings(
+      { hooks: hooks('printf "%s %s;" "$TEAM" "$LEVEL" >> user'), env: { LEVEL: 1 } },
+      '.claude/settings.json',
+    )
+    project.settings(
+      { hooks: hooks('printf "%s %s;" "$TEAM" "$LEVEL" >> seen'), env: { TEAM: 'red' } },
+      'repo/.claude/settings.json',
+    )
+    const dir = project.path('repo')
+    const { groups } = readSettings({ dir, home: project.dir })
+    await runEvent(new HookTable(groups), payloadFrom({}, 'Stop', dir), { world: worldOf(dir) })
+    const read = (name: string): string => readFileSync(project.path(`repo/${name}`), 'utf8')
+    assert.deepEqual([read('user'), read('seen')], [' 1;', 'red 1;'])
+  })
+
+  test('cannot say where the project is', async () => {
+    using project = new HookProject()
+    project.settings({ hooks: hooks('printf %s "$CLAUDE_PROJECT_DIR" > seen'), env: { CLAUDE_PROJECT_DIR: '/' } })
+    await project.fire('Stop')
+    assert.equal(readFileSync(project.path('seen'), 'utf8'), project.dir)
+  })
+})
+
 describe('what cannot be read', () => {
   test('an unknown event is left out and named, and the rest stays', () => {
     using project = new HookProject()
@@ -216,6 +242,22 @@ describe('plugins', () => {
     project.settings({ hooks: named }, 'plugin/.claude-plugin/plugin.json')
     const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
     assert.deepEqual(commandsOf(settings), ['usual', 'other', 'inline'])
+  })
+
+  test('their skills and commands bring hooks that know the plugin, and their agents none', () => {
+    using project = new HookProject()
+    const head = 'hooks:\n  Stop:\n    - hooks:\n        - { type: command, command: x }\n---\n'
+    for (const file of ['skills/a/SKILL.md', 'commands/b.md', 'agents/c.md']) {
+      project.write(`plugin/${file}`, `---\ndescription: d\n${head}`)
+    }
+    const { groups } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.deepEqual(
+      groups.map(({ source: { kind, name, plugin } }) => [kind, name, plugin]),
+      [
+        ['skill', 'a', project.path('plugin')],
+        ['skill', 'b', project.path('plugin')],
+      ],
+    )
   })
 
   test('events that do not stand under a key of their own are told', () => {

@@ -1,4 +1,5 @@
-import { fingerprint, isInside, realPath, type Fingerprint, type TrustStatus, type TrustStore } from '../trust.ts'
+import { fingerprint, isInside, realPath, type Fingerprint } from '../fingerprint.ts'
+import type { TrustStatus, TrustStore } from '../trust.ts'
 import { scriptsIn } from '../named-scripts.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './settings.ts'
@@ -52,7 +53,8 @@ export function scriptsOf(
   { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
   dir: string,
 ): readonly Fingerprint[] {
-  const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
+  const { root, plugin = root } = source
+  const variables = plugin === undefined ? {} : { CLAUDE_PLUGIN_ROOT: plugin }
   return handlers.flatMap((handler) => scriptsIn(commandLineOf(handler), { dir, variables }))
 }
 
