@@ -166,6 +166,14 @@ describe('what is shown and summed up', { concurrency: 2 }, () => {
     assert.deepEqual(seen(project), [['MessageDisplay', 'Done.', 0, true]])
   })
 
+  test('MessageDisplay: nobody who watches has to wait for it', async () => {
+    using project = new HookProject()
+    project.handlers('MessageDisplay', [{ type: 'command', command: 'until [ -e shown ]; do sleep 0.02; done; touch seen' }])
+    const { agent } = agentIn(project, { replies: ['Done.'] })
+    for await (const event of agent.stream('Go.')) if (event.type === 'text') project.write('shown', '')
+    assert.ok(existsSync(project.path('seen')))
+  })
+
   test('PreCompact, SessionStart and PostCompact fire in this order, and know who wanted it', async () => {
     using project = new HookProject()
     const fields = 'hook_event_name trigger source'

@@ -130,7 +130,10 @@ function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[
     ...(group.asksModels && { asks: true }),
     perform: (ctx, how) => group.perform(ctx, how),
   })
-  return [hook(triggersOf(table, groups), perform, { name, priority: LAST })]
+  const decides = hook(triggersOf(table, groups), perform, { name, priority: LAST })
+  // Nothing comes of what is said of an answer, so nobody who watches it being written has to wait.
+  const sees = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
+  return table.has('MessageDisplay') ? [decides, sees] : [decides]
 }
 
 /** Where its events fire, and where it has to be to know the session, the skills in force and what others have decided. */
@@ -142,7 +145,9 @@ function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigge
   const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
   const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
-  return [...new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside, ...asked])]
+  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside, ...asked])
+  all.delete('afterInference')
+  return [...all]
 }
 
 function skillsIn(groups: readonly HookGroup[]): ReadonlySet<string> {

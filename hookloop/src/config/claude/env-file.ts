@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isHijacking, minimalEnvironment } from '../../machine/minimal-environment.ts'
 import { TAG_VARIABLE } from '../../machine/process-tag.ts'
 import { runProcess } from '../../machine/run-process.ts'
+import { shellFor } from './hook-environment.ts'
 
 const events: ReadonlySet<string> = new Set(['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'])
 
@@ -28,7 +29,7 @@ export class EnvFile {
     if (this.#isEmpty()) return undefined
     const before = minimalEnvironment({}, { cwd })
     const { ended, exitCode, stdout } = await runProcess(
-      { shell: 'bash', line: '. "$HOOKLOOP_ENV_FILE" > /dev/null 2>&1; exec env -0' },
+      { shell: shellFor(cwd, before['PATH']), line: '. "$HOOKLOOP_ENV_FILE" > /dev/null 2>&1; exec env -0' },
       {
         cwd,
         env: { ...before, HOOKLOOP_ENV_FILE: this.path },

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { JsonObject } from '../../data/json.ts'
+import { problemWith } from '../../machine/find-executable.ts'
 import { isHijacking } from '../../machine/minimal-environment.ts'
 import type { HookSource } from './handlers.ts'
 import type { Payload } from './payload.ts'
@@ -34,6 +35,11 @@ export function environmentFor({ env, passEnv }: EnvironmentRules): Record<strin
 /** `TOKEN_BUDGET=50000` is how many, not which. */
 function isAmount(name: string, value: string): boolean {
   return /^\d{1,9}$/.test(value) && /TOKENS|(?:^|_)(?:MAX|MIN|BUDGET|LIMIT|THRESHOLD|COUNT)(?:_|$)/.test(name)
+}
+
+/** What runs a line: many published ones need bash, where there is one. */
+export function shellFor(cwd: string, path: string | undefined): 'bash' | 'sh' {
+  return problemWith('bash', { cwd, path }) === undefined ? 'bash' : 'sh'
 }
 
 /** Where Claude Code keeps what is the user's. */

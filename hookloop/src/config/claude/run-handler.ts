@@ -1,7 +1,6 @@
 import { headersFrom } from '../../actions/http.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
-import { problemWith } from '../../machine/find-executable.ts'
 import { postJson } from '../../machine/post-json.ts'
 import type { Command } from '../../machine/process-tag.ts'
 import { runProcess } from '../../machine/run-process.ts'
@@ -13,7 +12,7 @@ import { effectiveAnswer } from './effective.ts'
 import { judgingEvents } from './events.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from './handlers.ts'
-import { environmentFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
+import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
 import { withShortTexts } from './long-texts.ts'
 import type { Payload } from './payload.ts'
 
@@ -139,7 +138,7 @@ function commandFor(
   if (args !== undefined) return [filled(command), ...args.map(filled)]
   if (shell === 'powershell') return ['pwsh', '-NoProfile', '-Command', command]
   if (shell !== 'default') return { shell, line: command }
-  return { shell: problemWith('bash', { cwd, path: env['PATH'] }) === undefined ? 'bash' : 'sh', line: command }
+  return { shell: shellFor(cwd, env['PATH']), line: command }
 }
 
 async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
