@@ -168,7 +168,9 @@ describe('what is shown and summed up', { concurrency: 2 }, () => {
 
   test('MessageDisplay: nobody who watches has to wait for it', async () => {
     using project = new HookProject()
-    project.handlers('MessageDisplay', [{ type: 'command', command: 'until [ -e shown ]; do sleep 0.02; done; touch seen' }])
+    project.handlers('MessageDisplay', [
+      { type: 'command', command: 'until [ -e shown ]; do sleep 0.02; done; touch seen' },
+    ])
     const { agent } = agentIn(project, { replies: ['Done.'] })
     for await (const event of agent.stream('Go.')) if (event.type === 'text') project.write('shown', '')
     assert.ok(existsSync(project.path('seen')))
