@@ -1,5 +1,5 @@
 // Builds the library: what `hookloop` itself consists of as one file, one more for each other door and for what only
-// those share, and the declarations beside them. One file, because Node takes three times as long to load forty. The
+// those share, and the declarations beside them. One file, because Node takes more than twice as long to load forty. The
 // errors are apart from it: the command needs them before it knows whether it needs anything else.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'

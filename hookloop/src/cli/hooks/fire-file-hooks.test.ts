@@ -21,8 +21,8 @@ hooks:
 
 type Report = { decision: string; reason: string; updatedInput: unknown; hooks: { name: string; decision: string }[] }
 
-async function decided(event: string, payload: object): Promise<Report> {
-  const { stdout, code, stderr } = await hookloop(['hooks', 'test', event, '--dir', dir, '--no-user', '--json'], {
+async function decided(event: string, payload: object, named = dir): Promise<Report> {
+  const { stdout, code, stderr } = await hookloop(['hooks', 'test', event, '--dir', named, '--no-user', '--json'], {
     input: JSON.stringify(payload),
   })
   assert.deepEqual([code, stderr], [0, ''])
@@ -54,4 +54,11 @@ describe('hookloop hooks test with .hookloop/hooks.yaml', { concurrency: 2 }, ()
     const { decision, reason } = await decided('Stop', {})
     assert.deepEqual([decision, reason], ['block', 'Run the tests.'])
   })
+
+  for (const name of ['.hookloop', '.hookloop/hooks.yaml']) {
+    test(`${name} is of its project`, async () => {
+      const { decision } = await decided('Stop', {}, join(dir, name))
+      assert.equal(decision, 'block')
+    })
+  }
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { describe, test } from 'node:test'
-import { HookProject } from '../../config/claude/hook-project.fixture.ts'
+import { holds, HookProject, prints } from '../../config/claude/hook-project.fixture.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { hookloop, type Ended } from '../cli.fixture.ts'
 
@@ -156,13 +156,13 @@ describe('where hooks of an event run', { concurrency: 2 }, () => {
 describe('an event that was written by hand', { concurrency: 2 }, () => {
   test('begins a session unless it says what else it does', async () => {
     using project = new HookProject()
-    project.settings(hooks('echo "by $(jq -r .source)"', 'SessionStart', 'startup|resume'))
+    project.settings(hooks(prints('`by ${e.source}`'), 'SessionStart', 'startup|resume'))
     const { report } = await tested(['SessionStart', '--dir', project.dir], {})
     assert.deepEqual([report['decision'], report['additionalContext']], ['context', 'by startup'])
   })
 
   test('has what scripts count on', async () => {
-    const handler = `jq -e '.stop_hook_active == false and .permission_mode == "default"' > /dev/null && exit 2`
+    const handler = `${holds('e.stop_hook_active === false && e.permission_mode === "default"')} && exit 2`
     assert.equal((await tested(['Stop', '--handler', handler], {})).report['decision'], 'block')
   })
 
@@ -172,7 +172,7 @@ describe('an event that was written by hand', { concurrency: 2 }, () => {
   })
 
   test('keeps every field it has, whatever it is called', async () => {
-    const handler = `jq -e '.prompt == "a" and .input == "b" and .toolCall == 1' > /dev/null && exit 2`
+    const handler = `${holds('e.prompt === "a" && e.input === "b" && e.toolCall === 1')} && exit 2`
     const { report } = await tested(['UserPromptSubmit', '--handler', handler], {
       prompt: 'a',
       input: 'b',

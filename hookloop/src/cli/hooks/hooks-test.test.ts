@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname } from 'node:path'
 import { describe, test } from 'node:test'
-import { HookProject } from '../../config/claude/hook-project.fixture.ts'
+import { holds, HookProject, prints } from '../../config/claude/hook-project.fixture.ts'
 import { publicScripts } from '../../config/claude/public-scripts.fixture.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { hookloop, type Ended } from '../cli.fixture.ts'
@@ -98,7 +98,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
   })
 
   test('the event may be written in our words', async () => {
-    const handler = `jq -e '.tool_name == "Write" and (.tool_input.file_path | startswith("/"))' >/dev/null && exit 2`
+    const handler = `${holds('e.tool_name === "Write" && e.tool_input.file_path.startsWith("/")')} && exit 2`
     const input = {
       trigger: 'beforeToolUse',
       toolCall: { id: '1', name: 'write_file', args: { path: 'a', content: '' } },
@@ -110,7 +110,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
   test('a payload from another machine runs here', async () => {
     using project = new HookProject()
     const input = { ...bash, cwd: '/srv/nobody/project', session_id: 'abc' }
-    const command = 'echo "$(pwd -P) $(jq -r .cwd)" >&2; exit 2'
+    const command = `echo "$(pwd -P) $(${prints('e.cwd')})" >&2; exit 2`
     const { reason } = await report(['PreToolUse', '--dir', project.dir, '--handler', command], input)
     assert.equal(reason, `${realpathSync(project.dir)} /srv/nobody/project`)
   })
@@ -127,7 +127,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
   })
 
   test('a script that reads the transcript finds a file', async () => {
-    const handler = `path=$(jq -r .transcript_path); [ -f "$path" ] && echo there >&2; exit 2`
+    const handler = `path=$(${prints('e.transcript_path')}); [ -f "$path" ] && echo there >&2; exit 2`
     const { reason } = await report(['Stop', '--handler', handler], {})
     assert.equal(reason, 'there')
   })

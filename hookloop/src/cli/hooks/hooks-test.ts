@@ -131,7 +131,8 @@ function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[
   }
   const field = eventSpec(event).matches ?? ''
   if (input[field] === undefined) return `The event has no "${field}", by which the hooks of ${event} are chosen.`
-  return `No hook of ${event} is for ${matched[0]}.`
+  const hasRules = here.some(({ handlers }) => handlers.some((handler) => handler.if !== undefined))
+  return `No hook of ${event} is for ${hasRules ? 'this call of ' : ''}${matched[0]}.`
 }
 
 type Folders = { readonly projectDir: string; readonly cwd: string }

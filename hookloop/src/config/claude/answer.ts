@@ -6,8 +6,13 @@ import { readSpecific } from './specific-output.ts'
 
 /** Reads how a command ended and what it printed. */
 export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
-  const { exitCode } = result
-  return { ...readEnded(result, event, command), ...(exitCode !== null && { exitCode }) }
+  const { exitCode, leftBehind } = result
+  const answer = readEnded(result, event, command)
+  return {
+    ...(leftBehind > 0 && { problem: `what ${short(command)} left running in the background was ended` }),
+    ...answer,
+    ...(exitCode !== null && { exitCode }),
+  }
 }
 
 function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {

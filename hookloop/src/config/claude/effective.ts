@@ -16,8 +16,8 @@ function withBlock(answer: HandlerAnswer, { event, input }: Payload): HandlerAns
   const isPolicy = event === 'ConfigChange' && input['source'] === 'policy_settings' // nobody can keep it from applying
   if (effect === 'ignored' || isPolicy) return rest
   if (effect !== 'warns') return answer
-  const problem = rest.problem ?? (block.reason === '' ? undefined : block.reason)
-  return { ...rest, ...(problem !== undefined && { problem }) }
+  const problem = [block.reason, rest.problem ?? ''].filter((text) => text !== '').join('\n')
+  return { ...rest, ...(problem !== '' && { problem }) }
 }
 
 /** Another output counts if it has the shape of the one there was. The older word for it is for tools of servers only. */

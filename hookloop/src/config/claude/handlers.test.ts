@@ -124,6 +124,12 @@ describe('a command', { concurrency: 4 }, () => {
   })
 })
 
+test('what a command leaves running in the background is ended, and that is told', async () => {
+  const { merged, ran } = await fireCommand('PreToolUse', 'sleep 60 & echo no >&2; exit 2', { input: bashCall })
+  assert.deepEqual([merged.decision, merged.reason], ['deny', 'no'])
+  assert.match(ran[0]!.answer.problem ?? '', /left running in the background was ended/)
+})
+
 describe('onFailure: "block"', { concurrency: 4 }, () => {
   const failing: readonly (readonly [string, string, JsonObject?])[] = [
     ['a command that cannot be started', './missing', { args: [] }],

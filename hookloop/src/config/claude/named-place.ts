@@ -25,7 +25,7 @@ export function placeNamed(path: string): NamedPlace | string {
 
 function folderNamed(folder: string): NamedPlace {
   const name = basename(folder)
-  if (name === '.claude' || name === '.claude-plugin') return folderNamed(dirname(folder))
+  if (['.claude', '.claude-plugin', '.hookloop'].includes(name)) return folderNamed(dirname(folder))
   const hasSettings = settingsIn(join(folder, '.claude')).length > 0
   if (existsSync(join(folder, manifest)) || (!hasSettings && existsSync(join(folder, 'hooks', 'hooks.json')))) {
     return pluginAt(folder, hasSettings)
@@ -56,9 +56,9 @@ function settingsFile(file: string): HookSource {
 
 function fileNamed(file: string): NamedPlace | undefined {
   const folder = dirname(file)
+  if (['.claude-plugin', '.hookloop'].includes(basename(folder))) return folderNamed(folder)
   if (extname(file) === '.md') return headNamed(file)
   if (extname(file) !== '.json') return undefined
-  if (basename(folder) === '.claude-plugin') return folderNamed(folder)
   const isSettings = basename(folder) === '.claude' || basename(file).startsWith('settings')
   const root = isSettings ? undefined : pluginOf(file)
   if (root === undefined) return { settings: { dir: projectOf(folder), files: [settingsFile(file)] }, isProject: true }
