@@ -101,9 +101,9 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
   }
   const files: Fingerprint[] = []
   const others = sourcesOf(options, dir).flatMap((source): readonly FileHook[] => {
-    const { kind, root, config, owner } = source
+    const { kind, root, config, owner, isOwn = false } = source
     const print = { path: config.path, hash: config.hash }
-    const status = trust === 'all' ? 'trusted' : trust.statusOf(print)
+    const status = trust === 'all' || isOwn ? 'trusted' : trust.statusOf(print)
     if (status !== 'trusted') {
       untrusted.push({ ...print, status, isConfig: true })
       return [] // not a byte of it is read before somebody has
@@ -114,7 +114,7 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
     const whose = owner && { kind: owner.kind, name: head?.name ?? owner.name }
     files.push(print)
     const check = (entry: JsonObject): readonly Doubt[] =>
-      trust === 'all' ? [] : doubtful(scriptsOf(entry, root), trust)
+      trust === 'all' || isOwn ? [] : doubtful(scriptsOf(entry, root), trust)
     const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
     const { hooks } = readHooks(
       document,
@@ -140,16 +140,20 @@ type Source = {
   readonly config: Config
   /** Whose hooks they are; `isHead`: they stand at the head of the file that makes it one. */
   readonly owner?: Pick<HookOwner, 'kind' | 'name'> & { readonly isHead: boolean }
+  /** It is the user's own, and needs no trust. */
+  readonly isOwn?: boolean
 }
 
-function sourcesOf({ plugins = [], skills = [], agents = [] }: ProjectHooksOptions, dir: string): readonly Source[] {
+function sourcesOf(options: ProjectHooksOptions, dir: string): readonly Source[] {
+  const { plugins = [], skills = [], agents = [], home } = options
   const folders = (kind: Kind, roots: readonly string[]): readonly Source[] =>
     roots.flatMap((each) => {
       const root = resolve(dir, each)
       const config = configOf(root, kind)
       return config === undefined ? [] : [{ kind, root, config }]
     })
-  const inside = ownersIn(dir).map(ownedBy)
+  const own = home === undefined ? ownSources(dir) : []
+  const inside = [...own, ...ownersIn(dir).map(ownedBy)]
   const given = {
     skill: skills.flatMap((each) => skillsAt(resolve(dir, each))),
     agent: agents.flatMap((each) => [...agentAt(resolve(dir, each)).map(ownedBy), ...folders('agent', [each])]),
@@ -162,6 +166,12 @@ function sourcesOf({ plugins = [], skills = [], agents = [] }: ProjectHooksOptio
     ...inside.filter(({ kind }) => kind === 'agent'),
     ...given.agent,
   ]
+}
+
+/** Skills and agents in the home folder. What lies in the project is the project's, also where work is done at home. */
+function ownSources(dir: string): readonly Source[] {
+  const outside = ownersIn(homedir()).filter(({ path }) => !isInside(realPath(dir), path))
+  return outside.map((each) => ({ ...ownedBy(each), isOwn: true }))
 }
 
 function ownedBy({ kind, name, root, ...config }: HookOwner): Source {

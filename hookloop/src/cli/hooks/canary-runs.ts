@@ -14,7 +14,7 @@ import { isAround } from '../../hooks/triggers.ts'
 import { memoryStore } from '../../sessions/memory-store.ts'
 import { sessionPort } from '../../sessions/session.ts'
 import { canaryModel, type CanaryTool } from './canary-model.ts'
-import { Sightings, watched, type Waiting } from './watched-hook.ts'
+import { NOT_ASKED, Sightings, watched, type Waiting } from './watched-hook.ts'
 
 /** The ways a call may come about. A guard has to see it on every one of them. */
 export const canaryPaths = ['run', 'stream', 'iterate', 'parallel', 'session', 'resume', 'subagent'] as const
@@ -230,7 +230,7 @@ function companions(model: LanguageModel): readonly Use[] {
       name: 'canary:compact',
       when: ({ state }) => state.stepCount === 1,
     }),
-    guard('beforeInference', (ctx) => (canaryModels.has(ctx.request.model) ? ctx : ctx.stop('Only canaries.')), {
+    guard('beforeInference', (ctx) => (canaryModels.has(ctx.request.model) ? ctx : ctx.stop(NOT_ASKED)), {
       name: `canary:nobody else than ${model.modelId}`,
     }),
   ]

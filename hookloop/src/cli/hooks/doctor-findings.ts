@@ -1,12 +1,13 @@
 import { messageOf } from '../../errors.ts'
 import type { CanaryPath, Flight } from './canary-runs.ts'
 import type { Patient } from './doctor-subjects.ts'
+import { PATIENCE } from './watched-hook.ts'
 
 /**
- * `ok`: once for each event. `fails`: it fires, and then fails. `never`, `missed`, `twice`: what is wrong. `untried`: the
+ * `ok`: once for each event. `fails`: it fires, and then fails. `slow`: it fires, and was not waited for. `never`, `missed`, `twice`: what is wrong. `untried`: the
  * canary did not fly. `–`: it has nothing to do on that path, which `why` explains.
  */
-export type PathStatus = 'ok' | 'fails' | 'never' | 'missed' | 'twice' | 'untried' | '–'
+export type PathStatus = 'ok' | 'fails' | 'slow' | 'never' | 'missed' | 'twice' | 'untried' | '–'
 
 /** What was found out about a hook on one path. */
 export type Finding = {
@@ -48,8 +49,9 @@ export function findingOf(patient: Patient, path: CanaryPath, { seen, expected, 
   if (isJudge && hook.when === undefined && seen.judged.size < executed) {
     return found('missed', `${executed - seen.judged.size} of ${executed} calls were made without it`)
   }
-  if (ran === 0) return found('–', 'nothing happens there that it is for')
+  if (ran === 0 && !seen.isSlow) return found('–', 'nothing happens there that it is for')
   const [failure] = seen.failures
+  if (seen.isSlow) return found('slow', `it takes more than ${PATIENCE.ms / 1000} seconds`)
   return failure === undefined ? found('ok') : found('fails', failure)
 }
 

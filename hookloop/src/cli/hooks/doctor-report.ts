@@ -24,9 +24,9 @@ export type Report = {
 
 /** The report for people. */
 export function toldReport({ hooks, problems, notes }: Report, { out, env }: Place, dir: string): string {
-  const { bold, dim, red, green } = colorsFor(out, env)
+  const { bold, dim, red, green, yellow } = colorsFor(out, env)
   const paint = (status: PathStatus): ((text: string) => string) =>
-    status === 'ok' ? green : status === '–' ? dim : red
+    status === 'ok' ? green : status === '–' ? dim : status === 'slow' ? yellow : red
   const rows = hooks.map(({ name, mode, paths }) => [
     { text: oneLine(name, 40) },
     { text: mode, paint: dim },

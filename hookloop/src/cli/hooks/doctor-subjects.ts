@@ -10,6 +10,7 @@ import type { Json } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
+import type { HookTrigger } from '../../hooks/triggers.ts'
 import { serversIn } from './hooks-here.ts'
 import type { CanaryTool } from './canary-model.ts'
 import type { Subject } from './canary-runs.ts'
@@ -126,7 +127,7 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
     mode: 'claude',
     on: [trigger, alsoAt].filter((each) => each !== undefined),
     source: given.source,
-    hook: make().capability.hooks!.at(-1)!,
+    hook: hookAt(make().capability, trigger!),
     isOfFile: true,
     tool: isOfTools && matcher !== undefined ? { words: matcher, fits } : undefined,
     tools: callsFor(event, agentName) ?? fitting,
@@ -136,9 +137,14 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
     agentName,
     make: () => {
       const { capability, ran } = make()
-      return { hook: capability.hooks!.at(-1)!, approval: capability.approval, ran }
+      return { hook: hookAt(capability, trigger!), approval: capability.approval, ran }
     },
   }
+}
+
+/** That of a capability which fires at a trigger. */
+function hookAt({ hooks = [] }: Capability, trigger: HookTrigger): Hook {
+  return hooks.find(({ triggers }) => triggers.includes(trigger))!
 }
 
 /** What has to be called for events that are about one tool. */

@@ -113,6 +113,16 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     assert.match(ended.stdout, /Nobody works/)
   })
 
+  test('leaves hooks of a skill where they are: here they would always apply', async () => {
+    const project = new ProjectWithHooks()
+    const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
+    project.write('.claude/skills/careful/SKILL.md', `---\nname: careful\ndescription: D.\n${hooks}\n---\nX.`)
+    const { code, stdout } = await project.hookloop(['hooks', 'import', '--json'])
+    const { hooks: count, leftOut } = JSON.parse(stdout) as { hooks: number; leftOut: string[] }
+    assert.deepEqual([code, count], [0, 0])
+    assert.match(leftOut.join(), /^PreToolUse exit: it is for the skill careful, and stays there$/)
+  })
+
   test('writes over nothing unless it is told to, and may print instead', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })

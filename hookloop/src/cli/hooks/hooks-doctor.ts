@@ -16,6 +16,7 @@ import { canaryPaths, changedArguments, flyCanary, type CanaryPath } from './can
 import { findingOf, findingOfFailure, type Finding } from './doctor-findings.ts'
 import { doctorProgress } from './doctor-progress.ts'
 import { toldReport, type Examined, type Report } from './doctor-report.ts'
+import { PATIENCE } from './watched-hook.ts'
 import { patientsOf, type Patient, type Patients } from './doctor-subjects.ts'
 
 export type DoctorFlags = {
@@ -213,7 +214,10 @@ function notesOn(hooks: readonly Examined[], patients: readonly Patient[]): read
     const { why } = Object.values(paths).find(({ status }) => status === 'fails') ?? {}
     return why === undefined || isElsewhere(patients[i]!) ? [] : [`"${name}" fails with a canary: ${oneLine(why, 300)}`]
   })
-  return [...together, ...conditional, ...failing]
+  const slow = hooks
+    .filter(({ paths }) => Object.values(paths).some(({ status }) => status === 'slow'))
+    .map(({ name }) => `${name} takes more than ${PATIENCE.ms / 1000} seconds, and was not waited for`)
+  return [...together, ...conditional, ...slow, ...failing]
 }
 
 /** Two hooks that change the same argument: which of them wins is a matter of their order. */

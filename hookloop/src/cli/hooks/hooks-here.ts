@@ -68,7 +68,7 @@ function refuseInHook({ HOOKLOOP_TRIGGER: trigger, CLAUDE_CODE_ENTRYPOINT: entry
 
 function hasFiles(dir: string): boolean {
   const config = process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config')
-  const folders = [join(dir, '.hookloop'), join(dir, '.claude'), join(homedir(), '.claude')]
+  const folders = [dir, homedir()].flatMap((each) => [join(each, '.hookloop'), join(each, '.claude')])
   const own = ['json', 'jsonc', 'yaml', 'yml'].map((ending) => join(config, 'hookloop', `hooks.${ending}`))
   return [...folders, ...own].some((path) => existsSync(path))
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from './project-with-hooks.fixture.ts'
 
@@ -12,7 +13,7 @@ import { scriptedModel } from 'hookloop/testing'
 const execute = () => { appendFileSync(process.env.MARKS, 'worked\\n'); return 'done' }
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute })
 const model = scriptedModel(({ messages }) => (messages.at(-1).role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'work' }] }))
-export default { model, use: [work, skills()] }
+export default { model, use: [work, skills({ user: true })] }
 `
 
 function projectWithSkill(): ProjectWithHooks {
@@ -64,5 +65,20 @@ describe('hooks of a skill', { concurrency: 2 }, () => {
     }
     const event = { tool_name: 'work', tool_input: {} }
     assert.deepEqual([await fired(event), await fired({ ...event, skills: ['deploy'] })], ['none', 'deny'])
+  })
+
+  test('in the home folder are the user’s own and need no trust, but not where the project is the home folder', async () => {
+    const project = projectWithSkill()
+    renameSync(join(project.dir, '.hookloop'), join(project.home, '.hookloop'))
+    await project.run('/deploy', '--session', 'a')
+    assert.deepEqual(project.marked(), ['judged'])
+    const listed = await project.hookloop(['hooks', 'list', '--json'])
+    assert.equal((JSON.parse(listed.stdout) as { hooks: { trust: string }[] }).hooks[0]!.trust, 'own')
+    const without = await project.hookloop(['hooks', 'list', '--json', '--no-user'])
+    assert.deepEqual((JSON.parse(without.stdout) as { hooks: object[] }).hooks, [])
+    const args = ['run', '/deploy', '--agent', project.agent, '--session', 'b']
+    const athome = await project.hookloop(args, { cwd: project.home })
+    assert.match(athome.stderr, /not trusted and do not run: .hookloop\/skills\/deploy\/SKILL\.md/)
+    assert.deepEqual(project.marked(), ['judged', 'worked'])
   })
 })

@@ -8,6 +8,9 @@ import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 /** How long a hook may take with a canary, and how often it may take longer before it is not run any more. */
 export const PATIENCE = { ms: 10_000, times: 2 }
 
+/** What whoever asks another model than a canary is told. */
+export const NOT_ASKED = 'No model is asked while canaries fly.'
+
 /** What is seen of one hook while canaries fly. */
 export class Sightings {
   readonly #insideOnly: boolean
@@ -20,6 +23,8 @@ export class Sightings {
   whenHeld = false
   /** How often what it stands for has run. */
   ran = 0
+  /** It was not waited for to the end. */
+  isSlow = false
 
   /** `insideOnly`: what an agent sees that works for another, and how it ends. */
   constructor(insideOnly: boolean) {
@@ -90,7 +95,10 @@ function watchedAction(made: Action, { seen, waiting, ran = () => 0 }: Watching)
     ...made,
     async perform(ctx, how) {
       seen.note(ctx)
-      if (waiting.late >= PATIENCE.times) return {}
+      if (waiting.late >= PATIENCE.times) {
+        seen.isSlow = true
+        return {}
+      }
       const late = AbortSignal.timeout(PATIENCE.ms)
       const before = ran()
       try {
@@ -98,10 +106,14 @@ function watchedAction(made: Action, { seen, waiting, ran = () => 0 }: Watching)
         checkedOutcome(outcome, ctx.trigger, how.mode)
       } catch (thrown) {
         if (how.signal.aborted) throw thrown
-        if (late.aborted) waiting.late++
-        seen.failures.push(late.aborted ? `it took more than ${PATIENCE.ms / 1000} seconds` : messageOf(thrown))
+        const isOfOwnModel = messageOf(thrown).includes(NOT_ASKED) // an agent of its own, that asks nobody here
+        if (!isOfOwnModel && !late.aborted) seen.failures.push(messageOf(thrown))
       } finally {
         if (seen.isCounted(ctx)) seen.ran += ran() - before
+        if (late.aborted) {
+          seen.isSlow = true
+          waiting.late++
+        }
       }
       return {}
     },

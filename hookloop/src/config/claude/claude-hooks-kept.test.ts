@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tool } from '../../agent/tool.ts'
+import { skills } from '../../capabilities/skills/skills.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { AgentEvent } from '../../data/event.ts'
 import type { JsonObject } from '../../data/json.ts'
@@ -300,4 +301,18 @@ test('a script that lost its right to be run lets the call pass, with a warning'
   chmodSync(script, 0o644)
   await agent.run('Go.')
   assert.deepEqual(ran, ['ls'])
+})
+
+test('hooks of a skill that a person asks for are in force as well, and stay for the session', async () => {
+  using project = new HookProject()
+  const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
+  project.write(
+    '.claude/skills/careful/SKILL.md',
+    `---\nname: careful\ndescription: Careful.\n${hooks}\n---\nBe careful.`,
+  )
+  const replies = [call('a'), 'Done.', call('b'), 'Done.', call('c'), 'Done.']
+  const { agent, ran } = agentIn(project, { replies, use: [skills({ cwd: project.dir })] })
+  const session = agent.session('s')
+  for (const words of ['go', '/careful', 'and again']) await session.send(words)
+  assert.deepEqual(ran, ['a'])
 })

@@ -142,7 +142,7 @@ function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigge
     const { trigger, alsoAt } = eventSpec(event)
     return [trigger ?? [], alsoAt ?? []].flat()
   })
-  const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['afterToolUse'] : []
+  const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
   const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
   const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside, ...asked])

@@ -7,7 +7,7 @@ import type { ModelSource } from '../../data/inference.ts'
 import { Context } from '../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
 import type { HookSource } from './handlers.ts'
-import { activeFor, isKept, keptIn, loadedSkill, skillsOf } from './in-force.ts'
+import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts'
 import { HookMemory } from './hook-memory.ts'
 import {
   noticePayload,
@@ -240,10 +240,10 @@ export class GroupRun {
   #keptState(ctx: Context, session: string): JsonObject | undefined {
     const before = keptIn(ctx)
     if (ctx.trigger === 'onSessionStart') return before['session'] === session ? undefined : { ...before, session }
-    const loaded = ctx.trigger === 'afterToolUse' ? loadedSkill(ctx) : undefined
-    if (loaded === undefined || !this.#options.skills.has(loaded)) return undefined
+    if (this.#options.skills.size === 0) return undefined
     const skills = skillsOf(ctx)
-    return skills.includes(loaded) ? undefined : { ...before, skills: [...skills, loaded] }
+    const fresh = loadedSkills(ctx).filter((name) => this.#options.skills.has(name) && !skills.includes(name))
+    return fresh.length === 0 ? undefined : { ...before, skills: [...new Set([...skills, ...fresh])] }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../data/json.ts'
 import { triggersOfEvent } from './events.ts'
-import type { Handler, HookGroup } from './handlers.ts'
+import type { Handler, HookGroup, HookSource } from './handlers.ts'
 
 export type ImportedHooks = {
   /** Entries for `.hookloop/hooks.json`. */
@@ -18,10 +18,11 @@ const judging = new Set(['PreToolUse', 'UserPromptSubmit', 'PreCompact'])
 export function importHooks(groups: readonly HookGroup[]): ImportedHooks {
   const leftOut: string[] = []
   const names = new Map<string, number>()
-  const entries = groups.flatMap(({ event, matcher, handlers }) =>
+  const entries = groups.flatMap(({ event, matcher, handlers, source }) =>
     handlers.flatMap((handler): JsonObject[] => {
       const [trigger, ...others] = triggersOfEvent(event)
-      const why = trigger === undefined ? 'a hook of its own has no such moment' : unsupported(handler)
+      const why =
+        staysWith(source) ?? (trigger === undefined ? 'a hook of its own has no such moment' : unsupported(handler))
       if (why !== undefined) {
         leftOut.push(`${event} ${briefly(handler)}: ${why}`)
         return []
@@ -52,6 +53,11 @@ export function importHooks(groups: readonly HookGroup[]): ImportedHooks {
     'They also apply to subagents, streams, resumed and replayed runs, and `hookloop hooks doctor` shows it.',
   ]
   return { entries, leftOut, gained: entries.length === 0 ? [] : gained }
+}
+
+/** What is for a skill or an agent would always apply here. */
+function staysWith({ kind, name = '' }: HookSource): string | undefined {
+  return kind === 'skill' || kind === 'agent' ? `it is for the ${kind} ${name}, and stays there` : undefined
 }
 
 function unsupported(handler: Handler): string | undefined {
