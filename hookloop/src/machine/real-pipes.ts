@@ -135,10 +135,23 @@ async function makeFifos(): Promise<void> {
         error === null ? resolve() : reject(error),
       )
     })
-    for (const path of paths) spare.push(openSync(path, O_PATH))
+    spare.push(...openPlaces(paths))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** All of them, or a few where this process must not have more files open. */
+function openPlaces(paths: readonly string[]): readonly number[] {
+  const opened: number[] = []
+  try {
+    for (const path of paths) opened.push(openSync(path, O_PATH))
+  } catch (error) {
+    const isEnough = opened.length >= FEW
+    for (const fd of opened.splice(isEnough ? FEW : 0)) closeSync(fd)
+    if (!isEnough) throw error
+  }
+  return opened
 }
 
 function closeQuietly(fd: number): void {

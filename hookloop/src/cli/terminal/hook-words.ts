@@ -13,6 +13,8 @@ export type Decision = {
 
 const MAX_VALUE = 60
 const MAX_CHANGES = 3
+/** What capabilities keep for themselves. */
+const NOTES = 'state.metadata.hookloop.'
 
 /**
  * What hooks did in one firing, as far as it is worth a line: nothing for those without an opinion, for what only agrees,
@@ -28,9 +30,9 @@ export function hookWords(entry: TimedLedgerEntry): readonly Decision[] {
   }
   if (mode === 'loop') return decisions // questions, answers and failed calls are told by events of their own
   for (const each of entry.decision?.split('+') ?? []) decisions.push(...decisionWords(each, entry))
-  if (entry.changes !== undefined) {
-    decisions.push({ glyph: '✎', color: 'cyan', text: `${hook} changed ${changesWords(entry.changes)}` })
-  }
+  const changes = entry.changes?.filter(({ path }) => !path.startsWith(NOTES)) ?? []
+  if (changes.length > 0)
+    decisions.push({ glyph: '✎', color: 'cyan', text: `${hook} changed ${changesWords(changes)}` })
   return decisions
 }
 

@@ -1,0 +1,206 @@
+import { bash, file, none, type PublicScript } from './public-script.fixture.ts'
+
+/** Scripts about calls, prompts and the beginning of a session. */
+export const scriptsOnCalls: readonly PublicScript[] = [
+  {
+    title: 'a bash script that blocks dangerous commands with jq',
+    event: 'PreToolUse',
+    file: 'block-dangerous.sh',
+    mode: 0o755,
+    command: 'FILE',
+    source: `#!/usr/bin/env bash
+set -euo pipefail
+INPUT=$(cat)
+COMMAND=$(echo "$INPUT" | jq -r '.tool_input.command // empty')
+[ -z "$COMMAND" ] && exit 0
+PATTERNS=('rm[[:space:]]+-[a-zA-Z]*r[a-zA-Z]*f' 'git[[:space:]]+push.*--force' ':\\(\\)\\{')
+for pattern in "\${PATTERNS[@]}"; do
+  if echo "$COMMAND" | grep -qE "$pattern"; then
+    echo "BLOCKED: '$COMMAND' matches dangerous pattern '$pattern'" >&2
+    exit 2
+  fi
+done
+exit 0
+`,
+    cases: [
+      [
+        'rm -rf is denied',
+        bash('rm -rf /'),
+        {
+          decision: 'deny',
+          reason: String.raw`BLOCKED: 'rm -rf /' matches dangerous pattern 'rm[[:space:]]+-[a-zA-Z]*r[a-zA-Z]*f'`,
+        },
+      ],
+      ['ls passes', bash('ls -la'), none],
+      ['another tool passes', file('Read', '/a'), none],
+    ],
+  },
+  {
+    title: 'a Python script that protects secrets with JSON',
+    event: 'PreToolUse',
+    file: 'protect_env.py',
+    command: 'python3 FILE',
+    source: `#!/usr/bin/env python3
+import json
+import sys
+from pathlib import PurePath
+
+def main() -> None:
+    try:
+        data = json.load(sys.stdin)
+    except json.JSONDecodeError as e:
+        print(f"Error: {e}", file=sys.stderr)
+        sys.exit(1)
+    path = data.get("tool_input", {}).get("file_path", "")
+    name = PurePath(path).name
+    if name.startswith(".env") and name != ".env.sample":
+        print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+            "permissionDecisionReason": f"{name} holds secrets"}}))
+    elif "package-lock.json" in path:
+        print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+            "permissionDecisionReason": "generated file"}, "suppressOutput": True}))
+    sys.exit(0)
+
+main()
+`,
+    cases: [
+      ['.env is denied', file('Edit', '/p/.env'), { decision: 'deny', reason: '.env holds secrets' }],
+      ['.env.sample passes', file('Edit', '/p/.env.sample'), none],
+      [
+        'a generated file is asked about',
+        file('Write', '/p/package-lock.json'),
+        { decision: 'ask', reason: 'generated file' },
+      ],
+    ],
+  },
+  {
+    title: 'a script in node that rewrites a command',
+    event: 'PreToolUse',
+    file: 'use-pnpm.mjs',
+    command: 'node FILE',
+    source: `
+let input = ''
+process.stdin.on('data', (chunk) => (input += chunk))
+process.stdin.on('end', () => {
+  const { tool_name, tool_input } = JSON.parse(input)
+  if (tool_name !== 'Bash' || !/^npm /.test(tool_input.command)) process.exit(0)
+  console.log(JSON.stringify({
+    systemMessage: 'npm became pnpm',
+    hookSpecificOutput: {
+      hookEventName: 'PreToolUse',
+      permissionDecision: 'allow',
+      updatedInput: { ...tool_input, command: tool_input.command.replace(/^npm /, 'pnpm ') },
+    },
+  }))
+})
+`,
+    cases: [
+      [
+        'npm becomes pnpm',
+        bash('npm install'),
+        {
+          decision: 'allow',
+          updatedInput: { command: 'pnpm install', description: 'd' },
+          systemMessage: 'npm became pnpm',
+        },
+      ],
+      ['ls passes', bash('ls'), none],
+    ],
+  },
+  {
+    title: 'a bash script in the older words',
+    event: 'PreToolUse',
+    file: 'legacy.sh',
+    command: 'bash FILE',
+    source: `#!/bin/bash
+cmd=$(jq -r .tool_input.command)
+case "$cmd" in
+  grep*) jq -n --arg r "Use rg instead of: $cmd" '{decision: "block", reason: $r}' ;;
+  ls*) echo '{"decision": "approve", "reason": "listing"}' ;;
+esac
+`,
+    cases: [
+      ['grep is denied', bash('grep -r x'), { decision: 'deny', reason: 'Use rg instead of: grep -r x' }],
+      ['ls is allowed', bash('ls'), { decision: 'allow', reason: 'listing' }],
+      ['anything else has no opinion', bash('pwd'), none],
+    ],
+  },
+  {
+    title: 'a line that formats after an edit',
+    event: 'PostToolUse',
+    file: 'unused',
+    command: `jq -r '.tool_input.file_path' | { read -r f; if [[ "$f" == *.ts ]]; then echo "formatted $f"; fi; }`,
+    source: '',
+    cases: [
+      ['a file of its kind', file('Edit', '/p/a.ts'), none],
+      ['another file', file('Edit', '/p/a.md'), none],
+    ],
+  },
+  {
+    title: 'a Python script that checks types after an edit',
+    event: 'PostToolUse',
+    file: 'check.py',
+    command: 'FILE',
+    mode: 0o755,
+    source: `#!/usr/bin/env python3
+import json, sys
+event = json.loads(sys.stdin.read())
+if event["tool_response"].get("success") is False:
+    print("tool failed", file=sys.stderr); sys.exit(1)
+if event["tool_input"]["file_path"].endswith(".py"):
+    print(json.dumps({"decision": "block", "reason": "E501 line too long",
+                      "hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "ruff 0.5"}}))
+`,
+    cases: [
+      [
+        'feedback and context',
+        { ...file('Write', '/p/a.py'), tool_response: { filePath: '/p/a.py', success: true } },
+        { decision: 'block', reason: 'E501 line too long', additionalContext: 'ruff 0.5' },
+      ],
+      ['another file', { ...file('Write', '/p/a.ts'), tool_response: { filePath: '/p/a.ts' } }, none],
+    ],
+  },
+  {
+    title: 'a bash script that adds the state of git to a prompt',
+    event: 'UserPromptSubmit',
+    file: 'git-context.sh',
+    command: 'bash "$CLAUDE_PROJECT_DIR"/.claude/hooks/git-context.sh',
+    source: `#!/bin/bash
+prompt=$(jq -r '.prompt')
+if [[ "$prompt" =~ [Pp]assword ]]; then
+  echo '{"decision":"block","reason":"Do not paste passwords."}'
+  exit 0
+fi
+echo "Branch: main"
+echo "Files: 0 changed"
+`,
+    cases: [
+      ['context', { prompt: 'hello' }, { decision: 'context', additionalContext: 'Branch: main\nFiles: 0 changed' }],
+      ['a block', { prompt: 'my password is x' }, { decision: 'block', reason: 'Do not paste passwords.' }],
+    ],
+  },
+  {
+    title: 'a Python script that loads context when a session starts',
+    event: 'SessionStart',
+    file: 'load_context.py',
+    command: 'python3 "$CLAUDE_PROJECT_DIR/.claude/hooks/load_context.py"',
+    source: `import json, os, sys
+event = json.load(sys.stdin)
+if os.environ.get("CLAUDE_ENV_FILE"):
+    with open(os.environ["CLAUDE_ENV_FILE"], "a") as f:
+        f.write("export NODE_ENV=development\\n")
+print(json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": f"started by {event['source']}"}}))
+`,
+    cases: [
+      [
+        'context and a variable',
+        { source: 'resume' },
+        {
+          decision: 'context',
+          additionalContext: 'started by resume',
+          other: { environment: { NODE_ENV: 'development' } },
+        },
+      ],
+    ],
+  },
+]
