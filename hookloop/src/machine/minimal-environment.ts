@@ -9,10 +9,7 @@ export function minimalEnvironment(
   declared: Readonly<Record<string, string | undefined>> = {},
   { cwd, from = process.env }: { readonly cwd?: string; readonly from?: NodeJS.ProcessEnv } = {},
 ): Record<string, string> {
-  // Only these are read: each variable of this process that is looked at costs a call into it.
-  const passedOn = Object.keys(from)
-    .filter((name) => passed.has(name) || name.startsWith('LC_'))
-    .map((name) => [name, from[name]] as const)
+  const passedOn = passed.map((name) => [name, from[name]] as const)
   const all = [
     ...passedOn,
     ['PATH', safePath(from['PATH'], cwd)],
@@ -30,7 +27,12 @@ export function isHijacking(name: string): boolean {
   )
 }
 
-const passed: ReadonlySet<string> = new Set(['HOME', 'LANG', 'LANGUAGE', 'LOGNAME', 'TMPDIR', 'TZ', 'USER'])
+/** By name: to look which variables there are takes longer than to ask for each of these. */
+const passed: readonly string[] = [
+  ...['HOME', 'LANG', 'LANGUAGE', 'LOGNAME', 'TMPDIR', 'TZ', 'USER'],
+  ...['ALL', 'ADDRESS', 'COLLATE', 'CTYPE', 'IDENTIFICATION', 'MEASUREMENT', 'MESSAGES'].map((name) => `LC_${name}`),
+  ...['MONETARY', 'NAME', 'NUMERIC', 'PAPER', 'TELEPHONE', 'TIME'].map((name) => `LC_${name}`),
+]
 
 /** Programs that would wait for a person, draw on a terminal or open a window do none of that. */
 const quiet = {

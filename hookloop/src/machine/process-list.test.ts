@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { test } from 'node:test'
-import { countForks, hasProc, listProcesses, listProcessesSince } from './process-list.ts'
+import { hasProc, listProcesses, listProcessesSince, thisMoment } from './process-list.ts'
 
 test('what was started since a process is found by looking at the pids since', { skip: !hasProc }, () => {
-  const forks = countForks()
+  const begun = thisMoment()
   const children = Array.from({ length: 3 }, () => spawn('sleep', ['60']))
   const pids = children.map(({ pid }) => pid!)
-  const since = listProcessesSince(pids[0]!, forks).map(({ pid }) => pid)
+  const since = listProcessesSince(pids[0]!, { ...begun, at: 0 }).map(({ pid }) => pid)
   for (const child of children) child.kill('SIGKILL')
   assert.deepEqual(
     pids.filter((pid) => !since.includes(pid)),
@@ -17,9 +17,10 @@ test('what was started since a process is found by looking at the pids since', {
 
 test('when pids may have begun again from the lowest, every process is looked at', { skip: !hasProc }, () => {
   const all = listProcesses().length
-  const [unknown, many, behind] = [undefined, countForks()! - 1_000_000, countForks()]
-  const found = [listProcessesSince(process.pid, unknown), listProcessesSince(process.pid, many)]
-  for (const each of [...found, listProcessesSince(2 ** 22, behind)]) {
+  const { forks } = thisMoment()
+  const [unknown, many, behind] = [undefined, forks! - 1_000_000, forks].map((each) => ({ forks: each, at: 0 }))
+  const found = [listProcessesSince(process.pid, unknown!), listProcessesSince(process.pid, many!)]
+  for (const each of [...found, listProcessesSince(2 ** 22, behind!)]) {
     assert.ok(each.length > all / 2 && each.some(({ pid }) => pid === process.ppid))
   }
 })

@@ -23,7 +23,7 @@ export function listProcesses(): readonly ProcessInfo[] {
 }
 
 /** How many processes this machine has started so far; undefined where it does not tell. */
-export function countForks(): number | undefined {
+function countForks(): number | undefined {
   const count = hasProc ? /^processes (\d+)$/m.exec(readProc('stat')?.toString('latin1') ?? '')?.[1] : undefined
   return count === undefined ? undefined : Number(count)
 }
@@ -32,14 +32,27 @@ export function countForks(): number | undefined {
  * The process of a pid, and every one that was started after it. Pids are given out in order, so those since are looked at
  * one by one, and everything only when so many were given out that they may have begun again from the lowest.
  */
-export function listProcessesSince(pid: number, forksThen: number | undefined): readonly ProcessInfo[] {
-  const forks = forksThen === undefined ? undefined : countForks()
+export function listProcessesSince(pid: number, then: Moment): readonly ProcessInfo[] {
   const last = Number(readProc('loadavg')?.toString('latin1').trim().split(' ').at(-1))
-  const isInOrder = forks !== undefined && forks - forksThen! < MAX_FORKS && last >= pid
+  const isInOrder = last >= pid && (performance.now() - then.at < MOMENT_MS || forksSince(then) < MAX_FORKS)
   if (!isInOrder || last - pid > MAX_PROBES) return listProcesses()
   return Array.from({ length: last - pid + 1 }, (_, i) => readStat(pid + i)).filter((found) => found !== undefined)
 }
 
+/** When a process was started: how many there had been, and the time. */
+export type Moment = { readonly forks: number | undefined; readonly at: number }
+
+export function thisMoment(): Moment {
+  return { forks: countForks(), at: performance.now() }
+}
+
+function forksSince({ forks }: Moment): number {
+  const now = forks === undefined ? undefined : countForks()
+  return now === undefined ? Infinity : now - forks!
+}
+
+/** Within so little time no machine starts so many, and to count them is what takes longest here. */
+const MOMENT_MS = 25
 /** Of 32,768 pids at least, fewer than those that could have been given out twice. */
 const MAX_FORKS = 16_000
 /** Beyond so many it is quicker to ask which there are. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  countForks,
   findProcess,
   hasProc,
   listProcesses,
   listProcessesSince,
+  thisMoment,
   type ProcessInfo,
 } from './process-list.ts'
 import { carriesTag, orphansAmong, type ProcessTag } from './process-tag.ts'
@@ -21,7 +21,7 @@ export class ProcessTree {
   readonly #tag: ProcessTag
   readonly #root: { readonly pid: number; readonly started: number }
   readonly #seen = new Map<number, number>()
-  readonly #forks = countForks()
+  readonly #begun = thisMoment()
 
   constructor(tag: ProcessTag, pid: number) {
     this.#tag = tag
@@ -32,7 +32,7 @@ export class ProcessTree {
   /** Those that are alive. */
   members(): readonly ProcessInfo[] {
     const { pid: root, started } = this.#root
-    const living = listProcessesSince(root, this.#forks).filter((found) => !found.isZombie && found.started >= started)
+    const living = listProcessesSince(root, this.#begun).filter((found) => !found.isZombie && found.started >= started)
     // A pid is not given away while it names a group or session. If it was, these are somebody else's.
     const isReused = living.some((found) => found.pid === root && found.started !== started)
     const mine = new Map<number, ProcessInfo>()

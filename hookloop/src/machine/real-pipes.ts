@@ -58,13 +58,19 @@ const READ_BYTES = 65_536
 
 /** Reads into the same memory again and again: a flood is no work for the garbage collector. */
 function readerOf(fd: number, take: (bytes: Buffer) => void): Readable {
-  const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  const buffer = buffers.pop() ?? Buffer.allocUnsafeSlow(READ_BYTES)
   const callback = (length: number): boolean => {
     take(buffer.subarray(0, length))
     return true
   }
-  return new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } }).resume()
+  const reader = new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } })
+  reader.once('close', () => void (buffers.length < MAX_BUFFERS && buffers.push(buffer)))
+  return reader.resume()
 }
+
+/** For the next reader. */
+const buffers: Buffer[] = []
+const MAX_BUFFERS = 8
 
 type Ends = { readonly given: number; readonly ours: number }
 
@@ -91,7 +97,7 @@ function openFifo(fifo: number, flags: number, open: number[]): number {
 /** Opens a file as a place, neither for reading nor for writing. Node has no name for it. */
 const O_PATH = 0o10000000
 /** Pipes are made with a program, and starting one costs more than everything else here: so many at a time. */
-const BATCH = 90
+const BATCH = 120
 /** With fewer than so many left, more are made before somebody has to wait for them. */
 const FEW = 9
 /** After so long only a few are held ready, and after so much longer none. */
