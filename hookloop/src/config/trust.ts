@@ -3,6 +3,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   mkdirSync,
   openSync,
@@ -50,6 +51,13 @@ export class TrustStore {
       for (const { path, hash } of files) all.set(path, hash)
     })
     for (const file of files) this.#keepCopy(file)
+  }
+
+  /** Files with hooks below a folder that were trusted and are not there any more. */
+  goneFrom(dir: string): readonly string[] {
+    const root = realPath(dir)
+    const holds = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json)$/
+    return [...this.#read().keys()].filter((path) => isInside(root, path) && holds.test(path) && !existsSync(path))
   }
 
   /** What was trusted of a file, if it is another one now and a copy was kept. */

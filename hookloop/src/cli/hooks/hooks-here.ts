@@ -28,6 +28,7 @@ export type HooksHere = (around: {
  */
 export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Place): Promise<HooksHere> {
   const dir = process.cwd()
+  if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
   refuseInHook(process.env)
   const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
@@ -78,6 +79,16 @@ function given<T>(trust: T | undefined, { command }: Place): T {
   throw new UsageError(
     `--trust-project: the hooks of this project have another hash. Look at them with: ${command} trust`,
   )
+}
+
+/** Nobody would notice guards that are missing because somebody has taken their file away. */
+async function tellGone(dir: string, { err, env, command }: Place): Promise<void> {
+  const { defaultTrustFile, TrustStore } = await import('../../config/trust.ts')
+  if (!existsSync(defaultTrustFile())) return
+  const gone = new TrustStore().goneFrom(dir).map((path) => printable(near(path, dir)))
+  if (gone.length === 0) return
+  const how = `If that is meant, say so with: ${command} trust --revoke`
+  err.write(`${colorsFor(err, env).yellow('!')} Hooks that were trusted are gone: ${gone.join(', ')}. ${how}\n`)
 }
 
 type Doubt = { readonly path: string; readonly status: 'changed' | 'untrusted' }
