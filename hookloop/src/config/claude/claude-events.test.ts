@@ -284,7 +284,7 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
     const session = agent.session('s')
     const first = await session.send('Go.')
     while (!existsSync(project.path('over'))) await sleep(20)
-    await sleep(200)
+    await sleep(1_000) // until it has ended, and that was seen
     const second = await session.send('And now?')
     assert.ok(!said(first.state.messages).some((each) => each.includes('the build broke')))
     assert.ok(said(second.state.messages).some((each) => each.includes('the build broke')))

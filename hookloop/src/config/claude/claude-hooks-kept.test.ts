@@ -78,7 +78,7 @@ describe('a session', { concurrency: 2 }, () => {
     const session = agent.session('s')
     const first = await session.send('Go.')
     while (!existsSync(project.path('over'))) await sleep(20)
-    await sleep(200)
+    await sleep(1_000) // until it has ended, and that was seen
     const second = await session.send('And?')
     assert.doesNotMatch(said(first.state.messages).join(), /green/)
     assert.match(said(second.state.messages).join(), /the build is green/)
