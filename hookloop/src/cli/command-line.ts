@@ -182,6 +182,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     .option('--handler <command>', 'run this command as the only hook, without any settings')
     .option('--no-user', 'leave out the hooks in your own settings')
     .option('--pass-env <name>', 'pass on this variable although it looks like a secret; may be repeated', collect)
+    .option('-m, --model <name>', 'what hooks ask that ask a model (default: HOOKLOOP_MODEL)')
     .addHelpText('after', hooksTestExamples(place.command))
     .action(async (event: string, flags: HooksTestFlags) => {
       const { hooksTest } = await import('./hooks/hooks-test.ts')

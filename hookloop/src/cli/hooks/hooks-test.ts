@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { AskModel } from '../../config/claude/ask-model.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
 import { readHandler, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
 import { merge } from '../../config/claude/merge.ts'
@@ -30,6 +31,8 @@ export type HooksTestFlags = {
   readonly user: boolean
   /** Variables that hooks see although they look like secrets. */
   readonly passEnv?: readonly string[]
+  /** What handlers ask that ask a model. `HOOKLOOP_MODEL` stands in for it. */
+  readonly model?: string
   readonly json?: boolean
 }
 
@@ -47,7 +50,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const environment = { env: place.env, passEnv: flags.passEnv ?? [] }
   const beside: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
-    world: { ...where, ...environment, ...rules },
+    world: { ...where, ...environment, ...rules, askModel: await askerFor(flags, place, dir) },
     isActive: activeFor(payload, { skills, named }),
     isBeside: (late) => beside.push(late),
   })
@@ -65,6 +68,13 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
   place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
   return exitCodes.completed
+}
+
+async function askerFor({ model }: HooksTestFlags, { env }: Place, dir: string): Promise<AskModel | undefined> {
+  const name = model ?? env['HOOKLOOP_MODEL'] ?? ''
+  if (name === '') return undefined
+  const { askNamedModel } = await import('./ask-named-model.ts') // most hooks ask none
+  return askNamedModel(name, dir)
 }
 
 function parsed(text: string): JsonObject {

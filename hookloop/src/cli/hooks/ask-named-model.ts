@@ -1,0 +1,22 @@
+import { files } from '../../capabilities/files/files.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { JUDGE, verdict, type AskModel } from '../../config/claude/ask-model.ts'
+import { createAgent } from '../../create-agent.ts'
+
+const MAX_STEPS = 50
+
+/** Asks a model by its name, for handlers that are fired where there is no run whose model they could ask. */
+export function askNamedModel(model: string, dir: string): AskModel {
+  const how = { model, instructions: JUDGE, output: verdict } as const
+  const asked = createAgent({ ...how, use: [retry()] })
+  const inspector = createAgent({
+    ...how,
+    use: [retry(), files({ root: dir, write: false }), guards({ maxSteps: MAX_STEPS })],
+  })
+  return async (prompt, { isAgent, signal }) => {
+    const run = await (isAgent ? inspector : asked).run(prompt, { signal })
+    if (run.status === 'completed') return run.output
+    throw new Error(run.status === 'suspended' ? 'the model waits for somebody' : run.final.message)
+  }
+}
