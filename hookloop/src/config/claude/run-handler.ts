@@ -117,8 +117,12 @@ async function runCommand(
       output: { head: MAX_OUTPUT, tail: 1_024 },
     })
     const answer = readProcess(result, payload.event, handler.command)
-    const environment = await envFile?.read(world.cwd)
-    return environment === undefined ? answer : { ...answer, other: { ...answer.other, environment } }
+    const { variables: environment, problem } = (await envFile?.read(world.cwd)) ?? {}
+    return {
+      ...(problem !== undefined && { problem }),
+      ...answer,
+      ...(environment !== undefined && { other: { ...answer.other, environment } }),
+    }
   } finally {
     envFile?.remove()
   }
