@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fireCommand } from './hook-project.fixture.ts'
+import { summarization } from '../../capabilities/summarization/summarization.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryStore } from '../../sessions/memory-store.ts'
+import { claudeHooks } from './claude-hooks.ts'
+import { fireCommand, HookProject } from './hook-project.fixture.ts'
 
 /** What a hook exports that does this with its file, and what somebody is told of it. */
 async function exported(command: string) {
@@ -33,4 +38,26 @@ describe('the file that a hook exports variables with', { concurrency: 2 }, () =
       assert.match(told!, problem)
     })
   }
+
+  test('is not kept when a conversation is made shorter, also where each answer of a hook is', async () => {
+    using project = new HookProject()
+    const exports = 'echo "export WORD=open-$((40 + 2))" >> "$CLAUDE_ENV_FILE"; echo compacted'
+    project.settings({
+      hooks: {
+        SessionStart: [{ matcher: 'compact', hooks: [{ type: 'command', command: exports }] }],
+        PreToolUse: [{ hooks: [{ type: 'prompt', prompt: 'Is that right?' }] }],
+      },
+    })
+    const store = memoryStore()
+    const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })
+    const use = [summarization({ summarize: () => 'numbers' }), hooks]
+    const session = createAgent({ model: scriptedModel(['One.', 'Two.', 'Three.']), store, use }).session('s')
+    await session.send('First, and this is quite a long text.')
+    await session.send('Second, and this one is quite long as well.')
+    await session.compact()
+    await session.send('Third.')
+    const kept = (await store.read('s'))!.lines.join('\n')
+    assert.match(kept, /compacted/)
+    assert.doesNotMatch(kept, /open-42/)
+  })
 })

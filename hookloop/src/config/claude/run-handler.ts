@@ -117,7 +117,9 @@ async function runCommand(
       output: { head: MAX_OUTPUT, tail: 1_024 },
     })
     const answer = readProcess(result, payload.event, handler.command)
-    const { variables: environment, problem } = (await envFile?.read(world.cwd)) ?? {}
+    // Commands know them already when a conversation is made shorter, and what is said in a run is kept with it.
+    const isRead = payload.input['source'] !== 'compact'
+    const { variables: environment, problem } = (isRead && (await envFile?.read(world.cwd))) || {}
     return {
       ...(problem !== undefined && { problem }),
       ...answer,
