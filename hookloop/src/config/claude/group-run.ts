@@ -63,9 +63,8 @@ export class GroupRun {
   /** Runs what fires now. */
   async perform(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
     const session = sessionOf(ctx)
-    if (ctx.trigger === 'onSessionEnd' || (ctx.trigger === 'afterExecution' && !isKept(ctx))) {
-      this.#memory.endBeside(session)
-    }
+    if (ctx.trigger === 'onSessionEnd') this.#memory.endBeside(session)
+    if (ctx.trigger === 'afterExecution' && !isKept(ctx)) this.#memory.endBeside(ctx.state.agentId)
     const fired = await this.#fire(ctx, { mode, signal })
     const outcome = ctx.trigger === 'afterStep' ? together(fired, await this.#interruption(ctx, session)) : fired
     return mode === 'transform'
