@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -106,6 +106,14 @@ describe('what cannot start is a result in words', () => {
     chmodSync(join(folder, 'bad.sh'), 0o755)
     const { exitCode, ended } = await runProcess(['./bad.sh'], options)
     assert.ok(exitCode !== 0, `${ended} ${exitCode}`)
+  })
+
+  test('a call that is cancelled while it begins', async () => {
+    const cancel = new AbortController()
+    const running = runProcess(['touch', 'begun'], { ...options, signal: cancel.signal })
+    cancel.abort()
+    const { ended, exitCode } = await running
+    assert.deepEqual([ended, exitCode, existsSync(join(folder, 'begun'))], ['cancelled', null, false])
   })
 
   test('a call that was cancelled before it began', async () => {

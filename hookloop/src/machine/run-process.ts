@@ -56,12 +56,13 @@ export async function runProcess(command: Command, options: ProcessOptions): Pro
   const [program, ...words] = 'line' in command ? [command.shell, command.line] : command
   const problem =
     problemWithText([program, ...words], options.env) ?? problemWith(program, { ...options, path: options.env['PATH'] })
-  if (options.signal?.aborted === true) return running.result({ ended: 'cancelled', problem: 'It was not started.' })
+  if (options.signal?.aborted === true) return running.result(neverStarted)
   if (problem !== undefined) return running.result({ ended: 'notStarted', problem })
   return running.start(command)
 }
 
 type Ending = Partial<ProcessResult> & { readonly ended: ProcessResult['ended'] }
+const neverStarted: Ending = { ended: 'cancelled', problem: 'It was not started.' }
 type Streams = Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'>
 type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 
@@ -90,7 +91,7 @@ class Running {
   }
 
   async start(command: Command): Promise<ProcessResult> {
-    const { cwd, env, input } = this.#options
+    const { cwd, env, input, signal } = this.#options
     const tag = newTag()
     const pipes = await openRealPipes({
       withInput: input !== undefined,
@@ -98,6 +99,10 @@ class Running {
     })
     const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     try {
+      if (signal?.aborted === true) {
+        pipes?.closeGiven()
+        return this.result(neverStarted) // somebody has changed their mind while pipes were made
+      }
       const child = startChild(
         marked(command, tag),
         { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio },

@@ -83,4 +83,17 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
       assert.ok(events.some((event) => event.type === 'warning'))
     }
   })
+
+  test('that takes too long is cut off, and what it has cost until then counts', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ ...ask, model: 'small', timeout: 0.5 }], 'Bash')
+    const list: ScriptedTurn = { toolCalls: [{ name: 'list_dir', args: { path: '.' } }], usage: spent }
+    const never = new Promise<ScriptedTurn>(() => undefined)
+    let asked = 0
+    const small = scriptedModel(() => (++asked === 1 ? list : never))
+    const { agent, ran } = agentIn(project, { options: { models: { small } } })
+    const run = await agent.run('Go.')
+    assert.deepEqual([ran, asked], [['ls'], 2])
+    assert.ok(run.state.usage.inputTokens >= spent.inputTokens)
+  })
 })

@@ -9,7 +9,7 @@ import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { tasks } from '../../capabilities/tasks/tasks.ts'
 import { createAgent } from '../../create-agent.ts'
-import { ENVIRONMENT_KEY } from '../../data/agent-state.ts'
+import { ENVIRONMENT_KEY, TASKS_KEY } from '../../data/agent-state.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
@@ -98,6 +98,23 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
     ])
     assert.match(JSON.stringify(resultIn(run.state.messages)), /No shouting\./)
     assert.doesNotMatch(JSON.stringify(run.state.metadata), /Shout/)
+  })
+
+  test('TaskCreated judges the tasks that another hook has made of the call', async () => {
+    using project = new HookProject()
+    const todos = (content: string): JsonObject => ({ todos: [{ content, status: 'pending', activeForm: content }] })
+    const changes = own('PreToolUse', { updatedInput: todos('Shout') })
+    project.settings({
+      hooks: {
+        PreToolUse: [{ hooks: [{ type: 'command', command: changes }] }],
+        TaskCreated: [{ hooks: [log('task_subject', 'grep -q Shout seen && exit 2; exit 0')] }],
+      },
+    })
+    const replies = [{ toolCalls: [{ name: 'todo_write', args: todos('Sing') }] }, 'Done.']
+    const { agent } = agentWith(project, { replies, use: [tasks()] })
+    const run = await agent.run('Go.')
+    assert.deepEqual(seen(project), [['Shout']])
+    assert.equal(run.state.metadata[TASKS_KEY], undefined)
   })
 
   test('PermissionDenied: only if a guard said no, and the model may be told to try again', async () => {

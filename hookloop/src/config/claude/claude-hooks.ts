@@ -143,9 +143,11 @@ function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigge
     return [trigger ?? [], alsoAt ?? []].flat()
   })
   const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
-  const beside: PlainTrigger[] = table.hasAsync ? ['onUserInput', 'afterExecution', 'onSessionEnd'] : []
+  const late: PlainTrigger[] = table.hasAsync ? ['onUserInput'] : []
+  const isBeside = table.hasAsync || table.has('Notification')
+  const beside: PlainTrigger[] = isBeside ? ['afterExecution', 'onSessionEnd'] : []
   const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
-  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...beside, ...asked])
+  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...late, ...beside, ...asked])
   all.delete('afterInference')
   return [...all]
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isHijacking, minimalEnvironment } from '../../machine/minimal-environment.ts'
@@ -24,12 +24,16 @@ export class EnvFile {
     writeFileSync(this.path, '', { mode: 0o600 })
   }
 
-  /** The variables that its lines set, as a shell reads them. Undefined if there are none. */
-  async read(cwd: string): Promise<Readonly<Record<string, string>> | undefined> {
-    if (this.#isEmpty()) return undefined
+  /** The variables that its lines set, as a shell reads them, or why there is no saying what they would be. */
+  async read(cwd: string): Promise<Exported> {
+    const size = this.#size()
+    if (size === 0) return {}
+    if (size === undefined) return unread('it is no file any more')
+    if (size > MAX_BYTES) return unread('it is too long')
     const before = minimalEnvironment({}, { cwd })
     const { ended, exitCode, stdout } = await runProcess(
-      { shell: shellFor(cwd, before['PATH']), line: '. "$HOOKLOOP_ENV_FILE" > /dev/null 2>&1; exec env -0' },
+      // by its path, because the lines may have changed where programs are looked for
+      { shell: shellFor(cwd, before['PATH']), line: '. "$HOOKLOOP_ENV_FILE" > /dev/null 2>&1; exec /usr/bin/env -0' },
       {
         cwd,
         env: { ...before, HOOKLOOP_ENV_FILE: this.path },
@@ -37,22 +41,33 @@ export class EnvFile {
         output: { head: MAX_BYTES, tail: 0 },
       },
     )
-    if (ended !== 'exited' || exitCode !== 0 || stdout.droppedBytes > 0) return undefined
+    if (ended === 'timedOut') return unread('its lines do not come to an end')
+    if (exitCode !== 0 || stdout.head === '') return unread('its lines end the shell that reads them')
+    if (stdout.droppedBytes > 0) return unread('what it exports is too long')
     const variables = stdout.head.split('\0').flatMap((line) => changed(line, before))
-    return variables.length === 0 ? undefined : Object.fromEntries(variables)
+    return variables.length === 0 ? {} : { variables: Object.fromEntries(variables) }
   }
 
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  #isEmpty(): boolean {
+  /** Of a file, or of one that the hook has taken away. It is not opened: to open a pipe is to wait for who writes. */
+  #size(): number | undefined {
     try {
-      return readFileSync(this.path, 'utf8').trim() === ''
+      const stat = statSync(this.path, { throwIfNoEntry: false })
+      return stat === undefined ? 0 : stat.isFile() ? stat.size : undefined
     } catch {
-      return true // the hook has taken it away
+      return undefined // such as a link to itself
     }
   }
+}
+
+/** What a hook has exported, and why that is nothing where it should have been something. */
+export type Exported = { readonly variables?: Readonly<Record<string, string>>; readonly problem?: string }
+
+function unread(why: string): Exported {
+  return { problem: `what it wrote to CLAUDE_ENV_FILE has no effect: ${why}` }
 }
 
 /** What a shell sets by itself, and what is ours. */

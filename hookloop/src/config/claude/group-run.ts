@@ -63,9 +63,8 @@ export class GroupRun {
   /** Runs what fires now. */
   async perform(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
     const session = sessionOf(ctx)
-    if (ctx.trigger === 'onSessionEnd' || (ctx.trigger === 'afterExecution' && !isKept(ctx))) {
-      this.#memory.endBeside(session)
-    }
+    if (ctx.trigger === 'onSessionEnd') this.#memory.endBeside(session)
+    if (ctx.trigger === 'afterExecution' && !isKept(ctx)) this.#memory.endBeside(ctx.state.agentId)
     const fired = await this.#fire(ctx, { mode, signal })
     const outcome = ctx.trigger === 'afterStep' ? together(fired, await this.#interruption(ctx, session)) : fired
     return mode === 'transform'
@@ -94,11 +93,14 @@ export class GroupRun {
   }
 
   async #fire(ctx: Context, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
+    const payloads = [...payloadsFor(ctx, this.#around)]
     let outcome: HookOutcome = {}
-    for (const [i, payload] of payloadsFor(ctx, this.#around).entries()) {
-      const named = i === 0 ? payload : { ...payload, part: `#${i}` }
+    for (let i = 0; i < payloads.length && outcome.decision !== 'block'; i++) {
+      const named = i === 0 ? payloads[i]! : { ...payloads[i]!, part: `#${i}` }
       outcome = together(outcome, await this.#fireOne(ctx, named, { mode, signal, args: outcome.args }))
-      if (outcome.decision === 'block') break
+      // What comes after the first is about the call as it will be made.
+      if (i === 0 && outcome.args !== undefined)
+        payloads.splice(1, Infinity, ...payloadsFor(ctx, { ...this.#around, args: outcome.args }).slice(1))
     }
     return outcome
   }

@@ -36,6 +36,8 @@ export type PayloadSurroundings = {
   readonly transcripts: Transcripts
   /** Whether a subagent, by its call, goes on because a hook wanted it to. */
   readonly isContinued?: (call: string) => boolean
+  /** The arguments of the call, if a hook has changed them. */
+  readonly args?: Json | undefined
 }
 
 const MAX_ERROR = 10_000
@@ -57,7 +59,8 @@ function severalFor(ctx: Context, made: MakePayload, around: PayloadSurroundings
   const { facts } = Context.draftOf(ctx)
   switch (ctx.trigger) {
     case 'beforeToolUse': {
-      const call = facts['toolCall'] as ToolCall<Json>
+      const asked = facts['toolCall'] as ToolCall<Json>
+      const call = around.args === undefined ? asked : { ...asked, args: around.args }
       const before = toolPayload(made, 'PreToolUse', call, around)
       return [before, ...subagentStart(made, call, around.cwd), ...taskPayloads(made, call, ctx.state)]
     }

@@ -4,7 +4,7 @@ import { messageOf } from '../../errors.ts'
 import { postJson } from '../../machine/post-json.ts'
 import type { Command } from '../../machine/process-tag.ts'
 import { runProcess } from '../../machine/run-process.ts'
-import type { AskAgent } from './ask-agent.ts'
+import type { AskAgent, Inspected } from './ask-agent.ts'
 import type { AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from './answer.ts'
 import { EnvFile, hasEnvFile } from './env-file.ts'
@@ -117,8 +117,14 @@ async function runCommand(
       output: { head: MAX_OUTPUT, tail: 1_024 },
     })
     const answer = readProcess(result, payload.event, handler.command)
-    const environment = await envFile?.read(world.cwd)
-    return environment === undefined ? answer : { ...answer, other: { ...answer.other, environment } }
+    // Commands know them already when a conversation is made shorter, and what is said in a run is kept with it.
+    const isRead = payload.input['source'] !== 'compact'
+    const { variables: environment, problem } = (isRead && (await envFile?.read(world.cwd))) || {}
+    return {
+      ...(problem !== undefined && { problem }),
+      ...answer,
+      ...(environment !== undefined && { other: { ...answer.other, environment } }),
+    }
   } finally {
     envFile?.remove()
   }
@@ -206,17 +212,29 @@ async function ask(handler: PromptHandler, payload: Payload, world: HandlerWorld
   const prompt = promptFor(handler.prompt, JSON.stringify(told))
   const named = model === undefined ? {} : { model }
   if (type === 'agent' && askAgent !== undefined) {
-    const { found, problem, spent } = await limited(world, handler.timeoutMs, (signal) =>
-      askAgent(prompt, { signal, ...named }),
-    )
-    const answer =
-      problem === undefined ? readVerdict(found, payload.event, continueOnBlock) : failure('notAnswered', problem)
-    return { ...answer, spent }
+    let asked: Promise<Inspected> | undefined
+    const answer = await limited(world, handler.timeoutMs, (signal) => (asked = askAgent(prompt, { signal, ...named })))
+      .then(({ found, problem }) =>
+        problem === undefined ? readVerdict(found, payload.event, continueOnBlock) : failure('notAnswered', problem),
+      )
+      .catch((error: unknown) => failure(isLate(error) ? 'timedOut' : 'notAnswered', messageOf(error)))
+    return { ...answer, ...(await costOf(asked)) }
   }
   const verdict = await limited(world, handler.timeoutMs, (signal) =>
     askModel(prompt, { isAgent: type === 'agent', signal, ...named }),
   )
   return readVerdict(verdict, payload.event, continueOnBlock)
+}
+
+/** How long an agent that was cut off may take to say what it has cost. */
+const SAY_COST_MS = 1_000
+
+/** What an agent has cost, also one that was cut off. */
+async function costOf(asked: Promise<Inspected> | undefined): Promise<Pick<HandlerAnswer, 'spent'>> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<object>((resolve) => (timer = setTimeout(resolve, SAY_COST_MS, {})))
+  const told = asked?.then(({ spent }) => ({ spent })).catch(() => ({}))
+  return Promise.race([told ?? {}, late]).finally(() => clearTimeout(timer))
 }
 
 /** `$ARGUMENTS` is the payload; where it is not named, it comes last. `\$` is a dollar. */
