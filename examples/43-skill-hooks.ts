@@ -46,7 +46,7 @@ const files = hookFilesOf(dir)
 trust.trust(files) // what `hookloop trust` does once you have looked at them
 console.log(`trusted: ${files.map(({ path }) => relative(dir, path)).join(', ')}`)
 
-const call = (name: string, args: object) => ({ toolCalls: [{ name, args }] })
+const call = (name: string, args: Record<string, string>) => ({ toolCalls: [{ name, args }] })
 const agent = createAgent({
   model: scriptedModel([
     call('bash', { command: './deploy production' }),
@@ -60,8 +60,8 @@ const agent = createAgent({
 
 for await (const event of agent.stream('Deploy the shop.')) {
   if (event.type !== 'toolFinished') continue
-  const { call, execution } = event
-  const said = call.name === 'bash' ? String(execution.output) : 'the skill is loaded'
+  const { execution } = event
+  const said = event.call.name === 'bash' ? String(execution.output) : 'the skill is loaded'
   console.log(`${execution.status.padEnd(8)} ${said}`)
 }
 
