@@ -61,6 +61,8 @@ const telling = {
     /blocked  Agents never push\.\nok       ran npm ci\nblocked  It deletes(.*\n)+.*after step 4 by tested/,
   '42-hook-files.ts':
     /no hooks\n(.*\n)+.*blocked  Nobody pushes before Friday\.\n(.*\n)+.*no-push\.sh is not what was trusted/,
+  '43-skill-hooks.ts':
+    /ok +ran \.\/deploy production\nok .*loaded\nblocked +Staging comes first\.\nok +ran \.\/deploy staging/,
   '44-claude-hooks.ts':
     /PreToolUse:Bash hook error: Never force-push\.(.*\n)+.*\(pnpm test ran\)(.*\n)+Stop hook feedback:/,
   '45-workshop.ts':

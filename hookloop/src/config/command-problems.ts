@@ -51,10 +51,21 @@ function looksLikeFile(word: string): boolean {
 
 /** The words of each command of a line, roughly: quotes are taken off, variables before a command are left out. */
 function simpleCommands(line: string): readonly (readonly string[])[] {
-  return line
-    .split(/\n|;|&&|\|\||\||&(?!\d)|\$\(|\(|\)|`/)
-    .map((part) => [...part.matchAll(/"([^"]*)"|'([^']*)'|([^\s"']+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? ''))
-    .map((words) => words.slice(words.findIndex((word) => !/^\w+=/.test(word) && !/^\d?[<>]/.test(word))))
+  const commands: string[][] = [[]]
+  for (const [, word] of line.replaceAll('\\\n', ' ').matchAll(wordOrEnd)) {
+    if (word === undefined) commands.push([])
+    else commands.at(-1)!.push(word.replace(quoted, (_, double?: string, single?: string) => double ?? single ?? ''))
+  }
+  return commands
     .map((words) => words.filter((word) => !/^\d?[<>]/.test(word)))
-    .filter((words) => words.length > 0 && !/["']/.test(words[0]!))
+    .map((words) => words.slice(words.findIndex((word) => !isVariable(word))))
+    .filter(([program]) => program !== undefined && !isVariable(program) && !/["']/.test(program))
+}
+
+/** A word may be put together from pieces in quotes and without: `"$CLAUDE_PROJECT_DIR"/check.sh` is one. */
+const wordOrEnd = /((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|&(?=\d)|[^\s"'\\;&|()`])+)|[\n;&|()`]/g
+const quoted = /"((?:\\.|[^"\\])*)"|'([^']*)'/g
+
+function isVariable(word: string): boolean {
+  return /^\w+=/.test(word)
 }

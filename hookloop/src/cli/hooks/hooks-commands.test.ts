@@ -88,6 +88,17 @@ describe('hookloop trust', { concurrency: 2 }, () => {
 })
 
 describe('hookloop hooks import', { concurrency: 2 }, () => {
+  test('names the schema by a path from the folder of the file, as editors read it', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })
+    await project.hookloop(['hooks', 'import'])
+    await project.hookloop(['hooks', 'import', '-o', 'other.json'])
+    const schemaIn = (file: string): unknown =>
+      (JSON.parse(readFileSync(join(project.dir, file), 'utf8')) as { $schema: unknown }).$schema
+    assert.equal(schemaIn('.hookloop/hooks.json'), '../node_modules/hookloop/hooks.schema.json')
+    assert.equal(schemaIn('other.json'), './node_modules/hookloop/hooks.schema.json')
+  })
+
   test('makes a file of ours that decides the same, and says what is gained', async () => {
     const project = new ProjectWithHooks()
     const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }

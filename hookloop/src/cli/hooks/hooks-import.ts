@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { importHooks } from '../../config/claude/import-hooks.ts'
 import { readSettings } from '../../config/claude/settings.ts'
 import { problemWords } from '../../config/list-hooks.ts'
@@ -26,7 +26,10 @@ export function hooksImport(flags: HooksImportFlags, place: Place): ExitCode {
   const { entries, leftOut, gained } = importHooks(settings.groups)
   const problems = settings.problems.map(problemWords)
   const file = flags.output ?? join(dir, '.hookloop', 'hooks.json')
-  const content = { $schema: 'hookloop/hooks.schema.json', hooks: entries }
+  const content = {
+    $schema: schemaFrom(file === '-' ? join(dir, '.hookloop') : dirname(resolve(file)), dir),
+    hooks: entries,
+  }
   if (flags.output === '-') {
     place.out.write(`${JSON.stringify(content, undefined, 2)}\n`)
     place.err.write(lists({ leftOut, gained: [], problems }, { ...place, out: place.err }))
@@ -36,6 +39,12 @@ export function hooksImport(flags: HooksImportFlags, place: Place): ExitCode {
   const report = { file, hooks: entries.length, leftOut, gained, problems }
   place.out.write(flags.json === true ? `${jsonText(report)}\n` : words(report, place))
   return problems.length > 0 ? exitCodes.failed : exitCodes.completed
+}
+
+/** Where an editor finds the schema: it reads the path as one from the folder of the file. */
+function schemaFrom(folder: string, dir: string): string {
+  const path = relative(folder, join(dir, 'node_modules', 'hookloop', 'hooks.schema.json')).replaceAll('\\', '/')
+  return path.startsWith('.') ? path : `./${path}`
 }
 
 function write(file: string, text: string, force: boolean): void {

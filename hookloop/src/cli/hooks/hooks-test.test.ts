@@ -137,7 +137,10 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark; exit 2' }])
     const { code, stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
     assert.deepEqual([code, (JSON.parse(stdout) as Report).decision], [0, 'none'])
-    assert.match(stderr, /is not trusted, so its hooks are not run/)
+    assert.match(
+      stderr,
+      /is not trusted, so its hooks are not run\. Look at them with: hookloop trust\. Or name the folder with --dir\./,
+    )
     assert.ok(!existsSync(project.path('mark')))
   })
 

@@ -118,7 +118,7 @@ function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, pr
     ...settings.problems.map(({ source, where, message }) => `${source.file}${where && ` ${where}`}: ${message}`),
     ...untrusted.map(({ path, status }) => {
       const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
-      return `${path} is ${how}, so its hooks are not run. Name its folder with --dir to run them.`
+      return `${path} is ${how}, so its hooks are not run. Look at them with: hookloop trust. Or name the folder with --dir.`
     }),
   ]
   return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems }
