@@ -61,7 +61,7 @@ const agent = createAgent({
 for await (const event of agent.stream('Deploy the shop.')) {
   if (event.type !== 'toolFinished') continue
   const { execution } = event
-  const said = event.call.name === 'bash' ? String(execution.output) : 'the skill is loaded'
+  const said = event.call.name === 'bash' ? (execution.output as string) : 'the skill is loaded'
   console.log(`${execution.status.padEnd(8)} ${said}`)
 }
 
