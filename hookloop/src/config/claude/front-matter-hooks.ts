@@ -3,7 +3,7 @@ import { basename, dirname, join, sep } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
-import { readPrinted } from '../fingerprint.ts'
+import { readPrinted, realPath } from '../fingerprint.ts'
 import type { ConfigProblem, HookSource } from './handlers.ts'
 
 export type FrontMatterHooks = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }
@@ -58,19 +58,18 @@ function stopOfAgent(hooks: Json): Json {
 }
 
 function namesIn(folder: string): readonly string[] {
-  return entriesOf(folder, false)
-}
-
-function textsIn(folder: string): readonly string[] {
-  return entriesOf(folder, true)
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join(folder, name))
-}
-
-function entriesOf(folder: string, recursive: boolean): readonly string[] {
   try {
-    return readdirSync(folder, { recursive, encoding: 'utf8' }).toSorted().slice(0, MAX_FILES)
+    return readdirSync(folder).toSorted().slice(0, MAX_FILES)
   } catch {
     return []
   }
+}
+
+/** Every folder is looked into once: links may lead in a circle. */
+function textsIn(folder: string, seen = new Set<string>()): readonly string[] {
+  const real = realPath(folder)
+  if (seen.has(real) || seen.size >= MAX_FILES) return []
+  seen.add(real)
+  const inside = namesIn(folder).map((name) => join(folder, name))
+  return inside.flatMap((path) => (path.endsWith('.md') ? [path] : textsIn(path, seen))).slice(0, MAX_FILES)
 }

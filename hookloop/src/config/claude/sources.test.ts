@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../data/json.ts'
+import { readFrontMatterHooks } from './front-matter-hooks.ts'
 import { HookProject, worldOf } from './hook-project.fixture.ts'
 import { HookTable, runEvent } from './run-event.ts'
 import { readSettings, type Settings, type SettingsPlaces } from './settings.ts'
@@ -336,4 +337,15 @@ describe('heads of skills and agents', () => {
     const lines = (file: string): number => readFileSync(project.path(file), 'utf8').trim().split('\n').length
     assert.deepEqual([lines('skill'), lines('project')], [1, 2])
   })
+})
+
+test('folders of agents that are links in a circle are looked into once', () => {
+  using project = new HookProject()
+  project.write('.claude/agents/a/one.md', '---\nname: one\nhooks:\n  Stop: []\n---\n')
+  for (const name of ['b', 'c', 'd', 'e']) symlinkSync('.', project.path(`.claude/agents/${name}`))
+  const found = readFrontMatterHooks(project.path('.claude'), [])
+  assert.deepEqual(
+    found.map(({ source }) => source.name),
+    ['one'],
+  )
 })
