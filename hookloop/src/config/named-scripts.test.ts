@@ -41,6 +41,7 @@ suite('a command line names', () => {
     ['RULES=hooks/rules.json ./tool', ['hooks/rules.json', 'tool']],
     ["grep -qE 'rm[[:space:]]+-rf' && hooks/check.sh", ['hooks/check.sh']],
     [`node -e "[${'{a,b}'.repeat(25)}]" hooks/check.sh`, ['hooks/check.sh']], // all its meanings would be millions
+    ['cat /**/check.sh /*/*/*/*/*/*/check.sh', []], // which would be a walk over the whole disk
     ['for f in hooks/*.sh; do sh $f; done', ['hooks/check.sh', 'hooks/linked.sh', 'hooks/with space.sh']],
     ['npm run lint', ['package.json']],
     ['make check', ['Makefile']],

@@ -78,12 +78,17 @@ function filesAt(places: readonly string[]): readonly string[] {
 
 /** A program that stands in the line, or an expression for `grep`, has such signs as well, and takes long to search for. */
 function isPattern(place: string): boolean {
-  return /[*?[]/.test(place) && /^[\w./~@%+:,\-*?[\]! ]{1,512}$/.test(place)
+  if (!/^[\w./~@%+:,\-*?[\]! ]{1,512}$/.test(place)) return false
+  const open = place.split('/').filter((name) => /[*?[]/.test(name)).length
+  return open > 0 && open <= MAX_OPEN
 }
+
+/** With more names left open than these, the whole disk might have to be looked at. */
+const MAX_OPEN = 2
 
 function matchesOf(pattern: string): readonly string[] {
   try {
-    return globSync(pattern).slice(0, MAX_MATCHES)
+    return globSync(pattern.replaceAll('**', '*')).slice(0, MAX_MATCHES) // two are as one to a shell, unless it was told
   } catch {
     return [] // at [[:space:]]- for one, which is not what it looks like here
   }

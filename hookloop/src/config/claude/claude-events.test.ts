@@ -14,8 +14,12 @@ import type { JsonObject } from '../../data/json.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/memory-store.ts'
+import { recordEffects } from '../../sessions/record-effects.ts'
+import { memoryRecording } from '../../sessions/recording.ts'
+import { replayEffects } from '../../sessions/replay-effects.ts'
 import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 import { claudeHooks, type ClaudeHooksOptions } from './claude-hooks.ts'
+import { claudeEventNames } from './events.ts'
 import { HookProject, prints } from './hook-project.fixture.ts'
 
 /** Writes down what it is told, and says something. */
@@ -306,4 +310,47 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
     assert.ok(!said(first.state.messages).some((each) => each.includes('the build broke')))
     assert.ok(said(second.state.messages).some((each) => each.includes('the build broke')))
   })
+})
+
+test('a replay fires none of them again, and comes to the same state', async () => {
+  using project = new HookProject()
+  const says: { readonly [event: string]: string } = {
+    PreToolUse: own('PreToolUse', { additionalContext: 'mind the step' }),
+    SubagentStart: own('SubagentStart', { additionalContext: 'the moon is full' }),
+    PermissionDenied: own('PermissionDenied', { retry: true }),
+    UserPromptSubmit: own('UserPromptSubmit', { sessionTitle: 'Monday' }),
+  }
+  project.settings({
+    hooks: Object.fromEntries(
+      claudeEventNames.map((event) => [event, [{ hooks: [log('hook_event_name', says[event])] }]]),
+    ),
+  })
+  const strict = guard('beforeToolUse', (ctx) => (ctx.toolCall.name === 'bash' ? ctx.block('too early') : ctx))
+  const todo = { content: 'Sing', status: 'completed', activeForm: 'Singing' }
+  const replies: readonly ScriptedTurn[] = [
+    { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Look.' } }] },
+    'Seen.',
+    { toolCalls: [{ name: 'todo_write', args: { todos: [todo] } }] },
+    call('ls'),
+    'Done.',
+  ]
+  const make = () =>
+    createAgent({
+      model: scriptedModel([...replies]),
+      use: [
+        subagents({ agents: { helper: { description: 'Helps.', instructions: 'Help.' } } }),
+        tasks(),
+        bash({ cwd: project.dir, sandbox: 'off' }),
+        strict,
+        claudeHooks({ dir: project.dir, trust: 'all', home: false }),
+      ],
+    })
+  const recording = memoryRecording()
+  const first = await make().run('Go.', { effects: recordEffects(recording) })
+  const fired = seen(project).flat()
+  for (const event of ['SubagentStart', 'TaskCreated', 'TaskCompleted', 'PermissionDenied', 'MessageDisplay'])
+    assert.ok(fired.includes(event), event)
+  const again = await make().run('Go.', { effects: replayEffects(recording) })
+  assert.deepEqual(seen(project).flat(), fired)
+  assert.deepEqual(again.state.toJSON(), first.state.toJSON())
 })
