@@ -12,7 +12,7 @@ const BUSY_TIMEOUT_MS = 5_000
 const PAGE_BYTES = 8_192
 /** Some 8 MB: what is written is moved to its place, and the disk waited for, half as often as by default. */
 const CHECKPOINT_PAGES = 1_000
-const [CORRUPT, NOT_A_DATABASE] = [11, 26]
+const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
 
 // A row has the lines of one append, one below the other. Its place is the number of the first of them within the session
 // and, above 32 bits of it, the session: one tree, in the order in which sessions are read, and an append touches a single
@@ -44,20 +44,9 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   try {
     database.exec('PRAGMA trusted_schema = OFF')
-    const isNew = checkDatabase(database, path)
-    if (isNew) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
+    patiently(() => prepare(database, path))
     database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
-    if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
     database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-    if (isNew)
-      immediately(database, () => {
-        if (checkDatabase(database, path)) database.exec(TABLES) // another process may have been faster
-      })
-    if (pragma(database, 'user_version') !== VERSION)
-      immediately(database, () => {
-        checkDatabase(database, path)
-        database.exec(`PRAGMA user_version = ${VERSION}`) // one that knows single lines only must not read on
-      })
     return database
   } catch (error) {
     database.close()
@@ -65,9 +54,44 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
   }
 }
 
+/** Makes ours of a file that is empty or of an earlier version. Whatever is done already is not done again. */
+function prepare(database: DatabaseSync, path: string): void {
+  const isNew = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
+  if (isNew) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
+  if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
+  if (isNew)
+    immediately(database, () => {
+      if (checkDatabase(database, path)) database.exec(TABLES) // another process may have been faster
+    })
+  if (pragma(database, 'user_version') !== VERSION)
+    immediately(database, () => {
+      checkDatabase(database, path)
+      database.exec(`PRAGMA user_version = ${VERSION}`) // one that knows single lines only must not read on
+    })
+}
+
+/** SQLite waits for others itself, but not where a file that several have just made is turned to another journal. */
+function patiently(work: () => void): void {
+  for (const end = performance.now() + BUSY_TIMEOUT_MS; ;) {
+    try {
+      return work()
+    } catch (error) {
+      const code = (error as { errcode?: number }).errcode ?? 0
+      if ((code & 0xff) !== BUSY || performance.now() > end) throw error
+      Atomics.wait(pause, 0, 0, 5 + Math.random() * 20)
+    }
+  }
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4))
+
 /** All of it, or nothing. Takes the right to write first, so that what it reads stays true until it has written. */
 export function immediately<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
+  return inTransaction(database, 'IMMEDIATE', work)
+}
+
+function inTransaction<T>(database: DatabaseSync, kind: 'IMMEDIATE' | 'DEFERRED', work: () => T): T {
+  database.exec(`BEGIN ${kind}`)
   try {
     const result = work()
     database.exec('COMMIT')

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { promisify } from 'node:util'
 import { storeContract } from '../testing/store-contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { processContract } from './store-processes.fixture.ts'
@@ -69,4 +71,24 @@ test('sqliteStore: a database in which every row is a line is read, and gone on 
     ],
   )
   assert.deepEqual(rowsIn(path).at(-1), { place: 3, line: 'four\nfive' })
+})
+
+test('many processes that find no file, or an empty one, make it together', async () => {
+  const code = `
+    import { sqliteStore } from ${JSON.stringify(new URL('sqlite-store.ts', import.meta.url).href)}
+    const [path, at] = process.argv.slice(1)
+    while (Date.now() < Number(at));
+    const store = sqliteStore(path)
+    console.log((await store.list()).length)
+    await store.close()`
+  for (let round = 0; round < 6; round++) {
+    const path = join(folder, `together-${round}.db`)
+    if (round % 2 === 1) writeFileSync(path, '', { mode: 0o600 })
+    const args = ['--conditions=hookloop-source', '--input-type=module', '-e', code, path, String(Date.now() + 1_000)]
+    const all = await Promise.all(Array.from({ length: 5 }, () => promisify(execFile)(process.execPath, args)))
+    assert.deepEqual(
+      all.map(({ stdout }) => stdout),
+      Array.from({ length: 5 }, () => '0\n'),
+    )
+  }
 })

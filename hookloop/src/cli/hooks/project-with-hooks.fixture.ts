@@ -88,7 +88,7 @@ export class ProjectWithHooks {
 
   /** What ran, line by line. */
   marked(): readonly string[] {
-    return existsSync(this.marks) ? readFileSync(this.marks, 'utf8').trimEnd().split('\n') : []
+    return existsSync(this.marks) ? readFileSync(this.marks, 'utf8').split('\n').slice(0, -1) : []
   }
 
   hookloop(args: readonly string[], options: StartOptions = {}): Promise<Ended> {

@@ -52,7 +52,7 @@ export class Workshop {
   /** What the tools have really done. */
   done(): readonly string[] {
     const file = this.path('log')
-    return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []
+    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [] // only whole lines
   }
 
   hookloop(args: readonly string[], options: StartOptions = {}): Promise<Ended> {
