@@ -76,7 +76,7 @@ for (const command of ['true', 'echo oops >&2; exit 1']) {
 test('an output of a tool of a server is replaced by the older word as well, whatever its shape', async () => {
   using project = new HookProject()
   const says = own('PostToolUse', { updatedMCPToolOutput: 'short' })
-  project.handlers('PostToolUse', [{ type: 'command', command: scriptIn(project, 'python', { stdout: says }) }])
+  project.handlers('PostToolUse', [{ type: 'command', command: scriptIn(project, 'node', { stdout: says }) }])
   const input = { ...call, tool_name: 'mcp__github__list', tool_response: [{ type: 'text', text: 'long' }] }
   assert.deepEqual(saidOf(await project.fire('PostToolUse', input)), { decision: 'none', updatedOutput: 'short' })
 })
