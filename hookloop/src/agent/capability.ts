@@ -13,13 +13,16 @@ export type ApprovalPolicy = {
   readonly answer:
     | 'deny'
     | 'suspend'
-    | ((approval: Approval, signal: AbortSignal) => AskedAnswer | Promise<AskedAnswer>)
+    | ((approval: Approval, signal: AbortSignal, asker: Asker) => AskedAnswer | Promise<AskedAnswer>)
   /** Whether calls of this tool are asked about even if no guard asks. */
   readonly asksAbout: (toolName: string) => boolean
   readonly expiresInMs: number | undefined
   /** What comes of a call that a crash cut off, if its tool does not say. */
   readonly onUnknownOutcome: OnUnknownOutcome
 }
+
+/** Whose call it is. The id of a call is a model's, and two conversations may have the same. */
+export type Asker = { readonly agentId: string }
 
 /** Whoever is asked may also leave the question open. */
 export type AskedAnswer = Answer | 'suspend'

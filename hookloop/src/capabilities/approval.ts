@@ -1,10 +1,9 @@
-import type { ApprovalPolicy, AskedAnswer, Capability } from '../agent/capability.ts'
+import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
 import { isOnUnknownOutcome, type OnUnknownOutcome } from '../agent/tool.ts'
-import type { Approval } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 
-export type ApprovalHandler = (approval: Approval, signal: AbortSignal) => AskedAnswer | Promise<AskedAnswer>
+export type ApprovalHandler = Exclude<ApprovalPolicy['answer'], string>
 
 export type ApprovalOptions = {
   /** `deny`: nobody can be asked. `suspend`: wait for `agent.resume(run, { answers })`. A function asks right now. */

@@ -249,8 +249,8 @@ const denies = guard(
 /** Every question is answered with yes, now or later. What else answers questions is heard, and not heeded. */
 function answering({ approval: heard }: Flying, waits: boolean): Capability {
   if (heard === undefined) return approval(waits ? 'suspend' : () => 'allow')
-  return approval(async (question, signal) => {
-    if (typeof heard.answer === 'function') await heard.answer(question, signal)
+  return approval(async (question, signal, asker) => {
+    if (typeof heard.answer === 'function') await heard.answer(question, signal, asker)
     return waits ? 'suspend' : 'allow'
   })
 }

@@ -20,7 +20,7 @@ import { replayEffects } from '../../sessions/replay-effects.ts'
 import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 import { claudeHooks, type ClaudeHooksOptions } from './claude-hooks.ts'
 import { claudeEventNames } from './events.ts'
-import { HookProject, prints } from './hook-project.fixture.ts'
+import { holds, HookProject, prints } from './hook-project.fixture.ts'
 
 /** Writes down what it is told, and says something. */
 function log(fields: string, says = 'true'): JsonObject {
@@ -176,6 +176,31 @@ test('a hook that answers instead of a person may end the run as well', async ()
     assert.deepEqual([ran, run.status], [[], 'stopped'])
     assert.match(JSON.stringify(run), /go home/)
   }
+})
+
+test('of two runs at once whose calls have the same id, each is asked about as what it is', async () => {
+  using project = new HookProject()
+  const decision = { behavior: 'deny', message: 'go home', interrupt: true }
+  const deny = own('PermissionRequest', { decision })
+  const first = `${holds('e.session_id === "first"')}`
+  project.settings({
+    hooks: {
+      PermissionRequest: [
+        { hooks: [{ type: 'command', command: `sleep 0.3; cat > $$; ${first} < $$ && ${deny}; rm $$` }] },
+      ],
+    },
+  })
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('may it?'))
+  const options = { answer: () => 'allow' as const }
+  const { bare } = agentIn(project, { options, use: [asks] })
+  const same = { toolCalls: [{ id: 'same', name: 'bash', args: { command: 'ls' } }] }
+  const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'Done.' : same))
+  const agent = createAgent({ ...bare, model, store: memoryStore() })
+  const runs = await Promise.all(['first', 'second'].map((id) => agent.session(id).send('Go.')))
+  assert.deepEqual(
+    runs.map(({ status }) => status),
+    ['stopped', 'completed'],
+  )
 })
 
 describe('what is shown and summed up', { concurrency: 2 }, () => {

@@ -162,12 +162,12 @@ function approvalFor(group: GroupRun, answer: ApprovalPolicy['answer']): Approva
     expiresInMs: undefined,
     onUnknownOutcome: 'tell',
     asksAbout: () => false,
-    async answer(approval, signal): Promise<AskedAnswer> {
-      const answered = await group.answerQuestion(approval.toolCall, signal)
+    async answer(approval, signal, asker): Promise<AskedAnswer> {
+      const answered = await group.answerQuestion(approval.toolCall, asker, signal)
       if (answered !== undefined) return answered
       if (typeof answer === 'function') {
-        group.notify(approval.toolCall)
-        return answer(approval, signal)
+        group.notify(approval.toolCall, asker)
+        return answer(approval, signal, asker)
       }
       if (answer === 'suspend') return 'suspend'
       return { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }

@@ -1,4 +1,4 @@
-import type { AskedAnswer } from '../../agent/capability.ts'
+import type { AskedAnswer, Asker } from '../../agent/capability.ts'
 import { isInspecting } from '../../agent/hook-agent.ts'
 import type { Json, JsonObject } from '../../data/json.ts'
 import type { ToolCall } from '../../data/tool-call.ts'
@@ -52,7 +52,11 @@ export class GroupRun {
     this.#options = options
     const { cwd } = options.world
     this.#inspectors = new Inspectors(cwd, options.models)
-    this.#around = { cwd, transcripts: new Transcripts(cwd), isContinued: (call) => this.#memory.isContinued(call) }
+    this.#around = {
+      cwd,
+      transcripts: new Transcripts(cwd),
+      isContinued: (agentId, call) => this.#memory.isContinued(`${agentId}/${call}`),
+    }
   }
 
   /** Whether it asks models itself, with the context of a hook. */
@@ -110,7 +114,7 @@ export class GroupRun {
     payload: Payload,
     { mode, signal, args }: Pick<ActionRun, 'mode' | 'signal'> & { readonly args: Json | undefined },
   ): Promise<HookOutcome> {
-    if (payload.event === 'PreToolUse') this.#rememberCall(payload)
+    if (payload.event === 'PreToolUse') this.#rememberCall(payload, ctx.state)
     if (!this.#table.has(payload.event)) return {}
     const world = this.#worldFor(ctx, signal)
     const result = await this.#run(payload, { ...this.#firingOf(ctx), world })
@@ -123,7 +127,7 @@ export class GroupRun {
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
     }
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
-      this.#memory.noteContinued(textOf(payload.input['agent_id']))
+      this.#memory.noteContinued(`${ctx.state.agentId}/${textOf(payload.input['agent_id'])}`)
     }
     return outcome
   }
@@ -163,12 +167,12 @@ export class GroupRun {
     }
   }
 
-  #rememberCall({ input }: Payload): void {
+  #rememberCall({ input }: Payload, { agentId }: Asker): void {
     if (!this.#options.isAsked || !(this.#table.has('PermissionRequest') || this.#table.has('Notification'))) return
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
     const there = Object.entries(common).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-    this.#memory.rememberCall(textOf(tool_use_id), Object.fromEntries(there))
+    this.#memory.rememberCall(`${agentId}/${textOf(tool_use_id)}`, Object.fromEntries(there))
   }
 
   /** A question that hooks raise is put to those that answer questions, before a person hears of it. */
@@ -193,9 +197,9 @@ export class GroupRun {
   }
 
   /** What PermissionRequest hooks say to a call that is about to be put to a person. */
-  async answerQuestion(call: ToolCall, signal: AbortSignal): Promise<AskedAnswer | undefined> {
+  async answerQuestion(call: ToolCall, asker: Asker, signal: AbortSignal): Promise<AskedAnswer | undefined> {
     if (!this.#table.has('PermissionRequest')) return undefined
-    const known = this.#knownOf(call)
+    const known = this.#knownOf(call, asker)
     const world = { ...this.#options.world, signal }
     const { merged } = await this.#run(questionPayload(known, call, this.#around), { ...outsideRun(known), world })
     if (merged.decision === 'deny') {
@@ -208,9 +212,9 @@ export class GroupRun {
   }
 
   /** Tells hooks that a person is being asked, who does not wait for them. */
-  notify(call: ToolCall): void {
+  notify(call: ToolCall, asker: Asker): void {
     if (!this.#table.has('Notification')) return
-    const known = this.#knownOf(call)
+    const known = this.#knownOf(call, asker)
     const fired = outsideRun(known)
     const stop = new AbortController()
     const ended = this.#memory.startBeside(fired.session, stop)
@@ -219,8 +223,8 @@ export class GroupRun {
     void this.#run(notice, { ...fired, world }).finally(ended)
   }
 
-  #knownOf({ id }: ToolCall): JsonObject {
-    return this.#memory.recallCall(id) ?? { session_id: '', cwd: this.#around.cwd }
+  #knownOf({ id }: ToolCall, { agentId }: Asker): JsonObject {
+    return this.#memory.recallCall(`${agentId}/${id}`) ?? { session_id: '', cwd: this.#around.cwd }
   }
 
   /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */

@@ -35,7 +35,7 @@ export type PayloadSurroundings = {
   readonly cwd: string
   readonly transcripts: Transcripts
   /** Whether a subagent, by its call, goes on because a hook wanted it to. */
-  readonly isContinued?: (call: string) => boolean
+  readonly isContinued?: (agentId: string, call: string) => boolean
   /** The arguments of the call, if a hook has changed them. */
   readonly args?: Json | undefined
 }
@@ -102,7 +102,7 @@ function payloadFor(ctx: Context, made: MakePayload, around: PayloadSurroundings
     case 'onStop':
       return stopPayload(ctx, made)
     case 'onSubagentStop':
-      return subagentPayload(facts as SubagentFacts, made, around)
+      return subagentPayload(ctx, made, around)
     case 'onError':
       return failurePayload(facts['error'] as ErrorRecord, made)
     case 'beforeCompaction': {
@@ -182,14 +182,11 @@ const silentEnds: ReadonlySet<StopReason | undefined> = new Set([
 
 type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }
 
-function subagentPayload(
-  { subagent, output }: SubagentFacts,
-  made: MakePayload,
-  { isContinued }: PayloadSurroundings,
-): Payload {
+function subagentPayload(ctx: Context, made: MakePayload, { isContinued }: PayloadSurroundings): Payload {
+  const { subagent, output } = Context.draftOf(ctx).facts as SubagentFacts
   const { transcript_path } = made('SubagentStop', {}).input
   const more = {
-    stop_hook_active: isContinued?.(subagent.call) === true,
+    stop_hook_active: isContinued?.(ctx.state.agentId, subagent.call) === true,
     agent_id: subagent.call,
     agent_type: subagent.name,
     agent_transcript_path: transcript_path!,
