@@ -182,7 +182,7 @@ test('of two runs at once whose calls have the same id, each is asked about as w
   using project = new HookProject()
   const decision = { behavior: 'deny', message: 'go home', interrupt: true }
   const deny = own('PermissionRequest', { decision })
-  const first = `${holds('e.session_id === "first"')}`
+  const first = holds('e.session_id === "first"')
   project.settings({
     hooks: {
       PermissionRequest: [

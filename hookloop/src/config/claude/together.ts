@@ -7,7 +7,13 @@ export function together(first: HookOutcome, second: HookOutcome): HookOutcome {
   const appended = [...(first.state?.appended ?? []), ...(second.state?.appended ?? [])]
   const votes = [...(first.votes ?? []), ...(second.votes ?? [])]
   const spent = [first.spent, second.spent].filter((each) => each !== undefined)
-  const state = { ...first.state, ...second.state, ...(appended.length > 0 && { appended }) }
+  const metadata = { ...first.state?.metadata, ...second.state?.metadata }
+  const state = {
+    ...first.state,
+    ...second.state,
+    ...(appended.length > 0 && { appended }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  }
   return {
     ...first,
     ...second,
