@@ -161,6 +161,7 @@ export async function serve(handle: (request: Request) => Response | Promise<Res
       ...(incoming.method === 'POST' && { body: Readable.toWeb(incoming) as ReadableStream, duplex: 'half' }),
     })
     requests.push(request.clone())
+    outgoing.once('close', () => void request) // a request that nobody holds no longer hears of its signal
     Promise.resolve(handle(request))
       .then((response) => {
         outgoing.writeHead(response.status, Object.fromEntries(response.headers))
