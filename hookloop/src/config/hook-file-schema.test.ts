@@ -20,8 +20,7 @@ const isValid = (file: Json): boolean => validator.validate(file).valid
 function problemOf(file: Json): string | undefined {
   try {
     const making = { cwd: '.', projectDir: '.', allowed: { env: [], privateAddresses: true }, taken: new Set<string>() }
-    readHookFile(JSON.stringify(file), { kind: 'user', file: 'hooks.json' }, making)
-    return undefined
+    return readHookFile(JSON.stringify(file), { kind: 'user', file: 'hooks.json' }, making).mistakes[0]?.message
   } catch (error) {
     return messageOf(error)
   }

@@ -2,7 +2,8 @@ import { answerKinds } from '../actions/verdict.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from './claude/events.ts'
-import { actionKinds, modes, stepTypes } from './hook-file.ts'
+import { stepTypes } from './hook-condition.ts'
+import { actionKinds, modes } from './hook-file.ts'
 
 /**
  * The JSON Schema of a file of hooks, for editors. It is published as `hookloop/hooks.schema.json`, and a test holds that

@@ -9,7 +9,7 @@ import { readSettings } from './claude/settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/trusted-groups.ts'
 import { problemsOfCommand } from './command-problems.ts'
 import type { FileHook } from './hook-file.ts'
-import { everyName, findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
+import { everyName, findHooks, hookFilesOf, scriptsOf, wordsForMistake } from './project-hooks.ts'
 import { realPath, isInside, type Fingerprint } from './fingerprint.ts'
 import type { TrustStatus, TrustStore } from './trust.ts'
 import { runsOf } from './runs-of.ts'
@@ -90,7 +90,11 @@ function listOwn({ dir, home, trust }: Omit<ListPlaces, 'claudeHome'>, problems:
   }
   try {
     const allow = { env: everyName, privateAddresses: true }
-    const { hooks, files } = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) }, { onMistake })
+    const { hooks, files, mistakes } = findHooks(
+      { dir, trust: 'all', allow, ...(home !== undefined && { home }) },
+      { onMistake },
+    )
+    problems.push(...mistakes.map((each) => (refused.has(each.value) ? each.message : wordsForMistake(each))))
     problems.push(...[...refused].map((file) => `${String(file)}: none of its hooks can be used before that is mended`))
     return hooks.flatMap((each) => listed(each, { dir, trust, files }))
   } catch (error) {

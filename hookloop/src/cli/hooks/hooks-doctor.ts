@@ -136,7 +136,7 @@ async function found(patient: Patient, path: CanaryPath, how: Parameters<typeof 
 function problemsOfFiles(dir: string, user: boolean, command: string): readonly string[] {
   const trust = new TrustStore()
   const listed = listHooks({ dir, trust, ...(!user && { home: false, claudeHome: false }) })
-  const doubts = listed.problems.length > 0 ? [] : doubtsIn(dir, trust)
+  const doubts = doubtsOf(dir, trust)
   return [
     ...listed.problems,
     ...doubts.map(({ path, status }) => {
@@ -147,6 +147,15 @@ function problemsOfFiles(dir: string, user: boolean, command: string): readonly 
       trigger === undefined ? [`${event ?? ''} of ${source} never fires here: ${oneLine(runs, 60)}`] : [],
     ),
   ]
+}
+
+/** A file that cannot be used is among the problems already. */
+function doubtsOf(dir: string, trust: TrustStore): ReturnType<typeof doubtsIn> {
+  try {
+    return doubtsIn(dir, trust)
+  } catch {
+    return []
+  }
 }
 
 /** Handlers that were taken over into our own file, and still stand where they were. */

@@ -1,6 +1,5 @@
 import { relative, resolve } from 'node:path'
 import { listHooks, type ListedHook } from '../../config/list-hooks.ts'
-import { realPath } from '../../config/fingerprint.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -8,6 +7,7 @@ import { jsonText } from '../terminal/json-lines.ts'
 import type { Place } from '../place.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
 import { table, type Cell } from '../terminal/table.ts'
+import { nearer } from './nearer.ts'
 
 export type HooksListFlags = { readonly dir?: string; readonly user: boolean; readonly json?: boolean }
 
@@ -43,11 +43,6 @@ function sections(hooks: readonly ListedHook[], dir: string, colors: Colors): re
     colors.bold(trigger),
     table(these.map((hook) => row(hook, dir, colors))),
   ])
-}
-
-/** Words with the files of the project named as they are seen from there. */
-export function nearer(words: string, dir: string): string {
-  return [`${dir}/`, `${realPath(dir)}/`].reduce((rest, folder) => rest.replaceAll(folder, ''), words)
 }
 
 function row(

@@ -11,7 +11,7 @@ import { readSettings } from '../../config/claude/settings.ts'
 import { eventNamed, payloadFrom } from '../../config/claude/test-event.ts'
 import { commandLineOf, trustedGroups } from '../../config/claude/trusted-groups.ts'
 import type { FileHook } from '../../config/hook-file.ts'
-import { findHooks } from '../../config/project-hooks.ts'
+import { findHooks, wordsForMistake } from '../../config/project-hooks.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
@@ -192,7 +192,8 @@ function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, f
   if (files !== undefined) return { hooks: [], problems: [] } // one file was named, and not the folder
   try {
     const trust = wanted === undefined ? new TrustStore() : 'all'
-    return { hooks: findHooks({ dir, trust, ...(!user && { home: false }) }).hooks, problems: [] }
+    const { hooks, mistakes } = findHooks({ dir, trust, ...(!user && { home: false }) })
+    return { hooks, problems: mistakes.map(wordsForMistake) }
   } catch (error) {
     return { hooks: [], problems: [messageOf(error)] }
   }
