@@ -275,6 +275,7 @@ function claudeSchema(): JsonObject {
       type: { enum: ['command', 'http'] },
       command: { type: 'string' },
       args: texts,
+      pluginRoot: described('string', 'The folder that the command knows as CLAUDE_PLUGIN_ROOT.'),
       url: { type: 'string', pattern: '^https?://' },
       if: { type: 'string' },
       timeout: { type: 'number', exclusiveMinimum: 0 },

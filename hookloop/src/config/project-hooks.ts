@@ -212,7 +212,7 @@ function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly Do
   })
 }
 
-function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
+export function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
   return [...new Map(files.map((file) => [file.path, file])).values()]
 }
 
@@ -260,11 +260,15 @@ export const everyName: readonly string[] = Object.assign([], { includes: () => 
 export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
   const given = entry['shell'] ?? entry['claude']
   const options = (typeof given === 'string' ? { command: given } : (given ?? {})) as JsonObject
-  const { command, args, cwd } = options
+  const { command, args, cwd, pluginRoot } = options
   const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
   const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
   if (line === '') return []
-  return scriptsIn(line, { dir: root, ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }) })
+  return scriptsIn(line, {
+    dir: root,
+    ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }),
+    ...(typeof pluginRoot === 'string' && { variables: { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) } }),
+  })
 }
 
 type Config = Fingerprint & { readonly text: string }
