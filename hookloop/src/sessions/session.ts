@@ -9,8 +9,8 @@ import type { Emit } from '../data/event.ts'
 import type { Message } from '../data/message.ts'
 import type { Run } from '../agent/run.ts'
 import { liveEffects } from '../effects.ts'
-import { AgentError } from '../errors.ts'
 import { forkSession, type ForkOptions } from './fork.ts'
+import { refuseHeld, refuseOpen } from './refusals.ts'
 import { beginSession, holdSession, noteChanged, type HeldSession } from './held-session.ts'
 import { readSession, type KeptSession } from './kept-session.ts'
 import { resumeInSession, runInSession } from './run-session.ts'
@@ -71,14 +71,16 @@ class KeptConversation implements Session {
   readonly clear = (): Promise<void> =>
     holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
-      this.#refuseOpen(kept)
+      refuseHeld(this.id, kept)
+      refuseOpen(this.id, kept)
       const ended = kept.state && (await this.#fire(kept.state, 'onSessionEnd', { reason: 'clear' }))
       const cleared = (ended ?? this.#freshState()).withMessages([])
       await this.#keep(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
       this.#isStarted = true
     })
 
-  readonly compact = (): Promise<void> => this.#change((state) => state.withMetadata(COMPACT_KEY, true))
+  readonly compact = (): Promise<void> =>
+    this.#change((state) => state.withMetadata(COMPACT_KEY, true), { refusesHeld: true })
 
   readonly fork: Session['fork'] = async (options = {}) =>
     new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#cleaned(options)))
@@ -130,21 +132,14 @@ class KeptConversation implements Session {
   }
 
   /** Changes what is kept, between two runs. */
-  #change(change: (state: AgentState) => AgentState): Promise<void> {
+  #change(change: (state: AgentState) => AgentState, { refusesHeld = false } = {}): Promise<void> {
     return holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
-      this.#refuseOpen(kept)
+      if (refusesHeld) refuseHeld(this.id, kept)
+      refuseOpen(this.id, kept)
       const state = change(kept.state ?? this.#freshState())
       if (state !== kept.state) await this.#keep(session, state)
     })
-  }
-
-  #refuseOpen({ open }: KeptSession): void {
-    if (open === undefined) return
-    throw new AgentError(
-      'STATE_SUSPENDED',
-      `The session "${this.id}" has a run that has not ended; it cannot be changed now.`,
-    )
   }
 
   #fire(
