@@ -7,6 +7,7 @@ import { fireInSession, type SendOptions, type Session } from '../agent/session.
 import { COMPACT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../data/agent-state.ts'
 import type { Emit } from '../data/event.ts'
 import type { Message } from '../data/message.ts'
+import type { ResumeOptions } from '../agent/resume.ts'
 import type { Run } from '../agent/run.ts'
 import { liveEffects } from '../effects.ts'
 import { forkSession, type ForkOptions } from './fork.ts'
@@ -14,6 +15,7 @@ import { refuseHeld, refuseOpen } from './refusals.ts'
 import { beginSession, holdSession, noteChanged, type HeldSession } from './held-session.ts'
 import { readSession, type KeptSession } from './kept-session.ts'
 import { resumeInSession, runInSession } from './run-session.ts'
+import { startedOpen, type StartedOpen } from './started-open.ts'
 import { checkSessionId, type SessionStore } from './store.ts'
 
 /** How an agent with a store keeps its runs. */
@@ -30,6 +32,8 @@ class KeptConversation implements Session {
   readonly #store: SessionStore
   readonly #parts: AgentParts
   #isStarted = false
+  /** What hooks said when it was taken up with a run that was open. */
+  #later: StartedOpen | undefined
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -61,11 +65,12 @@ class KeptConversation implements Session {
       }
       return kept.open !== undefined
     })
+    if (isOpen) return this.#goOn(options)
     await this.#start()
-    return isOpen
-      ? resumeInSession(this.#store, { parts: this.#parts, how: { ...options, session: this.id } })
-      : undefined
+    return undefined
   }
+
+  readonly resumeStream: Session['resumeStream'] = (options = {}) => streamRun((emit) => this.#goOn(options, emit))
 
   /** One conversation ends and another begins, in the same place. */
   readonly clear = (): Promise<void> =>
@@ -102,6 +107,7 @@ class KeptConversation implements Session {
 
   readonly end = async (reason = 'other'): Promise<void> => {
     this.#isStarted = false
+    this.#later = undefined // hooks say it again when it is begun again
     const stored = await this.#store.read(this.id)
     if (stored === undefined || stored.lines.length === 0) return // nothing was said, and nothing ends
     await this.#hold(async (session) => {
@@ -118,8 +124,26 @@ class KeptConversation implements Session {
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
+  /** Goes on with the run that is open. Hooks are told that somebody has taken it up, and what they change waits for its end. */
+  async #goOn(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
+    await this.#startOpen()
+    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
+    return resumeInSession(this.#store, { parts: this.#parts, how, environment: this.#later?.environment })
+  }
+
+  async #startOpen(): Promise<void> {
+    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
+    await this.#hold(async ({ kept }) => {
+      if (kept.open === undefined) return
+      const before = kept.state ?? this.#freshState()
+      this.#later = startedOpen(before, await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }))
+      this.#isStarted = true
+    })
+  }
+
   /** Fires `onSessionStart`, once for each time somebody takes the conversation up. If that fails, it is not taken up. */
   async #start(): Promise<void> {
+    if (this.#later !== undefined) return this.#takeLater(this.#later)
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
@@ -128,6 +152,16 @@ class KeptConversation implements Session {
       const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) })
       if (state !== kept.state) await this.#keep(session, state)
       this.#isStarted = true
+    })
+  }
+
+  #takeLater({ apply }: StartedOpen): Promise<void> {
+    return this.#hold(async (session) => {
+      const { kept } = session
+      if (kept.open !== undefined) return
+      this.#later = undefined
+      const state = apply(kept.state ?? this.#freshState())
+      if (state !== kept.state) await this.#keep(session, state)
     })
   }
 

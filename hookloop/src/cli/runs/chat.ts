@@ -22,11 +22,17 @@ export async function chat(flags: ChatFlags, place: Place): Promise<ExitCode> {
   const { kept } = keeping
   try {
     const prepared = await prepare(flags, { place, keeping })
+    const conversation = new Conversation(prepared, { flags, place })
     if (kept?.open !== undefined) {
-      const resumed = await goOn(prepared, { kept, open: kept.open, flags, place })
+      const resumed = await goOn(prepared, {
+        kept,
+        open: kept.open,
+        conversation: conversation.session,
+        flags,
+        place,
+      })
       if (resumed === undefined || resumed.ended.status === 'suspended') return exitCodes.suspended
     }
-    const conversation = new Conversation(prepared, { flags, place })
     const isTyped = flags.json !== true && hasPerson(place)
     const code = isTyped ? await typed(conversation, keeping, place) : await piped(conversation, place)
     await conversation.end()

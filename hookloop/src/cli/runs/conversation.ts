@@ -38,6 +38,10 @@ export class Conversation {
     return this.#way
   }
 
+  get session(): Session<unknown> {
+    return this.#session
+  }
+
   /** Whether anything was said. */
   get hasBegun(): boolean {
     return this.#last !== undefined

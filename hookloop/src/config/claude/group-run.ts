@@ -10,11 +10,13 @@ import type { HookSource } from './handlers.ts'
 import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts'
 import { HookMemory } from './hook-memory.ts'
 import {
+  commonFrom,
   noticePayload,
   payloadsFor,
   permissionPayload,
   questionPayload,
   SESSION_KEY,
+  sessionIn,
   sessionOf,
   type Payload,
   type PayloadSurroundings,
@@ -167,7 +169,7 @@ export class GroupRun {
     }
   }
 
-  #rememberCall({ input }: Payload, { agentId }: Asker): void {
+  #rememberCall({ input }: Payload, { agentId }: Pick<Asker, 'agentId'>): void {
     if (!this.#options.isAsked || !(this.#table.has('PermissionRequest') || this.#table.has('Notification'))) return
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
@@ -223,8 +225,9 @@ export class GroupRun {
     void this.#run(notice, { ...fired, world }).finally(ended)
   }
 
-  #knownOf({ id }: ToolCall, { agentId }: Asker): JsonObject {
-    return this.#memory.recallCall(`${agentId}/${id}`) ?? { session_id: '', cwd: this.#around.cwd }
+  /** Of a call that another process has judged, this one knows what the state says. */
+  #knownOf({ id }: ToolCall, { agentId, state }: Asker): JsonObject {
+    return this.#memory.recallCall(`${agentId}/${id}`) ?? commonFrom(state, sessionIn(state), this.#around)
   }
 
   /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */
