@@ -101,6 +101,15 @@ suite('a file of hooks', () => {
   })
 })
 
+test('a file of a thousand hooks has each with its line, and those without a name one of their own', () => {
+  const entries = Array.from({ length: 1_000 }, () => ({ on: 'onStop', mode: 'guard', shell: 'true' }))
+  const found = read(JSON.stringify({ hooks: entries }, undefined, 1))
+  assert.deepEqual(
+    [found.map(({ line }) => line), new Set(found.map(({ hook }) => hook.name)).size, found.at(-1)!.hook.name],
+    [entries.map((_, i) => 3 + i * 5), 1_000, 'user:shell:true 999'],
+  )
+})
+
 suite('an entry with a mistake', () => {
   const reading = (...entries: readonly Json[]) =>
     readHookFile(

@@ -334,10 +334,18 @@ function nameFor({ name: given }: JsonObject, label: string, { taken, source }: 
     if (taken.has(keyIn(source, given))) throw new Misspelt(['name'], `another hook of this file is called "${given}"`)
   }
   const wanted = typeof given === 'string' ? given : label
-  let name = wanted
-  if (taken.has(name)) name = `${source.kind}:${wanted}`
-  for (let n = 2; taken.has(name); n++) name = `${source.kind}:${wanted} ${n}`
-  return name
+  const other = `${source.kind}:${wanted}`
+  if (!taken.has(wanted)) return wanted
+  if (!taken.has(other)) return other
+  // Names are taken from 2 up, so the first that is free lies above every one that is not.
+  let [low, high] = [1, 2]
+  while (taken.has(`${other} ${high}`)) [low, high] = [high, high * 2]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (taken.has(`${other} ${middle}`)) low = middle
+    else high = middle
+  }
+  return `${other} ${high}`
 }
 
 function take(name: string, { name: given }: JsonObject, { taken, source }: Making): void {

@@ -26,7 +26,10 @@ export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.te
 function readJsonc(text: string, file: string): ReadDocument {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  const lineAt = (offset: number): number => text.slice(0, offset).split('\n').length
+  const lines = new LineCounter()
+  for (let at = -1; (at = text.indexOf('\n', at + 1)) !== -1;) lines.addNewLine(at + 1)
+  lines.lineStarts.unshift(0)
+  const lineAt = (offset: number): number => lines.linePos(offset).line
   const [first] = errors
   if (first !== undefined)
     throw invalid(file, lineAt(first.offset), `it is not JSON: ${printParseErrorCode(first.error)}`)

@@ -25,14 +25,14 @@ function counting(store: SessionStore) {
   )
   const tells = hook(
     'beforeInference',
-    (ctx) => ctx.withRequest({ ...ctx.request, system: `Start ${String(ctx.state.metadata['starts'])}.` }),
+    (ctx) => ctx.withRequest({ ...ctx.request, system: `Start ${JSON.stringify(ctx.state.metadata['starts'])}.` }),
     { name: 'tells' },
   )
   const pay = tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, ask: true, execute: () => 'paid' })
   const model = scriptedModel(({ messages, system }) => {
     const last = messages.at(-1)!
     if (last.role === 'user' && textOf(last.content) === 'Pay.') return { toolCalls: [{ name: 'pay', args: {} }] }
-    return String(system)
+    return system
   })
   return { seen, agent: createAgent({ model, store, use: [pay, approval('suspend'), counts, tells] }) }
 }
@@ -80,7 +80,7 @@ suite('a session whose run is open is taken up', () => {
       const next = await session.send('And now?')
       assert.deepEqual(
         [next.status, next.text],
-        ['completed', `Start ${String((await session.state())!.metadata['starts'])}.`],
+        ['completed', `Start ${JSON.stringify((await session.state())!.metadata['starts'])}.`],
       )
     })
   }
