@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,8 @@ import type { Readable, Writable } from 'node:stream'
 /** The ends of three pipes: those that a process is given, and ours. */
 export type RealPipes = {
   readonly given: readonly [stdin: number | 'ignore', stdout: number, stderr: number]
-  readonly stdin: Writable | null
+  /** Undefined if nothing is left to be written: as much as a pipe holds is written before anybody reads it. */
+  readonly stdin: Writable | undefined
   /** They end, and give nothing: what is read goes to `onOutput`. */
   readonly stdout: Readable
   readonly stderr: Readable
@@ -22,26 +23,26 @@ export type RealPipes = {
  * there is no need for them, or no way to make them.
  */
 export async function openRealPipes({
-  withInput,
+  input,
   onOutput,
 }: {
-  readonly withInput: boolean
+  readonly input: Uint8Array | undefined
   /** Told what was written. The bytes are there for as long as the call lasts: the memory is used again. */
   readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void
 }): Promise<RealPipes | undefined> {
   if (process.platform !== 'linux') return undefined
   const open: number[] = []
   try {
-    const [out, err, input] = await takeFifos(withInput ? 3 : 2)
-    open.push(...[out!, err!, input].filter((fd) => fd !== undefined))
-    const stdout = openReading(out!, open)
-    const stderr = openReading(err!, open)
-    const stdin = input === undefined ? undefined : openWriting(input, open)
+    const fifos = await takeFifos(input === undefined ? 2 : 3)
+    open.push(...fifos)
+    const stdout = openReading(fifos[0]!, open)
+    const stderr = openReading(fifos[1]!, open)
+    const stdin = input === undefined ? undefined : openWriting(fifos[2]!, open)
     const given = [stdin?.given ?? 'ignore', stdout.given, stderr.given] as const
-    for (const fifo of [out, err, input]) if (fifo !== undefined) closeSync(fifo)
+    for (const fifo of fifos) closeSync(fifo)
     return {
       given,
-      stdin: stdin === undefined ? null : new Socket({ fd: stdin.ours, readable: false, writable: true }),
+      stdin: stdin && writerOf(stdin.ours, input!),
       stdout: readerOf(stdout.ours, (bytes) => onOutput('stdout', bytes)),
       stderr: readerOf(stderr.ours, (bytes) => onOutput('stderr', bytes)),
       closeGiven: () => {
@@ -52,6 +53,19 @@ export async function openRealPipes({
     for (const fd of open) closeQuietly(fd)
     return undefined
   }
+}
+
+/** Writes what the pipe holds at once, and gives who writes the rest. Most of what is ever written needs nobody. */
+function writerOf(fd: number, input: Uint8Array): Writable | undefined {
+  const written = input.length === 0 ? 0 : writeSync(fd, input) // it is empty, so that something fits
+  if (written === input.length) {
+    closeSync(fd)
+    return undefined
+  }
+  const writer = new Socket({ fd, readable: false, writable: true })
+  writer.on('error', () => undefined) // a child that never reads its input, or closes it, is none of our business
+  writer.end(input.subarray(written))
+  return writer
 }
 
 const READ_BYTES = 65_536

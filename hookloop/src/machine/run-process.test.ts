@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { minimalEnvironment } from './minimal-environment.ts'
+import type { Command } from './process-tag.ts'
 import { anHour, countWith, runScript } from './processes.fixture.ts'
 import { runProcess } from './run-process.ts'
 
@@ -66,8 +67,8 @@ describe('a process', () => {
 })
 
 describe('what cannot start is a result in words', () => {
-  const problemOf = async (argv: readonly [string, ...string[]], more: Partial<typeof options> = {}) => {
-    const { ended, exitCode, problem } = await runProcess(argv, { ...options, ...more })
+  const problemOf = async (command: Command, more: Partial<typeof options> = {}) => {
+    const { ended, exitCode, problem } = await runProcess(command, { ...options, ...more })
     return `${ended} ${exitCode}: ${problem}`
   }
 
@@ -89,6 +90,17 @@ describe('what cannot start is a result in words', () => {
       /^notStarted null: The working directory .*gone/,
     )
     assert.match(await problemOf(['true'], { cwd: 'a\0b' }), /^notStarted null: The working directory "a\\u0000b"/)
+  })
+
+  test('a line for a shell that is not there, or in a place that is not', async () => {
+    const line = { shell: 'bash', line: 'true' } as const
+    const env = minimalEnvironment({ PATH: folder })
+    assert.equal(await problemOf(line, { env }), 'notStarted null: "bash" was not found in PATH.')
+    for (const cwd of [join(folder, 'gone'), 'a\0b', '/dev/null'])
+      assert.match(
+        await problemOf(line, { cwd }),
+        /^notStarted null: The working directory ".*" does not exist or is no/,
+      )
   })
 
   test('a NUL in a word, in a variable, and a variable without a name', async () => {
