@@ -4,6 +4,8 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { PipeStock } from './pipe-stock.ts'
+import { makeUnnamedPipes, O_PATH } from './unnamed-pipes.ts'
 
 /** The ends of three pipes: those that a process is given, and ours. */
 export type RealPipes = {
@@ -32,8 +34,10 @@ export async function openRealPipes({
   if (process.platform !== 'linux') return undefined
   const open: number[] = []
   try {
-    const [out, err, input] = await takeFifos(withInput ? 3 : 2)
-    open.push(...[out!, err!, input].filter((fd) => fd !== undefined))
+    const taken = await Promise.allSettled([fifos.take(2), withInput ? unnamed.take(1) : []])
+    open.push(...taken.flatMap((each) => (each.status === 'fulfilled' ? each.value : [])))
+    if (taken.some((each) => each.status === 'rejected')) throw new Error('There are not enough pipes.')
+    const [out, err, input] = open
     const stdout = openReading(out!, open)
     const stderr = openReading(err!, open)
     const stdin = input === undefined ? undefined : openWriting(input, open)
@@ -94,45 +98,17 @@ function openFifo(fifo: number, flags: number, open: number[]): number {
   return fd
 }
 
-/** Opens a file as a place, neither for reading nor for writing. Node has no name for it. */
-const O_PATH = 0o10000000
 /** Pipes are made with a program, and starting one costs more than everything else here: so many at a time. */
 const BATCH = 120
-/** With fewer than so many left, more are made before somebody has to wait for them. */
+/** So many are enough for those that run together most of the time. */
 const FEW = 9
-/** After so long only a few are held ready, and after so much longer none. */
-const IDLE_MS = 1_000
-const FORGOTTEN_MS = 60_000
 
-/** Made and not yet used, without a name in the file system. Each is used once. */
-const spare: number[] = []
-let making: Promise<void> | undefined
-let idle: NodeJS.Timeout | undefined
+const fifos = new PipeStock(makeFifos, FEW)
+/** What is read must have no name, and what is written may. */
+const unnamed = new PipeStock(makeUnnamedPipes, 3)
 
-async function takeFifos(count: number): Promise<readonly number[]> {
-  while (spare.length < count) await makeMore()
-  clearTimeout(idle)
-  idle = setTimeout(closeMost, IDLE_MS).unref()
-  const taken = spare.splice(0, count)
-  if (spare.length < FEW) makeMore().catch(() => undefined) // whoever needs them next is told why there are none
-  return taken
-}
-
-function makeMore(): Promise<void> {
-  making ??= makeFifos().finally(() => (making = undefined))
-  return making
-}
-
-function closeMost(): void {
-  for (const fd of spare.splice(FEW)) closeSync(fd)
-  idle = setTimeout(closeAll, FORGOTTEN_MS).unref()
-}
-
-function closeAll(): void {
-  for (const fd of spare.splice(0)) closeSync(fd)
-}
-
-async function makeFifos(): Promise<void> {
+/** Without a name in the file system once they are made. */
+async function makeFifos(): Promise<readonly number[]> {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-pipes-'))
   try {
     const paths = Array.from({ length: BATCH }, (_, i) => join(folder, String(i)))
@@ -141,7 +117,7 @@ async function makeFifos(): Promise<void> {
         error === null ? resolve() : reject(error),
       )
     })
-    spare.push(...openPlaces(paths))
+    return openPlaces(paths)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
