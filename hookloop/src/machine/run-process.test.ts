@@ -59,6 +59,31 @@ describe('a process', () => {
     assert.deepEqual([counted.stdout.head.trim(), unread.exitCode, closed.exitCode], ['1000000', 4, 5])
   })
 
+  for (const [what, script] of [
+    ['by its name', 'cat /dev/stdin'],
+    ['by its name, when all was written', 'sleep 0.2; cat /dev/stdin'],
+    ['by its number', 'cat /proc/self/fd/0'],
+    ['twice, of which the second finds nothing', 'cat < /dev/stdin; sleep 0.1; cat < /dev/stdin; cat /dev/stdin'],
+    ['as itself and then by its name', 'cat; cat /dev/stdin'],
+    ['in Node', `node -e "process.stdout.write(require('fs').readFileSync('/dev/stdin'))"`],
+    ['in Python', `python3 -c "print(open('/dev/stdin').read(), end='')"`],
+    ['after it has looked whether it is a pipe', '[ -p /dev/stdin ] && cat'],
+  ] as const) {
+    test(`may read what it is given ${what}`, async () => {
+      const { ended, stdout } = await runScript(script, { input: '{"a":1}\n', timeoutMs: 20_000 })
+      assert.deepEqual([ended, stdout.head], ['exited', '{"a":1}\n'])
+    })
+  }
+
+  test('reads what it is given and nothing else, however many there are at once', async () => {
+    const inputs = Array.from({ length: 40 }, (_, i) => `input ${i}\n`)
+    const read = await Promise.all(inputs.map((input) => runScript('cat /dev/stdin', { input })))
+    assert.deepEqual(
+      read.map(({ stdout }) => stdout.head),
+      inputs,
+    )
+  })
+
   test('given input does not take itself for a remote login', async () => {
     writeFileSync(join(folder, '.bashrc'), 'echo start-up file')
     const how = { ...options, env: minimalEnvironment({ HOME: folder }), input: '{}' }

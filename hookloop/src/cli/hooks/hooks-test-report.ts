@@ -16,6 +16,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
   return {
     decision: merged.decision,
     reason: isDecided ? merged.reason : null,
+    ...(merged.beside !== undefined && { beside: merged.beside }),
     updatedInput: merged.updatedInput ?? null,
     updatedOutput: merged.updatedOutput ?? null,
     additionalContext: merged.additionalContext ?? null,
@@ -83,16 +84,23 @@ function requestReason(request: RanHandler['answer']['request']): string | undef
 export function wordsOf({ merged, ran, late, own }: TestedEvent, { out, env }: Place): string {
   const { bold, dim, red } = colorsFor(out, env)
   const lines = [
-    `${bold(merged.decision)}${merged.reason === '' ? '' : `: ${printable(merged.reason)}`}`,
+    decided(bold(merged.decision), merged.reason),
+    ...(merged.beside === undefined
+      ? []
+      : [`${dim('beside')} ${decided(merged.beside.decision, merged.beside.reason)}`]),
     ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
     ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
-      const problem = answer.problem === undefined ? '' : ` ${red(printable(answer.problem))}`
-      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem}`
+      const problem = answer.problem?.replace(`${what} `, '') // what ran stands before it
+      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
     }),
   ]
   return `${lines.join('\n')}\n`
+}
+
+function decided(decision: string, reason: string): string {
+  return `${decision}${reason === '' ? '' : `: ${printable(reason)}`}`
 }
 
 type Shown = Pick<RanHandler, 'answer' | 'durationMs'> & { readonly what: string }

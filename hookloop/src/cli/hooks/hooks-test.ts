@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AskModel } from '../../config/claude/ask-model.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
-import { readHandler, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
+import { readHandler, type ConfigProblem, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
 import { merge } from '../../config/claude/merge.ts'
 import { placeNamed, type NamedPlace } from '../../config/claude/named-place.ts'
 import type { Payload } from '../../config/claude/payload.ts'
@@ -115,7 +115,7 @@ function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, pr
   const { allowedHttpUrls, allowedHttpVariables } = settings
   const problems = [
     ...(problem === undefined ? [] : [problem]),
-    ...settings.problems.map(({ source, where, message }) => `${source.file}${where && ` ${where}`}: ${message}`),
+    ...problemsTogether(settings.problems),
     ...untrusted.map(({ path, status }) => {
       const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
       return `${path} is ${how}, so its hooks are not run. Look at them with: hookloop trust. Or name the folder with --dir.`
@@ -123,6 +123,19 @@ function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, pr
   ]
   return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems }
 }
+
+/** The same mistake is often made all through a file. */
+function problemsTogether(problems: readonly ConfigProblem[]): readonly string[] {
+  const places = Map.groupBy(problems, ({ source, message }) => JSON.stringify([source.file, message]))
+  return [...places.values()].map((alike) => {
+    const { source, message } = alike[0]!
+    const [named, more] = [alike.slice(0, MAX_PLACES).map(({ where }) => where), alike.length - MAX_PLACES]
+    const where = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+    return `${source.file}${where && ` ${where}`}: ${message}`
+  })
+}
+
+const MAX_PLACES = 3
 
 /** Said where nothing was found: a folder that was meant to have hooks would look like one whose hooks have no opinion. */
 function nothingIn({ settings: { dir } }: NamedPlace, { dir: wanted }: HooksTestFlags): readonly string[] {
