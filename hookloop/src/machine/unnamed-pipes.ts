@@ -11,7 +11,7 @@ const SHELLS = 20
 /** So many are enough for those that run together most of the time. */
 export const FEW = 9
 
-/** The shell of this machine is another one: it makes files of here-documents, or cannot read the script. */
+/** The shell of this machine makes files of here-documents, as bash did before 5.1. */
 export class NoPipes extends Error {}
 
 /** What stands in a here-document comes through a pipe. Each shell says who it is, and holds its own until we hang up. */
@@ -61,5 +61,5 @@ async function namesFrom(stdout: AsyncIterable<Buffer>): Promise<readonly string
     const lines = said.split('\n')
     if (lines.length > SHELLS) return lines.slice(0, SHELLS)
   }
-  throw new NoPipes()
+  throw new Error('The shell ended early.')
 }
