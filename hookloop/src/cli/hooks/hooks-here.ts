@@ -31,6 +31,7 @@ export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Plac
   if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
   refuseInHook(process.env)
+  const { claudeCommands } = await import('../../config/claude/commands.ts')
   const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
   const { projectHooks } = await import('../../config/project-hooks.ts')
   const { TrustStore } = await import('../../config/trust.ts')
@@ -48,6 +49,7 @@ export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Plac
   return ({ answer, use }) => {
     const mcp = serversIn(use)
     return [
+      claudeCommands({ dir }),
       projectHooks({ dir, trust, untrusted: 'leaveOut' }),
       claudeHooks({ dir, trust, ...(answer !== undefined && { answer }), ...(mcp !== undefined && { mcp }) }),
     ]

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import { textOf } from '../../data/message.ts'
 import { AgentError } from '../../errors.ts'
 import { memoryStore } from '../../sessions/memory-store.ts'
-import { commandNames, isExit, perform } from './chat-commands.ts'
+import { commandNames, isExit, isSaid, perform } from './chat-commands.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { Conversation } from './conversation.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -67,7 +67,7 @@ async function typed(conversation: Conversation, { kept }: Keeping, place: Place
   const history = (kept?.state?.messages.slice() ?? []).flatMap(({ role, content }) =>
     role === 'user' ? [textOf(content).replaceAll('\n', ' ')] : [],
   )
-  const editor = new LineEditor({ stdin, output: err, history, words: commandNames })
+  const editor = new LineEditor({ stdin, output: err, history, words: commandNames(conversation) })
   err.write(
     dim(
       `${conversation.way.session} · ${printable(await conversation.model())} · /help lists commands, Ctrl-D leaves\n`,
@@ -98,7 +98,7 @@ async function typed(conversation: Conversation, { kept }: Keeping, place: Place
 
 /** Whether the conversation waits for somebody now. */
 async function answer(text: string, conversation: Conversation, { err }: Place): Promise<boolean> {
-  if (!text.startsWith('/')) return (await conversation.say(text.trim())).ended.status === 'suspended'
+  if (isSaid(text, conversation)) return (await conversation.say(text.trim())).ended.status === 'suspended'
   err.write(`${printable(await perform(text, conversation))}\n`)
   return false
 }

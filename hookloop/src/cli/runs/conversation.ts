@@ -2,6 +2,9 @@ import { explain } from '../../agent/explain.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import type { Agent } from '../../agent/build-agent.ts'
+import type { SlashCommand } from '../../agent/capability.ts'
+import { partsOf } from '../../agent/known-agents.ts'
+import { slashCommandsOf } from '../../agent/slash-commands.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { MODEL_KEY } from '../../data/agent-state.ts'
 import type { Way } from './next-steps.ts'
@@ -36,6 +39,11 @@ export class Conversation {
 
   get way(): Way {
     return this.#way
+  }
+
+  /** What can be said as `/name arguments`, beside what `chat` does itself. */
+  get slashCommands(): readonly SlashCommand[] {
+    return slashCommandsOf(partsOf(this.#agent))
   }
 
   /** Whether anything was said. */

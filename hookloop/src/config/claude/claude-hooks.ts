@@ -4,11 +4,13 @@ import { checkKnown, invalidOption } from '../../agent/options.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
-import { action } from '../../hooks/action.ts'
+import { action, type Action } from '../../hooks/action.ts'
+import { Context } from '../../hooks/draft.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore } from '../trust.ts'
 import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
+import { isExpansion } from './expansion.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
 import { HookTable } from './run-event.ts'
@@ -61,6 +63,8 @@ const known = [
 
 /** After every hook of the agent's own that changes something: it judges what they made. */
 const LAST = -1_000_000
+/** Before whatever makes a text of a command: it judges what was typed. */
+const FIRST = 1_000_000
 
 /**
  * The hooks of a project that Claude Code would run, as one hook of ours: its handlers run together on the same input, and
@@ -123,24 +127,29 @@ function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
 function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
   if (groups.length === 0) return []
   const name = 'claude'
-  const perform = action({
-    kind: 'claude',
-    label: name,
-    inherited: true,
-    ...(group.asksModels && { asks: true }),
-    perform: (ctx, how) => group.perform(ctx, how),
-  })
+  const performing = (perform: Action['perform']): Action =>
+    action({ kind: 'claude', label: name, inherited: true, ...(group.asksModels && { asks: true }), perform })
+  const perform = performing((ctx, how) => group.perform(ctx, how))
   const decides = hook(triggersOf(table, groups), perform, { name, priority: LAST })
   // Nothing comes of what is said of an answer, so nobody who watches it being written has to wait.
   const sees = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
-  return table.has('MessageDisplay') ? [decides, sees] : [decides]
+  const expands = hook(
+    'onUserInput',
+    performing((ctx, how) => group.performExpansion(ctx, how)),
+    { name: `${name}.expansion`, priority: FIRST, when: (ctx) => ctx instanceof Context && isExpansion(ctx) },
+  )
+  return [
+    ...(table.has('UserPromptExpansion') ? [expands] : []),
+    decides,
+    ...(table.has('MessageDisplay') ? [sees] : []),
+  ]
 }
 
 /** Where its events fire, and where it has to be to know the session, the skills in force and what others have decided. */
 function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
   const fired = table.events.flatMap((event) => {
-    const { trigger, alsoAt } = eventSpec(event)
-    return [trigger ?? [], alsoAt ?? []].flat()
+    const { trigger, alsoAt, isOnDemand } = eventSpec(event)
+    return isOnDemand === true ? [] : [trigger ?? [], alsoAt ?? []].flat()
   })
   const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const late: PlainTrigger[] = table.hasAsync ? ['onUserInput'] : []

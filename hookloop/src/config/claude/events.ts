@@ -32,6 +32,8 @@ type EventSpec = {
   readonly trigger?: PlainTrigger
   /** It fires where a person is asked, for all handlers together: a single hook is never there. */
   readonly isAboutAsking?: true
+  /** It fires only when somebody has asked for it, by a command or an option: a single hook, or one on trial, is never there. */
+  readonly isOnDemand?: true
   /** Where else it fires. */
   readonly alsoAt?: PlainTrigger
   readonly block: BlockEffect
@@ -78,6 +80,8 @@ export const claudeEvents = {
   },
   UserPromptExpansion: {
     matches: 'command_name',
+    trigger: 'onUserInput',
+    isOnDemand: true,
     block: 'prevents',
     decides: true,
     stops: true,
@@ -226,8 +230,8 @@ export function eventSpec(event: ClaudeEvent): EventSpec {
 
 /** Where a hook of its own fires that is for this event; nowhere, if it has no such moment. */
 export function triggersOfEvent(event: ClaudeEvent): readonly PlainTrigger[] {
-  const { trigger, alsoAt, isAboutAsking } = eventSpec(event)
-  if (trigger === undefined || isAboutAsking === true) return []
+  const { trigger, alsoAt, isAboutAsking, isOnDemand } = eventSpec(event)
+  if (trigger === undefined || isAboutAsking === true || isOnDemand === true) return []
   return alsoAt === undefined ? [trigger] : [trigger, alsoAt]
 }
 

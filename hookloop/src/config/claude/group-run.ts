@@ -8,8 +8,10 @@ import { Context } from '../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
 import type { HookSource } from './handlers.ts'
 import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts'
+import { expansionPayload } from './expansion.ts'
 import { HookMemory } from './hook-memory.ts'
 import {
+  makerFor,
   noticePayload,
   payloadsFor,
   permissionPayload,
@@ -74,6 +76,12 @@ export class GroupRun {
     return mode === 'transform'
       ? this.#withState(ctx, { session, outcome, late: await this.#lateWords(ctx, session) })
       : outcome
+  }
+
+  /** Runs what judges a command before it becomes a text. */
+  performExpansion(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
+    const payload = expansionPayload(ctx, makerFor(ctx, this.#around))
+    return payload === undefined ? Promise.resolve({}) : this.#fireOne(ctx, payload, { mode, signal, args: undefined })
   }
 
   /** What came late is a matter of chance, so where the group is not recorded as a whole, this is. */

@@ -34,6 +34,7 @@ export function toHookOutcome(
   const votes = stops ? { votes: [stopVote(merged.reason, payload.event)] } : {}
   const context = merged.additionalContext
   switch (payload.event) {
+    case 'UserPromptExpansion':
     case 'UserPromptSubmit':
       if (!stops && decided.decision !== 'block') return titled(told(payload, { context }), merged)
       return { decision: 'block', message: orWords(stops ? merged.reason : decided.reason, payload) }
