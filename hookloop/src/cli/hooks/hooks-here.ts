@@ -14,6 +14,9 @@ export type HooksFlags = {
   readonly hooks?: boolean
   /** The hash of the project's files, as `hookloop trust` shows it: trusted for this run. */
   readonly trustProject?: string
+  /** Setup hooks run first. */
+  readonly init?: boolean
+  readonly maintenance?: boolean
 }
 
 /** Makes the hooks that files bring, for an agent whose questions are answered so and that uses these. */
@@ -26,7 +29,9 @@ export type HooksHere = (around: {
  * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
  * that is said. What was trusted and has changed ends the command: guards that were there would be missing.
  */
-export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Place): Promise<HooksHere> {
+export async function hooksHere(flags: HooksFlags, place: Place): Promise<HooksHere> {
+  const { hooks, trustProject } = flags
+  const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
   const dir = process.cwd()
   if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
@@ -51,7 +56,13 @@ export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Plac
     return [
       claudeCommands({ dir }),
       projectHooks({ dir, trust, untrusted: 'leaveOut' }),
-      claudeHooks({ dir, trust, ...(answer !== undefined && { answer }), ...(mcp !== undefined && { mcp }) }),
+      claudeHooks({
+        dir,
+        trust,
+        ...(answer !== undefined && { answer }),
+        ...(mcp !== undefined && { mcp }),
+        ...(setup !== undefined && { setup }),
+      }),
     ]
   }
 }

@@ -9,7 +9,7 @@ import { Context } from '../../hooks/draft.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore } from '../trust.ts'
-import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
+import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTrigger } from './events.ts'
 import { isExpansion } from './expansion.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
@@ -38,6 +38,8 @@ export type ClaudeHooksOptions = {
   readonly answer?: ApprovalPolicy['answer']
   /** What handlers of the types `prompt` and `agent` call models. Without a name, or with one that is not here, they ask that of the conversation. */
   readonly models?: { readonly [name: string]: ModelSource }
+  /** Setup hooks run, once, before the first session of this process begins, and are told this. */
+  readonly setup?: SetupTrigger
   /** Asks for them instead. */
   readonly askModel?: AskModel
   /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
@@ -56,6 +58,7 @@ const known = [
   'passEnv',
   'answer',
   'models',
+  'setup',
   'askModel',
   'mcp',
   'callMcp',
@@ -74,6 +77,9 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   checkKnown('claudeHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
+  }
+  if (options.setup !== undefined && !setupTriggers.includes(options.setup)) {
+    throw invalidOption('claudeHooks', '"setup" must be "init" or "maintenance"', options.setup)
   }
   const dir = resolve(options.dir)
   const { trust = new TrustStore() } = options
@@ -110,8 +116,8 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     askModel: options.askModel,
     callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
-  const { answer, models = {} } = options
-  const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
+  const { answer, models = {}, setup } = options
+  const group = new GroupRun(table, { world, models, setup, skills: skillsIn(groups), isAsked: answer !== undefined })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),

@@ -66,7 +66,14 @@ export const claudeEvents = {
     textIsContext: true,
     types: ['command', 'mcp_tool'],
   },
-  Setup: { matches: 'trigger', block: 'warns', specific: ['additionalContext'], types: ['command', 'mcp_tool'] },
+  Setup: {
+    matches: 'trigger',
+    trigger: 'onSessionStart',
+    isOnDemand: true,
+    block: 'warns',
+    specific: ['additionalContext'],
+    types: ['command', 'mcp_tool'],
+  },
   InstructionsLoaded: { matches: 'load_reason', block: 'ignored', isSilent: true, types: plain },
   UserPromptSubmit: {
     trigger: 'onUserInput',
@@ -234,6 +241,10 @@ export function triggersOfEvent(event: ClaudeEvent): readonly PlainTrigger[] {
   if (trigger === undefined || isAboutAsking === true || isOnDemand === true) return []
   return alsoAt === undefined ? [trigger] : [trigger, alsoAt]
 }
+
+/** What a project is set up for: its first time, or to put it in order again. */
+export const setupTriggers = ['init', 'maintenance'] as const
+export type SetupTrigger = (typeof setupTriggers)[number]
 
 /** In seconds. */
 export const typeTimeouts: { readonly [T in HandlerType]: number } = {

@@ -6,6 +6,7 @@ import type { ActionRun } from '../../hooks/action.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import { Context } from '../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
+import type { SetupTrigger } from './events.ts'
 import type { HookSource } from './handlers.ts'
 import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts'
 import { expansionPayload } from './expansion.ts'
@@ -35,6 +36,8 @@ type GroupOptions = {
   readonly world: HandlerWorld
   /** What handlers call models. */
   readonly models: { readonly [name: string]: ModelSource }
+  /** What Setup hooks are told, if they are to run. */
+  readonly setup: SetupTrigger | undefined
   /** Skills that bring hooks. */
   readonly skills: ReadonlySet<string>
   /** Whether questions are answered where a person is asked, and so not here. */
@@ -48,10 +51,12 @@ export class GroupRun {
   readonly #around: PayloadSurroundings
   readonly #memory = new HookMemory()
   readonly #inspectors: Inspectors
+  #setup: SetupTrigger | undefined
 
   constructor(table: HookTable, options: GroupOptions) {
     this.#table = table
     this.#options = options
+    this.#setup = options.setup
     const { cwd } = options.world
     this.#inspectors = new Inspectors(cwd, options.models)
     this.#around = {
@@ -105,7 +110,7 @@ export class GroupRun {
   }
 
   async #fire(ctx: Context, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
-    const payloads = [...payloadsFor(ctx, this.#around)]
+    const payloads = [...this.#setupDue(ctx), ...payloadsFor(ctx, this.#around)]
     let outcome: HookOutcome = {}
     for (let i = 0; i < payloads.length && outcome.decision !== 'block'; i++) {
       const named = i === 0 ? payloads[i]! : { ...payloads[i]!, part: `#${i}` }
@@ -115,6 +120,14 @@ export class GroupRun {
         payloads.splice(1, Infinity, ...payloadsFor(ctx, { ...this.#around, args: outcome.args }).slice(1))
     }
     return outcome
+  }
+
+  /** Once, before the first conversation begins. */
+  #setupDue(ctx: Context): readonly Payload[] {
+    const trigger = this.#setup
+    if (trigger === undefined || ctx.trigger !== 'onSessionStart') return []
+    this.#setup = undefined
+    return [makerFor(ctx, this.#around)('Setup', { trigger }, trigger)]
   }
 
   async #fireOne(

@@ -58,6 +58,7 @@ export function toHookOutcome(
       return stops ? {} : goingOn(merged, payload)
     case 'PreCompact':
       return decided.decision === 'block' ? { decision: 'block', message: orWords(decided.reason, payload) } : {}
+    case 'Setup':
     case 'SessionStart':
       return begun(ctx, payload, merged)
     case 'SubagentStart':
