@@ -17,6 +17,7 @@ export type HooksFlags = {
   /** Setup hooks run first. */
   readonly init?: boolean
   readonly maintenance?: boolean
+  readonly json?: boolean
 }
 
 /** Makes the hooks that files bring, for an agent whose questions are answered so and that uses these. */
@@ -32,6 +33,7 @@ export type HooksHere = (around: {
 export async function hooksHere(flags: HooksFlags, place: Place): Promise<HooksHere> {
   const { hooks, trustProject } = flags
   const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
+  const screen = flags.json === true ? undefined : terminalOf(place)
   const dir = process.cwd()
   if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
@@ -62,9 +64,15 @@ export async function hooksHere(flags: HooksFlags, place: Place): Promise<HooksH
         ...(answer !== undefined && { answer }),
         ...(mcp !== undefined && { mcp }),
         ...(setup !== undefined && { setup }),
+        ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
     ]
   }
+}
+
+/** Where somebody looks, on a terminal that knows more than text. */
+function terminalOf({ out, err, env }: Place): Place['err'] | undefined {
+  return env['TERM'] === 'dumb' ? undefined : [err, out].find(({ isTTY }) => isTTY === true)
 }
 
 /** The servers that an agent has connected, if it has. */

@@ -40,6 +40,8 @@ export type ClaudeHooksOptions = {
   readonly models?: { readonly [name: string]: ModelSource }
   /** Setup hooks run, once, before the first session of this process begins, and are told this. */
   readonly setup?: SetupTrigger
+  /** Writes to a terminal what hooks say as `terminalSequence`: titles, notifications and bells, and nothing else. */
+  readonly terminal?: (sequence: string) => void
   /** Asks for them instead. */
   readonly askModel?: AskModel
   /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
@@ -59,6 +61,7 @@ const known = [
   'answer',
   'models',
   'setup',
+  'terminal',
   'askModel',
   'mcp',
   'callMcp',
@@ -116,8 +119,9 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     askModel: options.askModel,
     callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
-  const { answer, models = {}, setup } = options
-  const group = new GroupRun(table, { world, models, setup, skills: skillsIn(groups), isAsked: answer !== undefined })
+  const { answer, models = {}, setup, terminal } = options
+  const isAsked = answer !== undefined
+  const group = new GroupRun(table, { world, models, setup, terminal, skills: skillsIn(groups), isAsked })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),

@@ -24,6 +24,7 @@ import {
 } from './payload.ts'
 import { runEvent, type EventResult, type HookTable } from './run-event.ts'
 import type { HandlerWorld } from './run-handler.ts'
+import { isTerminalSequence } from './terminal-sequence.ts'
 import { lateMessages, stopVote, toHookOutcome } from './to-outcome.ts'
 import { spentOn, together } from './together.ts'
 import { fromClaudeInput } from './tool-names.ts'
@@ -42,6 +43,8 @@ type GroupOptions = {
   readonly skills: ReadonlySet<string>
   /** Whether questions are answered where a person is asked, and so not here. */
   readonly isAsked: boolean
+  /** Where a terminal is. */
+  readonly terminal: ((sequence: string) => void) | undefined
 }
 
 /** All handlers of a project as one: what it does when a trigger fires. */
@@ -157,16 +160,29 @@ export class GroupRun {
     return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
   }
 
-  #run(payload: Payload, { session, isActive, isInspecting: inspects = false, world }: Fired): Promise<EventResult> {
+  async #run(
+    payload: Payload,
+    { session, isActive, isInspecting: inspects = false, world }: Fired,
+  ): Promise<EventResult> {
     const beside = new AbortController()
-    return runEvent(this.#table, payload, {
+    const result = await runEvent(this.#table, payload, {
       world,
       besideWorld: { ...this.#options.world, signal: beside.signal },
       isActive,
       isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
-      isBeside: (late) => this.#memory.follow(session, late, beside),
+      isBeside: (late) => {
+        this.#memory.follow(session, late, beside)
+        void late.then(({ answer }) => beside.signal.aborted || this.#write(answer))
+      },
     })
+    for (const { answer } of result.ran) this.#write(answer)
+    return result
+  }
+
+  /** Nothing reaches a terminal that is not known to be harmless there. */
+  #write({ terminalSequence: sequence }: HandlerAnswer): void {
+    if (sequence !== undefined && isTerminalSequence(sequence)) this.#options.terminal?.(sequence)
   }
 
   /** What a handler needs in this firing: where models are asked, what others say is recorded one by one. */
@@ -307,7 +323,14 @@ function withoutDefer({ state }: Context, result: EventResult): EventResult {
 function tell(ctx: Context, { merged, ran, problems }: EventResult, { event }: Payload): void {
   if (merged.systemMessage !== undefined) warn(ctx, merged.systemMessage)
   for (const problem of problems) warn(ctx, problem)
-  for (const { answer } of ran) if (answer.problem !== undefined) warn(ctx, `${event} hook: ${answer.problem}`)
+  for (const { answer } of ran) {
+    if (answer.problem !== undefined) warn(ctx, `${event} hook: ${answer.problem}`)
+    if (answer.terminalSequence !== undefined && !isTerminalSequence(answer.terminalSequence))
+      warn(
+        ctx,
+        `${event} hook: its "terminalSequence" is not written, because it is more than titles, notifications and bells`,
+      )
+  }
 }
 
 function warn(ctx: Context, message: string): void {
