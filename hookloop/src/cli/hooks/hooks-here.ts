@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, relative } from 'node:path'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
+import type { Wake } from '../../config/claude/hook-memory.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import type { Place } from '../place.ts'
@@ -30,7 +31,7 @@ export type HooksHere = (around: {
  * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
  * that is said. What was trusted and has changed ends the command: guards that were there would be missing.
  */
-export async function hooksHere(flags: HooksFlags, place: Place): Promise<HooksHere> {
+export async function hooksHere(flags: HooksFlags, place: Place, onWake?: (wake: Wake) => void): Promise<HooksHere> {
   const { hooks, trustProject } = flags
   const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
   const screen = flags.json === true ? undefined : terminalOf(place)
@@ -64,6 +65,7 @@ export async function hooksHere(flags: HooksFlags, place: Place): Promise<HooksH
         ...(answer !== undefined && { answer }),
         ...(mcp !== undefined && { mcp }),
         ...(setup !== undefined && { setup }),
+        ...(onWake !== undefined && { onWake }),
         ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
     ]

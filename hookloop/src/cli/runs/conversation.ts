@@ -69,6 +69,13 @@ export class Conversation {
     return watched
   }
 
+  /** Has it hear what hooks in the background have said, which stands above whatever is said next. */
+  wake(): Promise<WatchedRun> {
+    return this.say(
+      'What a hook in the background has said stands above. Nobody has typed this: look into it, and act on it.',
+    )
+  }
+
   clear(): Promise<void> {
     return this.#session.clear()
   }

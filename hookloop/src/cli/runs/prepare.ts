@@ -1,4 +1,5 @@
 import type { Agent } from '../../agent/build-agent.ts'
+import type { Wake } from '../../config/claude/hook-memory.ts'
 import type { JsonObject } from '../../data/json.ts'
 import type { KeptSession } from '../../sessions/kept-session.ts'
 import { agentFor, type AgentFlags } from '../agents/agent-for.ts'
@@ -37,19 +38,20 @@ export type Prepared = {
 /** The same, for a session. */
 export type PreparedToKeep = Prepared & { readonly way: Way }
 
+type Around = {
+  readonly place: Place
+  readonly keeping: Keeping | undefined
+  /** Is told when a hook in the background wants the model to hear it. */
+  readonly onWake?: (wake: Wake) => void
+}
+
 /** The agent of a command, with somebody to ask, and what its session has to know about it. */
 export async function prepare(
   given: CommandFlags,
-  around: { readonly place: Place; readonly keeping: Keeping },
+  around: Around & { readonly keeping: Keeping },
 ): Promise<PreparedToKeep>
-export async function prepare(
-  given: CommandFlags,
-  around: { readonly place: Place; readonly keeping: Keeping | undefined },
-): Promise<Prepared>
-export async function prepare(
-  given: CommandFlags,
-  { place, keeping }: { readonly place: Place; readonly keeping: Keeping | undefined },
-): Promise<Prepared> {
+export async function prepare(given: CommandFlags, around: Around): Promise<Prepared>
+export async function prepare(given: CommandFlags, { place, keeping, onWake }: Around): Promise<Prepared> {
   const { env, command } = place
   const flags = keeping === undefined ? given : withKnown(given, { place, keeping })
   const waits = keeping !== undefined && keeping.isPassing !== true
@@ -60,7 +62,7 @@ export async function prepare(
     store: keeping?.store,
     asks: somebody?.approval,
     waits,
-    hooks: await hooksHere(flags, place),
+    hooks: await hooksHere(flags, place, onWake),
   })
   const person = isAskedHere ? somebody : undefined
   if (keeping === undefined) return { agent, person, metadata: {}, way: undefined }

@@ -13,6 +13,7 @@ import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTri
 import { isExpansion } from './expansion.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
+import type { Wake } from './hook-memory.ts'
 import { HookTable } from './run-event.ts'
 import type { AskModel } from './ask-model.ts'
 import type { CallMcp, HandlerWorld } from './run-handler.ts'
@@ -42,6 +43,11 @@ export type ClaudeHooksOptions = {
   readonly setup?: SetupTrigger
   /** Writes to a terminal what hooks say as `terminalSequence`: titles, notifications and bells, and nothing else. */
   readonly terminal?: (sequence: string) => void
+  /**
+   * Is told when a hook with `asyncRewake` has ended with 2. The model hears it with whatever is said next in that session; who
+   * can say something there by himself wakes it.
+   */
+  readonly onWake?: (wake: Wake) => void
   /** Asks for them instead. */
   readonly askModel?: AskModel
   /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
@@ -62,6 +68,7 @@ const known = [
   'models',
   'setup',
   'terminal',
+  'onWake',
   'askModel',
   'mcp',
   'callMcp',
@@ -119,9 +126,9 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     askModel: options.askModel,
     callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
-  const { answer, models = {}, setup, terminal } = options
+  const { answer, models = {}, setup, terminal, onWake } = options
   const isAsked = answer !== undefined
-  const group = new GroupRun(table, { world, models, setup, terminal, skills: skillsIn(groups), isAsked })
+  const group = new GroupRun(table, { world, models, setup, terminal, onWake, skills: skillsIn(groups), isAsked })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),

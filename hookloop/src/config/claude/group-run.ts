@@ -10,7 +10,7 @@ import type { SetupTrigger } from './events.ts'
 import type { HookSource } from './handlers.ts'
 import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts'
 import { expansionPayload } from './expansion.ts'
-import { HookMemory } from './hook-memory.ts'
+import { HookMemory, type Wake } from './hook-memory.ts'
 import {
   makerFor,
   noticePayload,
@@ -43,6 +43,8 @@ type GroupOptions = {
   readonly skills: ReadonlySet<string>
   /** Whether questions are answered where a person is asked, and so not here. */
   readonly isAsked: boolean
+  /** Is told when a hook in the background wants to be heard. */
+  readonly onWake: ((wake: Wake) => void) | undefined
   /** Where a terminal is. */
   readonly terminal: ((sequence: string) => void) | undefined
 }
@@ -172,7 +174,7 @@ export class GroupRun {
       isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
       isBeside: (late) => {
-        this.#memory.follow(session, late, beside)
+        this.#memory.follow(session, late, { stop: beside, onWake: this.#options.onWake })
         void late.then(({ answer }) => beside.signal.aborted || this.#write(answer))
       },
     })
