@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, relative } from 'node:path'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
-import type { Wake } from '../../config/claude/hook-memory.ts'
+import type { ClaudeHooksOptions } from '../../config/claude/claude-hooks.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import type { Place } from '../place.ts'
@@ -21,6 +21,9 @@ export type HooksFlags = {
   readonly json?: boolean
 }
 
+/** Who is told of what hooks do beside a run. */
+export type ToldOfHooks = Pick<ClaudeHooksOptions, 'onWake' | 'onDisplay'>
+
 /** Makes the hooks that files bring, for an agent whose questions are answered so and that uses these. */
 export type HooksHere = (around: {
   readonly answer: ApprovalPolicy['answer'] | undefined
@@ -31,7 +34,7 @@ export type HooksHere = (around: {
  * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
  * that is said. What was trusted and has changed ends the command: guards that were there would be missing.
  */
-export async function hooksHere(flags: HooksFlags, place: Place, onWake?: (wake: Wake) => void): Promise<HooksHere> {
+export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHooks = {}): Promise<HooksHere> {
   const { hooks, trustProject } = flags
   const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
   const screen = flags.json === true ? undefined : terminalOf(place)
@@ -65,7 +68,7 @@ export async function hooksHere(flags: HooksFlags, place: Place, onWake?: (wake:
         ...(answer !== undefined && { answer }),
         ...(mcp !== undefined && { mcp }),
         ...(setup !== undefined && { setup }),
-        ...(onWake !== undefined && { onWake }),
+        ...told,
         ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
     ]

@@ -20,18 +20,20 @@ export class Conversation {
   readonly #metadata: JsonObject
   readonly #flags: ShowFlags
   readonly #place: Place
+  readonly #shownAs: (text: string) => string
   #way: Way
   #session: Session<unknown>
   #last: Run<unknown> | undefined
 
   constructor(
-    { agent, person, metadata, way }: PreparedToKeep,
+    { agent, person, metadata, way, shownAs }: PreparedToKeep,
     { flags, place }: { readonly flags: ShowFlags; readonly place: Place },
   ) {
     this.#agent = agent
     this.#person = person
     this.#metadata = metadata
     this.#way = way
+    this.#shownAs = shownAs
     this.#flags = flags
     this.#place = place
     this.#session = agent.session(way.session)
@@ -60,6 +62,7 @@ export class Conversation {
         start: (how) => session.stream(text, { ...options, ...how }),
         person: this.#person,
         way: this.#way,
+        shownAs: this.#shownAs,
         saysWhere: false,
       },
       this.#flags,

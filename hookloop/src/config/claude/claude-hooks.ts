@@ -48,6 +48,8 @@ export type ClaudeHooksOptions = {
    * can say something there by himself wakes it.
    */
   readonly onWake?: (wake: Wake) => void
+  /** Is told what MessageDisplay hooks want shown in place of a text, for who has not shown it yet. The text itself stays. */
+  readonly onDisplay?: (text: string, shown: string) => void
   /** Asks for them instead. */
   readonly askModel?: AskModel
   /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
@@ -69,6 +71,7 @@ const known = [
   'setup',
   'terminal',
   'onWake',
+  'onDisplay',
   'askModel',
   'mcp',
   'callMcp',
@@ -126,9 +129,17 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     askModel: options.askModel,
     callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
-  const { answer, models = {}, setup, terminal, onWake } = options
-  const isAsked = answer !== undefined
-  const group = new GroupRun(table, { world, models, setup, terminal, onWake, skills: skillsIn(groups), isAsked })
+  const { answer, models = {} } = options
+  const group = new GroupRun(table, {
+    world,
+    models,
+    skills: skillsIn(groups),
+    isAsked: answer !== undefined,
+    setup: options.setup,
+    terminal: options.terminal,
+    onWake: options.onWake,
+    onDisplay: options.onDisplay,
+  })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),

@@ -45,6 +45,8 @@ type GroupOptions = {
   readonly isAsked: boolean
   /** Is told when a hook in the background wants to be heard. */
   readonly onWake: ((wake: Wake) => void) | undefined
+  /** Is told what is to be shown in place of a text. */
+  readonly onDisplay: ((text: string, shown: string) => void) | undefined
   /** Where a terminal is. */
   readonly terminal: ((sequence: string) => void) | undefined
 }
@@ -145,6 +147,8 @@ export class GroupRun {
     const world = this.#worldFor(ctx, signal)
     const result = await this.#run(payload, { ...this.#firingOf(ctx), world })
     tell(ctx, result, payload)
+    const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
+    if (typeof shown === 'string') this.#options.onDisplay?.(textOf(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is for a turn with a single call, and is ignored')
     const answered = await this.#answeredHere(ctx, allowed, world)
