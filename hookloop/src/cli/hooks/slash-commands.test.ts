@@ -172,6 +172,14 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
   })
 })
 
+test('hooks doctor says that it does not try it, and hooks list where it fires', async () => {
+  const project = await judging('exit 2')
+  const [doctor, list] = await Promise.all([project.hookloop(['hooks', 'doctor']), project.hookloop(['hooks', 'list'])])
+  assert.match(doctor.stdout, /– UserPromptExpansion exit 2 is not tried: it fires only when somebody asks for it\n/)
+  assert.match(list.stdout, /^onUserInput\n(?: +hook .*\n)* +hook +UserPromptExpansion +exit 2 /m)
+  assert.doesNotMatch(`${list.stdout}${doctor.stdout}`, /never fires/)
+})
+
 test('in a conversation, commands of the agent are said, after those of chat', async () => {
   const project = new ProjectWithHooks()
   project.write('.claude/commands/greet.md', '---\ndescription: Greets somebody\n---\nGreet $1.')
