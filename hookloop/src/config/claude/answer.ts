@@ -130,13 +130,14 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
   const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
   if (typeof specificAnswer === 'string') return unfit(specificAnswer)
   const reason = text(value['reason'])
-  const { systemMessage } = value
+  const { systemMessage, terminalSequence } = value
   return {
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
     ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
     ...(value['continue'] === false && stops === true && { stop: { reason: text(value['stopReason']) } }),
     ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
+    ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
   }
 }
 

@@ -77,7 +77,7 @@ function headsOf({ dir, home, files }: SettingsPlaces): readonly string[] {
   return [...(own === undefined ? [] : [own]), ...(files === undefined ? [join(dir, '.claude')] : [])]
 }
 
-function userDir(home: string | false | undefined): string | undefined {
+export function userDir(home: string | false | undefined): string | undefined {
   if (home === false) return undefined
   return home === undefined ? configDir() : join(home, '.claude')
 }

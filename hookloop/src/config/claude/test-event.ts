@@ -46,6 +46,7 @@ const usual: { readonly [event in ClaudeEvent]?: JsonObject } = {
   SessionStart: { source: 'startup' },
   Setup: { trigger: 'init' },
   UserPromptSubmit: { permission_mode: 'default' },
+  UserPromptExpansion: { permission_mode: 'default', expansion_type: 'slash_command' },
   PreToolUse: call,
   PermissionRequest: { permission_mode: 'default' },
   PostToolUse: call,
