@@ -36,7 +36,8 @@ export async function askPerson(run: LiveRun, call: OpenedCall, asks: readonly A
     given = (await run.effects.perform<Json>(
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
       async (signal) => {
-        const put = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: run.state.agentId })
+        const { state } = run
+        const put = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state })
         const turns = run.family?.questions
         return checkedAnswer(await run.outstanding.abortable(turns === undefined ? put() : turns.take(put)))
       },

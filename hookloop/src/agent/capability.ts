@@ -1,3 +1,4 @@
+import type { AgentState } from '../data/agent-state.ts'
 import type { ModelSource } from '../data/inference.ts'
 import type { Json } from '../data/json.ts'
 import type { Answer, Approval } from '../data/tool-call.ts'
@@ -21,8 +22,8 @@ export type ApprovalPolicy = {
   readonly onUnknownOutcome: OnUnknownOutcome
 }
 
-/** Whose call it is. The id of a call is a model's, and two conversations may have the same. */
-export type Asker = { readonly agentId: string }
+/** Whose call it is, and where its run stands. The id of a call is a model's, and two conversations may have the same. */
+export type Asker = { readonly agentId: string; readonly state: AgentState }
 
 /** Whoever is asked may also leave the question open. */
 export type AskedAnswer = Answer | 'suspend'

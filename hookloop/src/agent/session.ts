@@ -35,6 +35,8 @@ export type Session<O = string> = {
   readonly suspend: (reason?: string) => Promise<void>
   /** Goes on with a run that waits or was cut off; a session that was only suspended takes input again. */
   readonly resume: (options?: ResumeOptions & SendOptions) => Promise<Run<O> | undefined>
+  /** The same, seen as it happens. Rejects if there is no such run. */
+  readonly resumeStream: (options?: ResumeOptions & SendOptions) => Live<AgentEvent, O>
   /** Forgets the conversation; metadata stays. */
   readonly clear: () => Promise<void>
   /** Has the conversation summed up before its next step, by whatever hook does that: `summarization`. */

@@ -156,7 +156,7 @@ function addHooks(program: Command, place: Place, done: Done): void {
     })
   jsonOption(hooks.command('import'))
     .description('turn the hooks of .claude/settings.json into .hookloop/hooks.json, and say what is gained')
-    .option('--dir <folder>', 'the project (default: here)')
+    .option('--dir <path>', 'the project or plugin, or one file of it (default: here)')
     .option('--user', 'also those in your own settings')
     .option('-o, --output <file>', 'where to write them; "-" prints them')
     .option('--force', 'write over a file that is there')
@@ -204,7 +204,7 @@ they run in --dir. Hooks of a skill need "skills": ["its name"], those of an age
 
 function listOptions(command: Command): Command {
   return jsonOption(command)
-    .option('--dir <folder>', 'the project (default: here)')
+    .option('--dir <path>', 'the project or plugin, or one file of it (default: here)')
     .option('--no-user', 'leave out your own hooks')
 }
 

@@ -4,6 +4,7 @@ import { suite, test } from 'node:test'
 import { Validator } from '@cfworker/json-schema'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { messageOf } from '../errors.ts'
+import { claudeEventNames, triggersOfEvent } from './claude/events.ts'
 import { hookFileSchema } from './hook-file-schema.ts'
 import { readHookFile } from './hook-file.ts'
 
@@ -20,8 +21,7 @@ const isValid = (file: Json): boolean => validator.validate(file).valid
 function problemOf(file: Json): string | undefined {
   try {
     const making = { cwd: '.', projectDir: '.', allowed: { env: [], privateAddresses: true }, taken: new Set<string>() }
-    readHookFile(JSON.stringify(file), { kind: 'user', file: 'hooks.json' }, making)
-    return undefined
+    return readHookFile(JSON.stringify(file), { kind: 'user', file: 'hooks.json' }, making).mistakes[0]?.message
   } catch (error) {
     return messageOf(error)
   }
@@ -29,7 +29,7 @@ function problemOf(file: Json): string | undefined {
 
 suite('the schema and the reader', () => {
   const random = randomFrom(20_261_115)
-  const entries = validEntries(400, random)
+  const entries = [...validEntries(400, random), ...everyEvent()]
 
   test('take the same entries', () => {
     const refused = entries.flatMap((entry) => {
@@ -87,6 +87,17 @@ function validEntries(count: number, random: () => number): readonly JsonObject[
   }
   assert.equal(made.length, count)
   return made
+}
+
+/** By chance, a handler hardly ever stands at the trigger of its event. */
+function everyEvent(): readonly JsonObject[] {
+  const entries = claudeEventNames.flatMap((event): JsonObject[] => {
+    const on = [...triggersOfEvent(event)]
+    const claude = { event, command: 'true', args: ['x'], pluginRoot: '.', timeout: 5 }
+    return on.length === 0 ? [] : [{ on, mode: 'hook', claude }]
+  })
+  assert.ok(entries.every((entry) => isValid({ hooks: [entry] })))
+  return entries
 }
 
 function sample(given: JsonObject, random: () => number, depth: number): Json {

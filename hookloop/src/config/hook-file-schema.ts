@@ -2,7 +2,8 @@ import { answerKinds } from '../actions/verdict.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from './claude/events.ts'
-import { actionKinds, modes, stepTypes } from './hook-file.ts'
+import { stepTypes } from './hook-condition.ts'
+import { actionKinds, modes } from './hook-file.ts'
 
 /**
  * The JSON Schema of a file of hooks, for editors. It is published as `hookloop/hooks.schema.json`, and a test holds that
@@ -274,6 +275,7 @@ function claudeSchema(): JsonObject {
       type: { enum: ['command', 'http'] },
       command: { type: 'string' },
       args: texts,
+      pluginRoot: described('string', 'The folder that the command knows as CLAUDE_PLUGIN_ROOT.'),
       url: { type: 'string', pattern: '^https?://' },
       if: { type: 'string' },
       timeout: { type: 'number', exclusiveMinimum: 0 },

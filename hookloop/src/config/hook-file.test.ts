@@ -101,6 +101,55 @@ suite('a file of hooks', () => {
   })
 })
 
+suite('an entry with a mistake', () => {
+  const reading = (...entries: readonly Json[]) =>
+    readHookFile(
+      JSON.stringify({ hooks: entries }, undefined, 1),
+      { kind: 'project', file: 'hooks.json' },
+      { cwd: '.', projectDir: '.', allowed: { env: [], privateAddresses: false }, taken: new Set() },
+    )
+  const guarding = { name: 'watch', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' }
+  const watching = { name: 'watch', on: 'onStop', mode: 'observe', shell: 'true' }
+  const wrong: readonly [what: string, entry: { readonly [key: string]: Json }][] = [
+    ['a misspelt trigger', { on: 'onstop' }],
+    ['an unknown key', { tools: 'bash' }],
+    ['an unknown action', { shell: null, run: 'true' }],
+    ['two actions', { http: 'https://hooks.example' }],
+    ['a time that is a text', { timeoutMs: '5' }],
+    ['a condition that says nothing', { when: {} }],
+    ['a variable that nobody allows', { shell: { command: 'true', passEnv: ['TOKEN'] } }],
+    ['a priority that is none', { priority: Number.MAX_VALUE, timeoutMs: -1 }],
+  ]
+  for (const [what, entry] of wrong) {
+    test(`${what} that only watches is left out with its line, and keeps no name from the others`, () => {
+      const { hooks, mistakes } = reading({ ...watching, ...entry }, guarding)
+      assert.deepEqual(
+        hooks.map(({ hook }) => [hook.name, hook.mode]),
+        [['watch', 'guard']],
+      )
+      assert.deepEqual(
+        mistakes.map(({ code, message }) => [code, /^hooks\.json:\d+: /.test(message)]),
+        [['CONFIG_INVALID', true]],
+      )
+    })
+
+    for (const mode of ['guard', 'hook', 'Observe', ['observe'], null]) {
+      test(`${what} whose mode is ${JSON.stringify(mode)} may be a guard: the file is refused`, () => {
+        assert.throws(() => reading(guarding, { ...watching, name: 'b', ...entry, mode }), { code: 'CONFIG_INVALID' })
+      })
+    }
+  }
+
+  test('of one that watches and is to block when it fails: the file is refused, because somebody relied on it', () => {
+    assert.throws(() => reading({ ...watching, onFailure: 'block' }), { code: 'CONFIG_INVALID' })
+  })
+
+  test('of a guard whose name one that watches has as well: the file is refused', () => {
+    assert.throws(() => reading(watching, guarding), /another hook of this file is called "watch"/)
+    assert.deepEqual(reading(guarding, watching).mistakes.length, 1)
+  })
+})
+
 suite('a file of hooks with a mistake is refused, with its line', () => {
   const lines = (...entry: readonly string[]): string =>
     ['{', '  "hooks": [', '    {', ...entry, '    }', '  ]', '}'].join('\n')

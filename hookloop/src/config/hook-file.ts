@@ -6,11 +6,13 @@ import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
 import type { Action } from '../hooks/action.ts'
 import { guard, hook, observe, type Hook } from '../hooks/hook.ts'
-import { all, any, hasMetadata, not, stepType, type Matcher } from '../hooks/matchers.ts'
+import type { Matcher } from '../hooks/matchers.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { isAround, isTrigger, triggerNames } from '../hooks/triggers.ts'
 import { claudeAction } from './claude/claude-action.ts'
 import { claudeEventNames, eventSpec, isClaudeEvent, triggersOfEvent } from './claude/events.ts'
+import { whenOf } from './hook-condition.ts'
+import { Misspelt } from './misspelt.ts'
 import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
 
 /** Where a hook of a file comes from, in the order in which they are put together. */
@@ -52,13 +54,18 @@ export type HookMaking = {
   readonly taken: Set<string>
   /** Puts what has to be seen to around an action: whether its files are still trusted, and what it may answer. */
   readonly hold?: (action: Action, entry: JsonObject) => Action
-  /** Is told of an entry with a mistake, which is left out then. Without it, the file is refused. */
+  /** Is told of an entry with a mistake that may be a guard, which is left out then. Without it, the file is refused. */
   readonly onMistake?: ((mistake: AgentError) => void) | undefined
   /** What must hold for every hook of the file. */
   readonly when?: Matcher | undefined
 }
 
-export type ReadHooks = { readonly hooks: readonly FileHook[]; readonly allowed: Allowed | undefined }
+export type ReadHooks = {
+  readonly hooks: readonly FileHook[]
+  readonly allowed: Allowed | undefined
+  /** Mistakes in entries that only watch. The others apply without them. */
+  readonly mistakes: readonly AgentError[]
+}
 
 /** What an entry may say beside its action. The published schema has the same. */
 export const entryFields = [
@@ -83,8 +90,8 @@ export function readHookFile(text: string, source: FileSource, making: HookMakin
 }
 
 /**
- * Hooks as a document has them. Nothing in it is skipped: a guard that is left out because of a misspelt word would be one
- * that silently does not apply, so the whole is refused, with the line.
+ * Hooks as a document has them. No entry with a mistake is skipped that may be a guard, or change something: it would silently
+ * not apply, so the whole is refused, with the line. One that can only watch is left out, and told.
  */
 export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, making: HookMaking): ReadHooks {
   const { file, kind } = source
@@ -100,9 +107,10 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, m
   if (allow !== undefined && kind !== 'user') {
     throw refuse(['allow'], 'what hooks may do is allowed by your own file, not by this one')
   }
+  const mistakes: AgentError[] = []
   try {
     const allowed = allow === undefined ? undefined : toAllowed(allow)
-    return { allowed, hooks: hooks.flatMap((entry: Json, i) => readOrTell(entry, i)) }
+    return { allowed, hooks: hooks.flatMap((entry: Json, i) => readOrTell(entry, i)), mistakes }
   } catch (error) {
     throw refusalOf(error)
   }
@@ -115,8 +123,9 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, m
     try {
       return [readEntry(entry, i)]
     } catch (error) {
-      if (making.onMistake === undefined) throw error
-      making.onMistake(refusalOf(error) as AgentError)
+      const tell = onlyWatches(entry) ? (mistake: AgentError) => void mistakes.push(mistake) : making.onMistake
+      if (tell === undefined) throw error
+      tell(refusalOf(error) as AgentError)
       return []
     }
   }
@@ -131,13 +140,12 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, m
   }
 }
 
-class Misspelt extends Error {
-  readonly path: Path
-
-  constructor(path: Path, why: string) {
-    super(why)
-    this.path = path
-  }
+/**
+ * Whether an entry is for watching, whatever is wrong with it. Who says what happens when it fails means one that decides,
+ * whatever mode is written there.
+ */
+function onlyWatches(entry: Json): boolean {
+  return isJsonObject(entry) && entry['mode'] === 'observe' && entry['onFailure'] === undefined
 }
 
 function toAllowed(allow: Json): Allowed {
@@ -166,10 +174,13 @@ function toHook(entry: Json, making: Making): Hook {
   const on = triggersOf(entry['on'])
   if (kind === 'claude') checkEvent(entry[kind]!, on)
   const options = optionsOf(entry, making)
-  const made = within(kind, () => toAction(kind, entry[kind]!, making))
-  const action = making.hold === undefined ? made : making.hold(made, entry)
+  const bare = within(kind, () => toAction(kind, entry[kind]!, making))
+  const action = making.hold === undefined ? bare : making.hold(bare, entry)
   const make = { guard, hook, observe }[mode] as unknown as (on: string[], action: Action, options: object) => Hook
-  return make(on, action, { name: freeName(action.label, making), ...options })
+  const name = nameFor(entry, action.label, making)
+  const made = make(on, action, { ...options, name })
+  take(name, entry, making) // now that nothing is wrong with it: one that is left out keeps no name from another
+  return made
 }
 
 function within<T>(key: string, work: () => T): T {
@@ -291,16 +302,15 @@ function isTexts(value: Json | undefined): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }
 
-function optionsOf(entry: JsonObject, making: Making): object {
-  const { name, tool, when, priority, timeoutMs, onFailure, stream } = entry
+function optionsOf(entry: JsonObject, { when: always }: Making): object {
+  const { tool, when, priority, timeoutMs, onFailure, stream } = entry
   for (const [key, type] of optionTypes) {
     if (entry[key] !== undefined && typeof entry[key] !== type) throw new Misspelt([key], `"${key}" must be a ${type}`)
   }
   if (stream === 'window') throw new Misspelt(['stream'], 'an action sees an answer once: "hold" or "after"')
   return {
-    ...(name !== undefined && { name: ownName(name as string, making) }),
     ...(tool !== undefined && { tool: toolPattern(tool as string) }),
-    ...whenOf(when, making.when),
+    ...whenOf(when, always),
     ...(priority !== undefined && { priority }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(onFailure !== undefined && { onFailure }),
@@ -318,20 +328,25 @@ const optionTypes = [
 ] as const
 
 /** A name is given once in a file. What another file has called so stays, and this one says whose it is. */
-function ownName(name: string, { taken, source }: Making): string {
-  if (name.trim() === '') throw new Misspelt(['name'], '"name" must not be empty')
-  const key = `${source.file}\0${name}`
-  if (taken.has(key)) throw new Misspelt(['name'], `another hook of this file is called "${name}"`)
-  taken.add(key)
-  return freeName(name, { taken, source })
-}
-
-function freeName(wanted: string, { taken, source }: Pick<Making, 'taken' | 'source'>): string {
+function nameFor({ name: given }: JsonObject, label: string, { taken, source }: Making): string {
+  if (typeof given === 'string') {
+    if (given.trim() === '') throw new Misspelt(['name'], '"name" must not be empty')
+    if (taken.has(keyIn(source, given))) throw new Misspelt(['name'], `another hook of this file is called "${given}"`)
+  }
+  const wanted = typeof given === 'string' ? given : label
   let name = wanted
   if (taken.has(name)) name = `${source.kind}:${wanted}`
   for (let n = 2; taken.has(name); n++) name = `${source.kind}:${wanted} ${n}`
-  taken.add(name)
   return name
+}
+
+function take(name: string, { name: given }: JsonObject, { taken, source }: Making): void {
+  taken.add(name)
+  if (typeof given === 'string') taken.add(keyIn(source, given))
+}
+
+function keyIn({ file }: FileSource, name: string): string {
+  return `${file}\0${name}`
 }
 
 /** A name, one with `*` in it, or a regular expression between slashes. */
@@ -345,41 +360,3 @@ function toolPattern(text: string): string | RegExp {
     return pattern
   })
 }
-
-function whenOf(given: Json | undefined, always: Matcher | undefined): { readonly when?: Matcher } {
-  const own = given === undefined ? undefined : toMatcher(given, ['when'])
-  const matchers = [always, own].filter((each) => each !== undefined)
-  return matchers.length === 0 ? {} : { when: all(...matchers) }
-}
-
-/** `{ "metadata": { "role": "guest" } }`, `{ "stepType": "toolExecution" }`, and `all`, `any`, `not` over such. */
-function toMatcher(given: Json, path: Path): Matcher {
-  const entries = isJsonObject(given) ? Object.entries(given) : []
-  if (entries.length === 0) throw new Misspelt(path, '"when" must be an object that says something')
-  const parts = entries.map(([key, value]) => {
-    const here = [...path, key]
-    switch (key) {
-      case 'stepType':
-        if (!(stepTypes as readonly Json[]).includes(value)) {
-          throw new Misspelt(here, `"stepType" must be one of ${stepTypes.join(', ')}`)
-        }
-        return stepType(value as never)
-      case 'metadata':
-        if (!isJsonObject(value)) throw new Misspelt(here, '"metadata" must be an object of keys and values')
-        return all(...Object.entries(value).map(([name, wanted]) => hasMetadata(name, wanted ?? undefined)))
-      case 'all':
-      case 'any': {
-        if (!Array.isArray(value)) throw new Misspelt(here, `"${key}" must be a list`)
-        const inner = value.map((each: Json, i) => toMatcher(each, [...here, i]))
-        return key === 'all' ? all(...inner) : any(...inner)
-      }
-      case 'not':
-        return not(toMatcher(value, here))
-      default:
-        throw new Misspelt(here, `there is no "${key}" in "when". Known: metadata, stepType, all, any, not`)
-    }
-  })
-  return all(...parts)
-}
-
-export const stepTypes = ['toolExecution', 'finalResponse', 'error'] as const

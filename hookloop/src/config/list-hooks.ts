@@ -5,11 +5,11 @@ import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events.ts'
 import type { ConfigProblem, Handler } from './claude/handlers.ts'
-import { readSettings } from './claude/settings.ts'
+import { readSettings, type SettingsPlaces } from './claude/settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/trusted-groups.ts'
 import { problemsOfCommand } from './command-problems.ts'
 import type { FileHook } from './hook-file.ts'
-import { everyName, findHooks, hookFilesOf, scriptsOf } from './project-hooks.ts'
+import { everyName, findHooks, hookFilesOf, scriptsOf, wordsForMistake } from './project-hooks.ts'
 import { realPath, isInside, type Fingerprint } from './fingerprint.ts'
 import type { TrustStatus, TrustStore } from './trust.ts'
 import { runsOf } from './runs-of.ts'
@@ -41,18 +41,18 @@ export type ListedHook = {
 
 export type ListedHooks = { readonly hooks: readonly ListedHook[]; readonly problems: readonly string[] }
 
-export type ListPlaces = {
-  readonly dir: string
+export type ListPlaces = Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'> & {
   readonly home?: string | false | undefined
   readonly claudeHome?: string | false | undefined
   readonly trust: TrustStore
 }
 
 /** Every hook that files bring, in the order in which they fire, whether they are trusted or not. */
-export function listHooks({ dir, home, claudeHome, trust }: ListPlaces): ListedHooks {
+export function listHooks({ home, claudeHome, trust, ...places }: ListPlaces): ListedHooks {
   const problems: string[] = []
-  const own = listOwn({ dir, home, trust }, problems)
-  const settings = readSettings({ dir, ...(claudeHome !== undefined && { home: claudeHome }) })
+  const { dir, files: named } = places
+  const own = named === undefined ? listOwn({ dir, home, trust }, problems) : [] // one file was named, and not the folder
+  const settings = readSettings({ ...places, ...(claudeHome !== undefined && { home: claudeHome }) })
   problems.push(...settings.problems.map(problemWords))
   const claude = settings.groups.flatMap((group) => {
     const files = filesOf([group], dir)
@@ -82,7 +82,10 @@ export function problemWords({ source, where, message }: ConfigProblem): string 
   return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
 }
 
-function listOwn({ dir, home, trust }: Omit<ListPlaces, 'claudeHome'>, problems: string[]): readonly ListedHook[] {
+function listOwn(
+  { dir, home, trust }: Pick<ListPlaces, 'dir' | 'home' | 'trust'>,
+  problems: string[],
+): readonly ListedHook[] {
   const refused = new Set<unknown>()
   const onMistake = ({ message, value }: AgentError): void => {
     problems.push(message)
@@ -90,7 +93,11 @@ function listOwn({ dir, home, trust }: Omit<ListPlaces, 'claudeHome'>, problems:
   }
   try {
     const allow = { env: everyName, privateAddresses: true }
-    const { hooks, files } = findHooks({ dir, trust: 'all', allow, ...(home !== undefined && { home }) }, { onMistake })
+    const { hooks, files, mistakes } = findHooks(
+      { dir, trust: 'all', allow, ...(home !== undefined && { home }) },
+      { onMistake },
+    )
+    problems.push(...mistakes.map((each) => (refused.has(each.value) ? each.message : wordsForMistake(each))))
     problems.push(...[...refused].map((file) => `${String(file)}: none of its hooks can be used before that is mended`))
     return hooks.flatMap((each) => listed(each, { dir, trust, files }))
   } catch (error) {
@@ -189,7 +196,11 @@ export type CommandProblem = {
   readonly hook: string
 }
 
-export function problemsOf({ dir, home, claudeHome }: Omit<ListPlaces, 'trust'>): readonly CommandProblem[] {
+export function problemsOf({
+  dir,
+  home,
+  claudeHome,
+}: Pick<ListPlaces, 'dir' | 'home' | 'claudeHome'>): readonly CommandProblem[] {
   const settings = readSettings({ dir, ...(claudeHome !== undefined && { home: claudeHome }) })
   const claude = settings.groups.flatMap(({ handlers, source, event }) =>
     handlers.flatMap((handler) => {

@@ -42,6 +42,8 @@ export type FoundHooks = {
   readonly hooks: readonly FileHook[]
   readonly untrusted: readonly Doubt[]
   readonly files: readonly Fingerprint[]
+  /** Mistakes in entries that only watch, which are left out. */
+  readonly mistakes: readonly AgentError[]
 }
 
 /**
@@ -49,7 +51,7 @@ export type FoundHooks = {
  * its skills and agents, in this order. A later file can add hooks; nothing in it can take a guard of an earlier one away, or allow what it would not.
  */
 export function projectHooks(options: ProjectHooksOptions): Capability {
-  const { hooks, untrusted } = findHooks(options)
+  const { hooks, untrusted, mistakes } = findHooks(options)
   const refused = untrusted.filter(
     ({ status, isConfig }) =>
       options.untrusted === 'refuse' || (isConfig && status === 'changed' && options.untrusted === undefined),
@@ -58,7 +60,10 @@ export function projectHooks(options: ProjectHooksOptions): Capability {
   return {
     name: 'projectHooks',
     hooks: [...hooks.map(({ hook }) => hook), ...keepsSkills(ownersOf(hooks))],
-    notes: untrusted.map((doubt) => `${wordsFor(doubt)}. Look at it with: hookloop trust`),
+    notes: [
+      ...untrusted.map((doubt) => `${wordsFor(doubt)}. Look at it with: hookloop trust`),
+      ...mistakes.map(wordsForMistake),
+    ],
   }
 }
 
@@ -72,6 +77,11 @@ export function untrustedError(doubts: readonly Doubt[]): AgentError {
 function wordsFor({ path, status, isConfig }: Doubt): string {
   const how = status === 'changed' ? 'is not what was trusted' : 'is not trusted'
   return `${path} ${how}: ${isConfig ? 'its hooks do not run' : 'the hooks that name it say no'}`
+}
+
+/** A mistake in a hook that only watches, and what comes of it. */
+export function wordsForMistake({ message }: AgentError): string {
+  return `${message} It only watches, so it is left out and the others run.`
 }
 
 /** Whoever only looks is told of every mistake, and shown the rest. */
@@ -100,6 +110,7 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
     privateAddresses: user?.allowed?.privateAddresses === true || options.allow?.privateAddresses === true,
   }
   const files: Fingerprint[] = []
+  const mistakes = [...(user?.mistakes ?? [])]
   const others = sourcesOf(options, dir).flatMap((source): readonly FileHook[] => {
     const { kind, root, config, owner, isOwn = false } = source
     const print = { path: config.path, hash: config.hash }
@@ -116,15 +127,16 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
     const check = (entry: JsonObject): readonly Doubt[] =>
       trust === 'all' || isOwn ? [] : doubtful(scriptsOf(entry, root), trust)
     const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
-    const { hooks } = readHooks(
+    const read = readHooks(
       document,
       { kind, file: config.path, ...(whose !== undefined && { owner: whose.name }) },
       { cwd: root, projectDir: dir, allowed, taken, hold, onMistake, when: whose && isInForce(whose) },
     )
-    untrusted.push(...hooks.flatMap(({ entry }) => check(entry)))
-    return hooks
+    untrusted.push(...read.hooks.flatMap(({ entry }) => check(entry)))
+    mistakes.push(...read.mistakes)
+    return read.hooks
   })
-  return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted), files }
+  return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted), files, mistakes }
 }
 
 const known = ['dir', 'home', 'plugins', 'skills', 'agents', 'trust', 'untrusted', 'allow']
@@ -200,7 +212,7 @@ function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly Do
   })
 }
 
-function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
+export function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
   return [...new Map(files.map((file) => [file.path, file])).values()]
 }
 
@@ -248,11 +260,15 @@ export const everyName: readonly string[] = Object.assign([], { includes: () => 
 export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
   const given = entry['shell'] ?? entry['claude']
   const options = (typeof given === 'string' ? { command: given } : (given ?? {})) as JsonObject
-  const { command, args, cwd } = options
+  const { command, args, cwd, pluginRoot } = options
   const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
   const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
   if (line === '') return []
-  return scriptsIn(line, { dir: root, ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }) })
+  return scriptsIn(line, {
+    dir: root,
+    ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }),
+    ...(typeof pluginRoot === 'string' && { variables: { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) } }),
+  })
 }
 
 type Config = Fingerprint & { readonly text: string }

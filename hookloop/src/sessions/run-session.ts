@@ -4,6 +4,7 @@ import { LiveRun } from '../agent/live-run.ts'
 import type { AgentParts } from '../agent/parts.ts'
 import { checkGuards, continueRun, resumeRun } from '../agent/resume.ts'
 import type { Run } from '../agent/run.ts'
+import { ENVIRONMENT_KEY } from '../data/agent-state.ts'
 import { exactJson, type JsonObject } from '../data/json.ts'
 import type { Message } from '../data/message.ts'
 import { liveEffects, type Effects } from '../effects.ts'
@@ -22,6 +23,8 @@ type Work = {
   readonly session: HeldSession
   readonly how: SessionRunOptions
   readonly inner: Effects
+  /** The name of variables for commands that a run does not know yet. */
+  readonly environment?: string | undefined
 }
 
 /** Begins a run in a session, which is made if there is none. */
@@ -50,12 +53,12 @@ export function runInSession(
 /** Goes on with the run of a session that has not ended. */
 export function resumeInSession(
   store: SessionStore,
-  { parts, how }: { readonly parts: AgentParts; readonly how: SessionRunOptions },
+  { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
   return holdSession(store, { id: how.session }, async (session) => {
     const { open, state, isHeld } = session.kept
     if (open === undefined) throw isHeld ? unfinished(how.session, undefined) : nothingOpen(how.session)
-    const work = { parts, session, how, inner: innerEffects(how) }
+    const work = { parts, session, how, inner: innerEffects(how), environment }
     if (isHeld) session.journal.append({ type: 'released', at: work.inner.now() })
     if (open.phase === 'suspended') return goOnAnswered(work, open)
     if (open.phase !== 'input') checkGuards(parts, state!.execution!, how.acceptMissing ?? [])
@@ -97,7 +100,9 @@ function liveRun(work: Work, open: Begun): LiveRun {
   const state = begins
     ? stateFor(parts, { from: kept.state, agentId: () => effects.newId(), metadata: open.metadata })
     : kept.state!
-  return new LiveRun(parts, effects, state, {
+  const { environment } = work
+  const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
+  return new LiveRun(parts, effects, known, {
     pauses: how.pauses,
     streams: how.emit !== undefined && how.deltas !== false,
     cancellable: how.signal !== undefined,

@@ -9,8 +9,10 @@ import { approval } from '../capabilities/approval.ts'
 import { createAgent } from '../create-agent.ts'
 import { MODEL_KEY } from '../data/agent-state.ts'
 import { textOf } from '../data/message.ts'
+import { AgentError } from '../errors.ts'
 import { hook, observe } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
 import { dyingStore } from './dying-store.fixture.ts'
 import { memoryStore } from './memory-store.ts'
 import type { SessionStore } from './store.ts'
@@ -199,6 +201,23 @@ suite('while a run is open, a session refuses', () => {
     })
   }
 
+  test('to be cleared, and says what waits and how to say no to it', async () => {
+    const store = memoryStore()
+    const session = clerk(store).agent.session('s')
+    await session.send('Pay.')
+    const [waiting] = await listApprovals(store)
+    const refused = await session.clear().catch((error: unknown) => error as AgentError)
+    assert.ok(refused instanceof AgentError)
+    assert.deepEqual(refused.value, [waiting!.id])
+    assert.match(refused.message, /waits for an answer about the call of "pay"/)
+    assert.ok(refused.message.includes(`hookloop deny '${waiting!.id}'`), refused.message)
+    await answerApproval(store, { session: 's', approval: waiting!.id, answer: { block: 'No.' } })
+    await assert.rejects(session.clear(), /has a run that has not ended.*agent\.resume\('s'\)/)
+    await session.resume()
+    await session.clear()
+    assert.deepEqual(await texts(session), [])
+  })
+
   test('everything, as long as somebody works on it', async () => {
     const store = memoryStore()
     const session = clerk(store).agent.session('s')
@@ -208,6 +227,20 @@ suite('while a run is open, a session refuses', () => {
     await writer.release()
     await session.clear()
   })
+})
+
+test('a session that was suspended is neither cleared nor compacted before it is taken up again', async () => {
+  const session = clerk(memoryStore()).agent.session('s')
+  await session.send('One.')
+  await session.suspend('lunch')
+  for (const act of [session.clear, session.compact]) {
+    await assert.rejects(act(), { code: 'STATE_SUSPENDED', message: /is suspended.*resume\(\)/ })
+  }
+  await session.writeMetadata('role', 'reader') // what was said stays as it is
+  assert.equal((await texts(session)).length, 2)
+  await session.resume()
+  await session.clear()
+  assert.deepEqual(await texts(session), [])
 })
 
 test('a title that was given is the one that lists show', async () => {

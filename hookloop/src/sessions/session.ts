@@ -7,13 +7,15 @@ import { fireInSession, type SendOptions, type Session } from '../agent/session.
 import { COMPACT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../data/agent-state.ts'
 import type { Emit } from '../data/event.ts'
 import type { Message } from '../data/message.ts'
+import type { ResumeOptions } from '../agent/resume.ts'
 import type { Run } from '../agent/run.ts'
 import { liveEffects } from '../effects.ts'
-import { AgentError } from '../errors.ts'
 import { forkSession, type ForkOptions } from './fork.ts'
+import { refuseHeld, refuseOpen } from './refusals.ts'
 import { beginSession, holdSession, noteChanged, type HeldSession } from './held-session.ts'
 import { readSession, type KeptSession } from './kept-session.ts'
 import { resumeInSession, runInSession } from './run-session.ts'
+import { startedOpen, type StartedOpen } from './started-open.ts'
 import { checkSessionId, type SessionStore } from './store.ts'
 
 /** How an agent with a store keeps its runs. */
@@ -33,6 +35,8 @@ class KeptConversation implements Session {
   readonly #store: SessionStore
   readonly #parts: AgentParts
   #isStarted = false
+  /** What hooks said when it was taken up with a run that was open. */
+  #later: StartedOpen | undefined
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -64,24 +68,27 @@ class KeptConversation implements Session {
       }
       return kept.open !== undefined
     })
+    if (isOpen) return this.#goOn(options)
     await this.#start()
-    return isOpen
-      ? resumeInSession(this.#store, { parts: this.#parts, how: { ...options, session: this.id } })
-      : undefined
+    return undefined
   }
+
+  readonly resumeStream: Session['resumeStream'] = (options = {}) => streamRun((emit) => this.#goOn(options, emit))
 
   /** One conversation ends and another begins, in the same place. */
   readonly clear = (): Promise<void> =>
     holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
-      this.#refuseOpen(kept)
+      refuseHeld(this.id, kept)
+      refuseOpen(this.id, kept)
       const ended = kept.state && (await this.#fire(kept.state, 'onSessionEnd', { reason: 'clear' }))
       const cleared = (ended ?? this.#freshState()).withMessages([])
       await this.#keep(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
       this.#isStarted = true
     })
 
-  readonly compact = (): Promise<void> => this.#change((state) => state.withMetadata(COMPACT_KEY, true))
+  readonly compact = (): Promise<void> =>
+    this.#change((state) => state.withMetadata(COMPACT_KEY, true), { refusesHeld: true })
 
   readonly fork: Session['fork'] = async (options = {}) =>
     new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#cleaned(options)))
@@ -103,6 +110,7 @@ class KeptConversation implements Session {
 
   readonly end = async (reason = 'other'): Promise<void> => {
     this.#isStarted = false
+    this.#later = undefined // hooks say it again when it is begun again
     const stored = await this.#store.read(this.id)
     if (stored === undefined || stored.lines.length === 0) return // nothing was said, and nothing ends
     await this.#hold(async (session) => {
@@ -119,8 +127,27 @@ class KeptConversation implements Session {
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
+  /** Goes on with the run that is open. Hooks are told that somebody has taken it up, and what they change waits for its end. */
+  async #goOn(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
+    await this.#startOpen({ signal: options.signal, emit })
+    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
+    return resumeInSession(this.#store, { parts: this.#parts, how, environment: this.#later?.environment })
+  }
+
+  async #startOpen(how: Heard): Promise<void> {
+    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
+    await this.#hold(async ({ kept }) => {
+      if (kept.open === undefined) return
+      const before = kept.state ?? this.#freshState()
+      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }, how)
+      this.#later = startedOpen(before, after)
+      this.#isStarted = true
+    })
+  }
+
   /** Fires `onSessionStart`, once for each time somebody takes the conversation up. If that fails, it is not taken up. */
   async #start(how: Heard = {}): Promise<void> {
+    if (this.#later !== undefined) return this.#takeLater(this.#later)
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
@@ -132,22 +159,25 @@ class KeptConversation implements Session {
     })
   }
 
-  /** Changes what is kept, between two runs. */
-  #change(change: (state: AgentState) => AgentState): Promise<void> {
-    return holdSession(this.#store, { id: this.id, create: true }, async (session) => {
+  #takeLater({ apply }: StartedOpen): Promise<void> {
+    return this.#hold(async (session) => {
       const { kept } = session
-      this.#refuseOpen(kept)
-      const state = change(kept.state ?? this.#freshState())
+      if (kept.open !== undefined) return
+      this.#later = undefined
+      const state = apply(kept.state ?? this.#freshState())
       if (state !== kept.state) await this.#keep(session, state)
     })
   }
 
-  #refuseOpen({ open }: KeptSession): void {
-    if (open === undefined) return
-    throw new AgentError(
-      'STATE_SUSPENDED',
-      `The session "${this.id}" has a run that has not ended; it cannot be changed now.`,
-    )
+  /** Changes what is kept, between two runs. */
+  #change(change: (state: AgentState) => AgentState, { refusesHeld = false } = {}): Promise<void> {
+    return holdSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { kept } = session
+      if (refusesHeld) refuseHeld(this.id, kept)
+      refuseOpen(this.id, kept)
+      const state = change(kept.state ?? this.#freshState())
+      if (state !== kept.state) await this.#keep(session, state)
+    })
   }
 
   #fire(

@@ -137,7 +137,7 @@ async function found(patient: Patient, path: CanaryPath, how: Parameters<typeof 
 function problemsOfFiles(dir: string, user: boolean, command: string): readonly string[] {
   const trust = new TrustStore()
   const listed = listHooks({ dir, trust, ...(!user && { home: false, claudeHome: false }) })
-  const doubts = listed.problems.length > 0 ? [] : doubtsIn(dir, trust)
+  const doubts = doubtsOf(dir, trust)
   return [
     ...listed.problems,
     ...doubts.map(({ path, status }) => {
@@ -158,6 +158,15 @@ function onDemand(dir: string, user: boolean): readonly string[] {
       ? [`${event} ${oneLine(runs, 60)} is not tried: it fires only when somebody asks for it`]
       : [],
   )
+}
+
+/** A file that cannot be used is among the problems already. */
+function doubtsOf(dir: string, trust: TrustStore): ReturnType<typeof doubtsIn> {
+  try {
+    return doubtsIn(dir, trust)
+  } catch {
+    return []
+  }
 }
 
 /** Handlers that were taken over into our own file, and still stand where they were. */

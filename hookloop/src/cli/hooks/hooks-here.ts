@@ -8,6 +8,7 @@ import { colorsFor } from '../terminal/colors.ts'
 import type { Place } from '../place.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
+import { nearer } from './nearer.ts'
 
 /** What the command line says about hooks in files. */
 export type HooksFlags = {
@@ -44,7 +45,7 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
   refuseInHook(process.env)
   const { claudeCommands } = await import('../../config/claude/commands.ts')
   const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
-  const { projectHooks } = await import('../../config/project-hooks.ts')
+  const { findHooks, projectHooks, wordsForMistake } = await import('../../config/project-hooks.ts')
   const { TrustStore } = await import('../../config/trust.ts')
   const { filesToTrust, doubtsIn } = await import('../../config/list-hooks.ts')
   const { trustedByHash } = await import('../../config/given-trust.ts')
@@ -57,6 +58,7 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
         ? new TrustStore()
         : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
   if (hooks !== false) tellDoubts(doubtsIn(dir, trust), { dir, place })
+  tellMistakes(findHooks({ dir, trust }).mistakes.map(wordsForMistake), { dir, place })
   return ({ answer, use }) => {
     const mcp = serversIn(use)
     return [
@@ -119,7 +121,14 @@ async function tellGone(dir: string, { err, env, command }: Place): Promise<void
 
 type Doubt = { readonly path: string; readonly status: 'changed' | 'untrusted' }
 
-function tellDoubts(doubts: readonly Doubt[], { dir, place }: { readonly dir: string; readonly place: Place }): void {
+type Telling = { readonly dir: string; readonly place: Place }
+
+function tellMistakes(mistakes: readonly string[], { dir, place: { err, env } }: Telling): void {
+  const { yellow } = colorsFor(err, env)
+  for (const words of mistakes) err.write(`${yellow('!')} ${printable(nearer(words, dir))}\n`)
+}
+
+function tellDoubts(doubts: readonly Doubt[], { dir, place }: Telling): void {
   const named = (some: readonly Doubt[]): string => some.map(({ path }) => printable(near(path, dir))).join(', ')
   const changed = doubts.filter(({ status }) => status === 'changed')
   if (changed.length > 0) {

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { importHooks } from '../../config/claude/import-hooks.ts'
 import { readSettings } from '../../config/claude/settings.ts'
 import { problemWords } from '../../config/list-hooks.ts'
@@ -10,6 +10,7 @@ import { jsonText } from '../terminal/json-lines.ts'
 import type { Place } from '../place.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
+import { placeOf } from './place-of.ts'
 
 export type HooksImportFlags = {
   readonly dir?: string
@@ -21,24 +22,32 @@ export type HooksImportFlags = {
 
 /** `hookloop hooks import`: turns the hooks of `.claude/settings.json` into a file of ours, and says what is gained. */
 export function hooksImport(flags: HooksImportFlags, place: Place): ExitCode {
-  const dir = resolve(flags.dir ?? '.')
-  const settings = readSettings({ dir, ...(flags.user !== true && { home: false }) })
-  const { entries, leftOut, gained } = importHooks(settings.groups)
-  const problems = settings.problems.map(problemWords)
+  const { settings: places, problem } = placeOf(flags.dir)
+  const { dir } = places
+  const settings = readSettings({ ...places, ...(flags.user !== true && { home: false }) })
   const file = flags.output ?? join(dir, '.hookloop', 'hooks.json')
+  const { entries, ...told } = importHooks(settings.groups, rootOf(file, dir))
+  const problems = [...(problem === undefined ? [] : [problem]), ...settings.problems.map(problemWords)]
   const content = {
     $schema: schemaFrom(file === '-' ? join(dir, '.hookloop') : dirname(resolve(file)), dir),
     hooks: entries,
   }
   if (flags.output === '-') {
     place.out.write(`${JSON.stringify(content, undefined, 2)}\n`)
-    place.err.write(lists({ leftOut, gained: [], problems }, { ...place, out: place.err }))
+    place.err.write(lists({ ...told, gained: [], problems }, { ...place, out: place.err }))
     return problems.length > 0 ? exitCodes.failed : exitCodes.completed
   }
   if (entries.length > 0) write(file, `${JSON.stringify(content, undefined, 2)}\n`, flags.force === true)
-  const report = { file, hooks: entries.length, leftOut, gained, problems }
+  const report = { file, hooks: entries.length, ...told, problems }
   place.out.write(flags.json === true ? `${jsonText(report)}\n` : words(report, place))
   return problems.length > 0 ? exitCodes.failed : exitCodes.completed
+}
+
+/** The folder whose hooks a file has. */
+function rootOf(file: string, dir: string): string {
+  if (file === '-') return dir
+  const folder = dirname(resolve(file))
+  return basename(folder) === '.hookloop' ? dirname(folder) : folder
 }
 
 /** Where an editor finds the schema: it reads the path as one from the folder of the file. */
@@ -59,6 +68,7 @@ type Report = {
   readonly hooks: number
   readonly leftOut: readonly string[]
   readonly gained: readonly string[]
+  readonly differs: readonly string[]
   readonly problems: readonly string[]
 }
 
@@ -78,7 +88,7 @@ function words(report: Report, place: Place): string {
 }
 
 function lists(
-  { leftOut, gained, problems }: Pick<Report, 'leftOut' | 'gained' | 'problems'>,
+  { leftOut, gained, differs, problems }: Pick<Report, 'leftOut' | 'gained' | 'differs' | 'problems'>,
   { out, env }: Place,
 ): string {
   const { bold, yellow, red } = colorsFor(out, env)
@@ -86,6 +96,7 @@ function lists(
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${printable(line)}`)]
   const all = [
     ...list(bold('Gained:'), gained),
+    ...list(yellow('Different:'), differs),
     ...list(yellow('Left out:'), leftOut),
     ...list(red('Not understood:'), problems),
   ]

@@ -1,6 +1,5 @@
-import { relative, resolve } from 'node:path'
+import { relative } from 'node:path'
 import { listHooks, type ListedHook } from '../../config/list-hooks.ts'
-import { realPath } from '../../config/fingerprint.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -8,17 +7,22 @@ import { jsonText } from '../terminal/json-lines.ts'
 import type { Place } from '../place.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
 import { table, type Cell } from '../terminal/table.ts'
+import { nearer } from './nearer.ts'
+import { placeOf } from './place-of.ts'
 
 export type HooksListFlags = { readonly dir?: string; readonly user: boolean; readonly json?: boolean }
 
 /** `hookloop hooks list`: every hook that files bring, by trigger, in the order in which they fire. */
 export function hooksList(flags: HooksListFlags, place: Place): ExitCode {
-  const dir = resolve(flags.dir ?? '.')
-  const { hooks, problems } = listHooks({
-    dir,
+  const { settings, problem } = placeOf(flags.dir)
+  const { dir } = settings
+  const listed = listHooks({
+    ...settings,
     trust: new TrustStore(),
     ...(!flags.user && { home: false, claudeHome: false }),
   })
+  const { hooks } = listed
+  const problems = [...(problem === undefined ? [] : [problem]), ...listed.problems]
   if (flags.json === true) {
     place.out.write(`${jsonText({ hooks, problems })}\n`)
   } else {
@@ -43,11 +47,6 @@ function sections(hooks: readonly ListedHook[], dir: string, colors: Colors): re
     colors.bold(trigger),
     table(these.map((hook) => row(hook, dir, colors))),
   ])
-}
-
-/** Words with the files of the project named as they are seen from there. */
-export function nearer(words: string, dir: string): string {
-  return [`${dir}/`, `${realPath(dir)}/`].reduce((rest, folder) => rest.replaceAll(folder, ''), words)
 }
 
 function row(

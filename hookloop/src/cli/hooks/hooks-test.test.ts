@@ -149,9 +149,29 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual([code, (JSON.parse(stdout) as Report).decision], [0, 'none'])
     assert.match(
       stderr,
-      /is not trusted, so its hooks are not run\. Look at them with: hookloop trust\. Or name the folder with --dir\./,
+      /^\.claude\/settings\.json is not trusted, and the hooks that need it are not run\. Look at them with: .* trust\. Or name the folder with --dir\.\n$/,
     )
     assert.ok(!existsSync(project.path('mark')))
+  })
+
+  test('many files that are not trusted are one line, and --json has them by name', async () => {
+    using project = new HookProject()
+    const scripts = Array.from({ length: 12 }, (_, i) => project.write(`hooks/${i}.sh`, 'exit 2\n'))
+    project.handlers(
+      'PreToolUse',
+      scripts.map((_, i) => ({ type: 'command', command: `sh hooks/${i}.sh` })),
+    )
+    project.write(
+      '.hookloop/hooks.json',
+      '{ "hooks": [{ "on": "beforeToolUse", "mode": "guard", "shell": "exit 2" }] }',
+    )
+    const { stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
+    assert.match(stderr, /^14 files are not trusted, and the hooks that need them are not run\. .* trust\. .*\n$/)
+    const { untrusted, problems } = JSON.parse(stdout) as { untrusted: { status: string }[]; problems: string[] }
+    assert.deepEqual(
+      [untrusted.map(({ status }) => status), problems.length],
+      [Array.from({ length: 14 }, () => 'untrusted'), 1],
+    )
   })
 
   test('a hook that nobody waits for is waited for here, and decides nothing', async () => {

@@ -4,26 +4,29 @@ import type { AskModel } from '../../config/claude/ask-model.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
 import { readHandler, type ConfigProblem, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
 import { merge } from '../../config/claude/merge.ts'
-import { placeNamed, type NamedPlace } from '../../config/claude/named-place.ts'
+import type { NamedPlace } from '../../config/claude/named-place.ts'
 import type { Payload } from '../../config/claude/payload.ts'
 import { HookTable, runEvent, type RanHandler } from '../../config/claude/run-event.ts'
 import { readSettings } from '../../config/claude/settings.ts'
 import { eventNamed, payloadFrom } from '../../config/claude/test-event.ts'
-import { commandLineOf, trustedGroups } from '../../config/claude/trusted-groups.ts'
+import { commandLineOf, trustedGroups, type Untrusted } from '../../config/claude/trusted-groups.ts'
 import type { FileHook } from '../../config/hook-file.ts'
-import { findHooks } from '../../config/project-hooks.ts'
+import { findHooks, uniqueByPath, wordsForMistake } from '../../config/project-hooks.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import type { Place } from '../place.ts'
 import { readPiped } from '../runs/input.ts'
+import { count } from '../terminal/amounts.ts'
 import { jsonText } from '../terminal/json-lines.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from './fire-file-hooks.ts'
 import { reportOf, wordsOf } from './hooks-test-report.ts'
 import { missedVariables } from './missed-variables.ts'
+import { nearer } from './nearer.ts'
+import { placeOf } from './place-of.ts'
 
 export type HooksTestFlags = {
   readonly dir?: string
@@ -54,19 +57,22 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
     isActive: activeFor(payload, { skills, named }),
     isBeside: (late) => beside.push(late),
   })
-  const files = flags.handler === undefined ? fileHooksOf(flags, named) : { hooks: [], problems: [] }
+  const files = flags.handler === undefined ? fileHooksOf(flags, named) : noFileHooks
   const own = await fireFileHooks(files.hooks, payload, skills)
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
   const merged = own.length === 0 || result.problems.length > 0 ? result.merged : merge(answers, event)
   const late = await Promise.all(beside) // they are waited for: somebody wants to see them
+  const untrusted = uniqueByPath([...tested.untrusted, ...files.untrusted])
   const none = groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? nothingIn(named, flags) : []
-  const problems = [...tested.problems, ...files.problems, ...result.problems, ...none]
+  const doubts = untrusted.length === 0 ? [] : [doubtWords(untrusted, { dir, command: place.command })]
+  const problems = [...tested.problems, ...doubts, ...files.problems, ...result.problems, ...none]
   const whole = { ...result, merged, own, late, problems }
   const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
   const notes = [...(isSilent ? [noneFor(payload, groups)] : []), ...missedVariables(here, { ...environment, dir })]
   for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
-  place.out.write(flags.json === true ? `${jsonText(reportOf(whole, event))}\n` : wordsOf(whole, place))
+  const report = { ...reportOf(whole, event), ...(untrusted.length > 0 && { untrusted }) }
+  place.out.write(flags.json === true ? `${jsonText(report)}\n` : wordsOf(whole, place))
   return exitCodes.completed
 }
 
@@ -88,14 +94,12 @@ function parsed(text: string): JsonObject {
   throw new UsageError('The event on stdin must be a JSON object.')
 }
 
-function placeOf(dir: string | undefined): NamedPlace {
-  if (dir === undefined) return { settings: { dir: resolve('.') }, isProject: true }
-  const named = placeNamed(resolve(dir))
-  if (typeof named === 'string') throw new UsageError(`--dir: ${named}`)
-  return named
+type Tested = {
+  readonly groups: readonly HookGroup[]
+  readonly world: object
+  readonly problems: readonly string[]
+  readonly untrusted: readonly Untrusted[]
 }
-
-type Tested = { readonly groups: readonly HookGroup[]; readonly world: object; readonly problems: readonly string[] }
 
 /** A command of a plugin finds what it would find as one of its hooks. */
 function lone(command: string, event: ClaudeEvent, { plugin }: NamedPlace): Tested {
@@ -103,7 +107,12 @@ function lone(command: string, event: ClaudeEvent, { plugin }: NamedPlace): Test
   if (typeof handler === 'string') throw new UsageError(`--handler: ${handler}`)
   const file = '--handler'
   const source: HookSource = plugin === undefined ? { kind: 'given', file } : { kind: 'plugin', file, root: plugin }
-  return { groups: [{ event, matcher: undefined, handlers: [handler], source }], world: {}, problems: [] }
+  return {
+    groups: [{ event, matcher: undefined, handlers: [handler], source }],
+    world: {},
+    problems: [],
+    untrusted: [],
+  }
 }
 
 /** Who names a folder has asked for its hooks to be run; otherwise only what is trusted is. */
@@ -113,15 +122,22 @@ function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, pr
   if (trust !== 'all') trust.checkOutside(places.dir)
   const { groups, untrusted } = trustedGroups(settings, { dir: places.dir, trust })
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  const problems = [
-    ...(problem === undefined ? [] : [problem]),
-    ...problemsTogether(settings.problems),
-    ...untrusted.map(({ path, status }) => {
-      const how = status === 'changed' ? 'not what was trusted' : 'not trusted'
-      return `${path} is ${how}, so its hooks are not run. Look at them with: hookloop trust. Or name the folder with --dir.`
-    }),
-  ]
-  return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems }
+  const problems = [...(problem === undefined ? [] : [problem]), ...problemsTogether(settings.problems)]
+  return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems, untrusted }
+}
+
+/** One line, however many there are: the list has them by name, and so has `--json`. */
+function doubtWords(doubts: readonly Untrusted[], { dir, command }: { dir: string; command: string }): string {
+  const changed = doubts.filter(({ status }) => status === 'changed').length
+  const [first] = doubts
+  const which = doubts.length === 1 ? `${nearer(first!.path, dir)} is` : `${count(doubts.length, 'file')} are`
+  const how =
+    changed === 0
+      ? 'not trusted'
+      : changed === doubts.length
+        ? 'not what was trusted'
+        : 'not trusted, or not as they are'
+  return `${which} ${how}, and the hooks that need ${doubts.length === 1 ? 'it' : 'them'} are not run. Look at them with: ${command} trust. Or name the folder with --dir.`
 }
 
 /** The same mistake is often made all through a file. */
@@ -198,15 +214,22 @@ function activeFor(
   }
 }
 
-type FileHooks = { readonly hooks: readonly FileHook[]; readonly problems: readonly string[] }
+type FileHooks = {
+  readonly hooks: readonly FileHook[]
+  readonly problems: readonly string[]
+  readonly untrusted: readonly Untrusted[]
+}
+
+const noFileHooks: FileHooks = { hooks: [], problems: [], untrusted: [] }
 
 /** Hooks of `.hookloop/`, under the same trust as those of Claude Code. */
 function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, files } }: NamedPlace): FileHooks {
-  if (files !== undefined) return { hooks: [], problems: [] } // one file was named, and not the folder
+  if (files !== undefined) return noFileHooks // one file was named, and not the folder
   try {
     const trust = wanted === undefined ? new TrustStore() : 'all'
-    return { hooks: findHooks({ dir, trust, ...(!user && { home: false }) }).hooks, problems: [] }
+    const { hooks, mistakes, untrusted } = findHooks({ dir, trust, ...(!user && { home: false }) })
+    return { hooks, problems: mistakes.map(wordsForMistake), untrusted }
   } catch (error) {
-    return { hooks: [], problems: [messageOf(error)] }
+    return { ...noFileHooks, problems: [messageOf(error)] }
   }
 }

@@ -279,6 +279,34 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(ended.stderr, /there is no "shel"/)
   })
 
+  test('H09 of our own of which one that only watches cannot be read: the others run, and it is told everywhere', async () => {
+    const project = new ProjectWithHooks()
+    const good = Array.from({ length: 9 }, (_, i) => ({
+      name: `h${i}`,
+      on: 'onUserInput',
+      mode: i === 0 ? 'guard' : 'hook',
+      shell: `cat > /dev/null; ${project.mark(`ran ${i}`)}`,
+    }))
+    project.hooks(...good, { name: 'audit', on: 'onUserInput', mode: 'observe', shel: project.mark('broken') })
+    const words = /hooks\.json:\d+: there is no "shel".* It only watches, so it is left out and the others run\./
+    const listed = await project.hookloop(['hooks', 'list', '--json'])
+    const { hooks: shown, problems } = JSON.parse(listed.stdout) as { hooks: object[]; problems: string[] }
+    assert.deepEqual([listed.code, shown.length, problems.length], [1, 9, 1])
+    assert.match(problems[0]!, words)
+    assert.equal((await project.trust('--yes')).code, 0)
+    const ended = await project.run('hello')
+    assert.deepEqual([ended.code, project.marked().toSorted()], [0, good.map((_, i) => `ran ${i}`)])
+    assert.match(ended.stderr, words)
+    const chat = await project.hookloop(['chat', '--agent', project.agent], { input: 'hello\n' })
+    assert.match(chat.stderr, words)
+    const examined = await project.hookloop(['hooks', 'doctor', '--json'])
+    const report = JSON.parse(examined.stdout) as { hooks: object[]; problems: string[] }
+    assert.deepEqual([examined.code, report.hooks.length, report.problems.length], [1, 9, 1])
+    assert.match(report.problems[0]!, words)
+    const tested = await project.hookloop(['hooks', 'test', 'UserPromptSubmit'], { input: '{"prompt":"hello"}' })
+    assert.match(tested.stderr, words)
+  })
+
   test('H14 are not filled in with what a model says', async () => {
     const project = new ProjectWithHooks()
     const file = `$(touch\${IFS}${project.place}/injected)`

@@ -25,11 +25,17 @@ export async function chat(flags: ChatFlags, place: Place): Promise<ExitCode> {
     const isTyped = flags.json !== true && hasPerson(place)
     const wakes = isTyped ? new Wakes() : undefined
     const prepared = await prepare(flags, { place, keeping, ...(wakes !== undefined && { onWake: wakes.add }) })
+    const conversation = new Conversation(prepared, { flags, place })
     if (kept?.open !== undefined) {
-      const resumed = await goOn(prepared, { kept, open: kept.open, flags, place })
+      const resumed = await goOn(prepared, {
+        kept,
+        open: kept.open,
+        conversation: conversation.session,
+        flags,
+        place,
+      })
       if (resumed === undefined || resumed.ended.status === 'suspended') return exitCodes.suspended
     }
-    const conversation = new Conversation(prepared, { flags, place })
     const code =
       wakes === undefined ? await piped(conversation, place) : await typed(conversation, { keeping, place, wakes })
     await conversation.end()

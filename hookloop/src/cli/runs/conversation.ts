@@ -48,6 +48,10 @@ export class Conversation {
     return slashCommandsOf(partsOf(this.#agent))
   }
 
+  get session(): Session<unknown> {
+    return this.#session
+  }
+
   /** Whether anything was said. */
   get hasBegun(): boolean {
     return this.#last !== undefined

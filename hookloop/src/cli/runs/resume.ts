@@ -1,5 +1,6 @@
 import type { ResumeOptions } from '../../agent/resume.ts'
 import { pendingOf } from '../../agent/run.ts'
+import type { Session } from '../../agent/session.ts'
 import type { Answer, Answers, Approval } from '../../data/tool-call.ts'
 import type { KeptSession, OpenRun } from '../../sessions/kept-session.ts'
 import { sessionUnknown } from '../../sessions/store.ts'
@@ -28,7 +29,9 @@ export async function resume(given: string | undefined, flags: ResumeFlags, plac
     if (kept.open === undefined && !kept.isHeld) throw nothingLeft(session, place.command)
     const prepared = await prepare(flags, { place, keeping: { ...opened, session, kept } })
     if (kept.open === undefined) return await takeInputAgain(prepared, { flags, place })
-    const resumed = await goOn(prepared, { kept, open: kept.open, flags, place })
+    const conversation = prepared.agent.session(session)
+    const resumed = await goOn(prepared, { kept, open: kept.open, conversation, flags, place })
+    if (resumed !== undefined && resumed.ended.status !== 'suspended') await conversation.end()
     return resumed?.code ?? exitCodes.suspended
   } finally {
     await opened.store.close()
@@ -38,21 +41,19 @@ export async function resume(given: string | undefined, flags: ResumeFlags, plac
 type Going = {
   readonly kept: KeptSession
   readonly open: OpenRun
+  readonly conversation: Session<unknown>
   readonly flags: ResumeFlags
   readonly place: Place
 }
 
 /** Goes on with an open run, after whoever sits here has answered what it waits for. Nothing if it goes on waiting. */
-export async function goOn(
-  { agent, person, way, shownAs }: PreparedToKeep,
-  going: Going,
-): Promise<WatchedRun | undefined> {
-  const { flags, place } = going
+export async function goOn({ person, way, shownAs }: PreparedToKeep, going: Going): Promise<WatchedRun | undefined> {
+  const { conversation, flags, place } = going
   const answers = await answersTo(going, { way, isAskedHere: person !== undefined })
   if (answers === undefined) return undefined
   const { acceptMissing } = flags
   const options: ResumeOptions = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
-  const start: Watched['start'] = (how) => agent.resumeStream(way.session, { ...options, ...how })
+  const start: Watched['start'] = (how) => conversation.resumeStream({ ...options, ...how })
   return watch({ start, person, way, shownAs }, flags, place)
 }
 

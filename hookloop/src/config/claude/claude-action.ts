@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { isJsonObject, type JsonObject } from '../../data/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
@@ -16,17 +17,20 @@ export function claudeAction(
   options: JsonObject,
   { cwd, source }: { readonly cwd: string; readonly source: HookSource },
 ): Action {
-  const { event, matcher, ...given } = options
+  const { event, matcher, pluginRoot, ...given } = options
   if (typeof event !== 'string' || !isClaudeEvent(event))
     throw new Error('"event" must be one of the events of Claude Code')
   if (matcher !== undefined && typeof matcher !== 'string') throw new Error('"matcher" must be a text')
+  if (pluginRoot !== undefined && typeof pluginRoot !== 'string') throw new Error('"pluginRoot" must be a folder')
   if (triggersOfEvent(event).length === 0) throw new Error(`${event} never fires for a hook of its own`)
   const handler = readHandler(
     isJsonObject(given) && given['type'] === undefined ? { type: 'command', ...given } : given,
     event,
   )
   if (typeof handler === 'string') throw new Error(handler)
-  const group: HookGroup = { event, matcher, handlers: [handler], source }
+  const from: HookSource =
+    pluginRoot === undefined ? source : { ...source, kind: 'plugin', root: resolve(cwd, pluginRoot) }
+  const group: HookGroup = { event, matcher, handlers: [handler], source: from }
   const table = new HookTable([group])
   const around = { cwd, transcripts: new Transcripts(cwd) }
   const label = `claude:${handler.type === 'command' ? handler.command : handler.type}`

@@ -12,12 +12,14 @@ import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts
 import { expansionPayload } from './expansion.ts'
 import { HookMemory, type Wake } from './hook-memory.ts'
 import {
+  commonFrom,
   makerFor,
   noticePayload,
   payloadsFor,
   permissionPayload,
   questionPayload,
   SESSION_KEY,
+  sessionIn,
   sessionOf,
   type Payload,
   type PayloadSurroundings,
@@ -210,7 +212,7 @@ export class GroupRun {
     }
   }
 
-  #rememberCall({ input }: Payload, { agentId }: Asker): void {
+  #rememberCall({ input }: Payload, { agentId }: Pick<Asker, 'agentId'>): void {
     if (!this.#options.isAsked || !(this.#table.has('PermissionRequest') || this.#table.has('Notification'))) return
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
@@ -266,8 +268,9 @@ export class GroupRun {
     void this.#run(notice, { ...fired, world }).finally(ended)
   }
 
-  #knownOf({ id }: ToolCall, { agentId }: Asker): JsonObject {
-    return this.#memory.recallCall(`${agentId}/${id}`) ?? { session_id: '', cwd: this.#around.cwd }
+  /** Of a call that another process has judged, this one knows what the state says. */
+  #knownOf({ id }: ToolCall, { agentId, state }: Asker): JsonObject {
+    return this.#memory.recallCall(`${agentId}/${id}`) ?? commonFrom(state, sessionIn(state), this.#around)
   }
 
   /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */

@@ -130,9 +130,12 @@ export function makerFor(ctx: Context, around: PayloadSurroundings): MakePayload
   return makerOf(commonOf(ctx, around))
 }
 
-function commonOf(ctx: Context, { cwd, transcripts }: PayloadSurroundings): JsonObject {
-  const { state } = ctx
-  const session = sessionOf(ctx)
+function commonOf(ctx: Context, around: PayloadSurroundings): JsonObject {
+  return commonFrom(ctx.state, sessionOf(ctx), around)
+}
+
+/** What every event is told, also where there is no context. */
+export function commonFrom(state: AgentState, session: string, { cwd, transcripts }: PayloadSurroundings): JsonObject {
   const subagent = subagentOf(state)
   return {
     session_id: session,
@@ -146,8 +149,11 @@ function commonOf(ctx: Context, { cwd, transcripts }: PayloadSurroundings): Json
 /** The session that a conversation is; one that is none has the name of its agent. */
 export function sessionOf(ctx: Context): string {
   const named = Context.draftOf(ctx).facts['sessionId']
-  if (typeof named === 'string') return named
-  const { metadata, agentId, parentId } = ctx.state
+  return typeof named === 'string' ? named : sessionIn(ctx.state)
+}
+
+/** The same, as the state of a run says it. */
+export function sessionIn({ metadata, agentId, parentId }: AgentState): string {
   const kept = metadata[SESSION_KEY]
   if (isJsonObject(kept) && typeof kept['session'] === 'string') return kept['session']
   return parentId ?? agentId

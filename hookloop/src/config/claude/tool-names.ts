@@ -23,6 +23,9 @@ const renamed: { readonly [ours: string]: Renamed } = {
   load_skill: { name: 'Skill', args: { skill_name: 'skill' } },
 }
 
+/** Those of our tools that a matcher may know by another name. */
+export const toolsWithOtherNames: readonly string[] = Object.keys(renamed)
+
 /** Names of one tool: that which it has now, and those which it had before. */
 const aliases: readonly (readonly string[])[] = [['Agent', 'Task']]
 
