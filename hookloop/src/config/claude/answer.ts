@@ -58,9 +58,11 @@ export function readText(text: string, event: ClaudeEvent): Printed {
   const isContext = eventSpec(event).textIsContext === true && trimmed !== ''
   if (isContext) return { isJson: false, answer: { context: trimmed } }
   if (!looksLikeJson(trimmed, value)) return { isJson: false, answer: {} }
-  const why = isObject && problem !== undefined ? problem : 'an answer is one object and nothing else'
-  return { isJson: false, answer: {}, broken: `it printed something that looks like JSON, and is text: ${why}` }
+  const why = isObject && problem !== undefined ? ` (${problem})` : ''
+  return { isJson: false, answer: {}, broken: `${lookAlike}${why}` }
 }
+
+const lookAlike = 'it printed something that looks like JSON, and is text: an answer is one object and nothing else'
 
 function parsed(text: string): { readonly value?: unknown; readonly problem?: string } {
   try {

@@ -164,7 +164,7 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: String.raw`{"decision":"block","reason":"it matches rm\s+-rf"}` },
     gives: { decision: 'none' },
-    problem: /looks like JSON.*: Bad escaped character/,
+    problem: /looks like JSON.*\(Bad escaped character.*\)$/,
   },
   {
     title: 'what begins like an object and is none is text',
