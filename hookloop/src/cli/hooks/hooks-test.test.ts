@@ -199,8 +199,10 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     const specific = { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'a disk' }
     const answer = JSON.stringify({ continue: false, stopReason: 'call me', hookSpecificOutput: specific })
     const args = ['PreToolUse', '--handler', `echo '${answer}'`]
-    const [{ decision, reason, beside }, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
-    assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
+    const [whole, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
+    for (const { decision, reason, beside } of [whole, whole.hooks[0]!]) {
+      assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
+    }
     assert.match(stdout, /^stop: call me\nbeside deny: a disk\n/)
   })
 
