@@ -56,7 +56,7 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
   const blocked = block && (eventSpec(event).block === 'denies' ? 'deny' : 'block')
   const own = blocked ?? permission?.decision ?? request?.behavior
   const decision = stop !== undefined ? 'stop' : (own ?? (context === undefined ? 'none' : 'context'))
-  const why = stop?.reason ?? block?.reason ?? permission?.reason ?? requestReason(request)
+  const ownReason = block?.reason ?? permission?.reason ?? requestReason(request)
   return {
     type: handler.type,
     ...(handler.type === 'command' && { command: [handler.command, ...(handler.args ?? [])].join(' ') }),
@@ -64,7 +64,8 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
     matcher: matcher ?? null,
     source: source.file,
     decision,
-    reason: why ?? null,
+    reason: stop?.reason ?? ownReason ?? null,
+    ...(stop !== undefined && own !== undefined && { beside: { decision: own, reason: ownReason } }),
     exitCode: answer.exitCode ?? null,
     failed: answer.failed ?? null,
     problem: answer.problem ?? null,

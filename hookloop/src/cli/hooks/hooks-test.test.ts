@@ -107,6 +107,18 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     })
   }
 
+  for (const [said, told] of [
+    ['PostToolUse', 'The event says that it is PostToolUse. It is tested as PreToolUse.\n'],
+    ['PreToolUse', ''],
+  ] as const) {
+    test(`an event that says it is ${said} is tested as what was asked for${told && ', and that is told'}`, async () => {
+      const handler = `${holds('e.hook_event_name === "PreToolUse"')} && exit 2`
+      const args = ['PreToolUse', '--handler', handler, '--json']
+      const { stdout, stderr } = await tested(args, { ...bash, hook_event_name: said })
+      assert.deepEqual([(JSON.parse(stdout) as Report).decision, stderr], ['deny', told])
+    })
+  }
+
   test('the event may be written in our words', async () => {
     const handler = `${holds('e.tool_name === "Write" && e.tool_input.file_path.startsWith("/")')} && exit 2`
     const input = {
@@ -207,8 +219,10 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     const specific = { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'a disk' }
     const answer = JSON.stringify({ continue: false, stopReason: 'call me', hookSpecificOutput: specific })
     const args = ['PreToolUse', '--handler', `echo '${answer}'`]
-    const [{ decision, reason, beside }, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
-    assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
+    const [whole, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
+    for (const { decision, reason, beside } of [whole, whole.hooks[0]!]) {
+      assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
+    }
     assert.match(stdout, /^stop: call me\nbeside deny: a disk\n/)
   })
 

@@ -69,7 +69,11 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const whole = { ...result, merged, own, late, problems }
   const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
-  const notes = [...(isSilent ? [noneFor(payload, groups)] : []), ...missedVariables(here, { ...environment, dir })]
+  const notes = [
+    ...otherEvent(given, event),
+    ...(isSilent ? [noneFor(payload, groups)] : []),
+    ...missedVariables(here, { ...environment, dir }),
+  ]
   for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
   const report = { ...reportOf(whole, event), ...(untrusted.length > 0 && { untrusted }) }
   place.out.write(flags.json === true ? `${jsonText(report)}\n` : wordsOf(whole, place))
@@ -156,6 +160,12 @@ const MAX_PLACES = 3
 /** Said where nothing was found: a folder that was meant to have hooks would look like one whose hooks have no opinion. */
 function nothingIn({ settings: { dir } }: NamedPlace, { dir: wanted }: HooksTestFlags): readonly string[] {
   return wanted === undefined ? [] : [`There are no hooks in ${dir}.`]
+}
+
+/** An event that was written down at another moment than the one it is tested as. */
+function otherEvent({ hook_event_name: said }: JsonObject, event: ClaudeEvent): readonly string[] {
+  if (typeof said !== 'string' || eventNamed(said, {}) === event) return []
+  return [`The event says that it is ${said}. It is tested as ${event}.`]
 }
 
 /** Why no hook has run, where there are some. */
