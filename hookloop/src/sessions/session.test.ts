@@ -349,16 +349,18 @@ suite('onSessionStart and onSessionEnd', () => {
     assert.equal(model.requests.length, 0)
   })
 
-  test('what is open is gone on with as it was left, and the session starts with the next message', async () => {
+  test('what is open is gone on with as it was left, and hooks are told once that it was taken up', async () => {
     const store = memoryStore()
     const dying = dyingStore(store, { at: 2, stored: true })
     await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
     const { seen, agent } = watched(store)
     const session = agent.session('s')
     assert.equal((await session.resume())?.status, 'completed')
-    assert.deepEqual(seen, [])
     await session.send('Two.')
-    assert.equal(seen[0], 'start s resume')
+    assert.deepEqual(
+      seen.filter((each) => each.startsWith('start ')),
+      ['start s resume'],
+    )
   })
 
   test('a session may be left while a question waits in it', async () => {
