@@ -179,7 +179,7 @@ function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[
     return `The hooks of ${files} are not in force: name the skill in "skills", or the agent as "agent_type".`
   }
   const field = eventSpec(event).matches ?? ''
-  if (input[field] === undefined) return `The event has no "${field}", by which the hooks of ${event} are chosen.`
+  if (typeof input[field] !== 'string') return `The event has no "${field}", by which the hooks of ${event} are chosen.`
   const hasRules = here.some(({ handlers }) => handlers.some((handler) => handler.if !== undefined))
   return `No hook of ${event} is for ${hasRules ? 'this call of ' : ''}${matched[0]}.`
 }
