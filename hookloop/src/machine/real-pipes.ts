@@ -111,16 +111,22 @@ let idle: NodeJS.Timeout | undefined
 
 async function takeFifos(count: number): Promise<readonly number[]> {
   while (spare.length < count) await makeMore()
-  clearTimeout(idle)
-  idle = setTimeout(closeMost, IDLE_MS).unref()
+  closeLater()
   const taken = spare.splice(0, count)
   if (spare.length < FEW) makeMore().catch(() => undefined) // whoever needs them next is told why there are none
   return taken
 }
 
 function makeMore(): Promise<void> {
-  making ??= makeFifos().finally(() => (making = undefined))
+  making ??= makeFifos()
+    .then(closeLater) // also those that came after the last was taken are not held for long
+    .finally(() => (making = undefined))
   return making
+}
+
+function closeLater(): void {
+  clearTimeout(idle)
+  idle = setTimeout(closeMost, IDLE_MS).unref()
 }
 
 function closeMost(): void {
