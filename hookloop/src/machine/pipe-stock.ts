@@ -20,8 +20,7 @@ export class PipeStock {
 
   async take(count: number): Promise<readonly number[]> {
     while (this.#spare.length < count) await this.#makeMore()
-    clearTimeout(this.#idle)
-    this.#idle = setTimeout(() => this.#closeMost(), IDLE_MS).unref()
+    this.#closeLater()
     const taken = this.#spare.splice(0, count)
     if (this.#spare.length < this.#few) this.#makeMore().catch(() => undefined) // whoever needs them next is told why there are none
     return taken
@@ -29,9 +28,17 @@ export class PipeStock {
 
   #makeMore(): Promise<void> {
     this.#making ??= this.#make()
-      .then((made) => void this.#spare.push(...made))
+      .then((made) => {
+        this.#spare.push(...made)
+        this.#closeLater() // also those that came after the last was taken are not held for long
+      })
       .finally(() => (this.#making = undefined))
     return this.#making
+  }
+
+  #closeLater(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => this.#closeMost(), IDLE_MS).unref()
   }
 
   #closeMost(): void {

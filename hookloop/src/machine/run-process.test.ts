@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { minimalEnvironment } from './minimal-environment.ts'
 import type { Command } from './process-tag.ts'
-import { anHour, countWith, runScript } from './processes.fixture.ts'
+import { anHour, countWith, runScript, until } from './processes.fixture.ts'
 import { runProcess } from './run-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-run-'))
@@ -202,7 +203,7 @@ describe('many processes', () => {
     await sleep(1_500) // pipes made in advance are given up
     const before = look()
     for (let i = 0; i < 6; i++) await batch(50)
-    await sleep(1_500)
+    await until(() => isDeepStrictEqual(look(), before))
     assert.deepEqual(look(), before)
   })
 
