@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 
 /** A file by its real path and the hash of its content. */
@@ -14,6 +14,15 @@ export function readPrinted(path: string): (Fingerprint & { readonly text: strin
     return { path: real, hash: hashed(content), text: content.toString('utf8') }
   } catch {
     return undefined
+  }
+}
+
+/** Whether there is anything of that name: also what is no file, cannot be read, or leads nowhere. */
+export function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
   }
 }
 

@@ -187,6 +187,16 @@ export function doubtsIn(dir: string, trust: TrustStore): readonly (Fingerprint 
   return [...own, ...claude.filter(({ path }) => own.every((each) => each.path !== path))]
 }
 
+/** What is wrong with settings that are the user's own, or trusted: hooks that are left out because of it. */
+export function settingsProblems(dir: string, trust: TrustStore): readonly string[] {
+  const root = realPath(dir)
+  const isHeeded = ({ file, print }: ConfigProblem['source']): boolean =>
+    !isInside(root, realPath(file)) || (print !== undefined && trust.statusOf(print) === 'trusted')
+  return readSettings({ dir })
+    .problems.filter(({ source }) => isHeeded(source))
+    .map((problem) => `${problemWords(problem)}. It is left out.`)
+}
+
 type Doubtful = Exclude<TrustStatus, 'trusted'>
 
 /** A command of a hook that cannot be started, or names a script that is not there. */

@@ -10,7 +10,7 @@ import { readHookFile, readHooks, type Allowed, type FileHook, type FileSource }
 import { agentAt, hooksAtHead, isInForce, keepsSkills, ownersIn, skillAt, type HookOwner } from './hook-owners.ts'
 import { scriptsIn } from './named-scripts.ts'
 import { invalid, readDocument } from './read-document.ts'
-import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
+import { isInside, isThere, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
 import { TrustStore, type TrustStatus } from './trust.ts'
 
 export type ProjectHooksOptions = {
@@ -98,6 +98,7 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
   const taken = new Set<string>()
   const untrusted: Doubt[] = []
   const own = home === false ? undefined : configIn(home)
+  if (own?.isUnreadable === true) throw invalid(own.path, undefined, 'it cannot be read')
   const user =
     own &&
     readHookFile(
@@ -119,6 +120,12 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
       untrusted.push({ ...print, status, isConfig: true })
       return [] // not a byte of it is read before somebody has
     }
+    if (config.isUnreadable === true) {
+      const problem = invalid(config.path, undefined, 'it cannot be read')
+      if (onMistake === undefined) throw problem
+      onMistake(problem)
+      return []
+    }
     const head = owner?.isHead === true ? hooksAtHead({ ...config, ...owner }) : undefined
     if (owner?.isHead === true && head === undefined) return []
     const document = head?.document ?? readDocument(config.text, config.path)
@@ -136,6 +143,10 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
     mistakes.push(...read.mistakes)
     return read.hooks
   })
+  if (trust !== 'all') {
+    const changed = trust.changedIn(dir).filter(({ path }) => path.includes('/.hookloop/'))
+    untrusted.push(...changed.map((print) => ({ ...print, status: 'changed' as const, isConfig: true })))
+  }
   return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted), files, mistakes }
 }
 
@@ -271,7 +282,8 @@ export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint
   })
 }
 
-type Config = Fingerprint & { readonly text: string }
+/** A file of hooks; one that cannot be read is one all the same, or a guard would vanish with a right to read it. */
+type Config = Fingerprint & { readonly text: string; readonly isUnreadable?: true }
 
 /** The file of hooks of a folder that is not the user's own. It is the folder's: a link to elsewhere would be another's. */
 function configOf(root: string, kind: Kind): Config | undefined {
@@ -285,7 +297,12 @@ const names = ['hooks.json', 'hooks.jsonc', 'hooks.yaml', 'hooks.yml']
 
 /** The one file of hooks in a folder. Two of them would leave open which counts. */
 function configIn(folder: string): Config | undefined {
-  const found = names.map((name) => readPrinted(join(folder, name))).filter((read) => read !== undefined)
+  const found = names.flatMap((name): readonly Config[] => {
+    const path = join(folder, name)
+    const read = readPrinted(path)
+    if (read !== undefined) return [read]
+    return isThere(path) ? [{ path: join(realPath(folder), name), hash: '', text: '', isUnreadable: true }] : []
+  })
   if (found.length <= 1) return found[0]
   const files = found.map(({ path }) => path).join(', ')
   throw invalid(folder, undefined, `there are several files of hooks: ${files}. Keep one`)

@@ -17,7 +17,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
-import { isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
+import { fingerprint, isInside, isThere, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: another content of this file was trusted. */
 export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
@@ -58,6 +58,20 @@ export class TrustStore {
     const root = realPath(dir)
     const holds = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json)$/
     return [...this.#read().keys()].filter((path) => isInside(root, path) && holds.test(path) && !existsSync(path))
+  }
+
+  /**
+   * Files below a folder that hold hooks, were trusted and are something else now: also if no hook is left in them, or if they
+   * cannot be read any more, as their `hash` being empty says.
+   */
+  changedIn(dir: string): readonly Fingerprint[] {
+    const root = realPath(dir)
+    const holds = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json|\.(?:claude|hookloop)\/.+\.md)$/
+    return [...this.#read()].flatMap(([path, hash]) => {
+      if (!isInside(root, path) || !holds.test(path) || !isThere(path)) return []
+      const now = fingerprint(path)
+      return now?.hash === hash && now.path === path ? [] : [{ path, hash: now?.hash ?? '' }]
+    })
   }
 
   /** What was trusted of a file, if it is another one now and a copy was kept. */

@@ -47,7 +47,7 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
   const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
   const { findHooks, projectHooks, wordsForMistake } = await import('../../config/project-hooks.ts')
   const { TrustStore } = await import('../../config/trust.ts')
-  const { filesToTrust, doubtsIn } = await import('../../config/list-hooks.ts')
+  const { filesToTrust, doubtsIn, settingsProblems } = await import('../../config/list-hooks.ts')
   const { trustedByHash } = await import('../../config/given-trust.ts')
   if (hooks === false && trustProject !== undefined)
     throw new UsageError('--no-hooks and --trust-project exclude each other.')
@@ -58,7 +58,8 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
         ? new TrustStore()
         : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
   if (hooks !== false) tellDoubts(doubtsIn(dir, trust), { dir, place })
-  tellMistakes(findHooks({ dir, trust }).mistakes.map(wordsForMistake), { dir, place })
+  const mistakes = findHooks({ dir, trust }).mistakes.map(wordsForMistake)
+  tellMistakes([...mistakes, ...settingsProblems(dir, trust)], { dir, place })
   return ({ answer, use }) => {
     const mcp = serversIn(use)
     return [

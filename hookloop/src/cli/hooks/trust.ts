@@ -37,7 +37,9 @@ export async function trust(folder: string | undefined, flags: TrustFlags, place
   }
   const { red } = colorsFor(place.err, place.env)
   const found = filesToTrust(dir)
-  const files = found.map((file) => looked(file, store))
+  const emptied = store.changedIn(dir).filter(({ path }) => found.every((each) => each.path !== path))
+  refuseUnreadable(emptied, { dir, place })
+  const files = [...found, ...emptied].map((file) => looked(file, store))
   const { hooks, problems } = listHooks({ dir, home: false, claudeHome: false, trust: store })
   if (files.length === 0) {
     say(place, flags, { dir, files: [], hooks: [], problems, trusted: true }, 'There are no hooks in files here.')
@@ -50,12 +52,22 @@ export async function trust(folder: string | undefined, flags: TrustFlags, place
   const agreed = isNew && (await isAgreed(flags, { found, dir, place }))
   if (agreed) {
     if (hashOf(filesToTrust(dir), dir) !== hash) throw new UsageError('They have changed while you looked. Look again.')
-    store.trust(found)
+    store.trust([...found, ...emptied])
   }
   const trusted = agreed || !isNew
   const words = trusted ? 'Trusted, as they are now.' : 'Not trusted: none of it runs.'
   say(place, flags, { dir, hash, files, hooks, problems, trusted }, words)
   return trusted ? exitCodes.completed : exitCodes.stopped
+}
+
+/** What cannot be read cannot be looked at, and neither trusted. */
+function refuseUnreadable(files: readonly Fingerprint[], { dir, place }: { dir: string; place: Place }): void {
+  const [first] = files.filter(({ hash }) => hash === '')
+  if (first === undefined) return
+  const name = printable(relative(realPath(dir), first.path))
+  throw new UsageError(
+    `${name} was trusted and cannot be read any more. Mend it; or take it away, and say so with: ${place.command} trust --revoke`,
+  )
 }
 
 function looked(file: Fingerprint, store: TrustStore): Looked {

@@ -39,6 +39,10 @@ export function trustedGroups(
     for (const file of missing) untrusted.set(file.path, file)
     return missing.length === 0
   })
+  // A file without hooks is in no group. If it had some that were trusted, they are missing.
+  for (const file of trust.changedIn(dir)) {
+    if (!file.path.includes('/.hookloop/')) untrusted.set(file.path, { ...file, status: 'changed' })
+  }
   return { groups: kept, untrusted: [...untrusted.values()] }
 }
 
