@@ -1,7 +1,8 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser'
-import { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node as YamlNode } from 'yaml'
+import type { Node as YamlNode } from 'yaml'
 import type { Json } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
+import { yaml } from '../machine/yaml.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -56,6 +57,7 @@ function readJsonc(text: string, file: string): ReadDocument {
 }
 
 function readYaml(text: string, file: string): ReadDocument {
+  const { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml()
   const lineCounter = new LineCounter()
   const document = parseDocument(text, {
     version: '1.2',
