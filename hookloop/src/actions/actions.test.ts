@@ -138,7 +138,7 @@ suite('a command in a run', () => {
   test('that takes too long is ended with everything it has started', async () => {
     const pids = newFile()
     const command = `trap '' TERM; echo $$ > "${pids}"; setsid sleep 300 & echo $! >> "${pids}"; sleep 300`
-    const { agent } = world(guard('beforeToolUse', shell({ command }), { name: 'judge', timeoutMs: 300 }))
+    const { agent } = world(guard('beforeToolUse', shell({ command }), { name: 'judge', timeoutMs: 3_000 }))
     await agent.run('go')
     const left = readFileSync(pids, 'utf8')
       .trim()

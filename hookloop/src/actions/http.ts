@@ -1,4 +1,3 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { checkKnown, invalidOption } from '../agent/options.ts'
 import { isJsonObject } from '../data/json.ts'
 import { AgentError, messageOf } from '../errors.ts'
@@ -96,6 +95,7 @@ function checkOptions(options: HttpOptions): void {
 function checkHeader(name: string, text: unknown, allowed: readonly string[]): void {
   if (typeof text !== 'string') throw invalidOption('http', `the header "${name}" must be a text`, text)
   if (ownHeaders.test(name)) throw invalidOption('http', `the header "${name}" is not for hooks to say`, name)
+  const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http') // loaded where it is needed
   try {
     validateHeaderName(name)
     validateHeaderValue(name, text)

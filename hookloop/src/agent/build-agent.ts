@@ -332,6 +332,7 @@ const capabilityParts: readonly string[] = [
   'models',
   'budget',
   'isWhole',
+  'slashCommands',
   'notes',
 ]
 

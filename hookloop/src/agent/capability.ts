@@ -34,6 +34,14 @@ export type Budget = { readonly tokens?: number; readonly costUsd?: number; read
 /** Gives back a value of the same kind, without what must not be seen. */
 export type Redact = (value: Json) => Json
 
+/** What a person may type as `/name arguments`: a hook of the capability puts a text in its place. */
+export type SlashCommand = {
+  readonly name: string
+  readonly description: string
+  /** Where its text is from. */
+  readonly source: 'code' | 'user' | 'project'
+}
+
 /** A part of an agent: hooks and tools that belong together, under a name. */
 export type Capability = {
   readonly name: string
@@ -48,6 +56,8 @@ export type Capability = {
   readonly budget?: Budget
   /** Whether all its hooks that change go along with its tools into a subagent, not only those bound to a tool. */
   readonly isWhole?: boolean
+  /** What its hooks make of an input that is a command, for whoever lists them or judges before they do. */
+  readonly slashCommands?: readonly SlashCommand[]
   /** What a reader of `agent.describe()` should know about it. */
   readonly notes?: readonly string[]
 }

@@ -37,7 +37,7 @@ function shown(events: readonly AgentEvent[]): readonly string[] {
 /** Fails instead of hanging. */
 async function soon<T>(work_: Promise<T>): Promise<T> {
   const timeout = new AbortController()
-  const late = delay(1_000, undefined, { signal: timeout.signal }).then(() => assert.fail('it hangs'))
+  const late = delay(30_000, undefined, { signal: timeout.signal }).then(() => assert.fail('it hangs'))
   late.catch(() => undefined)
   try {
     return await Promise.race([work_, late])

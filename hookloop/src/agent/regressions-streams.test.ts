@@ -195,7 +195,7 @@ const unsettled: Schema = {
 for (const who of ['a tool', 'a tool and a hook that was given the tool itself']) {
   test(
     `an asynchronous schema that never settles does not hold up a cancelled run, with ${who}`,
-    { timeout: 4_000 },
+    { timeout: 60_000 },
     async () => {
       const stuck = tool({ name: 'work', description: 'Works.', input: unsettled, execute: () => 'worked' })
       const typed = who === 'a tool' ? [] : [hook('beforeToolUse', (ctx) => ctx, { tool: stuck })]
@@ -205,7 +205,7 @@ for (const who of ['a tool', 'a tool and a hook that was given the tool itself']
       const clock = fakeClock()
       const running = agent.run('hi', { signal: controller.signal, effects: liveEffects({ clock }) })
       const pulse = setInterval(() => void clock.advance(1_000), 5)
-      const run = await Promise.race([running, delay(1_500)])
+      const run = await Promise.race([running, delay(30_000, undefined, { ref: false })])
       clearInterval(pulse)
       assert.equal(run?.status, 'cancelled')
     },

@@ -173,14 +173,15 @@ test('a call that failed is not kept', async () => {
   assert.deepEqual([statuses, store.kept.size], [['failed', 'completed'], 1])
 })
 
-test('an answer is good for as long as it is said to be', async () => {
-  const model = counting()
-  const agent = agentOn(model, cacheResponses({ ttlMs: 500 }))
-  const texts = [await agent.run('go'), await agent.run('go'), await delay(550), await agent.run('go')]
-  assert.deepEqual(
-    texts.flatMap((run) => run?.text ?? []),
-    ['Answer 1.', 'Answer 1.', 'Answer 2.'],
-  )
+test('an answer is good for as long as it is said to be', async ({ mock }) => {
+  mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
+  const agent = agentOn(counting(), cacheResponses({ ttlMs: 500 }))
+  const texts: string[] = []
+  for (const wait of [0, 499, 1]) {
+    mock.timers.tick(wait)
+    texts.push((await agent.run('go')).text)
+  }
+  assert.deepEqual(texts, ['Answer 1.', 'Answer 1.', 'Answer 2.'])
 })
 
 test('two agents share answers only if they share a store', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import type { AnswerFlags, ApprovalsFlags } from './kept/approvals.ts'
 import type { ChatFlags } from './runs/chat.ts'
 import { colorsFor } from './terminal/colors.ts'
@@ -66,6 +66,8 @@ function addRuns(program: Command, place: Place, done: Done): void {
     .option('-f, --file <path>', 'an image, a document or a text to send along; may be repeated', collect)
     .option('--session <id>', 'go on with this session, or begin it under this name')
     .option('--no-store', 'keep nothing of it')
+    .addOption(new Option('--init', 'run the Setup hooks first, for a project that is new').conflicts('maintenance'))
+    .option('--maintenance', 'run the Setup hooks first, to put things in order')
     .addHelpText('after', after)
     .action(async (words: string[], flags: RunFlags) => {
       const { run } = await import('./runs/run.ts')

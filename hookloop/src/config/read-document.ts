@@ -1,7 +1,8 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser'
-import { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node as YamlNode } from 'yaml'
+import type { Node as YamlNode } from 'yaml'
 import type { Json } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
+import { yaml } from '../machine/yaml.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -26,10 +27,7 @@ export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.te
 function readJsonc(text: string, file: string): ReadDocument {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  const lines = new LineCounter()
-  for (let at = -1; (at = text.indexOf('\n', at + 1)) !== -1;) lines.addNewLine(at + 1)
-  lines.lineStarts.unshift(0)
-  const lineAt = (offset: number): number => lines.linePos(offset).line
+  const lineAt = linesIn(text)
   const [first] = errors
   if (first !== undefined)
     throw invalid(file, lineAt(first.offset), `it is not JSON: ${printParseErrorCode(first.error)}`)
@@ -58,7 +56,22 @@ function readJsonc(text: string, file: string): ReadDocument {
   }
 }
 
+/** The line of each place, without counting from the top for each: a file may have thousands of hooks. */
+function linesIn(text: string): (offset: number) => number {
+  const ends = [...text.matchAll(/\n/g)].map(({ index }) => index)
+  return (offset) => {
+    let [low, high] = [0, ends.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (ends[middle]! < offset) low = middle + 1
+      else high = middle
+    }
+    return low + 1
+  }
+}
+
 function readYaml(text: string, file: string): ReadDocument {
+  const { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml()
   const lineCounter = new LineCounter()
   const document = parseDocument(text, {
     version: '1.2',

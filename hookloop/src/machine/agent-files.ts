@@ -1,10 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
-import { stringify } from 'yaml'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../data/agent-definition.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import { messageOf } from '../errors.ts'
 import { readFrontMatter } from './front-matter.ts'
+import { yaml } from './yaml.ts'
 
 /** A file that defines no agent, or one of which something is not heeded, and why. */
 export type AgentFileProblem = { readonly file: string; readonly message: string }
@@ -73,7 +73,7 @@ export function fromAgentMarkdown(
 /** The same as a Markdown file. An empty list of tools stays one, and one that is left out stays out. */
 export function toAgentMarkdown(definition: AgentDefinition): string {
   const { instructions, ...fields } = defineAgent(definition)
-  return `---\n${stringify(fields, { lineWidth: 0 })}---\n\n${instructions.trim()}\n`
+  return `---\n${yaml().stringify(fields, { lineWidth: 0 })}---\n\n${instructions.trim()}\n`
 }
 
 const heeded: ReadonlySet<string> = new Set([

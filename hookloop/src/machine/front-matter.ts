@@ -1,4 +1,5 @@
-import { isAlias, isMap, isScalar, isSeq, parseDocument, type Document } from 'yaml'
+import type { Document } from 'yaml'
+import { yaml } from './yaml.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import { messageOf } from '../errors.ts'
 
@@ -61,7 +62,7 @@ function readFields(head: string): JsonObject {
 
 function parse(head: string): Document {
   try {
-    return parseDocument(head, { version: '1.2', schema: 'core', strict: true, uniqueKeys: true, merge: false })
+    return yaml().parseDocument(head, { version: '1.2', schema: 'core', strict: true, uniqueKeys: true, merge: false })
   } catch (error) {
     throw new Error(`the head cannot be read: ${messageOf(error)}`, { cause: error }) // it is too deep for the parser
   }
@@ -70,6 +71,7 @@ function parse(head: string): Document {
 function toPlain(node: unknown, depth: number): Json {
   if (depth > MAX_DEPTH) throw new Error(`the head is more than ${MAX_DEPTH} levels deep`)
   if (node === null || node === undefined) return null
+  const { isAlias, isMap, isScalar, isSeq } = yaml()
   if (isAlias(node)) throw new Error(`"*${node.source}" stands for something else in the head, which is not read`)
   if (isScalar(node)) return toPlainScalar(node.value)
   if (isSeq(node)) return node.items.map((item) => toPlain(item, depth + 1))

@@ -42,9 +42,15 @@ export function listProcessesSince(pid: number, then: Moment): readonly ProcessI
 /** When a process was started: how many there had been, and the time. */
 export type Moment = { readonly forks: number | undefined; readonly at: number }
 
+/** The count may be a little old: that makes it seem that more were started since, and everything is looked at sooner. */
 export function thisMoment(): Moment {
-  return { forks: countForks(), at: performance.now() }
+  const at = performance.now()
+  if (counted === undefined || at - counted.at > COUNT_MS) counted = { forks: countForks(), at }
+  return { forks: counted.forks, at }
 }
+
+let counted: Moment | undefined
+const COUNT_MS = 1_000
 
 function forksSince({ forks }: Moment): number {
   const now = forks === undefined ? undefined : countForks()

@@ -1,14 +1,14 @@
-import { execFile } from 'node:child_process'
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { PipeStock } from './pipe-stock.ts'
+import { FEW, makeUnnamedPipes, NoPipes } from './unnamed-pipes.ts'
 
 /** The ends of three pipes: those that a process is given, and ours. */
 export type RealPipes = {
   readonly given: readonly [stdin: number | 'ignore', stdout: number, stderr: number]
-  readonly stdin: Writable | null
+  /** Undefined if nothing is left to be written: as much as a pipe holds is written before anybody reads it. */
+  readonly stdin: Writable | undefined
   /** They end, and give nothing: what is read goes to `onOutput`. */
   readonly stdout: Readable
   readonly stderr: Readable
@@ -22,36 +22,53 @@ export type RealPipes = {
  * there is no need for them, or no way to make them.
  */
 export async function openRealPipes({
-  withInput,
+  input,
   onOutput,
 }: {
-  readonly withInput: boolean
+  readonly input: Uint8Array | undefined
   /** Told what was written. The bytes are there for as long as the call lasts: the memory is used again. */
   readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void
 }): Promise<RealPipes | undefined> {
-  if (process.platform !== 'linux') return undefined
+  if (process.platform !== 'linux' || isImpossible) return undefined
   const open: number[] = []
   try {
-    const [out, err, input] = await takeFifos(withInput ? 3 : 2)
-    open.push(...[out!, err!, input].filter((fd) => fd !== undefined))
-    const stdout = openReading(out!, open)
-    const stderr = openReading(err!, open)
-    const stdin = input === undefined ? undefined : openWriting(input, open)
+    const pipes = await stock.take(input === undefined ? 2 : 3)
+    open.push(...pipes)
+    const stdout = openReading(pipes[0]!, open)
+    const stderr = openReading(pipes[1]!, open)
+    const stdin = input === undefined ? undefined : openWriting(pipes[2]!, open)
     const given = [stdin?.given ?? 'ignore', stdout.given, stderr.given] as const
-    for (const fifo of [out, err, input]) if (fifo !== undefined) closeSync(fifo)
+    for (const pipe of pipes) closeSync(pipe)
     return {
       given,
-      stdin: stdin === undefined ? null : new Socket({ fd: stdin.ours, readable: false, writable: true }),
+      stdin: stdin && writerOf(stdin.ours, input!),
       stdout: readerOf(stdout.ours, (bytes) => onOutput('stdout', bytes)),
       stderr: readerOf(stderr.ours, (bytes) => onOutput('stderr', bytes)),
       closeGiven: () => {
         for (const fd of given) if (fd !== 'ignore') closeSync(fd)
       },
     }
-  } catch {
+  } catch (error) {
     for (const fd of open) closeQuietly(fd)
+    isImpossible ||= error instanceof NoPipes
     return undefined
   }
+}
+
+const stock = new PipeStock(makeUnnamedPipes, FEW)
+let isImpossible = false
+
+/** Writes what the pipe holds at once, and gives who writes the rest. Most of what is ever written needs nobody. */
+function writerOf(fd: number, input: Uint8Array): Writable | undefined {
+  const written = input.length === 0 ? 0 : writeSync(fd, input) // it is empty, so that something fits
+  if (written === input.length) {
+    closeSync(fd)
+    return undefined
+  }
+  const writer = new Socket({ fd, readable: false, writable: true })
+  writer.on('error', () => undefined) // a child that never reads its input, or closes it, is none of our business
+  writer.end(input.subarray(written))
+  return writer
 }
 
 const READ_BYTES = 65_536
@@ -74,90 +91,21 @@ const MAX_BUFFERS = 8
 
 type Ends = { readonly given: number; readonly ours: number }
 
-/** Ours must not block and theirs must. A pipe without a writer can be opened for reading at once only without blocking. */
-function openReading(fifo: number, open: number[]): Ends {
-  const ours = openFifo(fifo, constants.O_RDONLY | constants.O_NONBLOCK, open)
-  return { ours, given: openFifo(fifo, constants.O_WRONLY, open) }
+/** Ours must not block and theirs must. Who opens a pipe for writing needs somebody who reads. */
+function openReading(pipe: number, open: number[]): Ends {
+  const ours = openEnd(pipe, constants.O_RDONLY | constants.O_NONBLOCK, open)
+  return { ours, given: openEnd(pipe, constants.O_WRONLY, open) }
 }
 
-function openWriting(fifo: number, open: number[]): Ends {
-  const both = openFifo(fifo, constants.O_RDWR, open)
-  const given = openFifo(fifo, constants.O_RDONLY, open)
-  const ours = openFifo(fifo, constants.O_WRONLY | constants.O_NONBLOCK, open)
-  closeSync(both)
-  return { given, ours }
+function openWriting(pipe: number, open: number[]): Ends {
+  const given = openEnd(pipe, constants.O_RDONLY, open)
+  return { given, ours: openEnd(pipe, constants.O_WRONLY | constants.O_NONBLOCK, open) }
 }
 
-function openFifo(fifo: number, flags: number, open: number[]): number {
-  const fd = openSync(`/proc/self/fd/${fifo}`, flags)
+function openEnd(pipe: number, flags: number, open: number[]): number {
+  const fd = openSync(`/proc/self/fd/${pipe}`, flags)
   open.push(fd)
   return fd
-}
-
-/** Opens a file as a place, neither for reading nor for writing. Node has no name for it. */
-const O_PATH = 0o10000000
-/** Pipes are made with a program, and starting one costs more than everything else here: so many at a time. */
-const BATCH = 120
-/** With fewer than so many left, more are made before somebody has to wait for them. */
-const FEW = 9
-/** After so long only a few are held ready, and after so much longer none. */
-const IDLE_MS = 1_000
-const FORGOTTEN_MS = 60_000
-
-/** Made and not yet used, without a name in the file system. Each is used once. */
-const spare: number[] = []
-let making: Promise<void> | undefined
-let idle: NodeJS.Timeout | undefined
-
-async function takeFifos(count: number): Promise<readonly number[]> {
-  while (spare.length < count) await makeMore()
-  clearTimeout(idle)
-  idle = setTimeout(closeMost, IDLE_MS).unref()
-  const taken = spare.splice(0, count)
-  if (spare.length < FEW) makeMore().catch(() => undefined) // whoever needs them next is told why there are none
-  return taken
-}
-
-function makeMore(): Promise<void> {
-  making ??= makeFifos().finally(() => (making = undefined))
-  return making
-}
-
-function closeMost(): void {
-  for (const fd of spare.splice(FEW)) closeSync(fd)
-  idle = setTimeout(closeAll, FORGOTTEN_MS).unref()
-}
-
-function closeAll(): void {
-  for (const fd of spare.splice(0)) closeSync(fd)
-}
-
-async function makeFifos(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'hookloop-pipes-'))
-  try {
-    const paths = Array.from({ length: BATCH }, (_, i) => join(folder, String(i)))
-    await new Promise<void>((resolve, reject) => {
-      execFile('/usr/bin/mkfifo', ['-m', '600', ...paths], { env: {} }, (error) =>
-        error === null ? resolve() : reject(error),
-      )
-    })
-    spare.push(...openPlaces(paths))
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** All of them, or a few where this process must not have more files open. */
-function openPlaces(paths: readonly string[]): readonly number[] {
-  const opened: number[] = []
-  try {
-    for (const path of paths) opened.push(openSync(path, O_PATH))
-  } catch (error) {
-    const isEnough = opened.length >= FEW
-    for (const fd of opened.splice(isEnough ? FEW : 0)) closeSync(fd)
-    if (!isEnough) throw error
-  }
-  return opened
 }
 
 function closeQuietly(fd: number): void {

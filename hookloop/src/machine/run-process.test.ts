@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { minimalEnvironment } from './minimal-environment.ts'
-import { anHour, countWith, runScript } from './processes.fixture.ts'
+import type { Command } from './process-tag.ts'
+import { anHour, countWith, runScript, until } from './processes.fixture.ts'
 import { runProcess } from './run-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-run-'))
@@ -58,6 +60,31 @@ describe('a process', () => {
     assert.deepEqual([counted.stdout.head.trim(), unread.exitCode, closed.exitCode], ['1000000', 4, 5])
   })
 
+  for (const [what, script] of [
+    ['by its name', 'cat /dev/stdin'],
+    ['by its name, when all was written', 'sleep 0.2; cat /dev/stdin'],
+    ['by its number', 'cat /proc/self/fd/0'],
+    ['twice, of which the second finds nothing', 'cat < /dev/stdin; sleep 0.1; cat < /dev/stdin; cat /dev/stdin'],
+    ['as itself and then by its name', 'cat; cat /dev/stdin'],
+    ['in Node', `node -e "process.stdout.write(require('fs').readFileSync('/dev/stdin'))"`],
+    ['in Python', `python3 -c "print(open('/dev/stdin').read(), end='')"`],
+    ['after it has looked whether it is a pipe', '[ -p /dev/stdin ] && cat'],
+  ] as const) {
+    test(`may read what it is given ${what}`, async () => {
+      const { ended, stdout } = await runScript(script, { input: '{"a":1}\n', timeoutMs: 20_000 })
+      assert.deepEqual([ended, stdout.head], ['exited', '{"a":1}\n'])
+    })
+  }
+
+  test('reads what it is given and nothing else, however many there are at once', async () => {
+    const inputs = Array.from({ length: 40 }, (_, i) => `input ${i}\n`)
+    const read = await Promise.all(inputs.map((input) => runScript('cat /dev/stdin', { input })))
+    assert.deepEqual(
+      read.map(({ stdout }) => stdout.head),
+      inputs,
+    )
+  })
+
   test('given input does not take itself for a remote login', async () => {
     writeFileSync(join(folder, '.bashrc'), 'echo start-up file')
     const how = { ...options, env: minimalEnvironment({ HOME: folder }), input: '{}' }
@@ -66,8 +93,8 @@ describe('a process', () => {
 })
 
 describe('what cannot start is a result in words', () => {
-  const problemOf = async (argv: readonly [string, ...string[]], more: Partial<typeof options> = {}) => {
-    const { ended, exitCode, problem } = await runProcess(argv, { ...options, ...more })
+  const problemOf = async (command: Command, more: Partial<typeof options> = {}) => {
+    const { ended, exitCode, problem } = await runProcess(command, { ...options, ...more })
     return `${ended} ${exitCode}: ${problem}`
   }
 
@@ -89,6 +116,17 @@ describe('what cannot start is a result in words', () => {
       /^notStarted null: The working directory .*gone/,
     )
     assert.match(await problemOf(['true'], { cwd: 'a\0b' }), /^notStarted null: The working directory "a\\u0000b"/)
+  })
+
+  test('a line for a shell that is not there, or in a place that is not', async () => {
+    const line = { shell: 'bash', line: 'true' } as const
+    const env = minimalEnvironment({ PATH: folder })
+    assert.equal(await problemOf(line, { env }), 'notStarted null: "bash" was not found in PATH.')
+    for (const cwd of [join(folder, 'gone'), 'a\0b', '/dev/null'])
+      assert.match(
+        await problemOf(line, { cwd }),
+        /^notStarted null: The working directory ".*" does not exist or is no/,
+      )
   })
 
   test('a NUL in a word, in a variable, and a variable without a name', async () => {
@@ -165,7 +203,7 @@ describe('many processes', () => {
     await sleep(1_500) // pipes made in advance are given up
     const before = look()
     for (let i = 0; i < 6; i++) await batch(50)
-    await sleep(1_500)
+    await until(() => isDeepStrictEqual(look(), before))
     assert.deepEqual(look(), before)
   })
 

@@ -53,9 +53,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  */
 export async function runProcess(command: Command, options: ProcessOptions): Promise<ProcessResult> {
   const running = new Running(options)
-  const [program, ...words] = 'line' in command ? [command.shell, command.line] : command
+  // Whether there is a shell, and a place to run it in, is asked only if it does not start: it takes a while to tell.
   const problem =
-    problemWithText([program, ...words], options.env) ?? problemWith(program, { ...options, path: options.env['PATH'] })
+    problemWithText(command, options.env) ?? ('line' in command ? undefined : findProblem(command, options))
   if (options.signal?.aborted === true) return running.result(neverStarted)
   if (problem !== undefined) return running.result({ ended: 'notStarted', problem })
   return running.start(command)
@@ -63,7 +63,7 @@ export async function runProcess(command: Command, options: ProcessOptions): Pro
 
 type Ending = Partial<ProcessResult> & { readonly ended: ProcessResult['ended'] }
 const neverStarted: Ending = { ended: 'cancelled', problem: 'It was not started.' }
-type Streams = Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'>
+type Streams = { readonly [name in 'stdin' | 'stdout' | 'stderr']: ChildProcess[name] | undefined }
 type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 
 /** One process under way. */
@@ -91,10 +91,11 @@ class Running {
   }
 
   async start(command: Command): Promise<ProcessResult> {
-    const { cwd, env, input, signal } = this.#options
+    const { cwd, env, signal } = this.#options
+    const input = bytesOf(this.#options.input)
     const tag = newTag()
     const pipes = await openRealPipes({
-      withInput: input !== undefined,
+      input,
       onOutput: (stream, bytes) => this.#take(stream, bytes),
     })
     const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
@@ -109,14 +110,19 @@ class Running {
         pipes,
       )
       const exited = exitOf(child)
-      if (child.pid === undefined) return this.result({ ended: 'notStarted', problem: startProblem(await exited) })
+      if (child.pid === undefined) return this.#notStarted(command, await exited)
+      if (!pipes) feed(child, input)
       const tree = new ProcessTree(tag, child.pid)
       return await this.#follow(pipes ?? child, { exited, tree }).finally(watchOver(tree))
     } catch (thrown) {
-      return this.result({ ended: 'notStarted', problem: startProblem(thrown) })
+      return this.#notStarted(command, thrown)
     } finally {
       for (const stream of [pipes?.stdin, pipes?.stdout, pipes?.stderr]) stream?.destroy()
     }
+  }
+
+  #notStarted(command: Command, thrown: unknown): ProcessResult {
+    return this.result({ ended: 'notStarted', problem: findProblem(command, this.#options) ?? startProblem(thrown) })
   }
 
   async #follow(
@@ -124,7 +130,6 @@ class Running {
     { exited, tree }: { exited: Promise<Exit | Error>; tree: ProcessTree },
   ): Promise<ProcessResult> {
     const drained = Promise.all([this.#read(streams.stdout, 'stdout'), this.#read(streams.stderr, 'stderr')])
-    feed(streams, this.#options.input)
     const told = new Told(this.#options)
     try {
       const first = await Promise.race([exited, told.promise])
@@ -148,9 +153,9 @@ class Running {
   }
 
   /** Always reads, whoever listens: a process must not wait because somebody is slow. */
-  #read(from: Readable | null, stream: ProcessOutput['stream']): Promise<void> {
+  #read(from: Readable | null | undefined, stream: ProcessOutput['stream']): Promise<void> {
     return new Promise((resolve) => {
-      if (from === null) return resolve()
+      if (!from) return resolve()
       from.on('data', (bytes: Buffer) => this.#take(stream, bytes))
       from.on('error', () => undefined) // its end is all that matters
       from.on('close', () => {
@@ -218,8 +223,12 @@ function exitOf(child: ChildProcess): Promise<Exit | Error> {
   })
 }
 
+function bytesOf(input: string | Uint8Array | undefined): Uint8Array | undefined {
+  return typeof input === 'string' ? Buffer.from(input) : input
+}
+
 /** A child that never reads its input, or closes it, is none of our business. */
-function feed({ stdin }: Streams, input: string | Uint8Array | undefined): void {
+function feed({ stdin }: ChildProcess, input: Uint8Array | undefined): void {
   if (stdin === null || input === undefined) return
   stdin.on('error', () => undefined)
   stdin.end(input)
@@ -260,7 +269,16 @@ function afterOthers(act: () => void): void {
   setImmediate(() => setImmediate(act))
 }
 
-function problemWithText(argv: readonly string[], env: Readonly<Record<string, string>>): string | undefined {
+function programOf(command: Command): readonly [program: string, ...words: string[]] {
+  return 'line' in command ? [command.shell, command.line] : command
+}
+
+function findProblem(command: Command, { cwd, env }: ProcessOptions): string | undefined {
+  return problemWith(programOf(command)[0], { cwd, path: env['PATH'] })
+}
+
+function problemWithText(command: Command, env: Readonly<Record<string, string>>): string | undefined {
+  const argv = programOf(command)
   if (argv.some((word) => word.includes('\0'))) return 'A word of the command contains a NUL character.'
   const bad = Object.entries(env).find(
     ([name, value]) =>

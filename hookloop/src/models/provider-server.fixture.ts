@@ -133,7 +133,7 @@ async function answerRaw(
 }
 
 async function soon(event: Promise<void>): Promise<void> {
-  const late = delay(3_000, undefined, { ref: false }).then(() => Promise.reject(new Error('Nobody hung up.')))
+  const late = delay(30_000, undefined, { ref: false }).then(() => Promise.reject(new Error('Nobody hung up.')))
   await Promise.race([event, late])
 }
 

@@ -243,7 +243,7 @@ suite('D07: is refused, and nothing runs:', () => {
 
 test('a yes that came in time holds when the run is gone on with later', async () => {
   const { answer, pending, agent, paid } = await waiting({ expiresInMs: 20 })
-  await answer('allow')
+  await answer('allow', 0, pending[0]!.expiresAt! - 1)
   while (Date.now() < pending[0]!.expiresAt!) await new Promise((resolve) => setTimeout(resolve, 5))
   assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['ann']])
 })

@@ -20,7 +20,9 @@ after(async () => {
   await server.stop()
 })
 
-storeContract('postgresStore', (schema) => postgresStore({ connectionString, schema, leaseMs: 500 }), { leaseMs: 500 })
+storeContract('postgresStore', (schema) => postgresStore({ connectionString, schema, leaseMs: 2_000 }), {
+  leaseMs: 2_000,
+})
 processContract('postgresStore', () => ({ kind: 'postgres', place: connectionString, store: sharedStore }))
 
 let schemas = 0

@@ -27,6 +27,9 @@ export function sessionPort(store: SessionStore): SessionPort {
   }
 }
 
+/** Who waits for what hooks of a session do, and hears of it. */
+type Heard = { readonly signal?: AbortSignal | undefined; readonly emit?: Emit | undefined }
+
 class KeptConversation implements Session {
   readonly id: string
   readonly #store: SessionStore
@@ -119,37 +122,38 @@ class KeptConversation implements Session {
 
   async #send(input: string | Message, options: SendOptions, emit?: Emit): Promise<Run> {
     const message = inputFor(this.#parts, input)
-    await this.#start()
+    await this.#start({ signal: options.signal, emit })
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
   /** Goes on with the run that is open. Hooks are told that somebody has taken it up, and what they change waits for its end. */
   async #goOn(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
-    await this.#startOpen()
+    await this.#startOpen({ signal: options.signal, emit })
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
     return resumeInSession(this.#store, { parts: this.#parts, how, environment: this.#later?.environment })
   }
 
-  async #startOpen(): Promise<void> {
+  async #startOpen(how: Heard): Promise<void> {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await this.#hold(async ({ kept }) => {
       if (kept.open === undefined) return
       const before = kept.state ?? this.#freshState()
-      this.#later = startedOpen(before, await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }))
+      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }, how)
+      this.#later = startedOpen(before, after)
       this.#isStarted = true
     })
   }
 
   /** Fires `onSessionStart`, once for each time somebody takes the conversation up. If that fails, it is not taken up. */
-  async #start(): Promise<void> {
+  async #start(how: Heard = {}): Promise<void> {
     if (this.#later !== undefined) return this.#takeLater(this.#later)
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await holdSession(this.#store, { id: this.id, create: true }, async (session) => {
       const { kept } = session
       if (kept.open !== undefined) return // what is open is gone on with as it was left
       const before = kept.state ?? this.#freshState()
-      const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) })
+      const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }, how)
       if (state !== kept.state) await this.#keep(session, state)
       this.#isStarted = true
     })
@@ -180,8 +184,9 @@ class KeptConversation implements Session {
     state: AgentState,
     trigger: 'onSessionStart' | 'onSessionEnd',
     facts: { readonly source: string } | { readonly reason: string },
+    how: Heard = {},
   ): Promise<AgentState> {
-    return fireInSession(this.#live(state), trigger, { sessionId: this.id, ...facts })
+    return fireInSession(this.#live(state, how), trigger, { sessionId: this.id, ...facts })
   }
 
   async #keep(session: HeldSession, state: AgentState): Promise<void> {
@@ -199,8 +204,10 @@ class KeptConversation implements Session {
     return stateFor(this.#parts, { from: undefined, agentId: () => crypto.randomUUID(), metadata: undefined })
   }
 
-  #live(state: AgentState): LiveRun {
-    return new LiveRun(this.#parts, liveEffects()({ signal: new AbortController().signal, emit: undefined }), state)
+  #live(state: AgentState, { signal = new AbortController().signal, emit }: Heard): LiveRun {
+    // There is no run yet that its events could be about, but what hooks tell the user is told.
+    const tell: Emit | undefined = emit && ((event) => event.type === 'warning' && emit(event))
+    return new LiveRun(this.#parts, liveEffects()({ signal, emit: tell }), state)
   }
 
   #hold<T>(work: (session: HeldSession) => Promise<T>): Promise<T> {

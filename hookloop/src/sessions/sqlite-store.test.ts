@@ -13,7 +13,9 @@ import { processContract } from './store-processes.fixture.ts'
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-sqlite-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-storeContract('sqliteStore', (place) => sqliteStore(join(folder, `${place}.db`), { leaseMs: 400 }), { leaseMs: 400 })
+storeContract('sqliteStore', (place) => sqliteStore(join(folder, `${place}.db`), { leaseMs: 1_500 }), {
+  leaseMs: 1_500,
+})
 
 const shared = join(folder, 'shared.db')
 const sharedStore = sqliteStore(shared)

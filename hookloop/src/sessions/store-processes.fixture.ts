@@ -82,11 +82,11 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
 
     test('D16: a process that was stopped, and wakes up when its session was taken over, can write no more', async () => {
       const { store } = where()
-      const zombie = start(where(), ['hold', 'zombie'], { LEASE_MS: '700' })
+      const zombie = start(where(), ['hold', 'zombie'], { LEASE_MS: '3000' })
       await zombie.spoke
       zombie.process.kill('SIGSTOP')
       await assert.rejects(store.open('zombie'), { code: 'SESSION_BUSY' })
-      await pause(900)
+      await pause(3_200)
       const successor = await store.open('zombie')
       await successor.append(['next'])
       zombie.process.kill('SIGCONT')

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { tool } from '../agent/tool.ts'
 import { approval } from '../capabilities/approval.ts'
 import { createAgent } from '../create-agent.ts'
+import type { AgentState } from '../data/agent-state.ts'
 import { textOf } from '../data/message.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
@@ -18,14 +19,14 @@ function counting(store: SessionStore) {
     'onSessionStart',
     (ctx) => {
       seen.push(ctx.source)
-      const starts = Number(ctx.state.metadata['starts'] ?? 0) + 1
+      const starts = startsIn(ctx.state) + 1
       return ctx.withState((state) => state.withMetadata('starts', starts).withMessage(`Taken up ${starts}.`))
     },
     { name: 'counts' },
   )
   const tells = hook(
     'beforeInference',
-    (ctx) => ctx.withRequest({ ...ctx.request, system: `Start ${JSON.stringify(ctx.state.metadata['starts'])}.` }),
+    (ctx) => ctx.withRequest({ ...ctx.request, system: `Start ${startsIn(ctx.state)}.` }),
     { name: 'tells' },
   )
   const pay = tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, ask: true, execute: () => 'paid' })
@@ -35,6 +36,10 @@ function counting(store: SessionStore) {
     return system
   })
   return { seen, agent: createAgent({ model, store, use: [pay, approval('suspend'), counts, tells] }) }
+}
+
+function startsIn({ metadata }: AgentState): number {
+  return Number(metadata['starts'] ?? 0)
 }
 
 suite('a session whose run is open is taken up', () => {
@@ -78,10 +83,7 @@ suite('a session whose run is open is taken up', () => {
       const run = await session.resume()
       assert.ok(run === undefined || run.status === 'completed', run?.status)
       const next = await session.send('And now?')
-      assert.deepEqual(
-        [next.status, next.text],
-        ['completed', `Start ${JSON.stringify((await session.state())!.metadata['starts'])}.`],
-      )
+      assert.deepEqual([next.status, next.text], ['completed', `Start ${startsIn((await session.state())!)}.`])
     })
   }
 

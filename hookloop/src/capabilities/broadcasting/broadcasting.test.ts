@@ -78,9 +78,10 @@ test('a suspension and what follows it are told, and the end comes once', async 
 
 test('a channel that never answers does not hold a run, and what it misses is counted', async () => {
   const got: Envelope[] = []
-  let isStuck = true
+  let [isStuck, tried] = [true, 0]
   const channel: Channel = {
     publish: async (envelope) => {
+      tried++
       if (isStuck) await new Promise(() => undefined)
       got.push(envelope)
     },
@@ -89,7 +90,7 @@ test('a channel that never answers does not hold a run, and what it misses is co
   const started = performance.now()
   const run = await agent.run('Go.')
   assert.deepEqual([run.status, performance.now() - started < 20_000], ['completed', true])
-  await delay(1_000)
+  for (let before = 0; before !== tried; await delay(500)) before = tried // until it is not tried any more
   isStuck = false
   await agent.run('Go.')
   while (!got.some(({ type }) => type === 'broadcast.dropped')) await delay(5)

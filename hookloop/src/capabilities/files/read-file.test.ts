@@ -101,6 +101,12 @@ test('other hooks and the model get the words alone', async () => {
   assert.doesNotMatch(JSON.stringify(last), /mtimeMs|"seen"/)
 })
 
+test('a file that was read to its end is shown, however late it is by then', async () => {
+  shop.put('slow.txt', '\n'.repeat(60_000))
+  const { output } = await shop.call('read_file', { path: 'slow.txt' }, { timeoutMs: 1 })
+  assert.match(output, /of 60000\./)
+})
+
 test('millions of empty lines are not shown at once, however many are asked for', async () => {
   shop.put('newlines.txt', '\n'.repeat(2_000_000))
   const { output } = await shop.call('read_file', { path: 'newlines.txt', limit: 2_000_000 })

@@ -80,13 +80,13 @@ async function scanFile(
       page.end()
       return { hash: hash?.digest('hex'), bytes: position, ended: true }
     }
+    if (position > 0 && performance.now() > until) {
+      throw new Error(`The file is too large to go that far into it: time was over after ${position} bytes.`)
+    }
     position += bytesRead
     hash?.update(bytes)
     page.add(bytes)
     if (page.isFull && !whole) return { hash: undefined, bytes: position, ended: false }
-    if (performance.now() > until) {
-      throw new Error(`The file is too large to go that far into it: time was over after ${position} bytes.`)
-    }
   }
 }
 

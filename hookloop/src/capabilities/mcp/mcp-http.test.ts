@@ -245,7 +245,7 @@ test('a request that was given up is not left open', async (t) => {
     signal.addEventListener('abort', () => (left = true))
     return new Promise(() => undefined)
   })
-  const servers = await connected(t, { url, callTimeoutMs: 300 })
+  const servers = await connected(t, { url, callTimeoutMs: 3_000 })
   await callOnce(servers, 'mcp__it__go')
   await until(() => left)
 })

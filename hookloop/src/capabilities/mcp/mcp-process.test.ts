@@ -86,12 +86,18 @@ test('a cancelled run cancels the request, and nobody knows what it did', async 
 
 test('a call that takes too long has failed, the server is told, and the next one works', async (t) => {
   const CALL_LOG = logFile('late')
-  const servers = await connected(t, { ...real, env: { CALL_LOG }, callTimeoutMs: 300 })
+  const servers = await connected(t, { ...real, env: { CALL_LOG }, callTimeoutMs: 3_000 })
   const { status, output } = await callOnce(servers, 'mcp__it__slow', { ms: 60_000 })
   await until(() => /slow was cancelled/.test(read(CALL_LOG)))
   assert.equal(status, 'failed')
-  assert.match(output as string, /did not end within 300 ms/)
+  assert.match(output as string, /did not end within 3000 ms/)
   assert.equal((await callOnce(servers, 'mcp__it__echo', { text: 'hi' })).output, 'hi')
+})
+
+test('a call by whoever is no model has its time as well', async (t) => {
+  const servers = await connected(t, { ...hostile('hangs-in-a-call'), callTimeoutMs: 500 })
+  const { signal } = new AbortController()
+  for (const aim of [{}, { signal }]) await assert.rejects(servers.call('go', {}, aim), /did not answer in time/)
 })
 
 test('closing ends the server and what it has started, also what will not end', async (t) => {

@@ -2,7 +2,6 @@ import { SUBAGENT_KEY } from '../../agent/child-run.ts'
 import type { AgentState } from '../../data/agent-state.ts'
 import { isJsonObject, type Json } from '../../data/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
-import type { Skill } from './skill.ts'
 
 /** Where the skills that are active live in the state's metadata. */
 export const SKILLS_KEY = 'hookloop.skills'
@@ -50,7 +49,7 @@ function keptIn(state: AgentState): Kept | undefined {
 }
 
 /** A state in which a skill is active, now or in the execution that is about to begin. */
-export function activate(state: AgentState, skill: Skill, execution = state.executionCount): AgentState {
+export function activate(state: AgentState, skill: ActiveSkill, execution = state.executionCount): AgentState {
   const { name, allowedTools, model } = skill
   const others = activeIn(state, execution).filter((active) => active.name !== name)
   const active = { name, ...(allowedTools && { allowedTools }), ...(model !== undefined && { model }) }

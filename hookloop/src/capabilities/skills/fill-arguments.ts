@@ -4,17 +4,21 @@ const PLACE = /\$ARGUMENTS\[(\d{1,2})\]|\$ARGUMENTS(?![A-Za-z0-9_])|\$(\d{1,2})(
 const MAX_FILLED = 200_000
 
 /**
- * Puts arguments where a skill wants them: `$ARGUMENTS` for all of them, `$ARGUMENTS[0]` or `$0` for the first. What was
- * put in is not looked at again. `used` says whether there was a place for them.
+ * Puts arguments where a text wants them: `$ARGUMENTS` for all of them, `$ARGUMENTS[0]` or `$0` for the first, or `$1` where
+ * that is the `first`. What was put in is not looked at again. `used` says whether there was a place for them.
  */
-export function fillArguments(text: string, given: string): { readonly text: string; readonly used: boolean } {
+export function fillArguments(
+  text: string,
+  given: string,
+  first: 0 | 1 = 0,
+): { readonly text: string; readonly used: boolean } {
   const places = text.match(PLACE)?.length ?? 0
   if (places * given.length > MAX_FILLED)
     throw new Error('With these arguments the skill would be too long. Use shorter ones.')
   const words = splitArguments(given)
   let used = false
   const filled = text.replace(PLACE, (place: string, index: string | undefined, short: string | undefined) => {
-    const at = index ?? short
+    const at = index ?? (short === undefined ? undefined : Number(short) - first)
     if (at !== undefined && words[Number(at)] === undefined) return index === undefined ? place : ''
     used = true
     return at === undefined ? given : words[Number(at)]!

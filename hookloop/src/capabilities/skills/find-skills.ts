@@ -1,8 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
+import { readText } from '../../machine/read-text.ts'
 import { toSkill, type ReadSkill, type Skill } from './skill.ts'
 
 export type SkillPlaces = {
@@ -101,39 +102,11 @@ function readSkill(
   if (!folder.startsWith(root + sep)) return { problem: 'its folder is a link that leads out of the folder of skills' }
   if (!file.startsWith(folder + sep)) return { problem: 'its SKILL.md is a link that leads out of its folder' }
   try {
-    const text = readWhole(file, maxBytes)
+    const text = readText(file, { maxBytes, name: 'SKILL.md' })
     const { fields, body } = readFrontMatter(text, { plainTexts: true })
     return toSkill({ fields, body, text, folder, folderName: entry, scope })
   } catch (thrown) {
     return { problem: messageOf(thrown).replace(/\.$/, '') }
-  }
-}
-
-const exact = new TextDecoder('utf-8', { fatal: true })
-
-function readWhole(path: string, maxBytes: number): string {
-  const handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    if (!fstatSync(handle).isFile()) throw new Error('its SKILL.md is not a regular file')
-    const buffer = Buffer.alloc(maxBytes + 1)
-    let size = 0
-    for (let read = -1; read !== 0 && size <= maxBytes; size += read) {
-      read = readSync(handle, buffer, size, buffer.length - size, size)
-    }
-    if (size > maxBytes) throw new Error(`its SKILL.md is larger than ${maxBytes} bytes`)
-    const bytes = buffer.subarray(0, size)
-    if (bytes.includes(0)) throw new Error('its SKILL.md is a binary file')
-    return decode(bytes)
-  } finally {
-    closeSync(handle)
-  }
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return exact.decode(bytes)
-  } catch {
-    throw new Error('its SKILL.md is not UTF-8')
   }
 }
 

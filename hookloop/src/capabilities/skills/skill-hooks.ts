@@ -1,7 +1,8 @@
+import { typedCommand } from '../../agent/slash-commands.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
-import { textOf, type Message } from '../../data/message.ts'
+import type { Message } from '../../data/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { activate, activeIn, forgetOld } from './active.ts'
@@ -31,8 +32,6 @@ export function skillHooks(library: ReadonlyMap<string, Skill>, parts: Parts): r
   ]
 }
 
-const COMMAND = /^\/([a-z0-9-]{1,64})(?:\s+([^]*))?$/
-
 /** A person uses a skill by its name: what is said becomes its text, and it is in force for what follows. */
 function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, rendering }: Parts): Hook {
   return hook(
@@ -55,13 +54,12 @@ function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, re
 }
 
 function commandIn(
-  { content }: Message,
+  input: Message,
   library: ReadonlyMap<string, Skill>,
 ): { readonly skill: Skill; readonly given: string } | undefined {
-  if (content.some((part) => part.type !== 'text')) return undefined
-  const [, name = '', given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
+  const { name = '', given = '' } = typedCommand(input) ?? {}
   const skill = library.get(name)
-  return skill?.userInvocable === true ? { skill, given: given.trim() } : undefined
+  return skill?.userInvocable === true ? { skill, given } : undefined
 }
 
 function forgetHook(): Hook {

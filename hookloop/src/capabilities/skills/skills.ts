@@ -1,4 +1,4 @@
-import type { Capability } from '../../agent/capability.ts'
+import type { Capability, SlashCommand } from '../../agent/capability.ts'
 import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
 import type { AgentState } from '../../data/agent-state.ts'
 import type { ModelSource } from '../../data/inference.ts'
@@ -81,8 +81,13 @@ export function skills(options: SkillsOptions = {}): Capability {
     hooks: skillHooks(library, { ...policy, rendering, load, read }),
     tools: [load, read],
     models: Object.values(policy.models),
+    slashCommands: policy.commands ? found.filter(({ userInvocable }) => userInvocable).map(toCommand) : [],
     notes: [describe(found, policy), ...problems, ...unknownModels(found, policy)],
   }
+}
+
+function toCommand({ name, description, scope }: Skill): SlashCommand {
+  return { name, description, source: scope }
 }
 
 /** The skills that would be used with these options, for whoever shows them to people, and what is wrong with others. */

@@ -27,7 +27,8 @@ export async function fireFileHooks(
   skills?: Json,
 ): Promise<readonly FiredHook[]> {
   const active = Array.isArray(skills) ? skills : []
-  const { trigger } = eventSpec(payload.event)
+  const { trigger: known, isOnDemand } = eventSpec(payload.event)
+  const trigger = isOnDemand === true ? undefined : known
   const fired: FiredHook[] = []
   const facts: { [name: string]: unknown } = { ...factsOf(payload), metadata: metadataOf(payload, active) }
   for (const each of inOrder(

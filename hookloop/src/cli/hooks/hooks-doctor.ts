@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { partsOf } from '../../agent/known-agents.ts'
 import { createAgent } from '../../create-agent.ts'
+import { eventSpec, isClaudeEvent } from '../../config/claude/events.ts'
 import { doubtsIn, listHooks, problemsOf, type CommandProblem } from '../../config/list-hooks.ts'
 import { TrustStore } from '../../config/trust.ts'
 import { messageOf } from '../../errors.ts'
@@ -81,7 +82,7 @@ async function examineAll(own: readonly Capability[], { dir, flags, place, signa
     ...twice(dir, user),
     ...(await conflicts(found, signal)),
   ]
-  return { hooks, problems: [...new Set(problems)], notes: notesOn(hooks, patients) }
+  return { hooks, problems: [...new Set(problems)], notes: [...notesOn(hooks, patients), ...onDemand(dir, user)] }
 }
 
 async function ownCapabilities(file: string | undefined): Promise<readonly Capability[]> {
@@ -147,6 +148,16 @@ function problemsOfFiles(dir: string, user: boolean, command: string): readonly 
       trigger === undefined ? [`${event ?? ''} of ${source} never fires here: ${oneLine(runs, 60)}`] : [],
     ),
   ]
+}
+
+/** Handlers that fire only when somebody asks for it, which no canary does. */
+function onDemand(dir: string, user: boolean): readonly string[] {
+  const { hooks } = listHooks({ dir, trust: new TrustStore(), ...(!user && { home: false, claudeHome: false }) })
+  return hooks.flatMap(({ event = '', runs }) =>
+    isClaudeEvent(event) && eventSpec(event).isOnDemand === true
+      ? [`${event} ${oneLine(runs, 60)} is not tried: it fires only when somebody asks for it`]
+      : [],
+  )
 }
 
 /** A file that cannot be used is among the problems already. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, relative } from 'node:path'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
+import type { ClaudeHooksOptions } from '../../config/claude/claude-hooks.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import type { Place } from '../place.ts'
@@ -15,7 +16,14 @@ export type HooksFlags = {
   readonly hooks?: boolean
   /** The hash of the project's files, as `hookloop trust` shows it: trusted for this run. */
   readonly trustProject?: string
+  /** Setup hooks run first. */
+  readonly init?: boolean
+  readonly maintenance?: boolean
+  readonly json?: boolean
 }
+
+/** Who is told of what hooks do beside a run. */
+export type ToldOfHooks = Pick<ClaudeHooksOptions, 'onWake' | 'onDisplay'>
 
 /** Makes the hooks that files bring, for an agent whose questions are answered so and that uses these. */
 export type HooksHere = (around: {
@@ -27,11 +35,15 @@ export type HooksHere = (around: {
  * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
  * that is said. What was trusted and has changed ends the command: guards that were there would be missing.
  */
-export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Place): Promise<HooksHere> {
+export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHooks = {}): Promise<HooksHere> {
+  const { hooks, trustProject } = flags
+  const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
+  const screen = flags.json === true ? undefined : terminalOf(place)
   const dir = process.cwd()
   if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
   refuseInHook(process.env)
+  const { claudeCommands } = await import('../../config/claude/commands.ts')
   const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
   const { findHooks, projectHooks, wordsForMistake } = await import('../../config/project-hooks.ts')
   const { TrustStore } = await import('../../config/trust.ts')
@@ -51,10 +63,24 @@ export async function hooksHere({ hooks, trustProject }: HooksFlags, place: Plac
   return ({ answer, use }) => {
     const mcp = serversIn(use)
     return [
+      claudeCommands({ dir }),
       projectHooks({ dir, trust, untrusted: 'leaveOut' }),
-      claudeHooks({ dir, trust, ...(answer !== undefined && { answer }), ...(mcp !== undefined && { mcp }) }),
+      claudeHooks({
+        dir,
+        trust,
+        ...(answer !== undefined && { answer }),
+        ...(mcp !== undefined && { mcp }),
+        ...(setup !== undefined && { setup }),
+        ...told,
+        ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
+      }),
     ]
   }
+}
+
+/** Where somebody looks, on a terminal that knows more than text. */
+function terminalOf({ out, err, env }: Place): Place['err'] | undefined {
+  return env['TERM'] === 'dumb' ? undefined : [err, out].find(({ isTTY }) => isTTY === true)
 }
 
 /** The servers that an agent has connected, if it has. */

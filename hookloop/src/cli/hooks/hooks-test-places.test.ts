@@ -198,6 +198,7 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
 
   for (const [what, input, said] of [
     ['another tool', { tool_name: 'Read' }, /No hook of PreToolUse is for Read/],
+    ['a tool that is no name', { tool_name: 5 }, /The event has no "tool_name"/],
     ['no tool', {}, /The event has no "tool_name"/],
   ] as const) {
     test(`why no hook ran is said: ${what}`, async () => {

@@ -16,6 +16,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
   return {
     decision: merged.decision,
     reason: isDecided ? merged.reason : null,
+    ...(merged.beside !== undefined && { beside: merged.beside }),
     updatedInput: merged.updatedInput ?? null,
     updatedOutput: merged.updatedOutput ?? null,
     additionalContext: merged.additionalContext ?? null,
@@ -55,7 +56,7 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
   const blocked = block && (eventSpec(event).block === 'denies' ? 'deny' : 'block')
   const own = blocked ?? permission?.decision ?? request?.behavior
   const decision = stop !== undefined ? 'stop' : (own ?? (context === undefined ? 'none' : 'context'))
-  const why = stop?.reason ?? block?.reason ?? permission?.reason ?? requestReason(request)
+  const ownReason = block?.reason ?? permission?.reason ?? requestReason(request)
   return {
     type: handler.type,
     ...(handler.type === 'command' && { command: [handler.command, ...(handler.args ?? [])].join(' ') }),
@@ -63,7 +64,8 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
     matcher: matcher ?? null,
     source: source.file,
     decision,
-    reason: why ?? null,
+    reason: stop?.reason ?? ownReason ?? null,
+    ...(stop !== undefined && own !== undefined && { beside: { decision: own, reason: ownReason } }),
     exitCode: answer.exitCode ?? null,
     failed: answer.failed ?? null,
     problem: answer.problem ?? null,
@@ -83,16 +85,23 @@ function requestReason(request: RanHandler['answer']['request']): string | undef
 export function wordsOf({ merged, ran, late, own }: TestedEvent, { out, env }: Place): string {
   const { bold, dim, red } = colorsFor(out, env)
   const lines = [
-    `${bold(merged.decision)}${merged.reason === '' ? '' : `: ${printable(merged.reason)}`}`,
+    decided(bold(merged.decision), merged.reason),
+    ...(merged.beside === undefined
+      ? []
+      : [`${dim('beside')} ${decided(merged.beside.decision, merged.beside.reason)}`]),
     ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
     ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
-      const problem = answer.problem === undefined ? '' : ` ${red(printable(answer.problem))}`
-      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem}`
+      const problem = answer.problem?.replace(`${what} `, '') // what ran stands before it
+      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
     }),
   ]
   return `${lines.join('\n')}\n`
+}
+
+function decided(decision: string, reason: string): string {
+  return `${decision}${reason === '' ? '' : `: ${printable(reason)}`}`
 }
 
 type Shown = Pick<RanHandler, 'answer' | 'durationMs'> & { readonly what: string }

@@ -97,6 +97,28 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     )
   })
 
+  for (const name of ['PreToolUse', 'pretooluse', 'pre_tool_use', 'pre-tool-use', 'PRE_TOOL_USE']) {
+    test(`${name} is the event before a call`, async () => {
+      const { decision } = await report(
+        [name, '--handler', `${holds('e.hook_event_name === "PreToolUse"')} && exit 2`],
+        bash,
+      )
+      assert.equal(decision, 'deny')
+    })
+  }
+
+  for (const [said, told] of [
+    ['PostToolUse', 'The event says that it is PostToolUse. It is tested as PreToolUse.\n'],
+    ['PreToolUse', ''],
+  ] as const) {
+    test(`an event that says it is ${said} is tested as what was asked for${told && ', and that is told'}`, async () => {
+      const handler = `${holds('e.hook_event_name === "PreToolUse"')} && exit 2`
+      const args = ['PreToolUse', '--handler', handler, '--json']
+      const { stdout, stderr } = await tested(args, { ...bash, hook_event_name: said })
+      assert.deepEqual([(JSON.parse(stdout) as Report).decision, stderr], ['deny', told])
+    })
+  }
+
   test('the event may be written in our words', async () => {
     const handler = `${holds('e.tool_name === "Write" && e.tool_input.file_path.startsWith("/")')} && exit 2`
     const input = {
@@ -191,6 +213,37 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     const { code, stdout } = await tested(['PreToolUse', '--handler', 'echo no >&2; exit 2'], bash)
     assert.equal(code, 0)
     assert.match(stdout, /^deny: no\n {2}echo no >&2; exit 2 \d+ ms\n$/)
+  })
+
+  test('a hook that denies and ends the run has said both', async () => {
+    const specific = { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'a disk' }
+    const answer = JSON.stringify({ continue: false, stopReason: 'call me', hookSpecificOutput: specific })
+    const args = ['PreToolUse', '--handler', `echo '${answer}'`]
+    const [whole, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
+    for (const { decision, reason, beside } of [whole, whole.hooks[0]!]) {
+      assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
+    }
+    assert.match(stdout, /^stop: call me\nbeside deny: a disk\n/)
+  })
+
+  test('in words, a hook that failed is named once', async () => {
+    const { stdout } = await tested(['PreToolUse', '--handler', './missing.sh --now'], bash)
+    assert.match(stdout, /^none\n {2}\.\/missing\.sh --now \d+ ms exited with 127: .+\n$/)
+  })
+
+  test('a mistake that is made all through a file is told once', async () => {
+    using project = new HookProject()
+    const group = { hooks: ['bash a.sh', 'bash b.sh'] }
+    project.settings({ hooks: { PreToolUse: [group, group], Stop: [group], SessionEnd: [{ command: 'x' }] } })
+    const { stdout, stderr } = await tested(['PreToolUse', '--dir', project.dir, '--no-user', '--json'], bash)
+    const places = 'PreToolUse[0].hooks[0], PreToolUse[0].hooks[1], PreToolUse[1].hooks[0] and 3 more'
+    const file = project.path('.claude/settings.json')
+    const lines = [
+      `${file} ${places}: it must be an object with a "type"`,
+      `${file} SessionEnd[0]: "hooks" must be a list of handlers`,
+    ]
+    assert.deepEqual(stderr.trim().split('\n').toSorted(), lines.toSorted())
+    assert.deepEqual(((JSON.parse(stdout) as Report)['problems'] as string[]).toSorted(), lines.toSorted())
   })
 
   test('what a hook says cannot colour a terminal', async () => {

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AskModel } from '../../config/claude/ask-model.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../config/claude/events.ts'
-import { readHandler, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
+import { readHandler, type ConfigProblem, type HookGroup, type HookSource } from '../../config/claude/handlers.ts'
 import { merge } from '../../config/claude/merge.ts'
 import type { NamedPlace } from '../../config/claude/named-place.ts'
 import type { Payload } from '../../config/claude/payload.ts'
@@ -69,7 +69,11 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const whole = { ...result, merged, own, late, problems }
   const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
-  const notes = [...(isSilent ? [noneFor(payload, groups)] : []), ...missedVariables(here, { ...environment, dir })]
+  const notes = [
+    ...otherEvent(given, event),
+    ...(isSilent ? [noneFor(payload, groups)] : []),
+    ...missedVariables(here, { ...environment, dir }),
+  ]
   for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
   const report = { ...reportOf(whole, event), ...(untrusted.length > 0 && { untrusted }) }
   place.out.write(flags.json === true ? `${jsonText(report)}\n` : wordsOf(whole, place))
@@ -122,10 +126,7 @@ function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, pr
   if (trust !== 'all') trust.checkOutside(places.dir)
   const { groups, untrusted } = trustedGroups(settings, { dir: places.dir, trust })
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  const problems = [
-    ...(problem === undefined ? [] : [problem]),
-    ...settings.problems.map(({ source, where, message }) => `${source.file}${where && ` ${where}`}: ${message}`),
-  ]
+  const problems = [...(problem === undefined ? [] : [problem]), ...problemsTogether(settings.problems)]
   return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems, untrusted }
 }
 
@@ -143,9 +144,28 @@ function doubtWords(doubts: readonly Untrusted[], { dir, command }: { dir: strin
   return `${which} ${how}, and the hooks that need ${doubts.length === 1 ? 'it' : 'them'} are not run. Look at them with: ${command} trust. Or name the folder with --dir.`
 }
 
+/** The same mistake is often made all through a file. */
+function problemsTogether(problems: readonly ConfigProblem[]): readonly string[] {
+  const places = Map.groupBy(problems, ({ source, message }) => JSON.stringify([source.file, message]))
+  return [...places.values()].map((alike) => {
+    const { source, message } = alike[0]!
+    const [named, more] = [alike.slice(0, MAX_PLACES).map(({ where }) => where), alike.length - MAX_PLACES]
+    const where = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+    return `${source.file}${where && ` ${where}`}: ${message}`
+  })
+}
+
+const MAX_PLACES = 3
+
 /** Said where nothing was found: a folder that was meant to have hooks would look like one whose hooks have no opinion. */
 function nothingIn({ settings: { dir } }: NamedPlace, { dir: wanted }: HooksTestFlags): readonly string[] {
   return wanted === undefined ? [] : [`There are no hooks in ${dir}.`]
+}
+
+/** An event that was written down at another moment than the one it is tested as. */
+function otherEvent({ hook_event_name: said }: JsonObject, event: ClaudeEvent): readonly string[] {
+  if (typeof said !== 'string' || eventNamed(said, {}) === event) return []
+  return [`The event says that it is ${said}. It is tested as ${event}.`]
 }
 
 /** Why no hook has run, where there are some. */
@@ -159,7 +179,7 @@ function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[
     return `The hooks of ${files} are not in force: name the skill in "skills", or the agent as "agent_type".`
   }
   const field = eventSpec(event).matches ?? ''
-  if (input[field] === undefined) return `The event has no "${field}", by which the hooks of ${event} are chosen.`
+  if (typeof input[field] !== 'string') return `The event has no "${field}", by which the hooks of ${event} are chosen.`
   const hasRules = here.some(({ handlers }) => handlers.some((handler) => handler.if !== undefined))
   return `No hook of ${event} is for ${hasRules ? 'this call of ' : ''}${matched[0]}.`
 }

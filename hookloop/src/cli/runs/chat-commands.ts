@@ -48,7 +48,17 @@ const commands: { readonly [name: string]: Command } = {
   '/exit': { does: 'leave, as Ctrl-D does', run: () => '' },
 }
 
-export const commandNames: readonly string[] = Object.keys(commands)
+/** What the tab key knows. */
+export function commandNames(conversation: Conversation): readonly string[] {
+  return [...Object.keys(commands), ...conversation.slashCommands.map(({ name }) => `/${name}`)]
+}
+
+/** Whether a line is for the agent: also one with a slash, if it has such a command and `chat` has none of that name. */
+export function isSaid(line: string, conversation: Conversation): boolean {
+  const [, name] = /^\/(\S*)/.exec(line) ?? []
+  if (name === undefined) return true
+  return !Object.hasOwn(commands, `/${name}`) && conversation.slashCommands.some((command) => command.name === name)
+}
 
 export function isExit(line: string): boolean {
   return /^\/(exit|quit)\s*$/.test(line)
@@ -62,9 +72,12 @@ export async function perform(line: string, conversation: Conversation): Promise
   return commands[name]!.run(conversation, argument.trim())
 }
 
-function help(): string {
-  return Object.entries(commands)
+function help({ slashCommands }: Conversation): string {
+  const own = Object.entries(commands)
     .map(([name, { takes = '', does }]) => `  ${`${name} ${takes}`.padEnd(14)} ${does}`)
     .concat('  Ctrl-C cancels an answer, twice it leaves. A line that ends in \\ goes on in the next one.')
-    .join('\n')
+  const theirs = slashCommands
+    .filter(({ name }) => !Object.hasOwn(commands, `/${name}`))
+    .map(({ name, description, source }) => `  ${`/${name}`.padEnd(14)} ${description || '–'} (${source})`)
+  return [...own, ...(theirs.length === 0 ? [] : ['These say a text to the model:', ...theirs])].join('\n')
 }

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import { textOf } from '../../data/message.ts'
 import { AgentError } from '../../errors.ts'
 import { memoryStore } from '../../sessions/memory-store.ts'
-import { commandNames, isExit, perform } from './chat-commands.ts'
+import { commandNames, isExit, isSaid, perform } from './chat-commands.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { Conversation } from './conversation.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -10,9 +10,10 @@ import { newSessionId, readKept } from '../kept/kept.ts'
 import { LineEditor, type Typed } from '../terminal/line-editor.ts'
 import { hasPerson, type Place } from '../place.ts'
 import { note, prepare, type Keeping } from './prepare.ts'
-import { printable } from '../terminal/printable.ts'
+import { oneLine, printable } from '../terminal/printable.ts'
 import { goOn, type ResumeFlags } from './resume.ts'
 import { storeFor } from '../kept/store-for.ts'
+import { Wakes } from './wakes.ts'
 
 export type ChatFlags = ResumeFlags & { readonly session?: string }
 
@@ -21,7 +22,9 @@ export async function chat(flags: ChatFlags, place: Place): Promise<ExitCode> {
   const keeping = await sessionFor(flags, place)
   const { kept } = keeping
   try {
-    const prepared = await prepare(flags, { place, keeping })
+    const isTyped = flags.json !== true && hasPerson(place)
+    const wakes = isTyped ? new Wakes() : undefined
+    const prepared = await prepare(flags, { place, keeping, ...(wakes !== undefined && { onWake: wakes.add }) })
     const conversation = new Conversation(prepared, { flags, place })
     if (kept?.open !== undefined) {
       const resumed = await goOn(prepared, {
@@ -33,8 +36,8 @@ export async function chat(flags: ChatFlags, place: Place): Promise<ExitCode> {
       })
       if (resumed === undefined || resumed.ended.status === 'suspended') return exitCodes.suspended
     }
-    const isTyped = flags.json !== true && hasPerson(place)
-    const code = isTyped ? await typed(conversation, keeping, place) : await piped(conversation, place)
+    const code =
+      wakes === undefined ? await piped(conversation, place) : await typed(conversation, { keeping, place, wakes })
     await conversation.end()
     if (isTyped && keeping.isPassing !== true && (conversation.hasBegun || kept !== undefined)) {
       const { session, command, flags: more } = conversation.way
@@ -66,45 +69,72 @@ async function piped(conversation: Conversation, { stdin }: Place): Promise<Exit
   return exitCodes.completed
 }
 
+type Talk = { readonly keeping: Keeping; readonly place: Place; readonly wakes: Wakes }
+
 /** Until Ctrl-D, /exit, or Ctrl-C twice. */
-async function typed(conversation: Conversation, { kept }: Keeping, place: Place): Promise<ExitCode> {
+async function typed(conversation: Conversation, { keeping, place, wakes }: Talk): Promise<ExitCode> {
   const { stdin, err, env } = place
-  const { bold, dim, red } = colorsFor(err, env)
-  const history = (kept?.state?.messages.slice() ?? []).flatMap(({ role, content }) =>
+  const { bold, dim } = colorsFor(err, env)
+  const history = (keeping.kept?.state?.messages.slice() ?? []).flatMap(({ role, content }) =>
     role === 'user' ? [textOf(content).replaceAll('\n', ' ')] : [],
   )
-  const editor = new LineEditor({ stdin, output: err, history, words: commandNames })
+  const editor = new LineEditor({ stdin, output: err, history, words: commandNames(conversation) })
   err.write(
     dim(
       `${conversation.way.session} · ${printable(await conversation.model())} · /help lists commands, Ctrl-D leaves\n`,
     ),
   )
   let before: Typed | undefined
+  let left = ''
   for (;;) {
-    const line = await editor.read(bold('› '))
+    const line = await editor.read(bold('› '), { until: wakes.signal, typed: left })
+    left = ''
     if (line === 'ended' || (line === 'interrupted' && before === 'interrupted')) break
-    before = line
     if (line === 'interrupted') {
+      before = line
       err.write(dim('\nCtrl-C again, or Ctrl-D, leaves.\n'))
+      continue
+    }
+    before = undefined
+    if ('left' in line) {
+      left = line.left
+      if (await tried(() => heard(conversation, wakes, place), place)) return exitCodes.suspended
       continue
     }
     if (isExit(line.text)) return exitCodes.completed
     if (line.text.trim() === '') continue
-    try {
-      const suspended = await answer(line.text, conversation, place)
-      if (suspended) return exitCodes.suspended
-    } catch (thrown) {
-      if (!(thrown instanceof AgentError)) throw thrown
-      err.write(`${red('error:')} ${printable(thrown.message)}\n`)
-    }
+    wakes.reset()
+    if (await tried(() => answer(line.text, conversation, place), place)) return exitCodes.suspended
   }
   err.write('\n')
   return exitCodes.completed
 }
 
+/** What comes of a turn. A mistake is told, and the conversation goes on. */
+async function tried(turn: () => Promise<boolean>, { err, env }: Place): Promise<boolean> {
+  try {
+    return await turn()
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown
+    err.write(`${colorsFor(err, env).red('error:')} ${printable(thrown.message)}\n`)
+    return false
+  }
+}
+
 /** Whether the conversation waits for somebody now. */
 async function answer(text: string, conversation: Conversation, { err }: Place): Promise<boolean> {
-  if (!text.startsWith('/')) return (await conversation.say(text.trim())).ended.status === 'suspended'
+  if (isSaid(text, conversation)) return (await conversation.say(text.trim())).ended.status === 'suspended'
   err.write(`${printable(await perform(text, conversation))}\n`)
   return false
+}
+
+/** The same after the model was told what hooks in the background have said, if it has not heard it yet. */
+async function heard(conversation: Conversation, wakes: Wakes, { err, env }: Place): Promise<boolean> {
+  const { dim, yellow } = colorsFor(err, env)
+  const words = wakes.take(conversation.way.session)
+  if (words === 'tired')
+    err.write(dim('Hooks have woken the model often enough: it hears them with your next message.\n'))
+  if (words === 'tired' || words.length === 0) return false
+  for (const each of words) err.write(`${yellow('!')} ${dim('a hook wakes the model:')} ${oneLine(each, 200)}\n`)
+  return (await conversation.wake()).ended.status === 'suspended'
 }

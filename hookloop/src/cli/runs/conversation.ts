@@ -2,6 +2,9 @@ import { explain } from '../../agent/explain.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import type { Agent } from '../../agent/build-agent.ts'
+import type { SlashCommand } from '../../agent/capability.ts'
+import { partsOf } from '../../agent/known-agents.ts'
+import { slashCommandsOf } from '../../agent/slash-commands.ts'
 import type { JsonObject } from '../../data/json.ts'
 import { MODEL_KEY } from '../../data/agent-state.ts'
 import type { Way } from './next-steps.ts'
@@ -17,18 +20,20 @@ export class Conversation {
   readonly #metadata: JsonObject
   readonly #flags: ShowFlags
   readonly #place: Place
+  readonly #shownAs: (text: string) => string
   #way: Way
   #session: Session<unknown>
   #last: Run<unknown> | undefined
 
   constructor(
-    { agent, person, metadata, way }: PreparedToKeep,
+    { agent, person, metadata, way, shownAs }: PreparedToKeep,
     { flags, place }: { readonly flags: ShowFlags; readonly place: Place },
   ) {
     this.#agent = agent
     this.#person = person
     this.#metadata = metadata
     this.#way = way
+    this.#shownAs = shownAs
     this.#flags = flags
     this.#place = place
     this.#session = agent.session(way.session)
@@ -36,6 +41,11 @@ export class Conversation {
 
   get way(): Way {
     return this.#way
+  }
+
+  /** What can be said as `/name arguments`, beside what `chat` does itself. */
+  get slashCommands(): readonly SlashCommand[] {
+    return slashCommandsOf(partsOf(this.#agent))
   }
 
   get session(): Session<unknown> {
@@ -56,6 +66,7 @@ export class Conversation {
         start: (how) => session.stream(text, { ...options, ...how }),
         person: this.#person,
         way: this.#way,
+        shownAs: this.#shownAs,
         saysWhere: false,
       },
       this.#flags,
@@ -63,6 +74,13 @@ export class Conversation {
     )
     this.#last = watched.ended
     return watched
+  }
+
+  /** Has it hear what hooks in the background have said, which stands above whatever is said next. */
+  wake(): Promise<WatchedRun> {
+    return this.say(
+      'What a hook in the background has said stands above. Nobody has typed this: look into it, and act on it.',
+    )
   }
 
   clear(): Promise<void> {

@@ -2,8 +2,9 @@ import type { Agent } from '../../agent/build-agent.ts'
 import type { JsonObject } from '../../data/json.ts'
 import type { KeptSession } from '../../sessions/kept-session.ts'
 import { agentFor, type AgentFlags } from '../agents/agent-for.ts'
+import { Displayed } from '../terminal/displayed.ts'
 import { colorsFor } from '../terminal/colors.ts'
-import { hooksHere, type HooksFlags } from '../hooks/hooks-here.ts'
+import { hooksHere, type HooksFlags, type ToldOfHooks } from '../hooks/hooks-here.ts'
 import type { Way } from './next-steps.ts'
 import { Person } from './person.ts'
 import { hasPerson, type Place } from '../place.ts'
@@ -32,25 +33,28 @@ export type Prepared = {
   readonly metadata: JsonObject
   /** How to get to the session again. */
   readonly way: Way | undefined
+  /** What is shown of a text. */
+  readonly shownAs: (text: string) => string
 }
 
 /** The same, for a session. */
 export type PreparedToKeep = Prepared & { readonly way: Way }
 
+type Around = {
+  readonly place: Place
+  readonly keeping: Keeping | undefined
+} & Pick<ToldOfHooks, 'onWake'>
+
 /** The agent of a command, with somebody to ask, and what its session has to know about it. */
 export async function prepare(
   given: CommandFlags,
-  around: { readonly place: Place; readonly keeping: Keeping },
+  around: Around & { readonly keeping: Keeping },
 ): Promise<PreparedToKeep>
-export async function prepare(
-  given: CommandFlags,
-  around: { readonly place: Place; readonly keeping: Keeping | undefined },
-): Promise<Prepared>
-export async function prepare(
-  given: CommandFlags,
-  { place, keeping }: { readonly place: Place; readonly keeping: Keeping | undefined },
-): Promise<Prepared> {
+export async function prepare(given: CommandFlags, around: Around): Promise<Prepared>
+export async function prepare(given: CommandFlags, { place, keeping, onWake }: Around): Promise<Prepared> {
   const { env, command } = place
+  const displayed = new Displayed()
+  const { shownAs } = displayed
   const flags = keeping === undefined ? given : withKnown(given, { place, keeping })
   const waits = keeping !== undefined && keeping.isPassing !== true
   const somebody = flags.json !== true && hasPerson(place) ? new Person(place.stdin, waits) : undefined
@@ -60,13 +64,13 @@ export async function prepare(
     store: keeping?.store,
     asks: somebody?.approval,
     waits,
-    hooks: await hooksHere(flags, place),
+    hooks: await hooksHere(flags, place, { onDisplay: displayed.add, ...(onWake !== undefined && { onWake }) }),
   })
   const person = isAskedHere ? somebody : undefined
-  if (keeping === undefined) return { agent, person, metadata: {}, way: undefined }
+  if (keeping === undefined) return { agent, person, metadata: {}, way: undefined, shownAs }
   const { session, flags: storeFlags } = keeping
   const metadata = keeping.isPassing === true ? {} : { [STARTED_WITH]: startedWith(flags, env) }
-  return { agent, person, metadata, way: { session, command, flags: storeFlags } }
+  return { agent, person, metadata, way: { session, command, flags: storeFlags }, shownAs }
 }
 
 /** Something to know that is not part of the run. */

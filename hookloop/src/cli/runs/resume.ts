@@ -47,14 +47,14 @@ type Going = {
 }
 
 /** Goes on with an open run, after whoever sits here has answered what it waits for. Nothing if it goes on waiting. */
-export async function goOn({ person, way }: PreparedToKeep, going: Going): Promise<WatchedRun | undefined> {
+export async function goOn({ person, way, shownAs }: PreparedToKeep, going: Going): Promise<WatchedRun | undefined> {
   const { conversation, flags, place } = going
   const answers = await answersTo(going, { way, isAskedHere: person !== undefined })
   if (answers === undefined) return undefined
   const { acceptMissing } = flags
   const options: ResumeOptions = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
   const start: Watched['start'] = (how) => conversation.resumeStream({ ...options, ...how })
-  return watch({ start, person, way }, flags, place)
+  return watch({ start, person, way, shownAs }, flags, place)
 }
 
 /** A session that somebody suspended between two runs. */

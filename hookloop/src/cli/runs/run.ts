@@ -16,13 +16,14 @@ export async function run(words: readonly string[], flags: RunFlags, place: Plac
   const input = await readInput(words, { ...place, files: flags.file ?? [] })
   const keeping = await placeToKeep(flags, place)
   try {
-    const { agent, person, metadata, way } = await prepare(flags, { place, keeping: keeping ?? passing() })
+    const { agent, person, metadata, way, shownAs } = await prepare(flags, { place, keeping: keeping ?? passing() })
     const session = agent.session(way.session)
     const { code, ended } = await watch(
       {
         start: (how) => session.stream(input, { metadata, ...how }),
         person,
         way: keeping && way,
+        shownAs,
       },
       flags,
       place,

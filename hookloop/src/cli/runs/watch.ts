@@ -32,6 +32,8 @@ export type Watched = {
   readonly way?: Way | undefined
   /** Whether it is said where it is kept. Questions that wait always are. */
   readonly saysWhere?: boolean
+  /** What is shown on a screen of a text that is not shown while it is written. */
+  readonly shownAs?: (text: string) => string
 }
 
 export type WatchedRun = {
@@ -45,7 +47,11 @@ export async function watch(watched: Watched, flags: ShowFlags, place: Place): P
   const { out } = place
   const isLive = flags.json !== true && flags.quiet !== true
   const screen: Screen = new Screen({ ...place, ...(isLive && { status: () => view.status }) })
-  const view = new LiveView(screen, { asksHere: watched.person !== undefined, showsAnswers: out.isTTY === true })
+  const view = new LiveView(screen, {
+    asksHere: watched.person !== undefined,
+    showsAnswers: out.isTTY === true,
+    shownAs: watched.shownAs,
+  })
   const interruption = interruptible(out, () => view.cancelling())
   const putBack = consoleTo((line) => screen.line(line))
   watched.person?.sitsAt({ screen, ...(flags.quiet !== true && { view }) })
@@ -109,7 +115,10 @@ function tellPerson(
   { screen, view, env }: { screen: Screen; view: LiveView; env: Environment },
 ): void {
   const wasLive = flags.quiet !== true
-  if (!(wasLive && view.showsAnswers && isInText(ended))) screen.answer(answerOf(ended))
+  if (!(wasLive && view.showsAnswers && isInText(ended))) {
+    const answer = answerOf(ended)
+    screen.answer(view.showsAnswers ? view.shownAs(answer) : answer) // what is read by a program is what it is
+  }
   screen.endAnswer()
   if (flags.quiet === true && ended.status === 'completed') return
   if (ended.status === 'suspended' && !wasLive) {

@@ -2,13 +2,17 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LineEditor, type Typed } from './line-editor.ts'
+import { LineEditor, type Left, type Typed } from './line-editor.ts'
 
 /** What comes of keys that are pressed one bunch after the other. */
-async function type(bunches: readonly string[], history: readonly string[] = [], reads = 1): Promise<readonly Typed[]> {
+async function type(
+  bunches: readonly string[],
+  history: readonly string[] = [],
+  reads = 1,
+): Promise<readonly (Typed | Left)[]> {
   const stdin = new PassThrough()
   const editor = new LineEditor({ stdin, output: new PassThrough(), history, words: ['/help', '/clear'] })
-  const typed: Typed[] = []
+  const typed: (Typed | Left)[] = []
   const keys = [...bunches]
   for (let i = 0; i < reads; i++) {
     const before = typed.length
@@ -46,4 +50,31 @@ test('the tab key completes commands', async () => {
 test('Ctrl-C interrupts and Ctrl-D ends, and the editor can be used again', async () => {
   const typed = await type(['some\u0003', '\u0004', 'more\r'], [], 3)
   assert.deepEqual(typed, ['interrupted', 'ended', { text: 'more' }])
+})
+
+test('a line is left when somebody else must be heard, and gone on with later', async () => {
+  const stdin = new PassThrough()
+  const editor = new LineEditor({ stdin, output: new PassThrough() })
+  const until = new AbortController()
+  const reading = editor.read('› ', { until: until.signal })
+  stdin.write('half a ')
+  await sleep(40)
+  until.abort()
+  assert.deepEqual(await reading, { left: 'half a ' })
+  assert.deepEqual(await editor.read('› ', { until: until.signal, typed: 'half a ' }), { left: 'half a ' })
+  const again = editor.read('› ', { until: new AbortController().signal, typed: 'half a ' })
+  stdin.write('word\r')
+  assert.deepEqual(await again, { text: 'half a word' })
+})
+
+test('one that was pasted and is on its way is not', async () => {
+  const stdin = new PassThrough()
+  const editor = new LineEditor({ stdin, output: new PassThrough() })
+  const until = new AbortController()
+  const reading = editor.read('› ', { until: until.signal })
+  stdin.write('one\\\r')
+  await sleep(40)
+  until.abort()
+  stdin.write('two\r')
+  assert.deepEqual(await reading, { text: 'one\ntwo' })
 })

@@ -8,6 +8,16 @@ const MORE = '… '
 
 export type Typed = { readonly text: string } | 'interrupted' | 'ended'
 
+/** What was typed of a line that is not finished. */
+export type Left = { readonly left: string }
+
+export type ReadOptions = {
+  /** When it aborts, the line is left as it is. */
+  readonly until?: AbortSignal
+  /** What was typed of it before. */
+  readonly typed?: string
+}
+
 export type LineEditorOptions = {
   readonly stdin: Stdin
   readonly output: NodeJS.WritableStream
@@ -31,8 +41,10 @@ export class LineEditor {
     this.#history = (options.history ?? []).slice(-MAX_HISTORY).toReversed()
   }
 
-  read(prompt: string): Promise<Typed> {
+  /** A line, or what there was of one when somebody else had to be heard first. */
+  read(prompt: string, { until, typed = '' }: ReadOptions = {}): Promise<Typed | Left> {
     const { stdin, output, words = [] } = this.#options
+    if (until?.aborted === true) return Promise.resolve({ left: typed })
     const editor = createInterface({
       input: stdin,
       output,
@@ -43,13 +55,20 @@ export class LineEditor {
       removeHistoryDuplicates: true,
       completer: (line: string) => [words.filter((word) => line !== '' && word.startsWith(line)), line],
     })
-    const { promise, resolve } = Promise.withResolvers<Typed>()
+    const { promise, resolve } = Promise.withResolvers<Typed | Left>()
     const pasted: string[] = []
     let timer: NodeJS.Timeout | undefined
-    const end = (typed: Typed): void => {
+    const end = (ended: Typed | Left): void => {
       clearTimeout(timer)
-      resolve(typed)
+      until?.removeEventListener('abort', leave)
+      resolve(ended)
       editor.close()
+    }
+    const leave = (): void => {
+      if (pasted.length > 0) return // a message is on its way, and is heard first
+      const { line } = editor
+      output.write('\n')
+      end({ left: line })
     }
     const pause = (): void => {
       if (editor.line !== '') return // what was pasted without a last line end is still being typed
@@ -66,6 +85,8 @@ export class LineEditor {
     editor.on('SIGINT', () => end('interrupted'))
     editor.on('close', () => end('ended'))
     editor.prompt()
+    editor.write(typed)
+    until?.addEventListener('abort', leave)
     return promise
   }
 }

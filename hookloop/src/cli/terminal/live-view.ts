@@ -19,6 +19,8 @@ export type LiveViewOptions = {
   readonly asksHere?: boolean
   /** Whether answers are shown as they come; otherwise only the last one will be wanted. */
   readonly showsAnswers?: boolean
+  /** What is shown of an answer that was not shown while it was written. */
+  readonly shownAs?: ((text: string) => string) | undefined
 }
 
 /** A run as a person at a terminal sees it. */
@@ -31,6 +33,7 @@ export class LiveView {
   readonly #asksHere: boolean
   /** Whether answers are shown as they come. */
   readonly showsAnswers: boolean
+  readonly shownAs: (text: string) => string
   readonly #questions = new Map<string, PromiseWithResolvers<void>>()
   #spent = noUsage
   #activity = ''
@@ -41,13 +44,19 @@ export class LiveView {
 
   constructor(
     screen: Screen,
-    { now = () => performance.now(), asksHere = false, showsAnswers = true }: LiveViewOptions = {},
+    {
+      now = () => performance.now(),
+      asksHere = false,
+      showsAnswers = true,
+      shownAs = (text) => text,
+    }: LiveViewOptions = {},
   ) {
     this.#screen = screen
     this.#now = now
     this.#startedAt = now()
     this.#asksHere = asksHere
     this.showsAnswers = showsAnswers
+    this.shownAs = shownAs
   }
 
   get elapsedMs(): number {
@@ -148,7 +157,7 @@ export class LiveView {
 
   #responded({ text, usage }: Event<'responded'>): void {
     this.#spent = addUsage(this.#spent, usage)
-    if (!this.#isAnswering) this.#answer(text) // it was not streamed
+    if (!this.#isAnswering) this.#answer(this.shownAs(text)) // it was not streamed
     this.#isAnswering = false
     this.#screen.endAnswer()
   }

@@ -86,7 +86,7 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
 
   test('that takes too long is cut off, and what it has cost until then counts', async () => {
     using project = new HookProject()
-    project.handlers('PreToolUse', [{ ...ask, model: 'small', timeout: 0.5 }], 'Bash')
+    project.handlers('PreToolUse', [{ ...ask, model: 'small', timeout: 2 }], 'Bash')
     const list: ScriptedTurn = { toolCalls: [{ name: 'list_dir', args: { path: '.' } }], usage: spent }
     const never = new Promise<ScriptedTurn>(() => undefined)
     let asked = 0

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Use } from '../../agent/capability.ts'
+import type { Session } from '../../agent/session.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { JsonObject } from '../../data/json.ts'
@@ -48,6 +50,15 @@ export function call(...commands: readonly string[]): ScriptedTurn {
 
 export function said(messages: Iterable<Message>): readonly string[] {
   return [...messages].map(({ role, content }) => `${role}: ${textOf(content)}`)
+}
+
+/** Asks once more until somebody has said it: what ends beside a session is seen when it is. */
+export async function askedUntil(session: Session, words: string): Promise<readonly string[]> {
+  for (let asked = 0; ; asked++) {
+    const heard = said((await session.send('And now?')).state.messages)
+    if (asked === 200 || heard.some((each) => each.includes(words))) return heard
+    await sleep(50)
+  }
 }
 
 /** What the model read as the result of its last call. */

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json } from '../../data/json.ts'
+import { messageOf } from '../../errors.ts'
 import type { ProcessResult } from '../../machine/run-process.ts'
 import { eventSpec, type ClaudeEvent } from './events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'
@@ -26,7 +27,7 @@ function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): 
   if (event === 'WorktreeCreate') return readPath(result)
   const said = stderr.head.trim()
   const printed = readText(stdout.head, event)
-  if (exitCode === 2) return blockedBy(printed, said, event)
+  if (exitCode === 2) return blockedBy(printed, { said, unread: stdout.head.trim() !== '' && said === '' }, event)
   const isValid = printed.isJson && printed.answer.problem === undefined
   if (exitCode === 0) {
     if (stdout.droppedBytes > 0 && printed.answer.context === undefined) {
@@ -44,56 +45,64 @@ function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): 
 type Printed = {
   readonly isJson: boolean
   readonly answer: HandlerAnswer
-  /** It was meant to be JSON, as it seems, and is text. */
-  readonly isBroken: boolean
+  /** Why it is text, if it was meant to be JSON, as it seems. */
+  readonly broken?: string
 }
 
 /** Reads what was printed, or answered over HTTP, without regard to how it ended. */
 export function readText(text: string, event: ClaudeEvent): Printed {
   const trimmed = text.trim()
-  if (trimmed.startsWith('{') && trimmed.endsWith('}')) {
-    const value = parsed(trimmed)
-    if (value !== undefined) return { isJson: true, answer: readJson(value, event), isBroken: false }
-  }
+  const isObject = trimmed.startsWith('{') && trimmed.endsWith('}')
+  const { value, problem } = parsed(trimmed)
+  if (isObject && value !== undefined) return { isJson: true, answer: readJson(value, event) }
   const isContext = eventSpec(event).textIsContext === true && trimmed !== ''
-  const answer: HandlerAnswer = isContext ? { context: trimmed } : {}
-  return { isJson: false, answer, isBroken: !isContext && looksLikeJson(trimmed) }
+  if (isContext) return { isJson: false, answer: { context: trimmed } }
+  if (!looksLikeJson(trimmed, value)) return { isJson: false, answer: {} }
+  const why = isObject && problem !== undefined ? ` (${problem})` : ''
+  return { isJson: false, answer: {}, broken: `${lookAlike}${why}` }
 }
 
-function parsed(text: string): unknown {
+const lookAlike = 'it printed something that looks like JSON, and is text: an answer is one object and nothing else'
+
+function parsed(text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    return { value: JSON.parse(text) }
+  } catch (error) {
+    return { problem: messageOf(error) }
   }
 }
 
 /** An object on a line of its own or at the end of one, or any other value than a word or a number. `[check] fine` is text. */
-function looksLikeJson(text: string): boolean {
-  const value = parsed(text)
+function looksLikeJson(text: string, value: unknown): boolean {
   return /^\s*\{/m.test(text) || /\{\s*"[^]*\}$/.test(text) || typeof value === 'object' || typeof value === 'string'
 }
 
 /** Exit code 0: JSON that does not fit is told. Text is text, but a handler that fails closed has not answered with it. */
-function withFailure({ isJson, answer, isBroken }: Printed): HandlerAnswer {
+function withFailure({ isJson, answer, broken }: Printed): HandlerAnswer {
   if (isJson) return { ...answer, failed: 'invalidOutput' }
-  if (!isBroken) return answer
-  const problem = 'it printed something that looks like JSON, and is text: an answer is one object and nothing else'
-  return { ...answer, problem, failed: 'invalidOutput' }
+  return broken === undefined ? answer : { ...answer, problem: broken, failed: 'invalidOutput' }
 }
 
 /** Exit code 2: whatever the JSON allows, it blocks; what else it says still counts. */
-function blockedBy({ isJson, answer }: Printed, said: string, event: ClaudeEvent): HandlerAnswer {
+function blockedBy(
+  { isJson, answer, broken }: Printed,
+  { said, unread }: { readonly said: string; readonly unread: boolean },
+  event: ClaudeEvent,
+): HandlerAnswer {
   if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: said, by: 'exit' } }
-  const valid = isJson && answer.problem === undefined ? answer : {}
+  const problem = isJson ? answer.problem : (broken ?? (unread ? notRead : undefined))
+  const valid = isJson && problem === undefined ? answer : {}
   const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
   const { permission: _permission, request, ...rest } = valid
   return {
+    ...(problem !== undefined && { problem }),
     ...rest,
     ...(request?.behavior === 'deny' && { request }),
     block: { reason: own ?? said, by: own === undefined ? 'exit' : 'json' },
   }
 }
+
+const notRead = 'it printed why, and with exit code 2 only what is written to standard error is read'
 
 /** The last line that is not empty is the path; without one, nothing is made. */
 function readPath({ exitCode, signal, stdout, stderr }: ProcessResult): HandlerAnswer {
@@ -123,13 +132,14 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
   const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
   if (typeof specificAnswer === 'string') return unfit(specificAnswer)
   const reason = text(value['reason'])
-  const { systemMessage } = value
+  const { systemMessage, terminalSequence } = value
   return {
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
     ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
     ...(value['continue'] === false && stops === true && { stop: { reason: text(value['stopReason']) } }),
     ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
+    ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
   }
 }
 

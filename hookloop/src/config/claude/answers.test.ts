@@ -157,7 +157,14 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: `checking\n${pre({ permissionDecision: 'deny' })}` },
     gives: { decision: 'none' },
-    problem: /looks like JSON/,
+    problem: /looks like JSON.*: an answer is one object and nothing else$/,
+  },
+  {
+    title: 'of an object that cannot be read it is told why: expressions are often copied into one as they are',
+    event: 'PreToolUse',
+    says: { stdout: String.raw`{"decision":"block","reason":"it matches rm\s+-rf"}` },
+    gives: { decision: 'none' },
+    problem: /looks like JSON.*\(Bad escaped character.*\)$/,
   },
   {
     title: 'what begins like an object and is none is text',
@@ -238,10 +245,11 @@ const rows: readonly Row[] = [
     gives: { decision: 'deny', reason: 'rm is not allowed' },
   },
   {
-    title: 'exit 2 does not use standard output as its reason',
+    title: 'exit 2 does not use standard output as its reason, and that is told',
     event: 'PreToolUse',
     says: { stdout: 'because', exit: 2 },
     gives: { decision: 'deny' },
+    problem: /only what is written to standard error is read$/,
   },
   {
     title: 'exit 2 wins over JSON that allows',
@@ -273,12 +281,21 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: json({ decision: 'denny' }), stderr: 'no', exit: 2 },
     gives: { decision: 'deny', reason: 'no' },
+    problem: /does not fit: "decision" must be/,
   },
   {
     title: 'exit 2 with broken JSON still blocks',
     event: 'PreToolUse',
     says: { stdout: '{not json', stderr: 'no', exit: 2 },
     gives: { decision: 'deny', reason: 'no' },
+    problem: /looks like JSON/,
+  },
+  {
+    title: 'exit 2 with a decision that does not name its event has no reason, and that is told',
+    event: 'PreToolUse',
+    says: { stdout: json({ hookSpecificOutput: { permissionDecision: 'deny' }, systemMessage: 'no' }), exit: 2 },
+    gives: { decision: 'deny' },
+    problem: /does not fit: .*hookEventName/,
   },
   // other exits
   {

@@ -17,7 +17,7 @@ import { memoryStore } from '../../sessions/memory-store.ts'
 import { recordEffects } from '../../sessions/record-effects.ts'
 import { memoryRecording } from '../../sessions/recording.ts'
 import { replayEffects } from '../../sessions/replay-effects.ts'
-import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
+import { agentIn, askedUntil, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 import { claudeHooks, type ClaudeHooksOptions } from './claude-hooks.ts'
 import { claudeEventNames } from './events.ts'
 import { holds, HookProject, prints } from './hook-project.fixture.ts'
@@ -324,16 +324,15 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
 
   test('a script that wakes the model is heard at the next event', async () => {
     using project = new HookProject()
-    const command = 'sleep 0.1; echo "the build broke" >&2; touch over; exit 2'
+    const command = 'until [ -e go ]; do sleep 0.05; done; echo "the build broke" >&2; exit 2'
     project.handlers('PostToolUse', [{ type: 'command', command, asyncRewake: true }])
-    const { agent } = agentIn(project, { replies: [call('ls'), 'Done.', 'Again.'] })
+    const { agent } = agentIn(project, { replies: [call('ls'), ...Array<string>(300).fill('Done.')] })
     const session = agent.session('s')
     const first = await session.send('Go.')
-    while (!existsSync(project.path('over'))) await sleep(20)
-    await sleep(1_000) // until it has ended, and that was seen
-    const second = await session.send('And now?')
+    project.write('go', '')
+    const heard = await askedUntil(session, 'the build broke')
     assert.ok(!said(first.state.messages).some((each) => each.includes('the build broke')))
-    assert.ok(said(second.state.messages).some((each) => each.includes('the build broke')))
+    assert.ok(heard.some((each) => each.includes('the build broke')))
   })
 })
 

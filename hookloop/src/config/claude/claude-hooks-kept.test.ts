@@ -16,7 +16,7 @@ import { TrustStore } from '../trust.ts'
 import { claudeHooks } from './claude-hooks.ts'
 import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
 
-import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
+import { agentIn, askedUntil, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 
 describe('a session', { concurrency: 2 }, () => {
   test('begins with what scripts print, has one id in every event, and ends', async () => {
@@ -72,25 +72,24 @@ describe('a session', { concurrency: 2 }, () => {
 
   test('what a script says that nobody waited for is told at the next prompt', async () => {
     using project = new HookProject()
-    const command = `sleep 0.2; ${own('PostToolUse', { additionalContext: 'the build is green' })}; touch over`
+    const command = `until [ -e go ]; do sleep 0.05; done; ${own('PostToolUse', { additionalContext: 'the build is green' })}`
     project.handlers('PostToolUse', [{ type: 'command', command, async: true }])
-    const { agent } = agentIn(project, { replies: [call('ls'), 'Done.', 'Again.'] })
+    const { agent } = agentIn(project, { replies: [call('ls'), ...Array<string>(300).fill('Done.')] })
     const session = agent.session('s')
     const first = await session.send('Go.')
-    while (!existsSync(project.path('over'))) await sleep(20)
-    await sleep(1_000) // until it has ended, and that was seen
-    const second = await session.send('And?')
+    project.write('go', '')
+    const heard = await askedUntil(session, 'green')
     assert.doesNotMatch(said(first.state.messages).join(), /green/)
-    assert.match(said(second.state.messages).join(), /the build is green/)
+    assert.match(heard.join(), /the build is green/)
   })
 
   test('what runs beside it ends with it', async () => {
     using project = new HookProject()
-    project.handlers('PostToolUse', [{ type: 'command', command: 'echo $$ > pid; sleep 60; touch late', async: true }])
+    project.handlers('PostToolUse', [{ type: 'command', command: 'echo $$ > pid; touch begun; sleep 60', async: true }])
     const { agent } = agentIn(project)
     const session = agent.session('s')
     await session.send('Go.')
-    while (!existsSync(project.path('pid'))) await sleep(20)
+    while (!existsSync(project.path('begun'))) await sleep(20)
     await session.end()
     const pid = Number(readFileSync(project.path('pid'), 'utf8'))
     const isThere = (): boolean => {

@@ -4,13 +4,16 @@ import { checkKnown, invalidOption } from '../../agent/options.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import type { JsonObject } from '../../data/json.ts'
-import { action } from '../../hooks/action.ts'
+import { action, type Action } from '../../hooks/action.ts'
+import { Context } from '../../hooks/draft.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore } from '../trust.ts'
-import { claudeEvents, eventSpec, type ClaudeEvent } from './events.ts'
+import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTrigger } from './events.ts'
+import { isExpansion } from './expansion.ts'
 import { GroupRun } from './group-run.ts'
 import type { HookGroup } from './handlers.ts'
+import type { Wake } from './hook-memory.ts'
 import { HookTable } from './run-event.ts'
 import type { AskModel } from './ask-model.ts'
 import type { CallMcp, HandlerWorld } from './run-handler.ts'
@@ -36,6 +39,17 @@ export type ClaudeHooksOptions = {
   readonly answer?: ApprovalPolicy['answer']
   /** What handlers of the types `prompt` and `agent` call models. Without a name, or with one that is not here, they ask that of the conversation. */
   readonly models?: { readonly [name: string]: ModelSource }
+  /** Setup hooks run, once, before the first session of this process begins, and are told this. */
+  readonly setup?: SetupTrigger
+  /** Writes to a terminal what hooks say as `terminalSequence`: titles, notifications and bells, and nothing else. */
+  readonly terminal?: (sequence: string) => void
+  /**
+   * Is told when a hook with `asyncRewake` has ended with 2. The model hears it with whatever is said next in that session; who
+   * can say something there by himself wakes it.
+   */
+  readonly onWake?: (wake: Wake) => void
+  /** Is told what MessageDisplay hooks want shown in place of a text, for who has not shown it yet. The text itself stays. */
+  readonly onDisplay?: (text: string, shown: string) => void
   /** Asks for them instead. */
   readonly askModel?: AskModel
   /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
@@ -54,6 +68,10 @@ const known = [
   'passEnv',
   'answer',
   'models',
+  'setup',
+  'terminal',
+  'onWake',
+  'onDisplay',
   'askModel',
   'mcp',
   'callMcp',
@@ -61,6 +79,8 @@ const known = [
 
 /** After every hook of the agent's own that changes something: it judges what they made. */
 const LAST = -1_000_000
+/** Before whatever makes a text of a command: it judges what was typed. */
+const FIRST = 1_000_000
 
 /**
  * The hooks of a project that Claude Code would run, as one hook of ours: its handlers run together on the same input, and
@@ -70,6 +90,9 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   checkKnown('claudeHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
+  }
+  if (options.setup !== undefined && !setupTriggers.includes(options.setup)) {
+    throw invalidOption('claudeHooks', '"setup" must be "init" or "maintenance"', options.setup)
   }
   const dir = resolve(options.dir)
   const { trust = new TrustStore() } = options
@@ -107,7 +130,16 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
   const { answer, models = {} } = options
-  const group = new GroupRun(table, { world, models, skills: skillsIn(groups), isAsked: answer !== undefined })
+  const group = new GroupRun(table, {
+    world,
+    models,
+    skills: skillsIn(groups),
+    isAsked: answer !== undefined,
+    setup: options.setup,
+    terminal: options.terminal,
+    onWake: options.onWake,
+    onDisplay: options.onDisplay,
+  })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),
@@ -123,24 +155,29 @@ function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
 function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
   if (groups.length === 0) return []
   const name = 'claude'
-  const perform = action({
-    kind: 'claude',
-    label: name,
-    inherited: true,
-    ...(group.asksModels && { asks: true }),
-    perform: (ctx, how) => group.perform(ctx, how),
-  })
+  const performing = (perform: Action['perform']): Action =>
+    action({ kind: 'claude', label: name, inherited: true, ...(group.asksModels && { asks: true }), perform })
+  const perform = performing((ctx, how) => group.perform(ctx, how))
   const decides = hook(triggersOf(table, groups), perform, { name, priority: LAST })
   // Nothing comes of what is said of an answer, so nobody who watches it being written has to wait.
   const sees = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
-  return table.has('MessageDisplay') ? [decides, sees] : [decides]
+  const expands = hook(
+    'onUserInput',
+    performing((ctx, how) => group.performExpansion(ctx, how)),
+    { name: `${name}.expansion`, priority: FIRST, when: (ctx) => ctx instanceof Context && isExpansion(ctx) },
+  )
+  return [
+    ...(table.has('UserPromptExpansion') ? [expands] : []),
+    decides,
+    ...(table.has('MessageDisplay') ? [sees] : []),
+  ]
 }
 
 /** Where its events fire, and where it has to be to know the session, the skills in force and what others have decided. */
 function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
   const fired = table.events.flatMap((event) => {
-    const { trigger, alsoAt } = eventSpec(event)
-    return [trigger ?? [], alsoAt ?? []].flat()
+    const { trigger, alsoAt, isOnDemand } = eventSpec(event)
+    return isOnDemand === true ? [] : [trigger ?? [], alsoAt ?? []].flat()
   })
   const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const late: PlainTrigger[] = table.hasAsync ? ['onUserInput'] : []

@@ -26,7 +26,10 @@ export function eachHandler(options: ClaudeHooksOptions): readonly SingleHandler
   const settings = readSettings({ ...options, dir })
   const { groups } = trustedGroups(settings, { dir, trust })
   return groups
-    .filter(({ event }) => eventSpec(event).trigger !== undefined)
+    .filter(({ event }) => {
+      const { trigger, isOnDemand } = eventSpec(event)
+      return trigger !== undefined && isOnDemand !== true
+    })
     .flatMap((group) =>
       group.handlers.map((handler): SingleHandler => {
         const matcher = toMatcher(group.matcher, group.event)

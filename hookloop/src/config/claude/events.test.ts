@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../data/json.ts'
+import { firesHere } from './claude-hooks.ts'
 import { block, call, eventTable, message, no, none, own, stop } from './event-table.fixture.ts'
 import { claudeEventNames } from './events.ts'
 import { HookProject, languages, saidOf, scriptIn, type Said } from './hook-project.fixture.ts'
 
 test('there are 33 events', () => {
   assert.equal(claudeEventNames.length, 33)
+})
+
+test('the documentation lists those that fire, and counts them', () => {
+  const text = readFileSync('docs/claude-hooks.md', 'utf8')
+  const [, count] = /The (\d+) in this table fire/.exec(text) ?? []
+  const table = text.slice(text.indexOf('| event | fires at |')).split('\n\n')[0]!
+  const named = [...table.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell]) => cell!.match(/\w+/g) ?? [])
+  assert.deepEqual(named.toSorted(), claudeEventNames.filter(firesHere).toSorted())
+  assert.equal(named.length, Number(count))
 })
 
 claudeEventNames.forEach((event, i) => {

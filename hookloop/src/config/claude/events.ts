@@ -32,6 +32,8 @@ type EventSpec = {
   readonly trigger?: PlainTrigger
   /** It fires where a person is asked, for all handlers together: a single hook is never there. */
   readonly isAboutAsking?: true
+  /** It fires only when somebody has asked for it, by a command or an option: a single hook, or one on trial, is never there. */
+  readonly isOnDemand?: true
   /** Where else it fires. */
   readonly alsoAt?: PlainTrigger
   readonly block: BlockEffect
@@ -64,7 +66,14 @@ export const claudeEvents = {
     textIsContext: true,
     types: ['command', 'mcp_tool'],
   },
-  Setup: { matches: 'trigger', block: 'warns', specific: ['additionalContext'], types: ['command', 'mcp_tool'] },
+  Setup: {
+    matches: 'trigger',
+    trigger: 'onSessionStart',
+    isOnDemand: true,
+    block: 'warns',
+    specific: ['additionalContext'],
+    types: ['command', 'mcp_tool'],
+  },
   InstructionsLoaded: { matches: 'load_reason', block: 'ignored', isSilent: true, types: plain },
   UserPromptSubmit: {
     trigger: 'onUserInput',
@@ -78,6 +87,8 @@ export const claudeEvents = {
   },
   UserPromptExpansion: {
     matches: 'command_name',
+    trigger: 'onUserInput',
+    isOnDemand: true,
     block: 'prevents',
     decides: true,
     stops: true,
@@ -226,10 +237,14 @@ export function eventSpec(event: ClaudeEvent): EventSpec {
 
 /** Where a hook of its own fires that is for this event; nowhere, if it has no such moment. */
 export function triggersOfEvent(event: ClaudeEvent): readonly PlainTrigger[] {
-  const { trigger, alsoAt, isAboutAsking } = eventSpec(event)
-  if (trigger === undefined || isAboutAsking === true) return []
+  const { trigger, alsoAt, isAboutAsking, isOnDemand } = eventSpec(event)
+  if (trigger === undefined || isAboutAsking === true || isOnDemand === true) return []
   return alsoAt === undefined ? [trigger] : [trigger, alsoAt]
 }
+
+/** What a project is set up for: its first time, or to put it in order again. */
+export const setupTriggers = ['init', 'maintenance'] as const
+export type SetupTrigger = (typeof setupTriggers)[number]
 
 /** In seconds. */
 export const typeTimeouts: { readonly [T in HandlerType]: number } = {

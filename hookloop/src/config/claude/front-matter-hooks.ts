@@ -10,7 +10,7 @@ export type FrontMatterHooks = { readonly source: HookSource; readonly text: str
 
 const MAX_FILES = 1_000
 /** `[issue] [priority]` is how people write it, and no YAML. */
-const HINT = /^argument-hint:.*$/m
+export const HINT = /^argument-hint:.*$/m
 
 /**
  * Hooks that stand at the head of `skills/<name>/SKILL.md`, of `commands/<name>.md`, which are skills of one file, and of

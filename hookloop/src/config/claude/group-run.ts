@@ -6,11 +6,14 @@ import type { ActionRun } from '../../hooks/action.ts'
 import type { ModelSource } from '../../data/inference.ts'
 import { Context } from '../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../hooks/outcome.ts'
+import type { SetupTrigger } from './events.ts'
 import type { HookSource } from './handlers.ts'
 import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './in-force.ts'
-import { HookMemory } from './hook-memory.ts'
+import { expansionPayload } from './expansion.ts'
+import { HookMemory, type Wake } from './hook-memory.ts'
 import {
   commonFrom,
+  makerFor,
   noticePayload,
   payloadsFor,
   permissionPayload,
@@ -23,6 +26,7 @@ import {
 } from './payload.ts'
 import { runEvent, type EventResult, type HookTable } from './run-event.ts'
 import type { HandlerWorld } from './run-handler.ts'
+import { isTerminalSequence } from './terminal-sequence.ts'
 import { lateMessages, stopVote, toHookOutcome } from './to-outcome.ts'
 import { spentOn, together } from './together.ts'
 import { fromClaudeInput } from './tool-names.ts'
@@ -35,10 +39,18 @@ type GroupOptions = {
   readonly world: HandlerWorld
   /** What handlers call models. */
   readonly models: { readonly [name: string]: ModelSource }
+  /** What Setup hooks are told, if they are to run. */
+  readonly setup: SetupTrigger | undefined
   /** Skills that bring hooks. */
   readonly skills: ReadonlySet<string>
   /** Whether questions are answered where a person is asked, and so not here. */
   readonly isAsked: boolean
+  /** Is told when a hook in the background wants to be heard. */
+  readonly onWake: ((wake: Wake) => void) | undefined
+  /** Is told what is to be shown in place of a text. */
+  readonly onDisplay: ((text: string, shown: string) => void) | undefined
+  /** Where a terminal is. */
+  readonly terminal: ((sequence: string) => void) | undefined
 }
 
 /** All handlers of a project as one: what it does when a trigger fires. */
@@ -48,10 +60,12 @@ export class GroupRun {
   readonly #around: PayloadSurroundings
   readonly #memory = new HookMemory()
   readonly #inspectors: Inspectors
+  #setup: SetupTrigger | undefined
 
   constructor(table: HookTable, options: GroupOptions) {
     this.#table = table
     this.#options = options
+    this.#setup = options.setup
     const { cwd } = options.world
     this.#inspectors = new Inspectors(cwd, options.models)
     this.#around = {
@@ -78,6 +92,12 @@ export class GroupRun {
       : outcome
   }
 
+  /** Runs what judges a command before it becomes a text. */
+  performExpansion(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
+    const payload = expansionPayload(ctx, makerFor(ctx, this.#around))
+    return payload === undefined ? Promise.resolve({}) : this.#fireOne(ctx, payload, { mode, signal, args: undefined })
+  }
+
   /** What came late is a matter of chance, so where the group is not recorded as a whole, this is. */
   async #lateWords(ctx: Context, session: string): Promise<readonly string[]> {
     if (ctx.trigger === 'onSessionEnd' || !this.#table.hasAsync) return []
@@ -99,7 +119,7 @@ export class GroupRun {
   }
 
   async #fire(ctx: Context, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
-    const payloads = [...payloadsFor(ctx, this.#around)]
+    const payloads = [...this.#setupDue(ctx), ...payloadsFor(ctx, this.#around)]
     let outcome: HookOutcome = {}
     for (let i = 0; i < payloads.length && outcome.decision !== 'block'; i++) {
       const named = i === 0 ? payloads[i]! : { ...payloads[i]!, part: `#${i}` }
@@ -109,6 +129,14 @@ export class GroupRun {
         payloads.splice(1, Infinity, ...payloadsFor(ctx, { ...this.#around, args: outcome.args }).slice(1))
     }
     return outcome
+  }
+
+  /** Once, before the first conversation begins. */
+  #setupDue(ctx: Context): readonly Payload[] {
+    const trigger = this.#setup
+    if (trigger === undefined || ctx.trigger !== 'onSessionStart') return []
+    this.#setup = undefined
+    return [makerFor(ctx, this.#around)('Setup', { trigger }, trigger)]
   }
 
   async #fireOne(
@@ -121,6 +149,8 @@ export class GroupRun {
     const world = this.#worldFor(ctx, signal)
     const result = await this.#run(payload, { ...this.#firingOf(ctx), world })
     tell(ctx, result, payload)
+    const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
+    if (typeof shown === 'string') this.#options.onDisplay?.(textOf(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is for a turn with a single call, and is ignored')
     const answered = await this.#answeredHere(ctx, allowed, world)
@@ -138,16 +168,29 @@ export class GroupRun {
     return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
   }
 
-  #run(payload: Payload, { session, isActive, isInspecting: inspects = false, world }: Fired): Promise<EventResult> {
+  async #run(
+    payload: Payload,
+    { session, isActive, isInspecting: inspects = false, world }: Fired,
+  ): Promise<EventResult> {
     const beside = new AbortController()
-    return runEvent(this.#table, payload, {
+    const result = await runEvent(this.#table, payload, {
       world,
       besideWorld: { ...this.#options.world, signal: beside.signal },
       isActive,
       isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
-      isBeside: (late) => this.#memory.follow(session, late, beside),
+      isBeside: (late) => {
+        this.#memory.follow(session, late, { stop: beside, onWake: this.#options.onWake })
+        void late.then(({ answer }) => beside.signal.aborted || this.#write(answer))
+      },
     })
+    for (const { answer } of result.ran) this.#write(answer)
+    return result
+  }
+
+  /** Nothing reaches a terminal that is not known to be harmless there. */
+  #write({ terminalSequence: sequence }: HandlerAnswer): void {
+    if (sequence !== undefined && isTerminalSequence(sequence)) this.#options.terminal?.(sequence)
   }
 
   /** What a handler needs in this firing: where models are asked, what others say is recorded one by one. */
@@ -289,7 +332,14 @@ function withoutDefer({ state }: Context, result: EventResult): EventResult {
 function tell(ctx: Context, { merged, ran, problems }: EventResult, { event }: Payload): void {
   if (merged.systemMessage !== undefined) warn(ctx, merged.systemMessage)
   for (const problem of problems) warn(ctx, problem)
-  for (const { answer } of ran) if (answer.problem !== undefined) warn(ctx, `${event} hook: ${answer.problem}`)
+  for (const { answer } of ran) {
+    if (answer.problem !== undefined) warn(ctx, `${event} hook: ${answer.problem}`)
+    if (answer.terminalSequence !== undefined && !isTerminalSequence(answer.terminalSequence))
+      warn(
+        ctx,
+        `${event} hook: its "terminalSequence" is not written, because it is more than titles, notifications and bells`,
+      )
+  }
 }
 
 function warn(ctx: Context, message: string): void {

@@ -29,6 +29,10 @@ export type HandlerAnswer = {
   readonly updatedOutput?: Json
   readonly context?: string
   readonly systemMessage?: string
+  /** Of one that runs beside the agent: what the model should hear as soon as it can. */
+  readonly wakes?: string
+  /** For the terminal, as it was said: nobody has looked at it yet. */
+  readonly terminalSequence?: string
   /** Everything else of `hookSpecificOutput` that is honoured, by its name. */
   readonly other?: JsonObject
   /** What went wrong without stopping anything, or what is for the user only. */

@@ -233,17 +233,22 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       ACCESS_TOKEN: '123454321',
       MAX_OUTPUT_TOKENS: '8000',
       TOKEN_BUDGET: '50000',
+      SECRET_SCAN_MODE: 'warn',
+      SKIP_SECRET_GUARD: '1',
+      OTEL_LOGS_EXPORTER: 'none',
       MY_TOKEN: 'passed',
     }
     const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p' }, { env, passEnv: ['MY_TOKEN'] })
     const seen = merged.additionalContext!
-    assert.doesNotMatch(seen, /hidden|123454321/)
+    assert.doesNotMatch(seen, /hidden|123454321|OTEL/)
     const amounts = ['MAX_OUTPUT_TOKENS=8000', 'TOKEN_BUDGET=50000'] // how many, not which
     for (const line of [
       'PLAIN=plain',
       'GIT_AUTHOR_NAME=author',
       'SSH_AUTH_SOCK=socket',
       'MY_TOKEN=passed',
+      'SECRET_SCAN_MODE=warn', // how to look for secrets is none
+      'SKIP_SECRET_GUARD=1',
       ...amounts,
     ]) {
       assert.ok(seen.includes(line), line)

@@ -27,7 +27,8 @@ export function environmentFor({ env, passEnv }: EnvironmentRules): Record<strin
     const [name, value] = entry
     if (value === undefined) return false
     if (plain.has(name) || passEnv.includes(name) || isAmount(name, value)) return true
-    return !foreign.test(name) && !isHijacking(name) && !secretName.test(name) && !secretValue.test(value)
+    const isSecret = (secretName.test(name) && !switchValue.test(value)) || secretValue.test(value)
+    return !foreign.test(name) && !isHijacking(name) && !isSecret
   })
   return Object.fromEntries(kept)
 }
@@ -36,6 +37,10 @@ export function environmentFor({ env, passEnv }: EnvironmentRules): Record<strin
 function isAmount(name: string, value: string): boolean {
   return /^\d{1,9}$/.test(value) && /TOKENS|(?:^|_)(?:MAX|MIN|BUDGET|LIMIT|THRESHOLD|COUNT)(?:_|$)/.test(name)
 }
+
+/** `SECRET_SCAN_MODE=warn` says how hooks are to judge: what looks for secrets is named after them. */
+const switchValue =
+  /^(?:[01]|true|false|yes|no|on|off|enabled?|disabled?|allow|ask|deny|block|warn|log|audit|strict|debug|info|quiet|none)$/i
 
 /** What runs a line: many published ones need bash, where there is one. */
 export function shellFor(cwd: string, path: string | undefined): 'bash' | 'sh' {

@@ -3,10 +3,20 @@ import type { RanHandler } from './run-event.ts'
 
 const MAX_KEPT = 1_000
 
+type LateWords = { readonly text: string; isHeard: boolean }
+
+/** A hook in the background wants the model to hear something now. */
+export type Wake = {
+  readonly session: string
+  readonly words: string
+  /** Whether it has: whatever happens in the session tells it first. */
+  readonly isHeard: () => boolean
+}
+
 /** What has to be known of a conversation from one event to the next, in this process. Nothing of it decides anything twice. */
 export class HookMemory {
   readonly #once = new Latest<Set<string>>()
-  readonly #late = new Latest<string[]>()
+  readonly #late = new Latest<LateWords[]>()
   readonly #beside = new Map<string, Set<{ readonly stop: AbortController }>>()
   readonly #interrupts = new Latest<string>()
   readonly #calls = new Latest<JsonObject>()
@@ -17,16 +27,22 @@ export class HookMemory {
     return this.#once.get(session) ?? this.#once.set(session, new Set())
   }
 
-  /** Follows a handler that nobody waits for. What it says is kept for the next event. */
-  follow(session: string, late: Promise<RanHandler>, stop: AbortController): void {
+  /** Follows a handler that nobody waits for. What it says is kept for the next event; `onWake` may see to it that there is one. */
+  follow(
+    session: string,
+    late: Promise<RanHandler>,
+    { stop, onWake }: { readonly stop: AbortController; readonly onWake: ((wake: Wake) => void) | undefined },
+  ): void {
     const ended = this.startBeside(session, stop)
-    void late.then(({ answer, handler }) => {
+    void late.then(({ answer: { context, systemMessage, wakes } }) => {
       ended()
       if (stop.signal.aborted) return
-      const wakes = handler.type === 'command' && handler.asyncRewake && answer.exitCode === 2
-      const words = [answer.context, answer.systemMessage, wakes ? answer.block?.reason : undefined]
-      const said = words.filter((text) => text !== undefined && text !== '') as string[]
+      const said = [context, systemMessage, wakes].flatMap((text): LateWords[] =>
+        text === undefined || text === '' ? [] : [{ text, isHeard: false }],
+      )
       if (said.length > 0) (this.#late.get(session) ?? this.#late.set(session, [])).push(...said)
+      const last = said.at(-1)
+      if (wakes !== undefined && last !== undefined) onWake?.({ session, words: wakes, isHeard: () => last.isHeard })
     })
   }
 
@@ -47,7 +63,9 @@ export class HookMemory {
 
   /** What handlers said that nobody waited for, once. */
   takeLate(session: string): readonly string[] {
-    return this.#late.take(session) ?? []
+    const late = this.#late.take(session) ?? []
+    for (const words of late) words.isHeard = true
+    return late.map(({ text }) => text)
   }
 
   /** A hook that was asked instead of a person wants the run to end. */

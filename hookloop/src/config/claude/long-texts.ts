@@ -9,10 +9,11 @@ const PREVIEW = 2_000
 
 /** An answer whose texts are short: of a long one the beginning is shown, and all of it is in a file. */
 export function withShortTexts(answer: HandlerAnswer): HandlerAnswer {
-  const { context, systemMessage, block, permission, stop, problem, request } = answer
+  const { context, systemMessage, wakes, block, permission, stop, problem, request } = answer
   const all = [
     context,
     systemMessage,
+    wakes,
     block?.reason,
     permission?.reason,
     stop?.reason,
@@ -26,6 +27,7 @@ export function withShortTexts(answer: HandlerAnswer): HandlerAnswer {
     ...answer,
     ...(context !== undefined && { context: shortened(context) }),
     ...(systemMessage !== undefined && { systemMessage: shortened(systemMessage) }),
+    ...(wakes !== undefined && { wakes: shortened(wakes) }),
     ...(block !== undefined && { block: { ...block, reason: shortened(block.reason) } }),
     ...(permission !== undefined && { permission: { ...permission, reason: shortened(permission.reason) } }),
     ...(stop !== undefined && { stop: { reason: shortened(stop.reason) } }),

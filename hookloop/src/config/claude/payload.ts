@@ -47,7 +47,7 @@ export const SESSION_KEY = 'hookloop.claude'
 
 /** The events that fire at one of our triggers, in their order. */
 export function payloadsFor(ctx: Context, around: PayloadSurroundings): readonly Payload[] {
-  const made = maker(ctx, around)
+  const made = makerFor(ctx, around)
   const several = severalFor(ctx, made, around)
   if (several !== undefined) return several
   const payload = payloadFor(ctx, made, around)
@@ -125,7 +125,8 @@ function titleOf({ metadata }: AgentState): JsonObject {
 
 type MakePayload = Make<Payload>
 
-function maker(ctx: Context, around: PayloadSurroundings): MakePayload {
+/** Makes the payloads of a firing. */
+export function makerFor(ctx: Context, around: PayloadSurroundings): MakePayload {
   return makerOf(commonOf(ctx, around))
 }
 
@@ -232,7 +233,7 @@ function toolPayload(
 /** The payload of a question that is about to be put to a person. */
 export function permissionPayload(ctx: Context, around: PayloadSurroundings): Payload {
   return toolPayload(
-    maker(ctx, around),
+    makerFor(ctx, around),
     'PermissionRequest',
     Context.draftOf(ctx).facts['toolCall'] as ToolCall<Json>,
     around,

@@ -36,6 +36,41 @@ exit 0
     ],
   },
   {
+    title: 'a bash script that opens its input by name for each field',
+    event: 'PreToolUse',
+    file: 'by-name.sh',
+    command: 'bash FILE',
+    source: `INPUT_FILE="\${HOOK_INPUT_FILE:-/dev/stdin}"
+TOOL_NAME=$(jq -r '.tool_name // "unknown"' < "$INPUT_FILE")
+SESSION_ID=$(jq -r '.session_id // "unknown"' < "$INPUT_FILE")
+[[ "$TOOL_NAME" == "Bash" && -z "$SESSION_ID" ]] && { echo "nothing is left for a second look" >&2; exit 2; }
+exit 0
+`,
+    cases: [
+      ['a command is denied', bash('ls'), { decision: 'deny', reason: 'nothing is left for a second look' }],
+      ['another tool passes', file('Read', '/a'), none],
+    ],
+  },
+  {
+    title: 'a script of Node that reads /dev/stdin',
+    event: 'PreToolUse',
+    file: 'by-name.cjs',
+    command: 'node FILE',
+    source: `const { tool_input } = JSON.parse(require('node:fs').readFileSync('/dev/stdin', 'utf8'))
+if (/--no-verify/.test(tool_input.command ?? '')) {
+  console.log(JSON.stringify({ decision: 'block', reason: 'Hooks are there to be run.' }))
+}
+`,
+    cases: [
+      [
+        '--no-verify is denied',
+        bash('git commit --no-verify'),
+        { decision: 'deny', reason: 'Hooks are there to be run.' },
+      ],
+      ['a commit passes', bash('git commit'), none],
+    ],
+  },
+  {
     title: 'a Python script that protects secrets with JSON',
     event: 'PreToolUse',
     file: 'protect_env.py',

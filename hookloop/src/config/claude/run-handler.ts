@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
 import { messageOf } from '../../errors.ts'
 import { postJson } from '../../machine/post-json.ts'
 import type { Command } from '../../machine/process-tag.ts'
-import { runProcess } from '../../machine/run-process.ts'
+import { runProcess, type ProcessResult } from '../../machine/run-process.ts'
 import type { AskAgent, Inspected } from './ask-agent.ts'
 import type { AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from './answer.ts'
@@ -116,7 +116,7 @@ async function runCommand(
       ...(world.signal !== undefined && { signal: world.signal }),
       output: { head: MAX_OUTPUT, tail: 1_024 },
     })
-    const answer = readProcess(result, payload.event, handler.command)
+    const answer = { ...readProcess(result, payload.event, handler.command), ...wakingWords(handler, result) }
     // Commands know them already when a conversation is made shorter, and what is said in a run is kept with it.
     const isRead = payload.input['source'] !== 'compact'
     const { variables: environment, problem } = (isRead && (await envFile?.read(world.cwd))) || {}
@@ -128,6 +128,13 @@ async function runCommand(
   } finally {
     envFile?.remove()
   }
+}
+
+/** Whatever its event makes of exit code 2, it is what such a hook calls the model with. */
+function wakingWords({ asyncRewake }: CommandHandler, result: ProcessResult): Pick<HandlerAnswer, 'wakes'> {
+  if (!asyncRewake || result.exitCode !== 2) return {}
+  const wakes = result.stderr.head.trim() || result.stdout.head.trim()
+  return wakes === '' ? {} : { wakes }
 }
 
 function commandFor(

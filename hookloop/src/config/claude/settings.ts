@@ -77,7 +77,7 @@ function headsOf({ dir, home, files }: SettingsPlaces): readonly string[] {
   return [...(own === undefined ? [] : [own]), ...(files === undefined ? [join(dir, '.claude')] : [])]
 }
 
-function userDir(home: string | false | undefined): string | undefined {
+export function userDir(home: string | false | undefined): string | undefined {
   if (home === false) return undefined
   return home === undefined ? configDir() : join(home, '.claude')
 }
@@ -117,9 +117,11 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
   })
   const manifest = readOne(source(join(root, '.claude-plugin', 'plugin.json')), problems)[0]
   const named = [manifest?.value['hooks'] ?? []].flat()
-  const paths = new Set(
-    ['hooks/hooks.json', ...named.filter((each) => typeof each === 'string')].map((path) => join(root, path)),
-  )
+  const files = named.filter((each) => typeof each === 'string')
+  for (const file of files.filter((each) => !existsSync(join(root, each)))) {
+    problems.push({ source: manifest!.source, where: 'hooks', message: `there is no ${file} in ${root}` })
+  }
+  const paths = new Set(['hooks/hooks.json', ...files].map((path) => join(root, path)))
   const inline = named
     .filter(isJsonObject)
     .map((hooks) => ({ ...manifest!, value: { hooks: hooks['hooks'] ?? hooks } }))

@@ -245,6 +245,17 @@ describe('plugins', () => {
     assert.deepEqual(commandsOf(settings), ['usual', 'other', 'inline'])
   })
 
+  test('a file that a manifest names and that is not there is told', () => {
+    using project = new HookProject()
+    project.settings({ hooks: ['./hooks.json'] }, 'plugin/.claude-plugin/plugin.json')
+    project.settings({ hooks: hooks('beside the manifest') }, 'plugin/.claude-plugin/hooks.json')
+    const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.deepEqual(
+      settings.problems.map(({ source, message }) => [source.file, message]),
+      [[project.path('plugin/.claude-plugin/plugin.json'), `there is no ./hooks.json in ${project.path('plugin')}`]],
+    )
+  })
+
   test('their skills and commands bring hooks that know the plugin, and their agents none', () => {
     using project = new HookProject()
     const head = 'hooks:\n  Stop:\n    - hooks:\n        - { type: command, command: x }\n---\n'

@@ -7,7 +7,7 @@ import type { Payload } from './payload.ts'
 import { namesOf, toClaudeCall } from './tool-names.ts'
 import { emptyTranscript } from './transcript.ts'
 
-/** The event that is meant, by its own name or by that of one of our triggers. */
+/** The event that is meant, by its own name, however it is spelled, or by that of one of our triggers. */
 export function eventNamed(name: string, given: JsonObject): ClaudeEvent | undefined {
   if (isClaudeEvent(name)) return name
   if (name === 'afterToolUse') {
@@ -15,7 +15,13 @@ export function eventNamed(name: string, given: JsonObject): ClaudeEvent | undef
     const hasFailed = isJsonObject(toolExecution) && toolExecution['status'] === 'failed'
     return hasFailed || given['error'] !== undefined ? 'PostToolUseFailure' : 'PostToolUse'
   }
-  return claudeEventNames.find((event) => eventSpec(event).trigger === name)
+  const own = claudeEventNames.find((event) => eventSpec(event).trigger === name)
+  return own ?? claudeEventNames.find((event) => plain(event) === plain(name))
+}
+
+/** `pre_tool_use` and `pretooluse` are what scripts for an event are called. */
+function plain(name: string): string {
+  return name.replaceAll(/[-_]/g, '').toLowerCase()
 }
 
 /** A payload somebody wrote by hand, in the names of the specification or in ours, with what it leaves out. */
@@ -40,6 +46,7 @@ const usual: { readonly [event in ClaudeEvent]?: JsonObject } = {
   SessionStart: { source: 'startup' },
   Setup: { trigger: 'init' },
   UserPromptSubmit: { permission_mode: 'default' },
+  UserPromptExpansion: { permission_mode: 'default', expansion_type: 'slash_command' },
   PreToolUse: call,
   PermissionRequest: { permission_mode: 'default' },
   PostToolUse: call,

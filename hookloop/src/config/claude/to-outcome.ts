@@ -34,6 +34,7 @@ export function toHookOutcome(
   const votes = stops ? { votes: [stopVote(merged.reason, payload.event)] } : {}
   const context = merged.additionalContext
   switch (payload.event) {
+    case 'UserPromptExpansion':
     case 'UserPromptSubmit':
       if (!stops && decided.decision !== 'block') return titled(told(payload, { context }), merged)
       return { decision: 'block', message: orWords(stops ? merged.reason : decided.reason, payload) }
@@ -57,6 +58,7 @@ export function toHookOutcome(
       return stops ? {} : goingOn(merged, payload)
     case 'PreCompact':
       return decided.decision === 'block' ? { decision: 'block', message: orWords(decided.reason, payload) } : {}
+    case 'Setup':
     case 'SessionStart':
       return begun(ctx, payload, merged)
     case 'SubagentStart':

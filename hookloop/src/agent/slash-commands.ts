@@ -1,0 +1,35 @@
+import { textOf, type Message } from '../data/message.ts'
+import type { HookHost } from '../hooks/draft.ts'
+import type { SlashCommand } from './capability.ts'
+import { LiveRun } from './live-run.ts'
+import type { AgentParts } from './parts.ts'
+
+const COMMAND = /^\/([A-Za-z0-9][\w-]{0,63})(?:\s+([^]*))?$/
+
+/** What an input would be as a command: the name after the slash, and what follows it. */
+export type TypedCommand = { readonly name: string; readonly given: string }
+
+/** Reads `/name arguments`. Anything else, and what has more than text in it, is no command. */
+export function typedCommand({ content }: Message): TypedCommand | undefined {
+  if (content.some((part) => part.type !== 'text')) return undefined
+  const [, name, given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
+  return name === undefined ? undefined : { name, given: given.trim() }
+}
+
+export function isCommandName(name: string): boolean {
+  return COMMAND.exec(`/${name}`)?.[1] === name
+}
+
+/** The commands of an agent. Of two of one name the first is what its hooks use. */
+export function slashCommandsOf({ capabilities }: Pick<AgentParts, 'capabilities'>): readonly SlashCommand[] {
+  const all = capabilities.flatMap(({ slashCommands = [] }) => slashCommands)
+  return all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i)
+}
+
+/** The command of the agent at work that an input is about to become, if it is one. */
+export function commandIn(host: HookHost, input: Message): (SlashCommand & TypedCommand) | undefined {
+  const typed = typedCommand(input)
+  if (typed === undefined || !(host instanceof LiveRun)) return undefined
+  const command = slashCommandsOf(host.parts).find(({ name }) => name === typed.name)
+  return command && { ...command, ...typed }
+}
