@@ -35,6 +35,7 @@ export async function chat(flags: ChatFlags, place: Place): Promise<ExitCode> {
         place,
       })
       if (resumed === undefined || resumed.ended.status === 'suspended') return exitCodes.suspended
+      conversation.goneOnWith(resumed.ended)
     }
     const code =
       wakes === undefined ? await piped(conversation, place) : await typed(conversation, { keeping, place, wakes })

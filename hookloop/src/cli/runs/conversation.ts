@@ -52,6 +52,11 @@ export class Conversation {
     return this.#session
   }
 
+  /** A run of another process has ended here: it is what was said last, and hooks know that somebody is there. */
+  goneOnWith(run: Run<unknown>): void {
+    this.#last = run
+  }
+
   /** Whether anything was said. */
   get hasBegun(): boolean {
     return this.#last !== undefined

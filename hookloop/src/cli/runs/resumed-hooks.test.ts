@@ -106,6 +106,19 @@ describe('a session that is taken up again', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['start startup', 'start resume'])
   })
 
+  test('in chat, where nothing else is said: it ends as well', async () => {
+    const project = new Resumed({
+      SessionStart: Resumed.seeing(`'start', e.source`),
+      PreToolUse: `cat > /dev/null; ${asks}`,
+      SessionEnd: Resumed.seeing(`'end'`),
+    })
+    await project.trust('--yes')
+    await project.begin({ name: 'work', args: {} })
+    await project.hookloop(['approve', (await project.question()).id])
+    const { code } = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: '' })
+    assert.deepEqual([code, project.marked()], [0, ['start startup', 'start resume', 'worked', 'end']])
+  })
+
   test('after a crash: the same, and what was done is not done again', async () => {
     const project = new Resumed({ SessionStart: Resumed.seeing(`'start', e.source`, exporting) })
     await project.trust('--yes')
