@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -17,7 +18,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
 import { AgentError } from '../errors.ts'
-import { fingerprint, isInside, isThere, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
+import { fingerprint, isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: another content of this file was trusted. */
 export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
@@ -68,7 +69,7 @@ export class TrustStore {
     const root = realPath(dir)
     const holds = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json|\.(?:claude|hookloop)\/.+\.md)$/
     return [...this.#read()].flatMap(([path, hash]) => {
-      if (!isInside(root, path) || !holds.test(path) || !isThere(path)) return []
+      if (!isInside(root, path) || !holds.test(path) || isGone(path)) return []
       const now = fingerprint(path)
       return now?.hash === hash && now.path === path ? [] : [{ path, hash: now?.hash ?? '' }]
     })
@@ -175,6 +176,15 @@ export class TrustStore {
       `The list of what is trusted, ${this.file}, cannot be used${why}. Mend or delete it: until then no project is trusted.`,
       { value: this.file, cause },
     )
+  }
+}
+
+/** Whether nothing is there any more. What is in a folder that nobody may look into is not gone. */
+function isGone(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined
+  } catch {
+    return false
   }
 }
 
