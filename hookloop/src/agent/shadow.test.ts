@@ -185,7 +185,7 @@ test('a shadow that throws, answers nonsense or not at all is a line in the ledg
   )
 })
 
-test('a shadow that never answers keeps no run from ending, and is told as such', { timeout: 20_000 }, async () => {
+test('a shadow that never answers keeps no run from ending, and is told as such', { timeout: 120_000 }, async () => {
   const never = hook('beforeStep', () => new Promise<never>(() => undefined), { name: 'never' })
   const run = await createAgent({ model: scriptedModel(['Done.']), use: [shadow(never)] }).run('go')
   assert.deepEqual(

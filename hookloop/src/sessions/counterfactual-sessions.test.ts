@@ -21,7 +21,7 @@ test('a run in which everything happens is replayed from its session, and nothin
   assert.ok(events > 50, `${events} events`)
 })
 
-test('however often its process has died, a run is judged as one, each event once', { timeout: 120_000 }, async () => {
+test('however often its process has died, a run is judged as one, each event once', { timeout: 600_000 }, async () => {
   const whole = memoryStore()
   const agent = eventfulAgent(whole, { note: () => undefined })
   await drive(agent, whole)
@@ -45,7 +45,7 @@ test('however often its process has died, a run is judged as one, each event onc
   assert.ok(at > 20, `${at} writes`)
 })
 
-test('a run that was taken over is replayed with the time its hooks saw then', { timeout: 60_000 }, async () => {
+test('a run that was taken over is replayed with the time its hooks saw then', { timeout: 300_000 }, async () => {
   const slow = tool({
     name: 'slow',
     description: 'Waits.',

@@ -10,7 +10,9 @@ import { processContract } from './store-processes.fixture.ts'
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-files-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-storeContract('fileStore', (place) => fileStore(join(folder, place), { leaseMs: 1_500 }), { leaseMs: 1_500 })
+storeContract('fileStore', (place, leaseMs = 30_000) => fileStore(join(folder, place), { leaseMs }), {
+  leaseMs: 1_500,
+})
 
 const shared = join(folder, 'shared')
 const sharedStore = fileStore(shared)

@@ -20,7 +20,7 @@ after(async () => {
   await server.stop()
 })
 
-storeContract('postgresStore', (schema) => postgresStore({ connectionString, schema, leaseMs: 2_000 }), {
+storeContract('postgresStore', (schema, leaseMs = 30_000) => postgresStore({ connectionString, schema, leaseMs }), {
   leaseMs: 2_000,
 })
 processContract('postgresStore', () => ({ kind: 'postgres', place: connectionString, store: sharedStore }))

@@ -13,7 +13,7 @@ import { processContract } from './store-processes.fixture.ts'
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-sqlite-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-storeContract('sqliteStore', (place) => sqliteStore(join(folder, `${place}.db`), { leaseMs: 1_500 }), {
+storeContract('sqliteStore', (place, leaseMs = 30_000) => sqliteStore(join(folder, `${place}.db`), { leaseMs }), {
   leaseMs: 1_500,
 })
 
