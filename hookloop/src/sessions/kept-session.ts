@@ -6,8 +6,8 @@ import { StateBuilder } from '../data/state-patch.ts'
 import type { Answer, Answers } from '../data/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import type { RecordEntry } from './recording.ts'
-import { readLines } from './session-log.ts'
-import { checkVersion, toLedger, toRecord, type SessionRecord } from './session-records.ts'
+import { KnownLogs } from './known-logs.ts'
+import { checkVersion, toLedger, type SessionRecord } from './session-records.ts'
 import { sessionCorrupt } from './store.ts'
 
 /** A run that has not ended: how far it was when its state was kept last, and what happened since. */
@@ -44,8 +44,7 @@ export type KeptSession = {
  */
 export function readSession(lines: readonly string[], id?: string): KeptSession {
   checkVersion(lines[0])
-  const { records: plain, end } = readLines(lines)
-  const records = plain.map((record, seq) => toRecord(record, seq))
+  const { records, end } = logs.read(lines)
   const own = records[0]?.type === 'session' ? records[0].id : ''
   if (id !== undefined && records.length > 0 && id !== own) throw sessionCorrupt(id, `its lines are those of "${own}"`)
   const reading = new Reading()
@@ -60,6 +59,8 @@ export function readSession(lines: readonly string[], id?: string): KeptSession 
     throw error
   }
 }
+
+const logs = new KnownLogs()
 
 /** A run that is to be gone on with must have got as far as its lines say. */
 function checkOpen(open: OpenRun | undefined, state: AgentState | undefined): void {

@@ -29,13 +29,17 @@ export class LineSealer {
   }
 }
 
-/** Reads lines back, or throws SESSION_CORRUPT with the line at fault. */
-export function readLines(lines: readonly string[]): {
+/** What lines say, and what the next one will be chained to. */
+export type ReadLines = {
   readonly records: readonly JsonObject[]
   readonly end: { readonly seq: number; readonly sum: string }
-} {
-  let sum = NO_SUM
-  const records = lines.map((line, seq) => {
+}
+
+/** Reads lines back, or throws SESSION_CORRUPT with the line at fault. Those up to `after` were read before, and are left out. */
+export function readLines(lines: readonly string[], after: ReadLines['end'] = { seq: -1, sum: NO_SUM }): ReadLines {
+  let { sum } = after
+  const records = lines.slice(after.seq + 1).map((line, i) => {
+    const seq = after.seq + 1 + i
     const sealed = SEALED.exec(line)
     const body = sealed === null ? '' : `${line.slice(0, sealed.index)}}`
     sum = sumOf(sum + body)
