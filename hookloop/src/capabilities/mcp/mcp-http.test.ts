@@ -127,7 +127,8 @@ for (const [what, { answer, says }] of Object.entries(refusals)) {
   test(`a server that ${what} cannot be connected, and it is said why`, async (t) => {
     const { url } = await served(t, serve(answer))
     const it = { url, headers: { authorization: 'Bearer its-token' } }
-    const options = { servers: { it }, connectTimeoutMs: 2_000, maxMessageBytes: 1_000_000 }
+    const connectTimeoutMs = what === 'never answers' ? 2_000 : 60_000
+    const options = { servers: { it }, connectTimeoutMs, maxMessageBytes: 1_000_000 }
     await assert.rejects(
       mcp(options),
       (thrown: Error) => says.test(thrown.message) && !/its-token/.test(thrown.message),
