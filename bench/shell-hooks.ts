@@ -23,7 +23,7 @@ const COMMAND = 'cat > /dev/null'
 const SLEEPS = [20, 40, 60, 80, 100]
 const longest = `${COMMAND}; sleep ${Math.max(...SLEEPS) / 1000}`
 
-export async function measureShellHooks(rounds = 80): Promise<ShellFigures> {
+export async function measureShellHooks(rounds = 250): Promise<ShellFigures> {
   const [without, withOne] = [agentWith([]), agentWith([guard('beforeToolUse', shell({ command: COMMAND }))])]
   const withGroup = agentWith(claudeHooks({ dir: '.', home: false, settings: groupOf(SLEEPS) }).hooks ?? [])
   const [bare, one, none] = await timed(
