@@ -1,8 +1,8 @@
 // A project that has hooks for Claude Code keeps them: `claudeHooks` runs the same scripts for the same events. The tools
-// have other names here, and the scripts need not know.
+// have other names here, and the scripts need not know. `claudeCommands` does the same for what is typed as `/name`.
 import { fileURLToPath } from 'node:url'
 import { createAgent, tool } from 'hookloop'
-import { claudeHooks } from 'hookloop/config'
+import { claudeCommands, claudeHooks } from 'hookloop/config'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 
@@ -20,6 +20,11 @@ const readFile = tool({
   execute: ({ path }) => `(the text of ${path})`,
 })
 
+const place = {
+  dir: fileURLToPath(new URL('claude-project', import.meta.url)),
+  home: false, // nothing of yours, so that everybody sees the same
+} as const
+
 const agent = createAgent({
   model: scriptedModel([
     { toolCalls: [{ name: 'bash', args: { command: 'git push --force' } }] },
@@ -32,15 +37,12 @@ const agent = createAgent({
   use: [
     bash,
     readFile,
-    claudeHooks({
-      dir: fileURLToPath(new URL('claude-project', import.meta.url)),
-      home: false, // nothing of yours, so that everybody sees the same
-      trust: 'all', // you have read them; otherwise: hookloop trust
-    }),
+    claudeCommands(place),
+    claudeHooks({ ...place, trust: 'all' }), // you have read them; otherwise: hookloop trust
   ],
 })
 
-const live = agent.stream('Ship it.')
+const live = agent.stream('/ship 1.2') // .claude/commands/ship.md
 for await (const event of live) {
   if (event.type === 'toolFinished') {
     const { call, execution } = event
@@ -49,8 +51,8 @@ for await (const event of live) {
 }
 const { text, state } = await live.run
 console.log(`\nin the end: ${text}`)
-console.log('\nwhat hooks told the model:')
+console.log('\nwhat the model was told, by the command and by hooks:')
 for (const { role, content } of state.messages) {
   const [part] = content
-  if (role === 'user' && part?.type === 'text' && part.text !== 'Ship it.') console.log(part.text)
+  if (role === 'user' && part?.type === 'text') console.log(part.text)
 }

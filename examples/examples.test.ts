@@ -64,7 +64,7 @@ const telling = {
   '43-skill-hooks.ts':
     /ok +ran \.\/deploy production\nok .*loaded\nblocked +Staging comes first\.\nok +ran \.\/deploy staging/,
   '44-claude-hooks.ts':
-    /PreToolUse:Bash hook error: Never force-push\.(.*\n)+.*\(pnpm test ran\)(.*\n)+Stop hook feedback:/,
+    /PreToolUse:Bash hook error: Never force-push\.(.*\n)+.*\(pnpm test ran\)(.*\n)+Ship version 1\.2\.\nStop hook feedback:/,
   '45-workshop.ts':
     /blocked +step 5, edit_file, by files\.protect(.*\n)+.*continued +after step 13 by selfCritique(.*\n)+.*toSorted/,
 }
