@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '../../data/json.ts'
-import { CANARY, everythingOf, statuses, Workshop, type Call } from './files.fixture.ts'
+import { CANARY, everythingOf, statuses, Workshop, type Call, type Ran } from './files.fixture.ts'
 
 // Cases that need another process: one that races, one that is measured.
 
@@ -59,6 +59,21 @@ async function flipping<T>(path: string, target: string, work: () => Promise<T>)
   }
 }
 
+/** Makes the calls, again if need be, until so many have worked and so many have not: who meets whom is a matter of chance. */
+async function makeUntil(
+  enough: { readonly ok: number; readonly others: number },
+  ...[calls, options]: Parameters<Workshop['run']>
+): Promise<{ readonly runs: readonly Ran[]; readonly ok: number; readonly others: number }> {
+  const runs: Ran[] = []
+  for (;;) {
+    runs.push(await shop.run(calls, options))
+    const all = runs.flatMap(({ executions }) => statuses(executions))
+    const ok = all.filter((status) => status === 'ok').length
+    const others = all.length - ok
+    if ((ok >= enough.ok && others >= enough.others) || runs.length === 20) return { runs, ok, others }
+  }
+}
+
 test(
   'F05 nothing is written or read outside while a folder is exchanged for a link again and again',
   { skip: linux },
@@ -76,16 +91,17 @@ test(
     ]).flat()
     const seen: string[] = []
     const watcher = watch(shop.outside, (event, name) => void seen.push(`${event} ${name}`))
-    const { value, flips } = await flipping(shop.path('d'), '../o', () => shop.run(calls, { ripgrep: false }))
+    const { value, flips } = await flipping(shop.path('d'), '../o', () =>
+      makeUntil({ ok: 20, others: 20 }, calls, { ripgrep: false }),
+    )
     watcher.close()
     assert.deepEqual(seen, [], 'not even for a moment')
     assert.deepEqual(readdirSync(shop.outside).toSorted(), ['f', 'secret'])
     assert.equal(readFileSync(join(shop.outside, 'f'), 'utf8'), `${CANARY}\n`)
-    assert.ok(!everythingOf(value.run).includes(CANARY))
-    const all = statuses(value.executions)
+    for (const { run } of value.runs) assert.ok(!everythingOf(run).includes(CANARY))
     assert.ok(flips > 1_000, `${flips} flips`)
-    assert.ok(all.filter((status) => status === 'ok').length > 20, 'some of it worked')
-    assert.ok(all.filter((status) => status !== 'ok').length > 20, 'some of it was in the way')
+    assert.ok(value.ok >= 20, 'some of it worked')
+    assert.ok(value.others >= 20, 'some of it was in the way')
   },
 )
 
@@ -93,10 +109,10 @@ test('F05 nor is a guard rail written while a folder is exchanged for a link to 
   mkdirSync(shop.path('.git/hooks'), { recursive: true })
   mkdirSync(shop.path('d'))
   const calls = Array.from({ length: 200 }, (_, i): Call => ['write_file', { path: `d/hook${i}`, content: 'evil' }])
-  const { value, flips } = await flipping(shop.path('d'), '.git/hooks', () => shop.run(calls))
+  const { value, flips } = await flipping(shop.path('d'), '.git/hooks', () => makeUntil({ ok: 1, others: 1 }, calls))
   assert.deepEqual(readdirSync(shop.path('.git/hooks')), [])
   assert.ok(flips > 400, `${flips} flips`)
-  assert.ok(statuses(value.executions).includes('ok'))
+  assert.ok(value.ok >= 1, 'some of it worked')
 })
 
 type Answer = { readonly ok?: string; readonly failed?: string; readonly chars?: number; readonly grownKb?: number }
