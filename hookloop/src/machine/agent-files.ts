@@ -1,9 +1,10 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync, type Dirent } from 'node:fs'
+import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../data/agent-definition.ts'
 import type { Json, JsonObject } from '../data/json.ts'
 import { messageOf } from '../errors.ts'
 import { readFrontMatter } from './front-matter.ts'
+import { readText } from './read-text.ts'
 import { yaml } from './yaml.ts'
 
 /** A file that defines no agent, or one of which something is not heeded, and why. */
@@ -31,7 +32,10 @@ export function readAgents(...folders: readonly string[]): AgentFiles {
     for (const { file, link } of filesIn(folder, problems)) {
       try {
         if (link) throw new Error('it is a link, and links are not followed')
-        const { definition, ignored } = fromAgentMarkdown(readWhole(join(folder, file)), nameOf(file))
+        const { definition, ignored } = fromAgentMarkdown(
+          readText(join(folder, file), { maxBytes: MAX_BYTES }),
+          nameOf(file),
+        )
         if (agents.has(definition.name)) throw new Error(`there is an agent "${definition.name}" already`)
         agents.set(definition.name, definition)
         for (const message of ignored) problems.push({ file: join(folder, file), message })
@@ -161,23 +165,6 @@ function entriesOf(folder: string, problems: AgentFileProblem[]): readonly Diren
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') problems.push({ file: folder, message: messageOf(thrown) })
     return []
-  }
-}
-
-/** A regular file of bounded size, in UTF-8; a pipe or a device is none, and is not waited for. */
-function readWhole(path: string): string {
-  const handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    if (!fstatSync(handle).isFile()) throw new Error('it is not a regular file')
-    const buffer = Buffer.alloc(MAX_BYTES + 1)
-    let size = 0
-    for (let read = -1; read !== 0 && size <= MAX_BYTES; size += read) {
-      read = readSync(handle, buffer, size, buffer.length - size, size)
-    }
-    if (size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES} bytes`)
-    return new TextDecoder('utf-8', { fatal: true }).decode(buffer.subarray(0, size))
-  } finally {
-    closeSync(handle)
   }
 }
 

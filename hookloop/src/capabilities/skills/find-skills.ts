@@ -1,9 +1,10 @@
-import { readdirSync, realpathSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
 import { readText } from '../../machine/read-text.ts'
+import { realPathOf } from '../../machine/real-path.ts'
 import { toSkill, type ReadSkill, type Skill } from './skill.ts'
 
 export type SkillPlaces = {
@@ -102,18 +103,10 @@ function readSkill(
   if (!folder.startsWith(root + sep)) return { problem: 'its folder is a link that leads out of the folder of skills' }
   if (!file.startsWith(folder + sep)) return { problem: 'its SKILL.md is a link that leads out of its folder' }
   try {
-    const text = readText(file, { maxBytes, name: 'SKILL.md' })
+    const text = readText(file, { maxBytes, called: 'its SKILL.md' })
     const { fields, body } = readFrontMatter(text, { plainTexts: true })
     return toSkill({ fields, body, text, folder, folderName: entry, scope })
   } catch (thrown) {
     return { problem: messageOf(thrown).replace(/\.$/, '') }
-  }
-}
-
-function realPathOf(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch {
-    return undefined
   }
 }

@@ -59,6 +59,7 @@ async function examineAll(own: readonly Capability[], { dir, flags, place, signa
   const { user, agent } = flags
   const commands = problemsOf({ dir, ...(!user && { home: false, claudeHome: false }) })
   const found = patientsOf(own, { dir, user })
+  const listed = listHooks({ dir, trust: new TrustStore(), ...(!user && { home: false, claudeHome: false }) })
   const { patients } = found
   if (flags.json !== true && patients.length > 0) {
     place.err.write(`The hooks are really run, many times; tools and models are not.\n`)
@@ -74,15 +75,15 @@ async function examineAll(own: readonly Capability[], { dir, flags, place, signa
     return { name, mode, on, source, paths: Object.fromEntries(findings[i]!) }
   })
   const problems = [
-    ...problemsOfFiles(dir, user, place.command),
+    ...problemsOfFiles(listed, dir, place.command),
     ...found.problems,
     ...commands.map(({ message }) => message),
     ...(agent === undefined ? [] : unmatched(found)),
     ...hooks.flatMap((each, i) => problemsOfHook(each, { patient: patients[i]!, commands })),
-    ...twice(dir, user),
+    ...twice(listed.hooks),
     ...(await conflicts(found, signal)),
   ]
-  return { hooks, problems: [...new Set(problems)], notes: [...notesOn(hooks, patients), ...onDemand(dir, user)] }
+  return { hooks, problems: [...new Set(problems)], notes: [...notesOn(hooks, patients), ...onDemand(listed.hooks)] }
 }
 
 async function ownCapabilities(file: string | undefined): Promise<readonly Capability[]> {
@@ -133,26 +134,24 @@ async function found(patient: Patient, path: CanaryPath, how: Parameters<typeof 
   }
 }
 
+type Listed = ReturnType<typeof listHooks>
+
 /** What is wrong with the files themselves. */
-function problemsOfFiles(dir: string, user: boolean, command: string): readonly string[] {
-  const trust = new TrustStore()
-  const listed = listHooks({ dir, trust, ...(!user && { home: false, claudeHome: false }) })
-  const doubts = doubtsOf(dir, trust)
+function problemsOfFiles({ hooks, problems }: Listed, dir: string, command: string): readonly string[] {
   return [
-    ...listed.problems,
-    ...doubts.map(({ path, status }) => {
+    ...problems,
+    ...doubtsOf(dir).map(({ path, status }) => {
       const how = status === 'changed' ? 'changed after it was trusted' : 'is not trusted'
       return `${path} ${how}: its hooks do not run. Look at them with: ${command} trust`
     }),
-    ...listed.hooks.flatMap(({ trigger, event, source, runs }) =>
+    ...hooks.flatMap(({ trigger, event, source, runs }) =>
       trigger === undefined ? [`${event ?? ''} of ${source} never fires here: ${oneLine(runs, 60)}`] : [],
     ),
   ]
 }
 
 /** Handlers that fire only when somebody asks for it, which no canary does. */
-function onDemand(dir: string, user: boolean): readonly string[] {
-  const { hooks } = listHooks({ dir, trust: new TrustStore(), ...(!user && { home: false, claudeHome: false }) })
+function onDemand(hooks: Listed['hooks']): readonly string[] {
   return hooks.flatMap(({ event = '', runs }) =>
     isClaudeEvent(event) && eventSpec(event).isOnDemand === true
       ? [`${event} ${oneLine(runs, 60)} is not tried: it fires only when somebody asks for it`]
@@ -161,17 +160,16 @@ function onDemand(dir: string, user: boolean): readonly string[] {
 }
 
 /** A file that cannot be used is among the problems already. */
-function doubtsOf(dir: string, trust: TrustStore): ReturnType<typeof doubtsIn> {
+function doubtsOf(dir: string): ReturnType<typeof doubtsIn> {
   try {
-    return doubtsIn(dir, trust)
+    return doubtsIn(dir, new TrustStore())
   } catch {
     return []
   }
 }
 
 /** Handlers that were taken over into our own file, and still stand where they were. */
-function twice(dir: string, user: boolean): readonly string[] {
-  const { hooks } = listHooks({ dir, trust: new TrustStore(), ...(!user && { home: false, claudeHome: false }) })
+function twice(hooks: Listed['hooks']): readonly string[] {
   return hooks.flatMap(({ event, runs, source }) => {
     const other = event === undefined ? undefined : hooks.find((each) => each.runs === `${event}: ${runs}`)
     return other === undefined

@@ -6,6 +6,7 @@ import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../machine/front-matter.ts'
 import { harmless } from '../../machine/harmless-text.ts'
 import { readText } from '../../machine/read-text.ts'
+import { realPathOf } from '../../machine/real-path.ts'
 import { isInside } from '../fingerprint.ts'
 import { HINT } from './front-matter-hooks.ts'
 import { userDir } from './settings.ts'
@@ -68,7 +69,7 @@ function read(file: string, { name, source, root, say, commands }: Reading): voi
   try {
     const real = realpathSync(file)
     if (root !== undefined && !isInside(root, real)) return say('it is a link that leads out of the folder of commands')
-    const text = readText(real, { maxBytes: MAX_BYTES, name: 'file' })
+    const text = readText(real, { maxBytes: MAX_BYTES })
     const { fields, body } = readFrontMatter(text.replace(HINT, ''), { plainTexts: true })
     const words = harmless(body).trim()
     if (words === '') return say('it is empty')
@@ -101,13 +102,5 @@ function entriesOf(folder: string): readonly Dirent[] {
     return readdirSync(folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))
   } catch {
     return []
-  }
-}
-
-function realPathOf(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch {
-    return undefined
   }
 }
