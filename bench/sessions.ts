@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileStore, memoryStore, sqliteStore, type SessionStore } from 'hookloop'
+import { fileStore, memoryStore, sqliteStore, type SessionStore } from 'hookloop/stores'
 import { agentFor } from './work.ts'
 
 // The same run with and without a store, in turn and in one process: what it costs to keep what happens. Each step has a

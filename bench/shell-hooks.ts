@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createAgent, guard, tool, type Hook } from 'hookloop'
-import { claudeHooks } from 'hookloop/config'
+import { claudeHooks } from 'hookloop/hook-files'
 import { shell } from 'hookloop/actions'
 import { scriptedModel } from 'hookloop/testing'
 

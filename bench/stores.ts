@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileStore, memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop'
+import { fileStore, memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop/stores'
 import pg from 'pg'
-import { startPostgres } from '../hookloop/src/sessions/postgres.fixture.ts'
+import { startPostgres } from '../hookloop/src/sessions/stores/postgres.fixture.ts'
 
 // One record of 300 characters after the other, each stored before the next: what a run waits for when it is recorded. The
 // Postgres server is one on this machine that does not wait for the disk.

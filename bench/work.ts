@@ -1,14 +1,5 @@
-import {
-  createAgent,
-  guards,
-  hook,
-  tool,
-  type Agent,
-  type Hook,
-  type LanguageModel,
-  type ModelReply,
-  type SessionStore,
-} from 'hookloop'
+import { createAgent, guards, hook, tool, type Agent, type Hook, type LanguageModel, type ModelReply } from 'hookloop'
+import type { SessionStore } from 'hookloop/stores'
 import * as z from 'zod'
 
 // The same work for both sides: a model that asks for one tool call per step, a tool that adds, and Zod in between.

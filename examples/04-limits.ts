@@ -1,6 +1,7 @@
 // Limits are guards, checked before the call that would break them. Every agent has some, and `describe` tells them.
 // This model would go on for ever; each run ends at another limit, and says on what value.
-import { createAgent, explanation, guards, liveEffects, tool, type Limits } from 'hookloop'
+import { createAgent, explanation, guards, tool, type Limits } from 'hookloop'
+import { liveEffects } from 'hookloop/replay'
 import { fakeClock, scriptedModel } from 'hookloop/testing'
 
 const clock = fakeClock()

@@ -1,6 +1,7 @@
 // A tool that fails is the model's to mend: it reads the error and goes on. A model or hook that throws is not, and
 // an `errorPolicy` turns failures in a row into a retry, a stop or nothing. Without one, an error fails the run.
-import { createAgent, errorPolicy, explanation, liveEffects, tool, type Capability } from 'hookloop'
+import { createAgent, errorPolicy, explanation, tool, type Capability } from 'hookloop'
+import { liveEffects } from 'hookloop/replay'
 import { fakeClock, scriptedModel } from 'hookloop/testing'
 
 const disk = tool({

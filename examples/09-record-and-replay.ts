@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAgent, fileRecording, hook, parseRecording, recordEffects, replayEffects, tool } from 'hookloop'
+import { createAgent, hook, tool } from 'hookloop'
+import { fileRecording, parseRecording, recordEffects, replayEffects } from 'hookloop/replay'
 import { scriptedModel } from 'hookloop/testing'
 
 let rolls = 0

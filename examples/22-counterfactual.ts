@@ -1,17 +1,7 @@
 // What would other hooks have done? A recorded run is judged again, event by event, with the hooks changed: no model, no
 // tool. The report says which decisions would have differed, and where a live run would have left the record.
-import {
-  createAgent,
-  diffRuns,
-  formatDiff,
-  formatReplay,
-  guard,
-  hook,
-  memoryRecording,
-  recordEffects,
-  replay,
-  tool,
-} from 'hookloop'
+import { createAgent, guard, hook, tool } from 'hookloop'
+import { diffRuns, formatDiff, formatReplay, memoryRecording, recordEffects, replay } from 'hookloop/replay'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 

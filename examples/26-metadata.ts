@@ -1,7 +1,6 @@
 // The model keeps values of its own in the state, within limits. They live apart from what the application wrote: a model
 // that stores a role does not have it.
-import { createAgent, guard, hasMetadata, not, tool, type SavedRun } from 'hookloop'
-import { metadata, storedMetadata } from 'hookloop/metadata'
+import { createAgent, getMetadata, guard, hasMetadata, metadata, not, tool, type SavedRun } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
 const refund = tool({ name: 'refund', description: 'Pays back.', input: { type: 'object' }, execute: () => 'paid' })
@@ -33,8 +32,8 @@ for (const { toolCalls, toolExecutions } of first.state.execution?.steps ?? []) 
   }
 }
 console.log('the application wrote:', { role: first.state.metadata['role'] })
-console.log('the model stored:     ', { ...storedMetadata(first.state) })
+console.log('the model stored:     ', { ...getMetadata(first.state) })
 
 const saved = JSON.parse(JSON.stringify(first)) as SavedRun
 const second = await agent.run('What was my order?', { from: saved })
-console.log('\nlater:', second.text, { ...storedMetadata(second.state) })
+console.log('\nlater:', second.text, { ...getMetadata(second.state) })

@@ -1,7 +1,7 @@
 // The model keeps a list of tasks. People see it while it works, and the model is shown it when it has not touched it for
 // long: as a message at the end, so that nothing that was sent before changes.
 import { createAgent, hook, tool } from 'hookloop'
-import { renderTasks, tasks, tasksIn, tasksOf } from 'hookloop/tasks'
+import { renderTasks, tasks, tasksIn, getTasks } from 'hookloop/tasks'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
 
 const shell = tool({
@@ -35,7 +35,7 @@ const agent = createAgent({
     tasks({ reminderEverySteps: 3 }),
     shell,
     hook('onStop', (ctx) => {
-      const open = tasksOf(ctx.state).filter(({ status }) => status !== 'completed')
+      const open = getTasks(ctx.state).filter(({ status }) => status !== 'completed')
       return open.length === 0 ? ctx : ctx.requestContinuation(`Not done yet: ${open[0]!.content}.`)
     }),
   ],

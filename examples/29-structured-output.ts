@@ -1,7 +1,7 @@
 // The model fills forms that the application knows by name. What does not fit goes back with what is wrong with it, as often
 // as is allowed; what fits is kept in the state, and read with the types of the schemas.
 import { createAgent, type JsonObject } from 'hookloop'
-import { outputsOf, structuredOutput } from 'hookloop/structured-output'
+import { getOutputs, structuredOutput } from 'hookloop/structured-output'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
 import * as z from 'zod'
 
@@ -46,7 +46,7 @@ for (const { toolCalls, toolExecutions } of run.state.execution?.steps ?? []) {
 }
 
 console.log(`\n${run.text}`)
-const outputs = await outputsOf(run.state, schemas)
+const outputs = await getOutputs(run.state, schemas)
 for (const { name, data } of outputs.invoice) {
   console.log(
     `${name}: ${data.cents / 100} ${data.currency} to ${data.supplier} by ${data.due.toISOString().slice(0, 10)}`,

@@ -1,7 +1,6 @@
 // The final answer is judged by a second model before it counts. What is wrong with it goes back to the first, twice at
 // most; what was not approved is not completed, and neither is it when the critic cannot be asked.
-import { createAgent, explain } from 'hookloop'
-import { critiqueIn, selfCritique } from 'hookloop/self-critique'
+import { createAgent, explain, getCritique, selfCritique } from 'hookloop'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
 
 const verdict = (word: string, summary: string, ...suggestions: readonly string[]): ScriptedTurn => ({
@@ -16,7 +15,7 @@ async function answer(title: string, critic: readonly ScriptedTurn[]) {
   ])
   const agent = createAgent({ model, use: [selfCritique({ model: scriptedModel(critic, { modelId: 'critic' }) })] })
   const run = await agent.run('Why is the sky blue, and why not at sunset?')
-  const { rounds, critique, failure } = critiqueIn(run.state)!
+  const { rounds, critique, failure } = getCritique(run.state)!
   console.log(`\n${title}: ${run.status}${run.status === 'stopped' ? ` (${run.reason})` : ''} after ${rounds} rounds`)
   console.log(`  ${run.text}`)
   console.log(`  critic: ${critique?.summary ?? failure}`)

@@ -1,6 +1,6 @@
 // What became of each execution of a conversation, kept in its state: also of those that were stopped.
 import { createAgent, guards, tool } from 'hookloop'
-import { executionHistory, historyOf } from 'hookloop/execution-history'
+import { executionHistory, getExecutionHistory } from 'hookloop/stores'
 import { scriptedModel } from 'hookloop/testing'
 
 const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'nothing here' })
@@ -14,7 +14,7 @@ const agent = createAgent({
 const first = await agent.run('Where is it?')
 const second = await agent.run('Look again.', { from: first })
 
-for (const { number, status, by, message, steps, usage } of historyOf(second.state)) {
+for (const { number, status, by, message, steps, usage } of getExecutionHistory(second.state)) {
   const tokens = usage.inputTokens + usage.outputTokens
   console.log(`${number}. ${status} after ${steps} steps and ${tokens} tokens, by ${by}: ${message}`)
 }

@@ -1,7 +1,7 @@
 // The model notices that it went the wrong way and goes back to a checkpoint. What came after it is out of the
 // conversation, only the guidance is left; the steps that were taken still count.
 import { createAgent, tool } from 'hookloop'
-import { retrospective, rewindsOf } from 'hookloop/retrospective'
+import { getRewinds, retrospective } from 'hookloop/stores'
 import { scriptedModel } from 'hookloop/testing'
 
 const search = tool({
@@ -33,4 +33,4 @@ for (const { role, content } of run.state.messages) {
     if (part.type === 'tool-result') console.log(`${role}: ${JSON.stringify(part.output)}`)
   }
 }
-console.log(`\n${rewindsOf(run.state)} rewind, and still ${run.state.stepCount} steps`)
+console.log(`\n${getRewinds(run.state)} rewind, and still ${run.state.stepCount} steps`)

@@ -3,8 +3,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAgent, tool } from 'hookloop'
-import { cancellation, cancellationFile } from 'hookloop/cancellation'
+import { cancellation, cancellationFile, createAgent, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
 const folder = mkdtempSync(join(tmpdir(), 'cancel-'))

@@ -1,6 +1,5 @@
 // The model asks what it consists of, and is told: also who will stand in its way. Secrets are left out.
-import { createAgent, guard, guards, tool } from 'hookloop'
-import { selfDescription } from 'hookloop/self-description'
+import { createAgent, guard, guards, selfDescription, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
 process.env['SEARCH_API_KEY'] = 'correct-horse-battery'

@@ -4,8 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { approval, createAgent, tool } from 'hookloop'
-import { agentDefinitions } from 'hookloop/agent-definitions'
-import { planning } from 'hookloop/planning'
+import { agentDefinitions, planning } from 'hookloop/subagents'
 import { scriptedModel } from 'hookloop/testing'
 
 const writeTo = await mkdtemp(join(tmpdir(), 'agents-'))

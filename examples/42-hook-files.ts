@@ -4,7 +4,7 @@ import { appendFileSync, cpSync, mkdtempSync, realpathSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { createAgent, tool } from 'hookloop'
-import { hookFilesOf, projectHooks, TrustStore } from 'hookloop/config'
+import { hookFilesOf, projectHooks, TrustStore } from 'hookloop/hook-files'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 

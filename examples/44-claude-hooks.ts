@@ -2,7 +2,7 @@
 // have other names here, and the scripts need not know. `claudeCommands` does the same for what is typed as `/name`.
 import { fileURLToPath } from 'node:url'
 import { createAgent, tool } from 'hookloop'
-import { claudeCommands, claudeHooks } from 'hookloop/config'
+import { claudeCommands, claudeHooks } from 'hookloop/hook-files'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 

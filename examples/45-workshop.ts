@@ -3,11 +3,9 @@
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAgent, explain, hook } from 'hookloop'
+import { createAgent, explain, getMetadata, hook, metadata, selfCritique } from 'hookloop'
 import { bash } from 'hookloop/bash'
 import { files } from 'hookloop/files'
-import { metadata, storedMetadata } from 'hookloop/metadata'
-import { selfCritique } from 'hookloop/self-critique'
 import { skills } from 'hookloop/skills'
 import { subagents } from 'hookloop/subagents'
 import { renderTasks, tasks } from 'hookloop/tasks'
@@ -61,6 +59,6 @@ for await (const said of live) {
 }
 const run = await live.run
 console.log(`\n${run.text}\n\n${explain(run)}\n\n${renderTasks(run.state)}\n`)
-console.log('kept:', storedMetadata(run.state))
+console.log('kept:', getMetadata(run.state))
 console.log('src/median.js:', (await readFile(join(root, 'src/median.js'), 'utf8')).split('\n')[1])
 await rm(root, { recursive: true })

@@ -53,7 +53,6 @@ const telling = {
     /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Nothing is burnt\.\n.*crash +failed .*exit code 1/,
   '35-execution-history.ts': /2\. stopped after 3 steps .* by guards\.maxSteps/,
   '36-retrospective.ts': /^1 rewind, and still 5 steps$/m,
-  '37-broadcasting.ts': /tool\.finished +delete · blocked · keep/,
   '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,
   '39-self-description.ts': /I can search, within ten steps\./,
   '40-planning.ts': /There is a mender now\./,

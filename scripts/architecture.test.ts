@@ -11,13 +11,14 @@ const MAX_LINES = 400
 /** From the ground up. Folders on one line do not know each other. */
 const floors: readonly (readonly string[])[] = [
   ['errors.ts'],
-  ['data'],
-  ['effects.ts', 'machine'],
+  ['state'],
+  ['system'],
+  ['effects'],
   ['hooks'],
   ['agent'],
-  ['capabilities', 'actions', 'models', 'sessions', 'durable'],
-  ['create-agent.ts', 'config'],
-  ['testing', 'tracing', 'index.ts', 'studio'],
+  ['capabilities', 'actions', 'models', 'sessions'],
+  ['create-agent.ts', 'hook-files'],
+  ['testing', 'tracing', 'index.ts'],
   ['cli'],
 ]
 

@@ -2,24 +2,29 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
 import { tool, type Capability } from 'hookloop'
-import { agentDefinitions, agentDefinitionsPolicy } from 'hookloop/agent-definitions'
-import { bash, bashPolicy } from 'hookloop/bash'
-import { broadcasting, broadcastingPolicy } from 'hookloop/broadcasting'
-import { cancellation, cancellationPolicy } from 'hookloop/cancellation'
-import { executionHistory, executionHistoryPolicy } from 'hookloop/execution-history'
-import { files, filesPolicy } from 'hookloop/files'
-import { mcp, mcpPolicy } from 'hookloop/mcp'
-import { metadata, metadataPolicy } from 'hookloop/metadata'
-import { planning, planningPolicy } from 'hookloop/planning'
-import { retrospective, retrospectivePolicy } from 'hookloop/retrospective'
-import { selfCritique, selfCritiquePolicy } from 'hookloop/self-critique'
-import { selfDescription, selfDescriptionPolicy } from 'hookloop/self-description'
-import { skills, skillsPolicy } from 'hookloop/skills'
-import { subagents, subagentsPolicy } from 'hookloop/subagents'
-import { structuredOutput, structuredOutputPolicy } from 'hookloop/structured-output'
-import { summarization, summarizationPolicy } from 'hookloop/summarization'
-import { tasks, tasksPolicy } from 'hookloop/tasks'
-import { toolRegistry, toolRegistryPolicy } from 'hookloop/tool-registry'
+import { agentDefinitions, agentDefinitionsPolicy } from '../hookloop/src/capabilities/subagents/agent-definitions.ts'
+import { bash, bashPolicy } from '../hookloop/src/capabilities/bash/bash.ts'
+import { cancellation, cancellationPolicy } from '../hookloop/src/capabilities/cancellation.ts'
+import { executionHistory, executionHistoryPolicy } from '../hookloop/src/sessions/history/execution-history.ts'
+import { files, filesPolicy } from '../hookloop/src/capabilities/files/files.ts'
+import { mcp, mcpPolicy } from '../hookloop/src/capabilities/mcp/mcp.ts'
+import { metadata, metadataPolicy } from '../hookloop/src/capabilities/metadata.ts'
+import { planning, planningPolicy } from '../hookloop/src/capabilities/subagents/planning.ts'
+import { retrospective, retrospectivePolicy } from '../hookloop/src/sessions/history/retrospective.ts'
+import { selfCritique, selfCritiquePolicy } from '../hookloop/src/capabilities/self-critique/self-critique.ts'
+import {
+  selfDescription,
+  selfDescriptionPolicy,
+} from '../hookloop/src/capabilities/self-description/self-description.ts'
+import { skills, skillsPolicy } from '../hookloop/src/capabilities/skills/skills.ts'
+import {
+  structuredOutput,
+  structuredOutputPolicy,
+} from '../hookloop/src/capabilities/structured-output/structured-output.ts'
+import { subagents, subagentsPolicy } from '../hookloop/src/capabilities/subagents/subagents.ts'
+import { summarization, summarizationPolicy } from '../hookloop/src/capabilities/summarization/summarization.ts'
+import { tasks, tasksPolicy } from '../hookloop/src/capabilities/tasks/tasks.ts'
+import { toolRegistry, toolRegistryPolicy } from '../hookloop/src/capabilities/tool-registry/tool-registry.ts'
 
 // The pages of capabilities have three tables: their hooks, their tools and their policy. They are held to the code.
 
@@ -39,7 +44,6 @@ const brought = /^(?:spare|mcp__.*)$/
 const pages: { readonly [page: string]: { readonly made: Capability; readonly policy: object } } = {
   'agent-definitions': { made: agentDefinitions(), policy: agentDefinitionsPolicy },
   bash: { made: bash({ sandbox: 'off' }), policy: bashPolicy },
-  broadcasting: { made: broadcasting({ channel: { publish: () => undefined } }), policy: broadcastingPolicy },
   cancellation: { made: cancellation(() => false), policy: cancellationPolicy },
   'execution-history': { made: executionHistory(), policy: executionHistoryPolicy },
   files: { made: files({ root: '.' }), policy: filesPolicy },

@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { providers } from '../hookloop/src/models/providers.ts'
 import * as hookloop from 'hookloop'
+import * as replaying from 'hookloop/replay'
+import * as stores from 'hookloop/stores'
 import * as testing from 'hookloop/testing'
 
 // What the docs say is held to the code.
@@ -56,23 +58,23 @@ test('every option, event and stop reason stands in the docs', () => {
     ...members('capabilities/guards.ts', 'Limits'),
     ...members('capabilities/error-policy.ts', 'ErrorPolicy'),
     ...members('capabilities/approval.ts', 'ApprovalOptions'),
-    ...members('agent/build-agent.ts', 'AgentOptions'),
-    ...members('agent/build-agent.ts', 'RunOptions'),
-    ...members('agent/build-agent.ts', 'Agent'),
-    ...members('agent/resume.ts', 'ResumeOptions'),
+    ...members('agent/agent.ts', 'AgentOptions'),
+    ...members('agent/agent.ts', 'RunOptions'),
+    ...members('agent/agent.ts', 'Agent'),
+    ...members('agent/loop/resume.ts', 'ResumeOptions'),
     ...members('hooks/hook.ts', 'HookOptions'),
     ...members('agent/tool.ts', 'ToolRun'),
     ...members('capabilities/retry.ts', 'RetryOptions'),
     ...members('capabilities/cache-responses.ts', 'CacheOptions'),
-    ...members('capabilities/output/output.ts', 'OutputOptions'),
+    ...members('capabilities/output.ts', 'OutputOptions'),
     ...members('create-agent.ts', 'Options'),
     ...members('create-agent.ts', 'TypedOptions'),
-    ...members('data/inference.ts', 'ModelSettings'),
-    ...members('data/inference.ts', 'LanguageModel'),
-    ...members('data/usage.ts', 'TokenUsage'),
+    ...members('state/inference.ts', 'ModelSettings'),
+    ...members('state/inference.ts', 'LanguageModel'),
+    ...members('state/usage.ts', 'TokenUsage'),
     ...members('tracing/tracing.ts', 'TracingOptions'),
     ...providers.flatMap(({ name, package: from, keys }) => [name, from.slice(1), ...keys]),
-    ...[...read('hookloop/src/data/event.ts').matchAll(/readonly type: '(\w+)'/g)].map(([, name]) => name!),
+    ...[...read('hookloop/src/state/event.ts').matchAll(/readonly type: '(\w+)'/g)].map(([, name]) => name!),
     ...hookloop.stopReasons,
   ]
   assert.ok(names.length > 50)
@@ -102,7 +104,7 @@ test('every snippet compiles', () => {
   mkdirSync(folder, { recursive: true })
   const snippets = pages.flatMap((page) => snippetsOf(page).map(({ code }) => ({ page, code })))
   for (const [i, { page, code }] of snippets.entries()) {
-    const own = code.includes("from 'hookloop'")
+    const own = /from 'hookloop(?!\/tracing)/.test(code)
     writeFileSync(
       join(folder, `${i}-${page.replace(/\W/g, '-')}.ts`),
       own ? code : `${preamble(code)}\n${code}\nexport {}\n`,
@@ -149,6 +151,8 @@ function preamble(code: string): string {
     `import { ${Object.keys(hookloop).join(', ')} } from 'hookloop'`,
     `import type { Agent, AgentState, Json, LanguageModel, ObserveContext, SavedRun } from 'hookloop'`,
     `import { ${Object.keys(testing).join(', ')} } from 'hookloop/testing'`,
+    `import { ${Object.keys(stores).join(', ')} } from 'hookloop/stores'`,
+    `import { ${Object.keys(replaying).join(', ')} } from 'hookloop/replay'`,
     `import * as z from 'zod'`,
     ...names.filter((name) => !declared.includes(name)).map((name) => declarations[name]!),
   ].join('\n')

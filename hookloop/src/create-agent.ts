@@ -1,14 +1,14 @@
-import { definedOptions, invalidOption } from './agent/options.ts'
-import { buildAgent, type Agent, type PlainAgentOptions } from './agent/build-agent.ts'
+import { definedOptions, invalidOption } from './agent/check-options.ts'
+import { buildAgent, type Agent, type PlainAgentOptions } from './agent/agent.ts'
 import { completion } from './capabilities/completion.ts'
 import { guards } from './capabilities/guards.ts'
-import { outputPlan, type OutputOptions } from './capabilities/output/output.ts'
-import type { JsonObject } from './data/json.ts'
-import type { OutputOf, Schema } from './data/schema.ts'
+import { outputPlan, type OutputOptions } from './capabilities/output.ts'
+import type { JsonObject } from './state/json.ts'
+import type { OutputOf, Schema } from './state/schema.ts'
 import { checkedPrices, type Prices } from './models/prices.ts'
 import { modelMaker } from './models/to-model.ts'
-import { sessionPort } from './sessions/session.ts'
-import type { SessionStore } from './sessions/store.ts'
+import { sessionPort } from './sessions/session/session.ts'
+import type { SessionStore } from './sessions/stores/store.ts'
 
 /** What an agent is made of. */
 export type AgentOptions = PlainAgentOptions & {

@@ -3,11 +3,11 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import * as v from 'valibot'
 import * as z from 'zod'
-import type { Agent } from './agent/build-agent.ts'
+import type { Agent } from './agent/agent.ts'
 import type { Run } from './agent/run.ts'
 import { createAgent } from './create-agent.ts'
-import type { LanguageModel, ModelSource } from './data/inference.ts'
-import type { JsonObject } from './data/json.ts'
+import type { LanguageModel, ModelSource } from './state/inference.ts'
+import type { JsonObject } from './state/json.ts'
 
 // Tests for the compiler: what an agent gives is what its schema says. Nothing here ever runs.
 

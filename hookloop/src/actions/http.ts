@@ -1,8 +1,8 @@
-import { checkKnown, invalidOption } from '../agent/options.ts'
-import { isJsonObject } from '../data/json.ts'
+import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { isJsonObject } from '../state/json.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
-import { NoAnswerInTime, postJson } from '../machine/post-json.ts'
+import { NoAnswerInTime, postJson } from '../system/post-json.ts'
 import { eventText } from './event.ts'
 import { readOutcome } from './outcome.ts'
 

@@ -1,5 +1,5 @@
-import { invalidOption } from '../agent/options.ts'
-import { isJsonObject, type JsonObject } from '../data/json.ts'
+import { invalidOption } from '../agent/check-options.ts'
+import { isJsonObject, type JsonObject } from '../state/json.ts'
 import { AgentError } from '../errors.ts'
 import type { Context } from '../hooks/draft.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'

@@ -1,7 +1,7 @@
-import type { AgentState } from '../data/agent-state.ts'
-import type { ModelSource } from '../data/inference.ts'
-import type { Json } from '../data/json.ts'
-import type { Answer, Approval } from '../data/tool-call.ts'
+import type { AgentState } from '../state/agent-state.ts'
+import type { ModelSource } from '../state/inference.ts'
+import type { Json } from '../state/json.ts'
+import type { Answer, Approval } from '../state/tool-call.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { OnUnknownOutcome, Tool } from './tool.ts'
 

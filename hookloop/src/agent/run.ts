@@ -1,13 +1,13 @@
-import type { AgentState } from '../data/agent-state.ts'
-import type { StopReason } from '../data/continuation.ts'
-import type { FinalRecord } from '../data/execution.ts'
-import type { TimedLedgerEntry } from '../data/ledger.ts'
-import type { SavedRun } from '../data/saved-run.ts'
-import { SAVED_VERSION } from '../data/saved-run.ts'
-import { pendingIn } from '../data/open-calls.ts'
-import type { Approval } from '../data/tool-call.ts'
+import type { AgentState } from '../state/agent-state.ts'
+import type { StopReason } from '../state/continuation.ts'
+import type { FinalRecord } from '../state/execution.ts'
+import type { TimedLedgerEntry } from '../state/ledger.ts'
+import type { SavedRun } from '../state/saved-run.ts'
+import { SAVED_VERSION } from '../state/saved-run.ts'
+import { pendingIn } from '../state/open-calls.ts'
+import type { Approval } from '../state/tool-call.ts'
 import type { AgentError } from '../errors.ts'
-import type { LiveRun } from './live-run.ts'
+import type { LiveRun } from './loop/run-context.ts'
 
 type RunBase = {
   /** What the model said in the last step. */

@@ -1,14 +1,14 @@
-import { AgentState } from '../data/agent-state.ts'
-import type { AgentEvent } from '../data/event.ts'
-import type { Json, JsonObject } from '../data/json.ts'
-import type { Message } from '../data/message.ts'
-import { addUsage, noTokens } from '../data/usage.ts'
+import { AgentState } from '../state/agent-state.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { Json, JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import { addUsage, noTokens } from '../state/usage.ts'
 import type { AgentError } from '../errors.ts'
 import { Firing } from '../hooks/firing.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
-import type { Live } from './live.ts'
-import type { LiveRun } from './live-run.ts'
-import type { ResumeOptions } from './resume.ts'
+import type { RunStream } from './run-stream.ts'
+import type { LiveRun } from './loop/run-context.ts'
+import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
 
 /** How a message in a session is to be worked on. */
@@ -30,13 +30,13 @@ export type Session<O = string> = {
   readonly state: () => Promise<AgentState | undefined>
   /** Says something, and runs. */
   readonly send: (input: string | Message, options?: SendOptions) => Promise<Run<O>>
-  readonly stream: (input: string | Message, options?: SendOptions) => Live<AgentEvent, O>
+  readonly stream: (input: string | Message, options?: SendOptions) => RunStream<AgentEvent, O>
   /** Takes no input until it is resumed. */
   readonly suspend: (reason?: string) => Promise<void>
   /** Goes on with a run that waits or was cut off; a session that was only suspended takes input again. */
   readonly resume: (options?: ResumeOptions & SendOptions) => Promise<Run<O> | undefined>
   /** The same, seen as it happens. Rejects if there is no such run. */
-  readonly resumeStream: (options?: ResumeOptions & SendOptions) => Live<AgentEvent, O>
+  readonly resumeStream: (options?: ResumeOptions & SendOptions) => RunStream<AgentEvent, O>
   /** Forgets the conversation; metadata stays. */
   readonly clear: () => Promise<void>
   /** Has the conversation summed up before its next step, by whatever hook does that: `summarization`. */

@@ -1,8 +1,8 @@
-import { textOf, type Message } from '../data/message.ts'
+import { textOf, type Message } from '../state/message.ts'
 import type { HookHost } from '../hooks/draft.ts'
 import type { SlashCommand } from './capability.ts'
-import { LiveRun } from './live-run.ts'
-import type { AgentParts } from './parts.ts'
+import { LiveRun } from './loop/run-context.ts'
+import type { AgentParts } from './agent-parts.ts'
 
 const COMMAND = /^\/([A-Za-z0-9][\w-]{0,63})(?:\s+([^]*))?$/
 

@@ -1,11 +1,11 @@
-import type { AgentState } from '../data/agent-state.ts'
-import type { JsonObject } from '../data/json.ts'
-import type { Message } from '../data/message.ts'
-import type { InputOf, OutputOf, Schema, ToolRef } from '../data/schema.ts'
-import type { TokenUsage } from '../data/usage.ts'
+import type { AgentState } from '../state/agent-state.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
+import type { TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
-import { parserOf, toJsonSchema, type Parser } from './parse-schema.ts'
+import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** What a tool is given beside its arguments. */
 export type ToolRun = {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { fingerprintRequest } from '../agent/fingerprint-request.ts'
-import { checkKnown, invalidOption } from '../agent/options.ts'
-import { isFinishReason, toResponse, type InferenceResponse } from '../data/inference.ts'
-import { hashJson, isJsonObject, toJson, type Json } from '../data/json.ts'
-import { isReplyPart } from '../data/message.ts'
+import { fingerprintRequest } from '../agent/model/fingerprint-request.ts'
+import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { isFinishReason, toResponse, type InferenceResponse } from '../state/inference.ts'
+import { hashJson, isJsonObject, toJson, type Json } from '../state/json.ts'
+import { isReplyPart } from '../state/message.ts'
 import { hook } from '../hooks/hook.ts'
 
 /** Where answers are kept. One that fails is treated as if it were empty. */

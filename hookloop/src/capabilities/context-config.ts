@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import type { JsonObject } from '../data/json.ts'
+import type { JsonObject } from '../state/json.ts'
 import { hook } from '../hooks/hook.ts'
 
 /** Sets system prompt and response format when a run begins. What is empty leaves alone what is there. */

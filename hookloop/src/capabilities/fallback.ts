@@ -1,11 +1,11 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes } from '../agent/options.ts'
-import type { ModelSource } from '../data/inference.ts'
+import { checkCodes } from '../agent/check-options.ts'
+import type { ModelSource } from '../state/inference.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
 /** Failures that another model may not have. A refusal because of the content is not one of them: it was an answer. */
-export const otherMayHelp: readonly ErrorCode[] = [
+export const fallbackErrorCodes: readonly ErrorCode[] = [
   'MODEL_RATE_LIMITED',
   'MODEL_OVERLOADED',
   'MODEL_TIMED_OUT',
@@ -23,7 +23,7 @@ export const otherMayHelp: readonly ErrorCode[] = [
  */
 export function fallback(
   models: readonly ModelSource[],
-  { on = otherMayHelp }: { readonly on?: readonly ErrorCode[] } = {},
+  { on = fallbackErrorCodes }: { readonly on?: readonly ErrorCode[] } = {},
 ): Capability {
   if (!Array.isArray(models) || models.length === 0 || !models.every(isSource)) {
     throw new AgentError('AGENT_INVALID_OPTION', 'fallback: give it a list of models to fall back to.', {

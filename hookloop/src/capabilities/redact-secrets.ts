@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkKnown, invalidOption } from '../agent/options.ts'
-import { keyPatterns, redactor } from '../data/secrets.ts'
+import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { keyPatterns, redactor } from '../state/secrets.ts'
 
 export type RedactOptions = {
   /** More to take out: patterns, and texts such as a password from the environment. What is undefined is left out. */

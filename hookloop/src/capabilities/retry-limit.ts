@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import type { Step } from '../data/execution.ts'
-import { canonicalText } from '../data/json.ts'
+import type { Step } from '../state/execution.ts'
+import { canonicalText } from '../state/json.ts'
 import { AgentError } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
 

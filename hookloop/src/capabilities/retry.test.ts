@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Agent } from '../agent/build-agent.ts'
+import type { Agent } from '../agent/agent.ts'
 import type { Use } from '../agent/capability.ts'
-import { explain } from '../agent/explain.ts'
-import { explanation } from '../agent/explanation.ts'
+import { explain } from '../agent/explain/explain.ts'
+import { explanation } from '../agent/explain/explanation.ts'
 import type { Run } from '../agent/run.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
-import { textOf } from '../data/message.ts'
+import { textOf } from '../state/message.ts'
 import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEffects } from '../sessions/record-effects.ts'
-import { memoryRecording } from '../sessions/recording.ts'
-import { replayEffects } from '../sessions/replay-effects.ts'
+import { recordEffects } from '../effects/record-effects.ts'
+import { memoryRecording } from '../effects/recording.ts'
+import { replayEffects } from '../effects/replay-effects.ts'
 import { errorPolicy } from './error-policy.ts'
 import { guards } from './guards.ts'
-import { passingFailures, retry } from './retry.ts'
+import { retryableErrorCodes, retry } from './retry.ts'
 
 /** Waits that no test notices. */
 const quick = { backoffMs: 1, maxBackoffMs: 2 }
@@ -47,7 +47,7 @@ function untimed({ ledger }: Run): unknown {
 
 // ── what is tried again
 
-for (const code of passingFailures) {
+for (const code of retryableErrorCodes) {
   test(`a call that failed with ${code} is made again`, async () => {
     const model = scriptedModel([failing(code), 'Done.'])
     const run = await agentOn(model, retry(quick)).run('go')
@@ -56,7 +56,7 @@ for (const code of passingFailures) {
 }
 
 const lasting = (Object.keys(errorCodes) as ErrorCode[]).filter(
-  (code) => !(passingFailures as readonly string[]).includes(code),
+  (code) => !(retryableErrorCodes as readonly string[]).includes(code),
 )
 test('no other failure is tried again', async () => {
   for (const code of lasting.filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {

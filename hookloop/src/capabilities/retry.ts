@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes, checkKnown, definedOptions, invalidOption } from '../agent/options.ts'
-import { modelFailureOf } from '../data/inference.ts'
-import { MAX_TIMER_MS } from '../effects.ts'
+import { checkCodes, checkKnown, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { modelFailureOf } from '../state/inference.ts'
+import { MAX_TIMER_MS } from '../effects/effects.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
@@ -19,7 +19,7 @@ export type RetryOptions = {
 }
 
 /** Failures that may be gone the next time. */
-export const passingFailures = [
+export const retryableErrorCodes = [
   'MODEL_RATE_LIMITED',
   'MODEL_OVERLOADED',
   'MODEL_TIMED_OUT',
@@ -27,7 +27,7 @@ export const passingFailures = [
   'MODEL_REPLY_INVALID',
 ] as const satisfies readonly ErrorCode[]
 
-const defaults = { attempts: 3, backoffMs: 500, maxBackoffMs: 30_000, maxRetryAfterMs: 60_000, on: passingFailures }
+const defaults = { attempts: 3, backoffMs: 500, maxBackoffMs: 30_000, maxRetryAfterMs: 60_000, on: retryableErrorCodes }
 
 /**
  * Calls the model again when it failed in a way that may pass, after a wait that grows or that the provider asked for.

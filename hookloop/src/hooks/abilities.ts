@@ -1,5 +1,5 @@
-import { AgentState } from '../data/agent-state.ts'
-import { stopReasons, type StopReason } from '../data/continuation.ts'
+import { AgentState } from '../state/agent-state.ts'
+import { stopReasons, type StopReason } from '../state/continuation.ts'
 import {
   changeResponse,
   isFinishReason,
@@ -9,11 +9,11 @@ import {
   type RequestChange,
   type ResponseChange,
   type ToModel,
-} from '../data/inference.ts'
-import { exactJson, toJson, type Json, type JsonObject } from '../data/json.ts'
-import type { List } from '../data/list.ts'
-import { isReplyPart, toInput, toMessages, type Message } from '../data/message.ts'
-import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
+} from '../state/inference.ts'
+import { exactJson, toJson, type Json, type JsonObject } from '../state/json.ts'
+import type { List } from '../state/list.ts'
+import { isReplyPart, toInput, toMessages, type Message } from '../state/message.ts'
+import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
 import { Context, type Verdict, type Vote } from './draft.ts'

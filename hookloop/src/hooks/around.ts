@@ -1,4 +1,4 @@
-import type { LedgerEntry } from '../data/ledger.ts'
+import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { Firing } from './firing.ts'
 import { applies, isFatal } from './run-hooks.ts'

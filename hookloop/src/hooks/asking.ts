@@ -1,8 +1,8 @@
-import type { FinishReason, ModelSettings, ModelSource } from '../data/inference.ts'
-import type { JsonObject } from '../data/json.ts'
-import type { Message } from '../data/message.ts'
-import type { OutputOf, Schema } from '../data/schema.ts'
-import type { TokenUsage } from '../data/usage.ts'
+import type { FinishReason, ModelSettings, ModelSource } from '../state/inference.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import type { OutputOf, Schema } from '../state/schema.ts'
+import type { TokenUsage } from '../state/usage.ts'
 import type { HookTrigger } from './triggers.ts'
 
 /** What a hook asks a model: a prompt, a conversation, or a conversation and then a prompt. */

@@ -1,10 +1,10 @@
-import type { AgentState } from '../data/agent-state.ts'
-import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
-import type { Change } from '../data/ledger.ts'
-import type { List } from '../data/list.ts'
-import type { Message } from '../data/message.ts'
-import type { ToolCall, ToolExecution } from '../data/tool-call.ts'
+import type { AgentState } from '../state/agent-state.ts'
+import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import type { Change } from '../state/ledger.ts'
+import type { List } from '../state/list.ts'
+import type { Message } from '../state/message.ts'
+import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import type { Draft } from './draft.ts'
 
 const MAX_CHANGES = 20

@@ -1,5 +1,5 @@
-import type { List } from '../data/list.ts'
-import type { Message } from '../data/message.ts'
+import type { List } from '../state/list.ts'
+import type { Message } from '../state/message.ts'
 import type { Infers } from './asking.ts'
 
 /** What is to become of a conversation that has grown too long. */

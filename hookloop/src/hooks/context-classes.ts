@@ -1,5 +1,5 @@
 import { abilities } from './abilities.ts'
-import { toTokens, type TokenUsage } from '../data/usage.ts'
+import { toTokens, type TokenUsage } from '../state/usage.ts'
 import type { InferOptions } from './asking.ts'
 import { Context, type Mode } from './draft.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'

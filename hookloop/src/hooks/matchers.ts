@@ -1,6 +1,6 @@
-import type { AgentState } from '../data/agent-state.ts'
-import type { StepType } from '../data/execution.ts'
-import { exactJson, sameJson, type Json } from '../data/json.ts'
+import type { AgentState } from '../state/agent-state.ts'
+import type { StepType } from '../state/execution.ts'
+import { exactJson, sameJson, type Json } from '../state/json.ts'
 import { toNameTest, type NamePattern } from './patterns.ts'
 
 /** As much of a context as a matcher looks at. */

@@ -1,9 +1,9 @@
-import type { ToModel } from '../data/inference.ts'
-import type { LedgerEntry } from '../data/ledger.ts'
-import type { List } from '../data/list.ts'
-import type { Above } from '../data/subagent.ts'
-import type { Usage } from '../data/usage.ts'
-import type { Effects } from '../effects.ts'
+import type { ToModel } from '../state/inference.ts'
+import type { LedgerEntry } from '../state/ledger.ts'
+import type { List } from '../state/list.ts'
+import type { Above } from '../state/subagent.ts'
+import type { Usage } from '../state/usage.ts'
+import type { Effects } from '../effects/effects.ts'
 import type { HookHost } from './draft.ts'
 
 /** A run as it was at one event, for hooks that may take their time and must not touch it. */

@@ -1,5 +1,5 @@
-import { hashJson, toJson, type Json } from '../data/json.ts'
-import type { Effects } from '../effects.ts'
+import { hashJson, toJson, type Json } from '../state/json.ts'
+import type { Effects } from '../effects/effects.ts'
 import { checkedOutcome, type ActionRun } from './action.ts'
 import { Context, type Draft } from './draft.ts'
 import type { Firing } from './firing.ts'

@@ -1,4 +1,4 @@
-import type { HookRecord } from '../data/execution.ts'
+import type { HookRecord } from '../state/execution.ts'
 import { AgentError } from '../errors.ts'
 import { contextClasses } from './context-classes.ts'
 import type { Context, Mode } from './draft.ts'

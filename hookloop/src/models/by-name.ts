@@ -1,4 +1,4 @@
-import type { AiSdkModel, LanguageModel } from '../data/inference.ts'
+import type { AiSdkModel, LanguageModel } from '../state/inference.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { isAiSdkModel, toPort } from './ai-sdk/model.ts'
 import { structuredOutputOf } from './ai-sdk/structured-output.ts'

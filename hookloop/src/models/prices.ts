@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../data/usage.ts'
+import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
 

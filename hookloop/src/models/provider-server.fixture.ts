@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LLMock, type FixtureResponse } from '@copilotkit/aimock'
-import type { JsonObject } from '../data/json.ts'
+import type { JsonObject } from '../state/json.ts'
 
 // A server that speaks the protocols of all providers (aimock), and in front of it one to which things happen: it
 // breaks off, falls silent, answers nonsense, and notices when somebody hangs up.

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 
 // What a request says, in words that are the same for all providers, one line for each thing said:
 //

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../data/inference.ts'
-import type { Json } from '../data/json.ts'
-import type { Part, ToolCallPart } from '../data/message.ts'
-import type { TokenUsage } from '../data/usage.ts'
+import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../state/inference.ts'
+import type { Json } from '../state/json.ts'
+import type { Part, ToolCallPart } from '../state/message.ts'
+import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 
 /** A call the scripted model makes. Ids are made up unless they matter. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
-import type { AiSdkModel, ModelSource } from '../data/inference.ts'
+import type { AiSdkModel, ModelSource } from '../state/inference.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from './scripted.ts'
 import { modelMaker } from './to-model.ts'

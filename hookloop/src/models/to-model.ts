@@ -5,10 +5,10 @@ import {
   type ModelRequest,
   type ModelSource,
   type ToModel,
-} from '../data/inference.ts'
-import { List } from '../data/list.ts'
-import { toMessage, type Message } from '../data/message.ts'
-import { toTokens, type TokenUsage } from '../data/usage.ts'
+} from '../state/inference.ts'
+import { List } from '../state/list.ts'
+import { toMessage, type Message } from '../state/message.ts'
+import { toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { fromAiSdk, isAiSdkModel } from './ai-sdk/model.ts'
 import { modelByName } from './by-name.ts'

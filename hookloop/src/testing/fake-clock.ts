@@ -1,4 +1,4 @@
-import type { Clock } from '../effects.ts'
+import type { Clock } from '../effects/effects.ts'
 
 export type FakeClock = Clock & {
   /** Moves time forward and wakes whoever has slept long enough, in the order of their waking. */

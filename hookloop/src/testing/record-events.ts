@@ -1,5 +1,5 @@
-import type { AgentEvent } from '../data/event.ts'
-import type { Live } from '../agent/live.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { RunStream } from '../agent/run-stream.ts'
 import type { Run } from '../agent/run.ts'
 
 export type EventRecorder<O> = {
@@ -12,7 +12,7 @@ export type EventRecorder<O> = {
 }
 
 /** Reads a stream to its end: `const { run, of } = await recordEvents(agent.stream('…'))`. */
-export async function recordEvents<O>(live: Live<AgentEvent, O>): Promise<EventRecorder<O>> {
+export async function recordEvents<O>(live: RunStream<AgentEvent, O>): Promise<EventRecorder<O>> {
   const events: AgentEvent[] = []
   for await (const event of live) events.push(event)
   return {

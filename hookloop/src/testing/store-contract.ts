@@ -1,5 +1,5 @@
-import type { JsonObject } from '../data/json.ts'
-import type { SessionStore, SessionWriter } from '../sessions/store.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { SessionStore, SessionWriter } from '../sessions/stores/store.ts'
 
 /**
  * Gives a store over the sessions of a place: the same ones for the same place, none for a new one. Where leases are tested,

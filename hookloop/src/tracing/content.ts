@@ -1,6 +1,6 @@
-import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
-import type { Json } from '../data/json.ts'
-import type { FilePart, Message, Part } from '../data/message.ts'
+import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
+import type { Json } from '../state/json.ts'
+import type { FilePart, Message, Part } from '../state/message.ts'
 import { attributes } from './conventions.ts'
 
 // What was said, in the JSON the conventions prescribe. Only asked for when somebody has turned content on.

@@ -7,11 +7,11 @@ import {
   type SpanContext,
   type Tracer,
 } from '@opentelemetry/api'
-import type { ErrorRecord, ExecutionStatus } from '../data/execution.ts'
-import type { List } from '../data/list.ts'
-import type { LedgerEntry } from '../data/ledger.ts'
-import type { Message } from '../data/message.ts'
-import type { Usage } from '../data/usage.ts'
+import type { ErrorRecord, ExecutionStatus } from '../state/execution.ts'
+import type { List } from '../state/list.ts'
+import type { LedgerEntry } from '../state/ledger.ts'
+import type { Message } from '../state/message.ts'
+import type { Usage } from '../state/usage.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import type { HookTrigger, PlainTrigger } from '../hooks/triggers.ts'
 import { inputContent, outputContent, systemContent } from './content.ts'

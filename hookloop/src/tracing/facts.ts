@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
-import type { ToolExecution } from '../data/tool-call.ts'
-import type { TokenUsage, Usage } from '../data/usage.ts'
+import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
+import type { ToolExecution } from '../state/tool-call.ts'
+import type { TokenUsage, Usage } from '../state/usage.ts'
 import { attributes, operations, providerName } from './conventions.ts'
 
 // What a span says that is not content: names, numbers, and words of our own.

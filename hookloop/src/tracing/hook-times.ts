@@ -1,4 +1,4 @@
-import type { LedgerEntry, TimedLedgerEntry } from '../data/ledger.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 
 /** An entry of the ledger, with the time it took where that is known. */
 export type Noted = LedgerEntry & Partial<Pick<TimedLedgerEntry, 'durationMs'>>

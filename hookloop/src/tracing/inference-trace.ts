@@ -1,5 +1,5 @@
 import { SpanKind, type Attributes, type Context } from '@opentelemetry/api'
-import type { InferenceRequest, InferenceResponse } from '../data/inference.ts'
+import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { outputContent, requestContent } from './content.ts'
 import { attributes, operations } from './conventions.ts'

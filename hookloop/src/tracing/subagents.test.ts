@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls, familyWorld, look, plan, spawn } from '../agent/family-world.fixture.ts'
+import { calls, familyWorld, look, plan, spawn } from '../agent/subagents/family-world.fixture.ts'
 import { guard } from '../hooks/hook.ts'
 import { inMemory, treeOf } from './in-memory.fixture.ts'
 

@@ -1,4 +1,4 @@
-import { exactly } from '../../machine/harmless-text.ts'
+import { exactly } from '../../system/harmless-text.ts'
 
 const SHOWN_CHARS = 4_000
 

@@ -1,4 +1,4 @@
-import { checkKnown, invalidOption } from '../../agent/options.ts'
+import { checkKnown, invalidOption } from '../../agent/check-options.ts'
 
 /** Rules for commands. A rule is words: a program, then arguments it must begin with; `*` stands for anything. */
 export type CommandRules = {

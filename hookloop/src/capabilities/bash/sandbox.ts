@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { checkKnown, invalidOption } from '../../agent/options.ts'
+import { checkKnown, invalidOption } from '../../agent/check-options.ts'
 import { messageOf } from '../../errors.ts'
 
 /** What a command may do inside the sandbox. Paths that are not absolute are taken from `cwd`, and `~` is the home folder. */

@@ -7,7 +7,7 @@ import { after, beforeEach, describe, test } from 'node:test'
 import { approval } from '../approval.ts'
 import type { BashOptions } from './bash.ts'
 import { chooseSandbox } from './sandbox.ts'
-import { testWhere } from '../../machine/test-where.fixture.ts'
+import { testWhere } from '../../system/test-where.fixture.ts'
 import { createWorkspace, type RanCommand } from './workspace.fixture.ts'
 
 // The cases about commands that no reading of a command can stop. Everybody agrees to everything here.

@@ -1,6 +1,6 @@
-import type { CappedText, OutputCap } from '../../machine/capped-output.ts'
-import { harmless } from '../../machine/harmless-text.ts'
-import type { ProcessResult } from '../../machine/run-process.ts'
+import type { CappedText, OutputCap } from '../../system/capped-output.ts'
+import { harmless } from '../../system/harmless-text.ts'
+import type { ProcessResult } from '../../system/run-process.ts'
 
 /** How much of the output a model is shown, in characters: of its beginning and of its end. */
 export type Shown = { readonly headChars: number; readonly tailChars: number }

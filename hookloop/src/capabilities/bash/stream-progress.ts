@@ -1,5 +1,5 @@
-import { harmless } from '../../machine/harmless-text.ts'
-import type { ProcessOutput } from '../../machine/run-process.ts'
+import { harmless } from '../../system/harmless-text.ts'
+import type { ProcessOutput } from '../../system/run-process.ts'
 
 /** What is told of the output while a command runs. `skipped` characters came before `text` and are not told. */
 export type BashProgress = ProcessOutput & { readonly skipped?: number }

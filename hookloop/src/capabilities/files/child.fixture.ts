@@ -1,8 +1,8 @@
 // A process of its own that calls one tool, for tests that kill it or measure it. Arguments: the root, the options and
 // the calls, as JSON. Calls are repeated for ever with "loop". What came out is written as one line of JSON.
-import { AgentState } from '../../data/agent-state.ts'
+import { AgentState } from '../../state/agent-state.ts'
 import type { ToolRun } from '../../agent/tool.ts'
-import type { JsonObject } from '../../data/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { messageOf } from '../../errors.ts'

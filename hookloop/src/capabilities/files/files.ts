@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
+import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { editFileTool, writeFileTool, type AskedPaths } from './change-files.ts'

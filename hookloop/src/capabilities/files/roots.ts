@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
-import { invalidOption } from '../../agent/options.ts'
+import { invalidOption } from '../../agent/check-options.ts'
 import { messageOf } from '../../errors.ts'
 import { showName } from './names.ts'
 

@@ -4,7 +4,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { testWhere } from '../../machine/test-where.fixture.ts'
+import { testWhere } from '../../system/test-where.fixture.ts'
 import { Workshop } from './files.fixture.ts'
 
 // What is left of a file when writing it goes wrong: the writer is killed, the disk is full.

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync,
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { JsonObject } from '../../data/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { CANARY, everythingOf, statuses, Workshop, type Call, type Ran } from './files.fixture.ts'
 
 // Cases that need another process: one that races, one that is measured.

@@ -1,5 +1,5 @@
-import type { AgentState } from '../../data/agent-state.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { Fingerprint } from './reading.ts'
 

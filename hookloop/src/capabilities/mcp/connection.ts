@@ -1,6 +1,6 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
-import type { JsonObject } from '../../data/json.ts'
-import { MAX_TIMER_MS } from '../../effects.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { MAX_TIMER_MS } from '../../effects/effects.ts'
 import { messageOf } from '../../errors.ts'
 import { failureOf, isForgotten } from './failure-words.ts'
 import { HttpLink } from './http-link.ts'

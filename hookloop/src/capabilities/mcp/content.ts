@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import type { FilePart, TextPart } from '../../data/message.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import type { FilePart, TextPart } from '../../state/message.ts'
 import { cleaned } from './words.ts'
 
 /** What servers send as content, as parts of a message. What has no form here is told in words. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Use } from '../../agent/capability.ts'
-import type { Json } from '../../data/json.ts'
+import type { Json } from '../../state/json.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { mcp, type Mcp, type McpOptions, type McpServer } from './mcp.ts'
 

@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 
 /** A list of a server, read page by page, and whether it came to an end. */
 export type Listed = { readonly items: readonly Json[]; readonly isWhole: boolean }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { parserOf } from '../../agent/parse-schema.ts'
-import type { Json, JsonObject } from '../../data/json.ts'
+import { parserOf } from '../../agent/tools/parse-schema.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
 import { plainParser } from './plain-schema.ts'
 
 const fits = (schema: JsonObject, value: Json): boolean => 'value' in plainParser(schema)(value)

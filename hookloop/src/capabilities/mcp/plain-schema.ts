@@ -1,5 +1,5 @@
-import { parserOf, type Parsed } from '../../agent/parse-schema.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { parserOf, type Parsed } from '../../agent/tools/parse-schema.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 
 /**
  * A schema of a server is somebody else's program: a reference can unfold without end, and a pattern can take a second

@@ -1,5 +1,5 @@
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { JsonObject } from '../../data/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import type { Connection } from './connection.ts'
 import { label, listOf, shown } from './content.ts'
 import { getPrompt, readResource } from './resources.ts'

@@ -1,4 +1,4 @@
-import type { FilePart, Message, TextPart } from '../../data/message.ts'
+import type { FilePart, Message, TextPart } from '../../state/message.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { listOf, resourcePart, toParts } from './content.ts'
 

@@ -1,4 +1,4 @@
-import { hashJson, isJsonObject, toJson, type Json, type JsonObject } from '../../data/json.ts'
+import { hashJson, isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import type { Listed } from './pages.ts'
 import { plainParser, type PlainParser } from './plain-schema.ts'

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/options.ts'
+import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { toNameTest, type NamePattern } from '../../hooks/patterns.ts'
 
 /** What holds unless it is told otherwise, for all servers or for one. */

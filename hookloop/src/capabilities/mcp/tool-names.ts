@@ -1,4 +1,4 @@
-import { hashText } from '../../data/json.ts'
+import { hashText } from '../../state/json.ts'
 
 const MAX_NAME = 128
 const HASH = 8

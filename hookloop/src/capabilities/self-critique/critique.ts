@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 
 /** What a critic says about an answer. */
 export type Critique = {

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as z from 'zod'
 import type { Use } from '../../agent/capability.ts'
-import { explain } from '../../agent/explain.ts'
+import { explain } from '../../agent/explain/explain.ts'
 import { createAgent } from '../../create-agent.ts'
-import { textOf } from '../../data/message.ts'
-import { totalTokens } from '../../data/usage.ts'
+import { textOf } from '../../state/message.ts'
+import { totalTokens } from '../../state/usage.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
-import { memoryStore } from '../../sessions/memory-store.ts'
-import { recordEffects } from '../../sessions/record-effects.ts'
-import { memoryRecording } from '../../sessions/recording.ts'
-import { replayEffects } from '../../sessions/replay-effects.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
 import { guards } from '../guards.ts'
 import {
-  critiqueIn,
+  getCritique,
   SELF_CRITIQUE_KEY,
   selfCritique,
   selfCritiquePolicy,
@@ -119,7 +119,7 @@ test('a run that ends otherwise is not judged', async () => {
 
 test('the verdict is in the state and in the ledger, in words', async () => {
   const { run } = await judged([says('revise'), says('approve', 'Fine now.')])
-  const { rounds, critique, task } = critiqueIn(run.state)!
+  const { rounds, critique, task } = getCritique(run.state)!
   assert.deepEqual(
     [rounds, critique?.verdict, critique?.summary, task],
     [1, 'approve', 'Fine now.', 'Why is the sky blue?'],
@@ -150,7 +150,7 @@ test('each execution has rounds of its own, and is judged by its own input', asy
   const first = await agent.run('one')
   const second = await agent.run('two', { from: first })
   assert.deepEqual(
-    [by.requests.length, critiqueIn(second.state)!.rounds, critiqueIn(second.state)!.task],
+    [by.requests.length, getCritique(second.state)!.rounds, getCritique(second.state)!.task],
     [4, 1, 'two'],
   )
 })
@@ -198,7 +198,7 @@ describe('a record', () => {
     const run = await agent.run('go', { session: 's', signal: dying.signal })
     assert.equal(run.status, 'cancelled')
     assert.equal(by.requests.length, 1)
-    assert.equal(critiqueIn((await agent.session('s').state())!)!.rounds, 1)
+    assert.equal(getCritique((await agent.session('s').state())!)!.rounds, 1)
   })
 })
 
@@ -213,7 +213,7 @@ test('a thousand runs at once are judged, each for itself', async () => {
   const isRight = runs.every(
     (run, i) =>
       run.status === (i % 2 === 0 ? 'completed' : 'stopped') &&
-      critiqueIn(run.state)!.critique!.summary === `about ${i}`,
+      getCritique(run.state)!.critique!.summary === `about ${i}`,
   )
   assert.ok(isRight)
 })

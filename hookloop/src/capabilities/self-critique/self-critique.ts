@@ -1,9 +1,9 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/options.ts'
-import type { AgentState } from '../../data/agent-state.ts'
-import type { ModelSource } from '../../data/inference.ts'
-import { isJsonObject, type Json } from '../../data/json.ts'
-import { textOf } from '../../data/message.ts'
+import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import type { ModelSource } from '../../state/inference.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
+import { textOf } from '../../state/message.ts'
 import { messageOf } from '../../errors.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { critiqueSchema, critiqueOf, feedbackOf, ownInstructions, promptFor, type Critique } from './critique.ts'
@@ -67,7 +67,7 @@ export function selfCritique(options: SelfCritiqueOptions = {}): Capability {
 }
 
 /** What is known of the answers of the last execution. */
-export function critiqueIn(state: AgentState): SelfCritique | undefined {
+export function getCritique(state: AgentState): SelfCritique | undefined {
   const kept: Json | undefined = state.metadata[SELF_CRITIQUE_KEY]
   if (!isJsonObject(kept) || kept['execution'] !== state.execution?.id) return undefined
   return kept as SelfCritique
@@ -108,7 +108,7 @@ function judgeHook({ model, instructions = ownInstructions, maxRounds }: Policy)
   return hook(
     'onStop',
     async (ctx) => {
-      const kept = critiqueIn(ctx.state)
+      const kept = getCritique(ctx.state)
       if (ctx.outcome.stopReason !== 'completed' || kept === undefined) return ctx
       const { execution, task, rounds } = kept
       const known = { execution, task, rounds, steps: ctx.state.stepCount }
@@ -135,7 +135,7 @@ function decideGuard({ maxRounds, onFailure }: Policy): Hook {
     'onStop',
     (ctx) => {
       if (ctx.outcome.stopReason !== 'completed' || isOfAnother(ctx.state)) return ctx
-      const { steps, critique, failure, rounds = 0, sentBack } = critiqueIn(ctx.state) ?? {}
+      const { steps, critique, failure, rounds = 0, sentBack } = getCritique(ctx.state) ?? {}
       if (steps !== ctx.state.stepCount || critique === undefined) {
         if (onFailure === 'approve') return ctx
         const why = failure ?? 'nobody was asked'
@@ -153,7 +153,7 @@ function decideGuard({ maxRounds, onFailure }: Policy): Hook {
 
 /** Whether this is a subagent that nobody judges: its answer is a result for the agent it works for, whose own is judged. */
 function isOfAnother(state: AgentState): boolean {
-  return state.parentId !== undefined && critiqueIn(state) === undefined
+  return state.parentId !== undefined && getCritique(state) === undefined
 }
 
 /** The answer as it was given: in words, or to the tool that takes typed ones. */

@@ -1,8 +1,8 @@
 import type { AgentDescription } from '../../agent/agent-description.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
+import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool } from '../../agent/tool.ts'
-import type { Json } from '../../data/json.ts'
+import type { Json } from '../../state/json.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
 export type Section = (typeof sectionNames)[number]

@@ -1,4 +1,4 @@
-import type { Json } from '../../data/json.ts'
+import type { Json } from '../../state/json.ts'
 
 const HIDDEN = '[hidden]'
 

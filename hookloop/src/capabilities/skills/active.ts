@@ -1,6 +1,6 @@
-import { SUBAGENT_KEY } from '../../agent/child-run.ts'
-import type { AgentState } from '../../data/agent-state.ts'
-import { isJsonObject, type Json } from '../../data/json.ts'
+import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 
 /** Where the skills that are active live in the state's metadata. */

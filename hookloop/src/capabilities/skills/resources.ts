@@ -1,7 +1,7 @@
 import { constants, type Dirent } from 'node:fs'
 import { lstat, open, readdir, realpath, type FileHandle } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
-import { harmless } from '../../machine/harmless-text.ts'
+import { harmless } from '../../system/harmless-text.ts'
 import { oneLine } from './skill.ts'
 
 /** Folders whose files a skill may offer, beside texts that lie next to its SKILL.md. */

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts'
-import { harmless } from '../../machine/harmless-text.ts'
-import { minimalEnvironment } from '../../machine/minimal-environment.ts'
-import { runProcess } from '../../machine/run-process.ts'
+import { harmless } from '../../system/harmless-text.ts'
+import { minimalEnvironment } from '../../system/minimal-environment.ts'
+import { runProcess } from '../../system/run-process.ts'
 import { splitArguments } from './fill-arguments.ts'
 
 export type CommandLimits = {

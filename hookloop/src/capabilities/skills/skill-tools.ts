@@ -1,5 +1,5 @@
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { JsonObject } from '../../data/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { renderSkill, type Rendering } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'

@@ -1,5 +1,5 @@
-import { hashText, type Json, type JsonObject } from '../../data/json.ts'
-import { harmless } from '../../machine/harmless-text.ts'
+import { hashText, type Json, type JsonObject } from '../../state/json.ts'
+import { harmless } from '../../system/harmless-text.ts'
 import { toAllowedTools, type AllowedTool } from './allowed-tools.ts'
 
 /** A skill as it is used: everything that matters of its SKILL.md, and the folder its resources are in. */

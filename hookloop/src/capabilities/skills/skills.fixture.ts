@@ -5,8 +5,8 @@ import { after } from 'node:test'
 import type { Use } from '../../agent/capability.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { Json } from '../../data/json.ts'
-import type { LanguageModel } from '../../data/inference.ts'
+import type { Json } from '../../state/json.ts'
+import type { LanguageModel } from '../../state/inference.ts'
 import { skills, type SkillsOptions } from './skills.ts'
 
 /** A folder of a project with these files in it, gone when the tests are done. */

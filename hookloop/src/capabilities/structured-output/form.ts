@@ -1,10 +1,10 @@
-import { invalidOption } from '../../agent/options.ts'
-import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../agent/parse-schema.ts'
+import { invalidOption } from '../../agent/check-options.ts'
+import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../agent/tools/parse-schema.ts'
 import { tool, type Tool, type ToolRun } from '../../agent/tool.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import { sizeProblem } from '../../data/named-values.ts'
-import type { OutputOf, Schema } from '../../data/schema.ts'
-import { schemaWithin } from '../../data/schema-within.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { sizeProblem } from '../../state/named-values.ts'
+import type { OutputOf, Schema } from '../../state/schema.ts'
+import { schemaWithin } from '../../state/schema-within.ts'
 import { messageOf } from '../../errors.ts'
 
 /** A schema under its name: alone, or with words and examples for the model. */

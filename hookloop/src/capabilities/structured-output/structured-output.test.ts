@@ -7,14 +7,14 @@ import { z } from 'zod'
 import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { Json, JsonObject } from '../../data/json.ts'
-import { textOf } from '../../data/message.ts'
-import type { SavedRun } from '../../data/saved-run.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
+import { textOf } from '../../state/message.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
-import { outputsOf, structuredOutput, type Schemas, type StructuredOutputOptions } from './structured-output.ts'
+import { getOutputs, structuredOutput, type Schemas, type StructuredOutputOptions } from './structured-output.ts'
 
 const Invoice = z.object({ number: z.string(), cents: z.int().positive(), currency: z.string().default('EUR') })
 const Contact = z.object({ name: z.string() })
@@ -50,7 +50,7 @@ const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 
 test('data that fits is kept in the state and read as the schema makes it', async () => {
   const { run, executions } = await fillAll([fill('invoice', good()), fill('contact', { name: 'Ann' })])
-  assert.deepEqual(await outputsOf(run.state, schemas), {
+  assert.deepEqual(await getOutputs(run.state, schemas), {
     invoice: [{ name: 'invoice', data: { number: 'A-1', cents: 100, currency: 'EUR' } }],
     contact: [{ name: 'contact', data: { name: 'Ann' } }],
   })
@@ -61,7 +61,7 @@ test('several of one form are kept by name, and one that is given again is repla
   const calls = [fill('invoice', good('1'), 'march'), fill('invoice', good('2')), fill('invoice', good('3'), 'march')]
   const { run } = await fillAll(calls)
   assert.deepEqual(
-    (await outputsOf(run.state, schemas)).invoice.map(({ name, data }) => [name, data.number]),
+    (await getOutputs(run.state, schemas)).invoice.map(({ name, data }) => [name, data.number]),
     [
       ['march', '3'],
       ['invoice', '2'],
@@ -71,7 +71,7 @@ test('several of one form are kept by name, and one that is given again is repla
 
 test('a state without outputs has none of any schema', async () => {
   const { run } = await fillAll([])
-  assert.deepEqual(await outputsOf(run.state, schemas), { invoice: [], contact: [] })
+  assert.deepEqual(await getOutputs(run.state, schemas), { invoice: [], contact: [] })
 })
 
 const kinds = {
@@ -93,7 +93,7 @@ for (const [kind, schema] of Object.entries(kinds)) {
       run.state.execution!.steps.at(0)!.toolExecutions.map(({ status }) => status),
       ['ok', 'failed'],
     )
-    assert.deepEqual(await outputsOf(run.state, { it: schema }), { it: [{ name: 'it', data: { name: 'Ann' } }] })
+    assert.deepEqual(await getOutputs(run.state, { it: schema }), { it: [{ name: 'it', data: { name: 'Ann' } }] })
   })
 }
 
@@ -102,7 +102,7 @@ test('a schema need not be of an object', async () => {
   const { run } = await fillAll([fill('tags', ['a', 'b']), fill('mood', 'good'), fill('mood', 'odd', 'x')], {
     schemas: lists,
   })
-  const { tags, mood } = await outputsOf(run.state, lists)
+  const { tags, mood } = await getOutputs(run.state, lists)
   assert.deepEqual([tags[0]?.data, mood.map(({ data }) => data)], [['a', 'b'], ['good']])
 })
 
@@ -144,7 +144,7 @@ test('a schema with asynchronous parts is awaited, by the tool and by who reads'
   const known = { known: z.string().refine((name) => Promise.resolve(name === 'Ann')) }
   const { run, statuses } = await fillAll([fill('known', 'Ann'), fill('known', 'Bob', 'b')], { schemas: known })
   assert.deepEqual(statuses, ['ok', 'failed'])
-  assert.deepEqual(await outputsOf(run.state, known), { known: [{ name: 'known', data: 'Ann' }] })
+  assert.deepEqual(await getOutputs(run.state, known), { known: [{ name: 'known', data: 'Ann' }] })
 })
 
 test('what guards see is what the schema makes of the data', async () => {
@@ -175,7 +175,7 @@ for (const [what, call, words] of [
     const { run, executions, statuses } = await fillAll([call])
     assert.deepEqual([run.status, statuses], ['completed', ['failed']])
     assert.match(JSON.stringify(executions[0]!.output).replaceAll('\\n', '\n').replaceAll('\\"', '"'), words)
-    assert.deepEqual(await outputsOf(run.state, schemas), { invoice: [], contact: [] })
+    assert.deepEqual(await getOutputs(run.state, schemas), { invoice: [], contact: [] })
   })
 }
 
@@ -191,7 +191,7 @@ test('data as deep as JSON may be is refused, not a crash', async () => {
 test('a name that holds another form is not taken over', async () => {
   const { run, executions } = await fillAll([fill('contact', { name: 'Ann' }, 'x'), fill('invoice', good(), 'x')])
   assert.match(JSON.stringify(executions[1]!.output), /another form.*Choose another name/)
-  assert.deepEqual((await outputsOf(run.state, schemas)).contact[0]?.data, { name: 'Ann' })
+  assert.deepEqual((await getOutputs(run.state, schemas)).contact[0]?.data, { name: 'Ann' })
 })
 
 test('no more is kept than may be, but what is there can be replaced', async () => {
@@ -210,7 +210,7 @@ test('what a hook changed on its way is kept as it was changed', async () => {
     tool: 'structured_output_*',
   })
   const { run } = await fillAll([fill('contact', { name: 'Ann' })], {}, rename)
-  assert.deepEqual((await outputsOf(run.state, schemas)).contact[0]?.data, { name: 'Bob' })
+  assert.deepEqual((await getOutputs(run.state, schemas)).contact[0]?.data, { name: 'Bob' })
 })
 
 // ── retries
@@ -248,7 +248,7 @@ for (const [how, turns] of [
       `blocked: ${noMore}`,
       'ok: Kept as "contact".',
     ])
-    assert.deepEqual((await outputsOf(run.state, schemas)).invoice, [])
+    assert.deepEqual((await getOutputs(run.state, schemas)).invoice, [])
   })
 }
 
@@ -262,7 +262,7 @@ test('tries are those of an execution: what the user says next is a new beginnin
   const script = [{ toolCalls: [fill('invoice', bad)] }, 'No.', { toolCalls: [fill('invoice', good())] }, 'Done.']
   const { agent } = agentOn(script, { maxRetries: 0 })
   const run = await agent.run('Again.', { from: save(await agent.run('Go.')) })
-  assert.equal((await outputsOf(run.state, schemas)).invoice.length, 1)
+  assert.equal((await getOutputs(run.state, schemas)).invoice.length, 1)
 })
 
 // ── keeping
@@ -279,7 +279,7 @@ test('outputs and tries survive saving and resuming', async () => {
   assert.ok(waiting.status === 'suspended')
   const run = await agent.resume(save(waiting), { answers: { [waiting.pending[0]!.id]: { block: 'No.' } } })
   assert.deepEqual(
-    (await outputsOf(run.state, schemas)).invoice.map(({ name }) => name),
+    (await getOutputs(run.state, schemas)).invoice.map(({ name }) => name),
     ['a'],
   )
   assert.equal(outputs(run).at(-1), `failed: ${noMore}`)
@@ -288,15 +288,15 @@ test('outputs and tries survive saving and resuming', async () => {
 test('what does not fit its schema any more is refused when it is read', async () => {
   const { run } = await fillAll([fill('contact', { name: 'Ann' })])
   const stricter = { contact: z.object({ name: z.string(), age: z.number() }) }
-  await assert.rejects(outputsOf(run.state, stricter), { code: 'STATE_INVALID', message: /"contact".*age/ })
-  assert.deepEqual(await outputsOf(run.state, { other: Contact }), { other: [] })
+  await assert.rejects(getOutputs(run.state, stricter), { code: 'STATE_INVALID', message: /"contact".*age/ })
+  assert.deepEqual(await getOutputs(run.state, { other: Contact }), { other: [] })
 })
 
 test('a state that holds something else is read as empty, and the next output is kept', async () => {
   for (const kept of ['x', 7, [], { outputs: 'x', missed: 7 }, { outputs: { a: 1 }, missed: { contact: 'x' } }]) {
     const { agent } = agentOn([{ toolCalls: [fill('contact', { name: 'Ann' })] }, 'Done.'])
     const run = await agent.run('Go.', { metadata: { 'hookloop.structuredOutput': kept } })
-    assert.equal((await outputsOf(run.state, schemas)).contact.length, 1)
+    assert.equal((await getOutputs(run.state, schemas)).contact.length, 1)
   }
 })
 
@@ -308,7 +308,7 @@ test('a thousand runs of one agent at once keep their outputs and their tries ap
   const agent = createAgent({ model, use: [structuredOutput({ schemas, maxRetries: 1 })] })
   const runs = await Promise.all(Array.from({ length: 1000 }, (_, i) => agent.run(`n${i}`)))
   const names = await Promise.all(
-    runs.map(async ({ state }) => (await outputsOf(state, schemas)).contact[0]?.data.name),
+    runs.map(async ({ state }) => (await getOutputs(state, schemas)).contact[0]?.data.name),
   )
   assert.deepEqual(
     names,

@@ -1,9 +1,9 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
-import { parserOf } from '../../agent/parse-schema.ts'
-import type { AgentState } from '../../data/agent-state.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../data/named-values.ts'
+import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { parserOf } from '../../agent/tools/parse-schema.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../state/named-values.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { formTool, formTools, schemaOf, toForms, type DataOf, type Form, type Schemas } from './form.ts'
@@ -64,7 +64,7 @@ export type StructuredOutput<D> = { readonly name: string; readonly data: D }
  * What is kept, as the schemas make it of the data. Give it the schemas that the capability was given. Rejects with
  * STATE_INVALID if something does not fit: the state is from elsewhere, or from when the schema was another.
  */
-export async function outputsOf<const S extends Schemas>(state: AgentState, schemas: S): Promise<Outputs<S>> {
+export async function getOutputs<const S extends Schemas>(state: AgentState, schemas: S): Promise<Outputs<S>> {
   const found = new Map<string, StructuredOutput<unknown>[]>(Object.keys(schemas).map((name) => [name, []]))
   for (const [name, kept] of Object.entries(keptOf(state).outputs)) {
     if (!isJsonObject(kept) || typeof kept['schema'] !== 'string') continue

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import type { AgentState } from '../../data/agent-state.ts'
-import type { Json } from '../../data/json.ts'
-import { outputsOf, structuredOutput } from './structured-output.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import type { Json } from '../../state/json.ts'
+import { getOutputs, structuredOutput } from './structured-output.ts'
 
 // Outputs have the types of their schemas: of what the schema makes, not of what the model sends.
 
@@ -14,7 +14,7 @@ const schemas = {
 }
 export const capability = structuredOutput({ schemas })
 
-const outputs = await outputsOf(state, schemas)
+const outputs = await getOutputs(state, schemas)
 export const at: Date | undefined = outputs.invoice[0]?.data.at
 export const name: string | undefined = outputs.contact[0]?.data.name
 export const keptBy: string | undefined = outputs.contact[0]?.name

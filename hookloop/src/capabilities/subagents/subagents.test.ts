@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { explain } from '../../agent/explain.ts'
+import { explain } from '../../agent/explain/explain.ts'
 import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'

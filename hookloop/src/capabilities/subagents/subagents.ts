@@ -1,13 +1,10 @@
-import type { Agent } from '../../agent/build-agent.ts'
-import { agentTool, type AgentSpec, type Delegation } from '../../agent/agent-tool.ts'
+import type { Agent } from '../../agent/agent.ts'
+import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
-import { isAgent } from '../../agent/known-agents.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/options.ts'
-import { defineAgent, definitionLimits, type AgentDefinition } from '../../data/agent-definition.ts'
-import type { ModelSettings, ModelSource } from '../../data/inference.ts'
-
-export { defineAgent, type AgentDefinition } from '../../data/agent-definition.ts'
-export { readAgents, type AgentFileProblem, type AgentFiles } from '../../machine/agent-files.ts'
+import { isAgent } from '../../agent/subagents/known-agents.ts'
+import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
+import type { ModelSettings, ModelSource } from '../../state/inference.ts'
 
 /** An agent that is made of its parent, defined in code. What is left out, it has from there. */
 export type SubagentDefinition = Omit<AgentDefinition, 'name' | 'model' | 'instructions'> & {

@@ -1,6 +1,6 @@
-import type { AgentState } from '../../data/agent-state.ts'
-import { isJsonObject, type Json } from '../../data/json.ts'
-import { noTokens } from '../../data/usage.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
+import { noTokens } from '../../state/usage.ts'
 import type { Scale } from './scale.ts'
 
 export const SUMMARIZATION_KEY = 'hookloop.summarization'

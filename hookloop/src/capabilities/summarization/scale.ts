@@ -1,6 +1,6 @@
-import { estimateTokens } from '../../agent/estimate-usage.ts'
-import type { FoldCache, List } from '../../data/list.ts'
-import type { Message } from '../../data/message.ts'
+import { estimateTokens } from '../../agent/model/estimate-usage.ts'
+import type { FoldCache, List } from '../../state/list.ts'
+import type { Message } from '../../state/message.ts'
 
 type Sum = { readonly all: number; readonly pinned: number }
 

@@ -1,6 +1,6 @@
-import type { ModelSource } from '../../data/inference.ts'
-import type { Json } from '../../data/json.ts'
-import type { Message, Part } from '../../data/message.ts'
+import type { ModelSource } from '../../state/inference.ts'
+import type { Json } from '../../state/json.ts'
+import type { Message, Part } from '../../state/message.ts'
 import type { CompactOptions } from '../../hooks/compaction.ts'
 
 type How = {

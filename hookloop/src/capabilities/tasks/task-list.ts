@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../data/json.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 
 export const taskStatuses = ['pending', 'in_progress', 'completed'] as const
 

@@ -3,18 +3,18 @@ import { test } from 'node:test'
 import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
-import { AgentState } from '../../data/agent-state.ts'
-import type { ModelRequest } from '../../data/inference.ts'
-import type { Json } from '../../data/json.ts'
-import { textOf } from '../../data/message.ts'
-import type { SavedRun } from '../../data/saved-run.ts'
+import { AgentState } from '../../state/agent-state.ts'
+import type { ModelRequest } from '../../state/inference.ts'
+import type { Json } from '../../state/json.ts'
+import { textOf } from '../../state/message.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
-import { renderTasks, tasks, tasksIn, tasksOf, withTasks, type Task, type TasksOptions } from './tasks.ts'
+import { renderTasks, tasks, tasksIn, getTasks, withTasks, type Task, type TasksOptions } from './tasks.ts'
 
 const todo = (todos: Json): ScriptedCall => ({ name: 'todo_write', args: { todos } })
 const write = (todos: Json): ScriptedTurn => ({ toolCalls: [todo(todos)] })
@@ -39,17 +39,17 @@ const firstExecutions = (run: Run) => run.state.execution!.steps.at(0)!.toolExec
 test('the list that the model writes is in the state, and each call replaces it', async () => {
   const { agent } = agentOn([write([{ content: 'Think', status: 'pending' }]), write(plan), 'Done.'])
   const run = await agent.run('Go.')
-  assert.deepEqual(tasksOf(run.state), plan)
+  assert.deepEqual(getTasks(run.state), plan)
   assert.equal(firstExecutions(run)[0]!.output, 'The list is kept: 0 of 1 done, 0 in progress.')
 })
 
 test('an empty list takes the list away', async () => {
   const { agent } = agentOn([write(plan), write([]), 'Done.'])
-  assert.deepEqual(tasksOf((await agent.run('Go.')).state), [])
+  assert.deepEqual(getTasks((await agent.run('Go.')).state), [])
 })
 
 test('a state without a list has none', () => {
-  assert.deepEqual(tasksOf(AgentState.create({ agentId: 'a' })), [])
+  assert.deepEqual(getTasks(AgentState.create({ agentId: 'a' })), [])
 })
 
 const pending = (count: number): Json =>
@@ -76,7 +76,7 @@ for (const [what, todos, words] of [
     const run = await agent.run('Go.')
     assert.deepEqual([run.status, firstExecutions(run)[1]!.status], ['completed', 'failed'])
     assert.match(JSON.stringify(firstExecutions(run)[1]!.output), words)
-    assert.deepEqual(tasksOf(run.state), before)
+    assert.deepEqual(getTasks(run.state), before)
   })
 }
 
@@ -92,7 +92,7 @@ test('limits are options', async () => {
 test('a list that a guard blocks is not kept', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('No lists.'), { tool: 'todo_write' })
   const { agent } = agentOn([write(plan), 'Done.'], {}, never)
-  assert.deepEqual(tasksOf((await agent.run('Go.')).state), [])
+  assert.deepEqual(getTasks((await agent.run('Go.')).state), [])
 })
 
 // ── reminders
@@ -176,7 +176,7 @@ test('a list that the application sets is shown to the model once, with its next
   const { agent, model } = agentOn(['Hello.', working, 'Done.'])
   const first = await agent.run('Hi.')
   const second = await agent.run('Go.', { from: withTasks(first.state, plan) })
-  assert.deepEqual(tasksOf(second.state), plan)
+  assert.deepEqual(getTasks(second.state), plan)
   assert.deepEqual(told(model.requests).filter((text) => text.includes('set for you')).length, 1)
   assert.match(told(model.requests)[1]!, /^The list of tasks has been set for you\..*\n\n\[x\] Read the code\n/)
 })
@@ -186,7 +186,7 @@ test('a plain list under its key in the metadata is the application setting it',
   const run = await agent.run('Go.', {
     metadata: { 'hookloop.tasks': [{ content: 'Look' }, 'nonsense', { title: 1 }] },
   })
-  assert.deepEqual(tasksOf(run.state), [{ content: 'Look', status: 'pending' }])
+  assert.deepEqual(getTasks(run.state), [{ content: 'Look', status: 'pending' }])
   assert.match(told(model.requests)[0]!, /\[ \] Look$/)
 })
 
@@ -194,7 +194,7 @@ test('a list that is no list is none, and a run goes on with it', async () => {
   for (const kept of ['text', 7, null, { tasks: 'text' }, { tasks: [{ content: 7 }], step: 'x' }]) {
     const { agent, model } = agentOn([working, 'Done.'], { reminderEverySteps: 1 })
     const run = await agent.run('Go.', { metadata: { 'hookloop.tasks': kept } })
-    assert.deepEqual([run.status, tasksOf(run.state), told(model.requests)], ['completed', [], []])
+    assert.deepEqual([run.status, getTasks(run.state), told(model.requests)], ['completed', [], []])
   }
 })
 
@@ -232,7 +232,7 @@ test('the list survives saving and resuming, and so does the count to the next r
     assert.ok(run.status === 'suspended')
     run = await agent.resume(save(run), { answers: { [run.pending[0]!.id]: 'allow' } })
   }
-  assert.deepEqual([run.status, tasksOf(run.state)], ['completed', plan])
+  assert.deepEqual([run.status, getTasks(run.state)], ['completed', plan])
   assert.equal(told(model.requests).length, 1)
   assert.equal(told(model.requests.slice(0, 3)).length, 0)
 })
@@ -245,7 +245,7 @@ test('a thousand runs of one agent at once keep their lists apart', async () => 
   const agent = createAgent({ model, use: [tasks()] })
   const runs = await Promise.all(Array.from({ length: 1000 }, (_, i) => agent.run(`task ${i}`)))
   assert.deepEqual(
-    runs.map(({ state }) => tasksOf(state)[0]?.content),
+    runs.map(({ state }) => getTasks(state)[0]?.content),
     runs.map((_, i) => `task ${i}`),
   )
 })

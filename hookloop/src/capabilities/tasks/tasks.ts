@@ -1,9 +1,9 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
+import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
-import { TASKS_KEY, type AgentState } from '../../data/agent-state.ts'
-import type { AgentEvent } from '../../data/event.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import {
   countTasks,
@@ -49,7 +49,7 @@ export function tasks(options: TasksOptions = {}): Capability {
 }
 
 /** The tasks as they are now. */
-export function tasksOf(state: AgentState): readonly Task[] {
+export function getTasks(state: AgentState): readonly Task[] {
   return keptList(state.metadata[TASKS_KEY])
 }
 
@@ -71,7 +71,7 @@ export function withTasks(state: AgentState, list: readonly Task[]): AgentState 
 
 /** Tasks as text for people, one per line: `[x]` done, `[>]` in progress, `[ ]` to do. Or as Markdown. */
 export function renderTasks(of: AgentState | readonly Task[], format: 'text' | 'markdown' = 'text'): string {
-  return renderList('metadata' in of ? tasksOf(of) : of, format === 'markdown')
+  return renderList('metadata' in of ? getTasks(of) : of, format === 'markdown')
 }
 
 function writeTool(limits: Limits): Tool<JsonObject, JsonObject> {

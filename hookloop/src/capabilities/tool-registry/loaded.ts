@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../data/json.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 
 /** Which tools a conversation has loaded. */
 export type Loaded = {

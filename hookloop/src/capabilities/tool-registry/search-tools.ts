@@ -1,5 +1,5 @@
 import type { Tool } from '../../agent/tool.ts'
-import { isJsonObject } from '../../data/json.ts'
+import { isJsonObject } from '../../state/json.ts'
 
 /** Finds tools by what they are called, what they do and what they take, the best first. */
 export type ToolSearch = (query: string, limit: number) => readonly Tool[]

@@ -5,16 +5,16 @@ import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { ModelRequest } from '../../data/inference.ts'
-import type { Json, JsonObject } from '../../data/json.ts'
-import { textOf } from '../../data/message.ts'
-import type { SavedRun } from '../../data/saved-run.ts'
+import type { ModelRequest } from '../../state/inference.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
+import { textOf } from '../../state/message.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
 import { manyTools } from './many-tools.fixture.ts'
-import { loadedTools, toolRegistry, type ToolRegistryOptions } from './tool-registry.ts'
+import { getLoadedTools, toolRegistry, type ToolRegistryOptions } from './tool-registry.ts'
 
 const many = manyTools()
 const [issue, removal] = ['github_create_issue', 'github_delete_issue']
@@ -46,7 +46,7 @@ test('of five hundred tools the model is sent one, until it loads others, which 
     ['ok', `Loaded: ${issue}. You can call them from your next step on.`],
     ['ok', 'github create issue: done'],
   ])
-  assert.deepEqual(loadedTools(run.state), [issue])
+  assert.deepEqual(getLoadedTools(run.state), [issue])
 })
 
 test('the model is told how many more tools there are, and the prompt stays small', async () => {
@@ -124,7 +124,7 @@ test('a guard may keep tools from being loaded', async () => {
     { tool: 'tools' },
   )
   const run = await agentOn([call(load(removal), load(issue)), 'Done.'], {}, keep).agent.run('Go.')
-  assert.deepEqual(loadedTools(run.state), [issue])
+  assert.deepEqual(getLoadedTools(run.state), [issue])
 })
 
 test('what another hook takes out of a request stays out, loaded or not', async () => {
@@ -213,7 +213,7 @@ for (const [what, asked, words] of [
   test(`${what} is a failed call with words, and nothing is loaded`, async () => {
     const run = await agentOn([call(asked), 'Done.']).agent.run('Go.')
     const [[status, output]] = results(run) as [[string, string]]
-    assert.deepEqual([run.status, status, loadedTools(run.state)], ['completed', 'failed', []])
+    assert.deepEqual([run.status, status, getLoadedTools(run.state)], ['completed', 'failed', []])
     assert.match(output, words)
     assert.ok(output.length < 5_000)
   })
@@ -247,7 +247,7 @@ test('what is loaded is only added to, and keeps its order whatever is used or l
 
 test('two loads in one step are both kept, and a tool that is named twice is loaded once', async () => {
   const run = await agentOn([call(load(issue, issue), load(removal, issue)), 'Done.']).agent.run('Go.')
-  assert.deepEqual(loadedTools(run.state), [issue, removal])
+  assert.deepEqual(getLoadedTools(run.state), [issue, removal])
 })
 
 // ── keeping

@@ -1,8 +1,8 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/options.ts'
+import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { isTool, tool, type Tool } from '../../agent/tool.ts'
-import type { AgentState } from '../../data/agent-state.ts'
-import { isJsonObject, type JsonObject } from '../../data/json.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { loadTools, readLoaded, useTool, type Loaded } from './loaded.ts'
@@ -52,7 +52,7 @@ export function toolRegistry(options: ToolRegistryOptions): Capability {
 }
 
 /** The tools that a state has loaded, in the order in which they are offered. */
-export function loadedTools(state: AgentState): readonly string[] {
+export function getLoadedTools(state: AgentState): readonly string[] {
   return readLoaded(state.metadata[TOOLS_KEY]).names
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../data/json.ts'
+import { isJsonObject } from '../../state/json.ts'
 import { providers, type Environment } from '../../models/providers.ts'
 
 /** Where nothing listens that is known at once; this is for what listens and does not answer. */

@@ -1,7 +1,7 @@
-import { ANSWER_TOOL } from '../../agent/answer-form.ts'
-import type { LanguageModel, ModelRequest } from '../../data/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
-import { textOf } from '../../data/message.ts'
+import { ANSWER_TOOL } from '../../agent/output/answer-form.ts'
+import type { LanguageModel, ModelRequest } from '../../state/inference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { textOf } from '../../state/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 
 /** A tool that a canary stands in for. */

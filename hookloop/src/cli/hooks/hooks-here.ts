@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, relative } from 'node:path'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
-import type { ClaudeHooksOptions } from '../../config/claude/claude-hooks.ts'
+import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import type { Place } from '../place.ts'
@@ -43,12 +43,12 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
   if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
   refuseInHook(process.env)
-  const { claudeCommands } = await import('../../config/claude/commands.ts')
-  const { claudeHooks } = await import('../../config/claude/claude-hooks.ts')
-  const { findHooks, projectHooks, wordsForMistake } = await import('../../config/project-hooks.ts')
-  const { TrustStore } = await import('../../config/trust.ts')
-  const { filesToTrust, doubtsIn, settingsProblems } = await import('../../config/list-hooks.ts')
-  const { trustedByHash } = await import('../../config/given-trust.ts')
+  const { claudeCommands } = await import('../../hook-files/claude/commands.ts')
+  const { claudeHooks } = await import('../../hook-files/claude/claude-hooks.ts')
+  const { findHooks, projectHooks, wordsForMistake } = await import('../../hook-files/files/project-hooks.ts')
+  const { TrustStore } = await import('../../hook-files/trust/trust.ts')
+  const { filesToTrust, doubtsIn, settingsProblems } = await import('../../hook-files/files/list-hooks.ts')
+  const { trustedByHash } = await import('../../hook-files/trust/given-trust.ts')
   if (hooks === false && trustProject !== undefined)
     throw new UsageError('--no-hooks and --trust-project exclude each other.')
   const trust =
@@ -112,7 +112,7 @@ function given<T>(trust: T | undefined, { command }: Place): T {
 
 /** Nobody would notice guards that are missing because somebody has taken their file away. */
 async function tellGone(dir: string, { err, env, command }: Place): Promise<void> {
-  const { defaultTrustFile, TrustStore } = await import('../../config/trust.ts')
+  const { defaultTrustFile, TrustStore } = await import('../../hook-files/trust/trust.ts')
   if (!existsSync(defaultTrustFile())) return
   const gone = new TrustStore().goneFrom(dir).map((path) => printable(near(path, dir)))
   if (gone.length === 0) return

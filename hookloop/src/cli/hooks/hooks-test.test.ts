@@ -3,9 +3,9 @@ import { existsSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname } from 'node:path'
 import { describe, test } from 'node:test'
-import { holds, HookProject, prints } from '../../config/claude/hook-project.fixture.ts'
-import { publicScripts } from '../../config/claude/public-scripts.fixture.ts'
-import type { JsonObject } from '../../data/json.ts'
+import { holds, HookProject, prints } from '../../hook-files/claude/hook-project.fixture.ts'
+import { publicScripts } from '../../hook-files/claude/public-scripts.fixture.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { hookloop, type Ended } from '../cli.fixture.ts'
 
 const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }

@@ -1,4 +1,4 @@
-import { realPath } from '../../config/fingerprint.ts'
+import { realPath } from '../../hook-files/trust/fingerprint.ts'
 
 /** Words with the files of the project named as they are seen from there. */
 export function nearer(words: string, dir: string): string {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { placeNamed, type NamedPlace } from '../../config/claude/named-place.ts'
+import { placeNamed, type NamedPlace } from '../../hook-files/claude/named-place.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** What `--dir` stands for: a project, a plugin, or one file of either. Unless told, the project that the command is run in. */

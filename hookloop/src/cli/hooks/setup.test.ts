@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prints } from '../../config/claude/hook-project.fixture.ts'
+import { prints } from '../../hook-files/claude/hook-project.fixture.ts'
 import { ProjectWithHooks } from './project-with-hooks.fixture.ts'
 
 /** A project whose Setup hooks, each for one trigger, leave a mark; and which marks how its sessions begin. */

@@ -1,5 +1,5 @@
-import { SUBAGENT_KEY } from '../../agent/child-run.ts'
-import type { ToolCall } from '../../data/tool-call.ts'
+import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
+import type { ToolCall } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import { action, checkedOutcome, type Action } from '../../hooks/action.ts'
 import { Context } from '../../hooks/draft.ts'

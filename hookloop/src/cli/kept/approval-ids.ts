@@ -1,4 +1,4 @@
-import { askedHash, type Approval } from '../../data/tool-call.ts'
+import { askedHash, type Approval } from '../../state/tool-call.ts'
 import { UsageError } from '../usage-error.ts'
 
 const SHORT = 8

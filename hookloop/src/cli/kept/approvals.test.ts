@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import type { PendingApproval } from '../../sessions/approvals.ts'
+import type { PendingApproval } from '../../sessions/session/approvals.ts'
 import { Workshop } from './kept-agent.fixture.ts'
 
 const agent = ['--agent', 'agent.ts']

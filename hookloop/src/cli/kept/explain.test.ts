@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Explanation } from '../../agent/explanation.ts'
+import type { Explanation } from '../../agent/explain/explanation.ts'
 import { Workshop } from './kept-agent.fixture.ts'
 
 const shop = new Workshop()

@@ -1,12 +1,12 @@
-import type { Agent, RunOptions } from '../../agent/build-agent.ts'
-import { partsOf } from '../../agent/known-agents.ts'
-import { streamRun } from '../../agent/live.ts'
-import { inputFor } from '../../agent/begin.ts'
-import type { Message } from '../../data/message.ts'
-import type { Emit } from '../../data/event.ts'
+import type { Agent, RunOptions } from '../../agent/agent.ts'
+import { partsOf } from '../../agent/subagents/known-agents.ts'
+import { streamRun } from '../../agent/run-stream.ts'
+import { inputFor } from '../../agent/loop/start.ts'
+import type { Message } from '../../state/message.ts'
+import type { Emit } from '../../state/event.ts'
 import type { Run } from '../../agent/run.ts'
-import { sessionPort } from '../../sessions/session.ts'
-import type { SessionStore } from '../../sessions/store.ts'
+import { sessionPort } from '../../sessions/session/session.ts'
+import type { SessionStore } from '../../sessions/stores/store.ts'
 
 /** An agent that is put together already, with its sessions in a store: this one, whichever it may have had. */
 export function keptIn(agent: Agent<unknown>, store: SessionStore): Agent<unknown> {

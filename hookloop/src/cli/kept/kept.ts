@@ -1,5 +1,5 @@
-import { readSession, type KeptSession } from '../../sessions/kept-session.ts'
-import { checkSessionId, sessionUnknown, type SessionStore } from '../../sessions/store.ts'
+import { readSession, type KeptSession } from '../../sessions/log/read-session.ts'
+import { checkSessionId, sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'
 
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789' // without what looks alike

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
-import type { ReplayReport } from '../../sessions/counterfactual.ts'
+import type { ReplayReport } from '../../sessions/replay/replay.ts'
 import { Workshop } from './kept-agent.fixture.ts'
 
 const shop = new Workshop()

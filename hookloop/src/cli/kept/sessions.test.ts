@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { memoryStore } from '../../sessions/memory-store.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { findSession } from './kept.ts'
 import { Workshop } from './kept-agent.fixture.ts'
 

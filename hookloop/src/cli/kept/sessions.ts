@@ -1,5 +1,5 @@
-import type { SessionHead } from '../../sessions/session-head.ts'
-import type { ListedSession, SessionStore } from '../../sessions/store.ts'
+import type { SessionHead } from '../../sessions/session/session-head.ts'
+import type { ListedSession, SessionStore } from '../../sessions/stores/store.ts'
 import { ago, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'

@@ -1,6 +1,6 @@
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
-import type { FilePart, TextPart } from '../../data/message.ts'
+import type { FilePart, TextPart } from '../../state/message.ts'
 import { messageOf } from '../../errors.ts'
 import { UsageError } from '../usage-error.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startPostgres, type PostgresServer } from '../../sessions/postgres.fixture.ts'
+import { startPostgres, type PostgresServer } from '../../sessions/stores/postgres.fixture.ts'
 import { Workshop } from '../kept/kept-agent.fixture.ts'
 
 const agent = ['--agent', 'agent.ts', '--session', 'pay']

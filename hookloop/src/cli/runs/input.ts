@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
-import type { Message, Part } from '../../data/message.ts'
+import type { Message, Part } from '../../state/message.ts'
 import { attachment } from './attachments.ts'
 import type { Output } from '../terminal/screen.ts'
 import { UsageError } from '../usage-error.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { approvalFor } from '../../data/tool-call.ts'
+import { approvalFor } from '../../state/tool-call.ts'
 import { findApproval, isTrue, shortId } from '../kept/approval-ids.ts'
 import { quoted } from './next-steps.ts'
 

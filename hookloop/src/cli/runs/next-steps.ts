@@ -1,5 +1,5 @@
 import type { Run } from '../../agent/run.ts'
-import type { Approval } from '../../data/tool-call.ts'
+import type { Approval } from '../../state/tool-call.ts'
 import { shortId } from '../kept/approval-ids.ts'
 import { exact } from '../terminal/printable.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LLMock } from '@copilotkit/aimock'
-import type { AgentEvent } from '../../data/event.ts'
+import type { AgentEvent } from '../../state/event.ts'
 import { hookloop, serve, start } from '../cli.fixture.ts'
 
 const CANARY = 'sk-canary-5f1c0e7d9b'

@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import { memoryStore } from '../../sessions/memory-store.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { readInput } from './input.ts'
 import { newSessionId, readKept } from '../kept/kept.ts'

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { hashJson, isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Environment } from '../../models/providers.ts'
 import type { AgentFlags } from '../agents/agent-for.ts'
 import { quoted } from './next-steps.ts'

@@ -1,7 +1,7 @@
-import { explain } from '../../agent/explain.ts'
-import type { Live } from '../../agent/live.ts'
+import { explain } from '../../agent/explain/explain.ts'
+import type { RunStream } from '../../agent/run-stream.ts'
 import type { Run } from '../../agent/run.ts'
-import type { AgentEvent } from '../../data/event.ts'
+import type { AgentEvent } from '../../state/event.ts'
 import type { Environment } from '../../models/providers.ts'
 import { consoleTo } from '../terminal/console.ts'
 import { exitCodeOf, exitCodes, type ExitCode, type Interruption } from '../exit-codes.ts'
@@ -26,7 +26,7 @@ export type ShowFlags = {
 
 /** A run that is to be watched: how it begins, and where it is kept if it is. */
 export type Watched = {
-  readonly start: (how: { readonly signal: AbortSignal; readonly deltas: boolean }) => Live<AgentEvent, unknown>
+  readonly start: (how: { readonly signal: AbortSignal; readonly deltas: boolean }) => RunStream<AgentEvent, unknown>
   /** Who answers its questions here. */
   readonly person?: Person | undefined
   readonly way?: Way | undefined

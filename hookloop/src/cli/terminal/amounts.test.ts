@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noTokens } from '../../data/usage.ts'
+import { noTokens } from '../../state/usage.ts'
 import { ago, count, dollars, duration, tokens } from './amounts.ts'
 
 test('amounts are as short as they can be and as precise as they must be', () => {

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../data/usage.ts'
+import type { TokenUsage } from '../../state/usage.ts'
 
 /** `1 step`, `2 steps`. */
 export function count(n: number, noun: string): string {

@@ -1,5 +1,5 @@
-import type { Json } from '../../data/json.ts'
-import type { Change, TimedLedgerEntry } from '../../data/ledger.ts'
+import type { Json } from '../../state/json.ts'
+import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
 import { oneLine } from './printable.ts'
 
 /** A decision in words, and how grave it is. */

@@ -1,5 +1,5 @@
 import type { Run } from '../../agent/run.ts'
-import { noUsage, type Usage } from '../../data/usage.ts'
+import { noUsage, type Usage } from '../../state/usage.ts'
 import { count, dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
 import { oneLine } from './printable.ts'

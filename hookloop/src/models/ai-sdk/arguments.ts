@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../data/json.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 
 /** What a model wrote as the arguments of a call. */
 export type ReadArguments = {

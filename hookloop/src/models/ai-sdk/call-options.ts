@@ -1,6 +1,6 @@
 import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { AiSdkModel, ModelRequest, ModelSettings } from '../../data/inference.ts'
-import { isJsonObject, type JsonObject } from '../../data/json.ts'
+import type { AiSdkModel, ModelRequest, ModelSettings } from '../../state/inference.ts'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { toPrompt } from './prompt.ts'
 import { isStrictSchema } from './strict-schema.ts'

@@ -1,5 +1,5 @@
-import type { ModelSettings } from '../../data/inference.ts'
-import { MAX_TIMER_MS } from '../../effects.ts'
+import type { ModelSettings } from '../../state/inference.ts'
+import { MAX_TIMER_MS } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 
 const TIMEOUT_MS = 600_000

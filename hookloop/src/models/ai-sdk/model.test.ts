@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AiSdkModel, ModelRequest } from '../../data/inference.ts'
-import { List } from '../../data/list.ts'
-import { textMessage } from '../../data/message.ts'
+import type { AiSdkModel, ModelRequest } from '../../state/inference.ts'
+import { List } from '../../state/list.ts'
+import { textMessage } from '../../state/message.ts'
 import { fromAiSdk } from './model.ts'
 
 const request: ModelRequest = {

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../../data/inference.ts'
-import type { TokenUsage } from '../../data/usage.ts'
+import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../../state/inference.ts'
+import type { TokenUsage } from '../../state/usage.ts'
 import { costOf, priceOf, type Price, type Prices } from '../prices.ts'
 import { toCallOptions } from './call-options.ts'
 import { Deadline } from './deadline.ts'

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import type { ModelRequest } from '../../data/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import type { ModelRequest } from '../../state/inference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import {
   textOf,
   type FilePart,
@@ -9,7 +9,7 @@ import {
   type TextPart,
   type ToolCallPart,
   type ToolResultPart,
-} from '../../data/message.ts'
+} from '../../state/message.ts'
 import { CallIds } from './call-ids.ts'
 import type { ToolNames } from './tool-names.ts'
 

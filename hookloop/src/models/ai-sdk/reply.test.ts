@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { List } from '../../data/list.ts'
-import { textMessage } from '../../data/message.ts'
+import { List } from '../../state/list.ts'
+import { textMessage } from '../../state/message.ts'
 import { toReply, type Answer } from './reply.ts'
 import { ToolNames } from './tool-names.ts'
 

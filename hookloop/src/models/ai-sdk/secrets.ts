@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AiSdkModel, ModelReply } from '../../data/inference.ts'
-import { isJsonObject, type Json } from '../../data/json.ts'
+import type { AiSdkModel, ModelReply } from '../../state/inference.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 
 const REPLACEMENT = '[key]'
 

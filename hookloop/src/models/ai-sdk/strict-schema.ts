@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../data/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 
 /** The keywords that OpenAI takes by the letter. Anything else makes a schema a wish. */
 const taken: ReadonlySet<string> = new Set(

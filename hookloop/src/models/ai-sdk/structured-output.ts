@@ -1,4 +1,4 @@
-import type { AiSdkModel, LanguageModel } from '../../data/inference.ts'
+import type { AiSdkModel, LanguageModel } from '../../state/inference.ts'
 
 /** Families whose adapters hold an answer to a JSON Schema, also while tools are offered. */
 const native: ReadonlySet<string> = new Set(['openai', 'azure', 'anthropic', 'xai'])

@@ -1,0 +1,120 @@
+import type { Json } from '../../state/json.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
+
+/** What became of an agent inside the run, as its parent's ledger tells it. Steps are counted from 0. */
+export type ExplainedSubagent = {
+  /** The step and the call of its parent that it worked for. */
+  readonly step: number
+  readonly call: string
+  readonly agent: string
+  /** How it ended; `suspended` while it waits for a person. */
+  readonly status: 'completed' | 'stopped' | 'failed' | 'cancelled' | 'suspended'
+  readonly by: string
+  readonly reason: string
+  readonly message: string
+  readonly spent: {
+    readonly steps: number
+    readonly toolCalls: number
+    readonly tokens: number
+    readonly costUsd: number
+  }
+  /** What was decided inside it, in order: what was blocked, asked, changed, and what failed. */
+  readonly decided: readonly {
+    readonly step: number
+    readonly tool?: string
+    readonly by: string
+    readonly decision: string
+    readonly message: string
+  }[]
+  readonly subagents: readonly ExplainedSubagent[]
+}
+
+/** The agents inside a run, each with those inside it. */
+export function explainSubagents(ledger: readonly TimedLedgerEntry[]): readonly ExplainedSubagent[] {
+  const groups = new Map<string, { readonly first: TimedLedgerEntry; readonly entries: TimedLedgerEntry[] }>()
+  const ends = new Map<string, TimedLedgerEntry>()
+  for (const entry of ledger) {
+    const [place, ...rest] = entry.path ?? []
+    if (place === undefined) {
+      if (isEnd(entry)) ends.set(`${entry.step}/${entry.call}`, entry)
+      continue
+    }
+    const key = `${place.step}/${place.call}`
+    const group = groups.get(key) ?? { first: entry, entries: [] }
+    groups.set(key, group)
+    const { path: _path, ...own } = entry
+    group.entries.push(rest.length === 0 ? own : { ...own, path: rest })
+  }
+  return [...groups].map(([key, { first, entries }]) => toSubagent(first.path![0]!, entries, ends.get(key)))
+}
+
+function isEnd({ trigger, mode, value }: TimedLedgerEntry): boolean {
+  return trigger === 'onSubagentStop' && mode === 'loop' && value !== undefined
+}
+
+type Place = NonNullable<TimedLedgerEntry['path']>[number]
+
+function toSubagent(
+  { agent, step, call }: Place,
+  entries: readonly TimedLedgerEntry[],
+  end: TimedLedgerEntry | undefined,
+): ExplainedSubagent {
+  const facts = (end?.value ?? {}) as { readonly [name: string]: Json | undefined }
+  const amount = (name: string): number => Number(facts[name] ?? 0)
+  const { decision = 'suspended', message = '' } = end ?? {}
+  return {
+    step,
+    call,
+    agent,
+    status: decision as ExplainedSubagent['status'],
+    by: typeof facts['by'] === 'string' ? facts['by'] : '',
+    reason: typeof facts['reason'] === 'string' ? facts['reason'] : 'approval',
+    message,
+    spent: {
+      steps: amount('steps'),
+      toolCalls: amount('toolCalls'),
+      tokens: amount('tokens'),
+      costUsd: amount('costUsd'),
+    },
+    decided: entries.flatMap(toDecided),
+    subagents: explainSubagents(entries),
+  }
+}
+
+/** A vote of those who only say that it may end is nothing to tell. */
+const silent: ReadonlySet<string> = new Set(['allowStop', 'allowContinuation', 'skipped', 'allow'])
+
+function toDecided(entry: TimedLedgerEntry): ExplainedSubagent['decided'] {
+  const { step, hook: by, tool, decision, message, error, changes, path, shadow } = entry
+  if (path !== undefined || shadow === true || isEnd(entry)) return []
+  const what = decision ?? (error !== undefined ? 'failed' : changes !== undefined ? 'changed' : undefined)
+  if (what === undefined || silent.has(what)) return []
+  const words = error ?? message ?? changes?.map((each) => each.path).join(', ') ?? ''
+  return [{ step, by, decision: what, message: words, ...(tool !== undefined && { tool }) }]
+}
+
+/** The same in words, one line each; those inside stand further to the right. */
+export function subagentWords(subagents: readonly ExplainedSubagent[], indent = ''): readonly string[] {
+  return subagents.flatMap(({ step, agent, status, by, message, spent, decided, subagents: inside }) => {
+    const { steps, toolCalls, tokens, costUsd } = spent
+    const cost = costUsd > 0 ? `, ${Number(costUsd.toPrecision(4))} USD` : ''
+    const amounts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens} tokens${cost}`
+    const why = status === 'completed' ? '' : `; by ${by}: ${message}`
+    const ended = status === 'suspended' ? 'waits for a person' : `${status}: ${amounts}${why}`
+    const inner = `${indent}  `
+    return [
+      `${indent}step ${step + 1}, ${agent} ${ended}`,
+      ...decided.map((each) => `${inner}${wordDecided(each)}`),
+      ...subagentWords(inside, inner),
+    ]
+  })
+}
+
+function wordDecided({ step, tool, by, decision, message }: ExplainedSubagent['decided'][number]): string {
+  const did = decision === 'block' ? 'blocked' : decision
+  return `step ${step + 1},${tool === undefined ? '' : ` ${tool}`} ${did} by ${by}${message === '' ? '' : `: ${message}`}`
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}

@@ -1,0 +1,391 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { approval } from '../../capabilities/approval.ts'
+import { errorPolicy } from '../../capabilities/error-policy.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { retryLimit } from '../../capabilities/retry-limit.ts'
+import { createAgent } from '../../create-agent.ts'
+import { stopReasons, type StopReason } from '../../state/continuation.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
+import { guard, hook, observe } from '../../hooks/hook.ts'
+import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
+import type { RunOptions } from '../agent.ts'
+import type { Use } from '../capability.ts'
+import { explain } from './explain.ts'
+import { explanation } from './explanation.ts'
+import type { Run } from '../run.ts'
+import { tool } from '../tool.ts'
+
+const echo = tool({ name: 'echo', description: 'Repeats.', input: { type: 'object' }, execute: (args) => args })
+const fails = tool({
+  name: 'fails',
+  description: 'Fails.',
+  input: { type: 'object' },
+  execute: () => Promise.reject(new Error('no luck')),
+})
+
+function call(name: string, args: JsonObject = {}): Script[number] {
+  return { toolCalls: [{ name, args }] }
+}
+
+function agentWith(script: Script, ...use: readonly Use[]) {
+  return createAgent({ model: scriptedModel(script), use: [echo, fails, ...use] })
+}
+
+const many = (turn: Script[number]): Script => Array.from({ length: 40 }, () => turn)
+const clock = fakeClock()
+const slow = hook('afterToolUse', (ctx) => clock.advance(600).then(() => ctx), { name: 'slow' })
+const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks', tool: 'echo' })
+const full: EffectsFactory = (run) =>
+  recordEffects({
+    append: ({ type }) => (type === 'begin' ? assert.fail('disk full') : undefined),
+    entries: () => [],
+  })(run)
+
+// ── why it ended: a row for every reason there is
+
+type Row = {
+  readonly script: Script
+  readonly use?: readonly Use[]
+  readonly options?: RunOptions
+  readonly status: Run['status']
+  readonly by: string
+  readonly value?: unknown
+  /** What the text must say beside that: why it ended, and what would have let it go on. */
+  readonly says: readonly RegExp[]
+}
+
+const rows: Readonly<Record<StopReason, Row>> = {
+  errorForbade: {
+    script: [{ error: 'overloaded' }],
+    status: 'failed',
+    by: 'error at aroundInference',
+    says: [/failed: overloaded/, /to go on .*errorPolicy/],
+  },
+  persistenceFailed: {
+    script: ['done'],
+    options: { effects: full },
+    status: 'failed',
+    by: 'error at aroundInference',
+    says: [/disk full/, /to go on .*recording that can be written/],
+  },
+  stopRequested: {
+    script: many(call('echo')),
+    use: [guard('afterStep', (ctx) => ctx.stop('Enough.', { value: { files: 7 } }), { name: 'enough' })],
+    status: 'stopped',
+    by: 'enough',
+    value: { files: 7 },
+    says: [/stopped: Enough\./, /"files":7/, /to go on .*"enough" not voting to stop/],
+  },
+  userRequested: {
+    script: ['done'],
+    options: { signal: AbortSignal.abort() },
+    status: 'cancelled',
+    by: 'signal',
+    says: [/was cancelled/, /to go on .*from: run/],
+  },
+  inputBlocked: {
+    script: ['done'],
+    use: [guard('onUserInput', (ctx) => ctx.block('Too rude.'), { name: 'manners' })],
+    status: 'stopped',
+    by: 'manners',
+    says: [/stopped: Too rude\./, /to go on .*"manners"/],
+  },
+  stepsLimit: {
+    script: many(call('echo')),
+    use: [guards({ maxSteps: 2 })],
+    status: 'stopped',
+    by: 'guards.maxSteps',
+    value: { value: 2, limit: 2 },
+    says: [/Step limit reached: 2\/2/, /to go on .*maxSteps/],
+  },
+  tokenLimit: {
+    script: many(call('echo')),
+    use: [guards({ maxTokens: 20 })],
+    status: 'stopped',
+    by: 'guards.maxTokens',
+    value: { value: 30, limit: 20 },
+    says: [/30 of 20|30\/20/, /to go on .*maxTokens/],
+  },
+  timeLimit: {
+    script: many(call('echo')),
+    use: [slow, guards({ maxTimeMs: 1000 })],
+    options: { effects: liveEffects({ clock }) },
+    status: 'stopped',
+    by: 'guards.maxTimeMs',
+    value: { value: 1200, limit: 1000 },
+    says: [/1200\/1000 ms/, /to go on .*maxTimeMs/],
+  },
+  costLimit: {
+    script: many({ toolCalls: [{ name: 'echo' }], usage: { costUsd: 0.25 } }),
+    use: [guards({ maxCost: 0.5 })],
+    status: 'stopped',
+    by: 'guards.maxCost',
+    value: { value: 0.5, limit: 0.5 },
+    says: [/0\.5\/0\.5 USD/, /spent .* 0\.5 USD/, /to go on .*maxCost/],
+  },
+  toolCallLimit: {
+    script: many(call('echo')),
+    use: [guards({ maxToolCalls: 1 })],
+    status: 'stopped',
+    by: 'guards.maxToolCalls',
+    value: { value: 2, limit: 1 },
+    says: [/Tool call limit reached/, /to go on .*maxToolCalls/],
+  },
+  retryLimit: {
+    script: many(call('fails')),
+    use: [retryLimit({ maxRetries: 1 })],
+    status: 'stopped',
+    by: 'retryLimit',
+    value: { value: 1, limit: 1 },
+    says: [/same failing call \(fails\)/, /to go on .*maxRetries/],
+  },
+  continuationLimit: {
+    script: many('done'),
+    use: [hook('onStop', (ctx) => ctx.requestContinuation('More.'), { name: 'more' })],
+    status: 'stopped',
+    by: 'hookloop',
+    value: { inRow: 8, total: 8 },
+    says: [/more asked to go on/, /to go on .*8 in a row/],
+  },
+  finishReason: {
+    script: [{ text: 'half', finishReason: 'length' }],
+    status: 'stopped',
+    by: 'completion',
+    value: 'length',
+    says: [/finish reason "length"/, /to go on .*onStop/],
+  },
+  completed: {
+    script: [call('echo'), 'done'],
+    status: 'completed',
+    by: 'completion',
+    says: [/is complete/, /2 steps, 1 tool call, 30 tokens/, /to go on .*requestContinuation/],
+  },
+}
+
+for (const reason of stopReasons) {
+  const { script, use = [], options, status, by, value, says } = rows[reason]
+  test(`${reason}: says why it ended, who decided on what value, and what would have let it go on`, async () => {
+    const run = await agentWith(script, ...use).run('go', options)
+    const data = explanation(run)
+    const text = explain(run)
+    assert.deepEqual(
+      { status: data.status, reason: data.decided.reason, by: data.decided.by, value: data.decided.value },
+      { status, reason, by, value },
+    )
+    for (const words of [...says, new RegExp(by.replaceAll('.', '\\.'))]) assert.match(text, words)
+  })
+}
+
+test('the votes of the last count are there, with the one that decided, wherever it was cast', async () => {
+  for (const reason of stopReasons) {
+    if (reason === 'inputBlocked' || reason === 'userRequested') continue // nobody votes before there is an execution
+    const { script, use = [], options, by } = rows[reason]
+    const { votes } = explanation(await agentWith(script, ...use).run('go', options))
+    assert.ok(
+      votes.some((vote) => vote.source === by && vote.reason === reason),
+      reason,
+    )
+  }
+})
+
+// ── a run that waits
+
+test('a run that waits for a person says what was asked by whom and how to answer', async () => {
+  const run = await agentWith([call('echo', { a: 1 })], approval('suspend'), asks).run('go')
+  const { status, decided, wayOn } = explanation(run)
+  assert.equal(status, 'suspended')
+  assert.deepEqual([decided.by, decided.reason], ['asks', 'approval'])
+  assert.match(explain(run), /waits for a person: echo: Really\?/)
+  assert.match(wayOn, /agent\.resume\(run, \{ answers/)
+})
+
+test('calls that were blocked while others wait are told, too', async () => {
+  const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never', tool: 'fails' })
+  const script = [{ toolCalls: [{ name: 'fails' }, { name: 'echo' }] }]
+  const run = await agentWith(script, approval('suspend'), asks, never).run('go')
+  assert.deepEqual(
+    explanation(run).blocked.map(({ tool, by, message }) => ({ tool, by, message })),
+    [{ tool: 'fails', by: 'never', message: 'Never.' }],
+  )
+})
+
+test('a paused run says that it is paused and how to go on', async () => {
+  const live = agentWith([call('echo'), 'done']).iterate('go')
+  const steps = live[Symbol.asyncIterator]()
+  await steps.next()
+  await steps.return!()
+  const run = await live.run
+  assert.equal(explanation(run).decided.reason, 'paused')
+  assert.match(explain(run), /is paused[^]*to go on +agent\.resume\(run\)/)
+})
+
+// ── what happened on the way
+
+test('what was asked and how it was answered is told, whoever answered', async () => {
+  const script = [call('echo'), 'done']
+  const answered = async (...use: readonly Use[]) => {
+    const { asked } = explanation(await agentWith(script, asks, ...use).run('go'))
+    return asked.map(({ tool, message, answer }) => `${tool}: ${message} ${answer}`)
+  }
+  assert.deepEqual(await answered(), ['echo: Really? denied'])
+  assert.deepEqual(await answered(approval(() => 'allow')), ['echo: Really? approved'])
+  assert.deepEqual(await answered(approval(() => ({ block: 'No.' }))), ['echo: Really? denied'])
+  assert.deepEqual(await answered(approval(() => ({ allow: { b: 2 } }))), [
+    'echo: Really? approved with other arguments',
+  ])
+})
+
+test('a question that was answered on resume is told with its answer', async () => {
+  const agent = agentWith([call('echo'), 'done'], approval('suspend'), asks)
+  const waiting = await agent.run('go')
+  const [pending] = waiting.status === 'suspended' ? waiting.pending : []
+  const run = await agent.resume(waiting, { answers: { [pending!.id]: 'allow' } })
+  assert.deepEqual(
+    explanation(run).asked.map(({ tool, message, answer }) => `${tool}: ${message} ${answer}`),
+    ['echo: Really? approved'],
+  )
+})
+
+test('what was blocked is told with who blocked it, in the words of the block', async () => {
+  const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
+  const tidy = hook('afterToolUse', (ctx) => ctx.withOutput('tidied'), { name: 'tidy' })
+  const plain = explanation(await agentWith([call('echo'), 'done'], never).run('go')).blocked
+  const rewritten = explanation(await agentWith([call('echo'), 'done'], never, tidy).run('go')).blocked
+  assert.deepEqual(plain, [{ step: 0, tool: 'echo', by: 'never', message: 'Never.', withheld: false }])
+  assert.deepEqual(rewritten, plain)
+})
+
+test('a result that was withheld is told as such: the call ran', async () => {
+  const hush = guard('afterToolUse', (ctx) => ctx.block('Too much.'), { name: 'hush' })
+  const run = await agentWith([call('echo'), 'done'], hush).run('go')
+  const [{ tool, by, withheld, message }] = explanation(run).blocked as [ReturnType<typeof explanation>['blocked'][0]]
+  assert.deepEqual({ tool, by, withheld }, { tool: 'echo', by: 'hush', withheld: true })
+  assert.match(message, /Too much\./)
+})
+
+test('who withheld an answer is named where the end is explained', async () => {
+  const hush = guard('afterInference', (ctx) => ctx.block('No numbers.'), { name: 'hush' })
+  const text = explain(await agentWith(['It is 42.'], hush).run('go'))
+  assert.match(text, /hush/)
+  assert.match(text, /No numbers\./)
+})
+
+test('steps taken over an allowed stop are told with who asked for them, and only those', async () => {
+  const once = hook('onStop', (ctx) => (ctx.continuations === 0 ? ctx.requestContinuation('Run the test.') : ctx), {
+    name: 'tester',
+  })
+  const run = await agentWith([call('echo'), 'done', 'really done'], once).run('go')
+  assert.deepEqual(explanation(run).continued, [{ step: 1, by: 'tester', message: 'Run the test.' }])
+  const { script, use = [] } = rows.continuationLimit
+  const limited = await agentWith(script, ...use).run('go')
+  assert.equal(explanation(limited).continued.length, 8)
+})
+
+test('errors that were lived through and hooks that failed are told', async () => {
+  const watcher = observe('afterStep', () => Promise.reject(new Error('lost sight')), { name: 'watcher' })
+  const run = await agentWith([{ error: 'hiccup' }, 'done'], errorPolicy('tolerant'), watcher).run('go')
+  const { errors, hookFailures } = explanation(run)
+  assert.deepEqual(errors, [{ code: 'MODEL_FAILED', message: 'hiccup', during: 'aroundInference', step: 0 }])
+  assert.deepEqual(hookFailures[0], { step: 0, hook: 'watcher', trigger: 'afterStep', error: 'lost sight' })
+})
+
+test('the way on never proposes what could not have helped', async () => {
+  const limited = await agentWith([{ text: 'x', finishReason: 'length' }], guards({ finishReasons: ['length'] })).run(
+    'go',
+  )
+  assert.doesNotMatch(explanation(limited).wayOn, /onStop/) // a forbid cannot be overturned there
+  const broken = guard('beforeStep', () => assert.fail('broken'), { name: 'broken' })
+  const closed = explanation(await agentWith(['x'], broken, errorPolicy('tolerant')).run('go'))
+  assert.match(closed.wayOn, /broken/)
+  assert.doesNotMatch(closed.wayOn, /errorPolicy/) // a guard that fails is a no, whatever the policy
+})
+
+test('an input that was refused later in a conversation is not explained with what happened before', async () => {
+  const manners = guard('onUserInput', (ctx) => (ctx.state.executionCount > 0 ? ctx.block('Rude.') : ctx), {
+    name: 'manners',
+  })
+  const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
+  const agent = agentWith([call('echo'), 'done'], manners, never)
+  const { blocked, votes, spent } = explanation(await agent.run('again', { from: await agent.run('go') }))
+  assert.deepEqual({ blocked, votes, steps: spent.steps }, { blocked: [], votes: [], steps: 0 })
+})
+
+// ── the ledger
+
+test('what a hook changed is told as a difference, and long values are cut', async () => {
+  const change = hook(
+    'beforeToolUse',
+    (ctx) =>
+      ctx.withArgs({ ...ctx.toolCall.args, b: 3 }).withState((state) => state.withMetadata('seen', 'x'.repeat(999))),
+    { name: 'change' },
+  )
+  const run = await agentWith([call('echo', { a: 1, b: 2 }), 'done'], change).run('go')
+  assert.deepEqual(explanation(run).changed, [
+    {
+      step: 0,
+      hook: 'change',
+      trigger: 'beforeToolUse',
+      changes: [
+        { path: 'args.b', before: 2, after: 3 },
+        { path: 'state.metadata.seen', after: `${'x'.repeat(200)}…` },
+      ],
+    },
+  ])
+  assert.match(explain(run), /change at beforeToolUse: args\.b 2 → 3/)
+})
+
+test('a secret that a hook took out is in no ledger, no explanation and no state', async () => {
+  const secret = 'hunter2'
+  const leak = tool({ name: 'leak', description: 'Leaks.', input: { type: 'object' }, execute: () => secret })
+  const clean = [
+    hook('onUserInput', (ctx) => ctx.withInput('My word is [gone].'), { name: 'cleanInput' }),
+    hook('afterToolUse', (ctx) => ctx.withOutput('[gone]'), { name: 'cleanOutput' }),
+    hook('afterInference', (ctx) => ctx.withResponse({ text: ctx.response.text.replace(secret, '[gone]') }), {
+      name: 'cleanAnswer',
+    }),
+  ]
+  const run = await agentWith([call('leak'), `It is ${secret}.`], leak, ...clean).run(`My word is ${secret}.`)
+  assert.equal(run.text, 'It is [gone].')
+  assert.equal(`${JSON.stringify(run)}${JSON.stringify(explanation(run))}${explain(run)}`.includes(secret), false)
+})
+
+test('every firing is in the ledger: hook, trigger, decision, change, time taken, error', async () => {
+  const script = [call('echo', { a: 1 }), 'done']
+  const run = await agentWith(
+    script,
+    hook('beforeToolUse', (ctx) => ctx.withArgs({ a: 2 }), { name: 'change' }),
+    guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' }),
+    guard('beforeToolUse', (ctx) => ctx, { name: 'late', priority: -1 }),
+    observe('afterToolUse', () => assert.fail('blind'), { name: 'watcher' }),
+  ).run('go')
+  assert.ok(run.ledger.every((entry) => entry.durationMs >= 0))
+  const own = run.ledger.filter((entry) => ['change', 'never', 'late', 'watcher'].includes(entry.hook))
+  const at = { step: 0, trigger: 'beforeToolUse', call: 'call-1-1' }
+  assert.deepEqual(
+    own.map(({ durationMs: _ms, ...entry }) => entry),
+    [
+      { ...at, hook: 'change', mode: 'transform', changes: [{ path: 'args.a', before: 1, after: 2 }] },
+      { ...at, hook: 'never', mode: 'guard', decision: 'block', message: 'Never.' },
+      { ...at, hook: 'late', mode: 'guard', decision: 'skipped', message: 'blocked by "never" before' },
+      { ...at, trigger: 'afterToolUse', hook: 'watcher', mode: 'observe', error: 'blind' },
+    ],
+  )
+})
+
+test('hooks see the ledger up to themselves, without durations', async () => {
+  const seen: object[] = []
+  const look = hook('onStop', (ctx) => (seen.push(...ctx.ledger), ctx), { name: 'look' })
+  const run = await agentWith(['done'], look).run('go')
+  const before = run.ledger.slice(
+    0,
+    run.ledger.findIndex((entry) => entry.hook === 'look'),
+  )
+  assert.deepEqual(
+    seen,
+    before.map(({ durationMs: _ms, ...entry }) => entry),
+  )
+})

@@ -1,0 +1,134 @@
+import type { Json } from '../../state/json.ts'
+import type { Change } from '../../state/ledger.ts'
+import { subagentWords } from './explain-subagents.ts'
+import { explanation, type Explainable, type Explanation } from './explanation.ts'
+
+const MAX_VALUE = 80
+
+/** Answers "who stopped my agent, and why" and "why did it not stop", as text. */
+export function explain(run: Explainable): string {
+  return explanationWords(explanation(run))
+}
+
+/** The same, of what is at hand as data. */
+export function explanationWords(data: Explanation): string {
+  const { spent } = data
+  const cost = spent.costUsd > 0 ? `, ${Number(spent.costUsd.toPrecision(4))} USD` : ''
+  const tokens = spent.inputTokens + spent.outputTokens
+  const lines = [
+    headline(data),
+    `  decided by   ${data.decided.by}, reason ${data.decided.reason}`,
+    `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}`,
+    ...section('votes', data.votes, (vote) => `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`),
+    ...section('blocked', data.blocked, wordBlocked),
+    ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
+    ...section('asked', data.asked, (each) => `${at(each.step)}, ${each.tool}: ${each.message} ${each.answer}`),
+    ...section('changed', data.changed, wordChanged),
+    ...section('continued', data.continued, ({ step, by, message }) => `after ${at(step)} by ${by}: ${message}`),
+    ...section('errors', data.errors, ({ step, during, message }) => `${at(step)}, ${during}: ${message}`),
+    ...section(
+      'failed hooks',
+      data.hookFailures,
+      (each) => `${at(each.step)}, ${each.hook} at ${each.trigger}: ${each.error}`,
+    ),
+    ...section('attempts', data.failedAttempts, ({ step, message }) => `${at(step)}: ${message}`),
+    ...section('warnings', data.warnings, ({ step, message }) => `${at(step)}: ${message}`),
+    ...section('subagents', subagentWords(data.subagents), (line) => line),
+    ...section('shadows', data.shadows, wordShadow),
+    `  to go on     ${data.wayOn}`,
+  ]
+  return lines.join('\n')
+}
+
+function headline({ status, decided }: Explanation): string {
+  const { message, reason, value } = decided
+  if (status === 'cancelled') return 'The run was cancelled.'
+  const told = value === undefined || isTold(message, value) ? '' : ` (${wordValue(value)})`
+  return `The run ${wordStatus(status, reason)}: ${message || reason}${told}`
+}
+
+/** A value that the message contains need not be said again. */
+function isTold(message: string, value: Json): boolean {
+  const parts: readonly Json[] = typeof value === 'object' && value !== null ? Object.values(value) : [value]
+  return parts.every((part) => message.includes(JSON.stringify(part).replaceAll('"', '')))
+}
+
+function wordStatus(status: Explanation['status'], reason: Explanation['decided']['reason']): string {
+  switch (status) {
+    case 'completed':
+      return 'is complete'
+    case 'stopped':
+      return 'was stopped'
+    case 'failed':
+      return 'failed'
+    case 'cancelled':
+      return 'was cancelled'
+    case 'suspended':
+      return reason === 'paused' ? 'is paused' : 'waits for a person'
+    default:
+      return status satisfies never
+  }
+}
+
+function wordBlocked({ step, tool, by, message, withheld }: Explanation['blocked'][number]): string {
+  return `${at(step)}, ${tool}${withheld ? ' withheld' : ''}, by ${by}: ${message}`
+}
+
+function wordChanged({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
+  return `${at(step)}, ${hook} at ${trigger}: ${[...new Set(changes.map(wordChange))].join(', ')}`
+}
+
+/** What would have been, and was not. */
+function wordShadow({ step, hook, trigger, tool, decision, message, changes, error }: Explanation['shadows'][number]) {
+  const where = `${at(step)}, ${hook} at ${trigger}${tool === undefined ? '' : `, ${tool}`}`
+  const would = [
+    ...(decision === undefined ? [] : [`would decide ${decision}`]),
+    ...(changes === undefined ? [] : [`would change ${changes.map(wordChange).join(', ')}`]),
+    ...(error === undefined ? [] : ['failed']),
+  ]
+  const why = error ?? message
+  return `${where}: ${would.join(', ')}${why === undefined ? '' : `: ${why}`}`
+}
+
+/** What a capability keeps for itself is told by its name: what it means, the capability says. */
+const OWN_NOTES = /^state\.metadata\.(hookloop\.\w+)/
+
+function wordChange({ path, before, after }: Change): string {
+  const own = OWN_NOTES.exec(path)?.[1]
+  if (own !== undefined) return `its notes, ${own}`
+  if (before !== undefined && after !== undefined) return `${path} ${short(before)} → ${short(after)}`
+  if (after !== undefined) return `${path} = ${short(after)}`
+  return before === undefined ? path : `${path} removed`
+}
+
+function short(value: Json): string {
+  const text = JSON.stringify(value)
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`
+}
+
+function wordValue(value: Json): string {
+  const { value: reached, limit } = (value ?? {}) as { value?: Json; limit?: Json }
+  return limit === undefined ? JSON.stringify(value) : `${JSON.stringify(reached)} of ${JSON.stringify(limit)}`
+}
+
+/** One line for each item; lines that would follow each other unchanged are counted. */
+function section<T>(title: string, items: readonly T[], word: (item: T) => string): string[] {
+  const lines: { readonly text: string; times: number }[] = []
+  for (const text of items.map((item) => word(item).replaceAll(/\s*\n\s*/g, ' ⏎ '))) {
+    const last = lines.at(-1)
+    if (last?.text === text) last.times++
+    else lines.push({ text, times: 1 })
+  }
+  return lines.map(({ text, times }, i) => {
+    return `  ${(i === 0 ? title : '').padEnd(12)} ${text}${times > 1 ? ` (${times} times)` : ''}`
+  })
+}
+
+/** People count steps from one. */
+function at(step: number): string {
+  return `step ${step + 1}`
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}

@@ -1,9 +1,0 @@
-import type { FinalRecord, FinalStatus } from '../data/execution.ts'
-import type { LiveRun } from './live-run.ts'
-
-/** How a run ends that ends for this reason. */
-export function finalStatus(run: LiveRun, reason: FinalRecord['reason']): FinalStatus {
-  if (run.failure !== undefined) return 'failed'
-  if (reason === 'userRequested' && run.cancelled) return 'cancelled'
-  return reason === 'completed' ? 'completed' : 'stopped'
-}

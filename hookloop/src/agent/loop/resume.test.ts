@@ -1,0 +1,381 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import { exactJson } from '../../state/json.ts'
+import { fromSavedRun, type SavedRun } from '../../state/saved-run.ts'
+import type { Answer, Answers } from '../../state/tool-call.ts'
+import { liveEffects } from '../../effects/effects.ts'
+import { guard, hook, observe } from '../../hooks/hook.ts'
+import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
+import type { Agent } from '../agent.ts'
+import type { Use } from '../capability.ts'
+import { explanation } from '../explain/explanation.ts'
+import type { Run } from '../run.ts'
+import { tool } from '../tool.ts'
+
+type Suspended = Extract<Run, { status: 'suspended' }>
+
+/** Guards that ask about paths with a question mark. What is written and what fires is kept. */
+function scene(paths: readonly string[], { use = [], script }: { use?: readonly Use[]; script?: Script } = {}) {
+  const [written, fired]: [string[], string[]] = [[], []]
+  const parsed: string[] = []
+  const input = z.object({ path: z.string().transform((path) => (parsed.push(path), path)) })
+  const write = tool({ name: 'write', description: 'Writes.', input, execute: ({ path }) => written.push(path) })
+  const asks = guard('beforeToolUse', (ctx) => (ctx.toolCall.args.path.includes('?') ? ctx.ask('Write?') : ctx), {
+    name: 'asks',
+    tool: write,
+  })
+  const watch = observe('*', (ctx) => void fired.push(ctx.trigger), { name: 'watch' })
+  const toolCalls = paths.map((path) => ({ name: 'write', args: { path } }))
+  const model = scriptedModel(script ?? [{ toolCalls }, 'Done.'])
+  const agent = createAgent({ model, use: [write, asks, watch, approval('suspend'), ...use] })
+  return { agent, written, fired, parsed, model, write, asks }
+}
+
+async function suspend(agent: Agent, options?: Parameters<Agent['run']>[1]): Promise<Suspended> {
+  const run = await agent.run('Go.', options)
+  assert.ok(run.status === 'suspended', `it is ${run.status}`)
+  return run
+}
+
+/** The same answer to everything that is asked. */
+function toAll(run: Run, answer: Answer): Answers {
+  assert.ok(run.status === 'suspended', `it is ${run.status}`)
+  return Object.fromEntries(run.pending.map(({ id }) => [id, answer]))
+}
+
+const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
+const executions = (run: Run) => run.state.execution!.steps.at(0)!.toolExecutions
+const statuses = (run: Run): readonly string[] => executions(run).map(({ status }) => status)
+
+test('before a run is suspended, calls that can run do, and pass afterToolUse', async () => {
+  const { agent, written, fired } = scene(['a', '?b', 'c'])
+  const run = await suspend(agent)
+  assert.deepEqual(written, ['a', 'c'])
+  assert.equal(fired.filter((trigger) => trigger === 'afterToolUse').length, 2)
+  assert.ok(fired.lastIndexOf('afterToolUse') < fired.indexOf('onPause'))
+  assert.deepEqual(
+    run.pending.map(({ toolCall }) => toolCall.args),
+    [{ path: '?b' }],
+  )
+})
+
+test('a suspended run is not over: onPause fires with what is asked, onStop and afterExecution do not', async () => {
+  const shown: unknown[] = []
+  const pausing = hook('onPause', (ctx) => {
+    shown.push(ctx.pending.map(({ message }) => message))
+    return ctx.withState((state) => state.withMetadata('paused', true))
+  })
+  const { agent, fired } = scene(['?a', '?b'], { use: [pausing] })
+  const run = await suspend(agent)
+  assert.deepEqual(shown, [['Write?', 'Write?']])
+  assert.deepEqual([run.state.metadata['paused'], fired.at(-1)], [true, 'onPause'])
+  assert.deepEqual([fired.includes('onStop'), fired.includes('afterStep'), 'final' in run], [false, false, false])
+})
+
+test('a suspended run is plain JSON, and what is read from it is the same run', async () => {
+  const { agent } = scene(['a', '?b'])
+  const run = await suspend(agent)
+  const saved = save(run)
+  assert.deepEqual(exactJson(run.toJSON(), 'run'), saved)
+  assert.deepEqual(JSON.parse(JSON.stringify(fromSavedRun(saved).state)), saved.state)
+})
+
+test('a run goes on exactly where it stood in another process', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hookloop-resume-'))
+  const script = fileURLToPath(new URL('resume-process.fixture.ts', import.meta.url))
+  type Printed = { status: string; pending: string[]; modelCalls: number }
+  const start = async (...args: readonly string[]): Promise<Printed> => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=hookloop-source', script, ...args])
+    return JSON.parse(stdout) as Printed
+  }
+  const effects = async (): Promise<{ text: string; key: string; pid: number }[]> =>
+    (await readFile(join(folder, 'effects.log'), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as never)
+
+  const first = await start('start', folder)
+  assert.deepEqual([first.status, (await effects()).map(({ text }) => text)], ['suspended', ['ONE', 'THREE']])
+  const second = await start('resume', folder, JSON.stringify({ [first.pending[0]!]: 'allow' }))
+  const done = await effects()
+  const { state } = fromSavedRun(JSON.parse(await readFile(join(folder, 'run.json'), 'utf8')))
+  await rm(folder, { recursive: true })
+
+  assert.deepEqual([second.status, second.modelCalls], ['completed', 1])
+  assert.deepEqual(
+    [done.map(({ text }) => text), new Set(done.map(({ key }) => key)).size],
+    [['ONE', 'THREE', 'TWO'], 3],
+  )
+  assert.notEqual(done[2]!.pid, done[0]!.pid)
+  assert.deepEqual(
+    state.messages.at(2)!.content.map((part) => part.type === 'tool-result' && part.output),
+    ['noted ONE', 'noted TWO', 'noted THREE'],
+  )
+})
+
+// ── answers are checked before anything runs, and nothing is used up by a mistake
+
+type Mistake = readonly [what: string, wrong: (id: string) => object, code: string]
+const forms = [true, null, 'yes', 'suspend', 7, {}, [], { allow: true }, { allow: [] }, { block: 1 }]
+const mistakes: readonly Mistake[] = [
+  ['to a question that was never asked', () => ({ nobody: 'allow' }), 'ANSWER_UNKNOWN'],
+  ['called __proto__', () => JSON.parse('{"__proto__":"allow"}') as object, 'ANSWER_UNKNOWN'],
+  ['with arguments that do not fit', (id) => ({ [id]: { allow: { path: 7 } } }), 'ANSWER_INVALID'],
+  ['with arguments that are not JSON', (id) => ({ [id]: { allow: { path: 'b', size: 1n } } }), 'ANSWER_INVALID'],
+  ...forms.map((form): Mistake => [`of the form ${JSON.stringify(form)}`, (id) => ({ [id]: form }), 'ANSWER_INVALID']),
+]
+
+for (const [what, wrong, code] of mistakes) {
+  test(`an answer ${what} is refused before anything runs, and uses up no other answer`, async () => {
+    const { agent, written, fired } = scene(['?a', '?b'])
+    const run = await suspend(agent)
+    const [a, b] = run.pending.map(({ id }) => id) as [string, string]
+    const before = [...fired]
+    await assert.rejects(agent.resume(run, { answers: { [a]: 'allow', ...wrong(b) } }), { code })
+    assert.deepEqual([written, fired], [[], before])
+    const resumed = await agent.resume(run, { answers: toAll(run, 'allow') })
+    assert.deepEqual([resumed.status, written], ['completed', ['?a', '?b']])
+  })
+}
+
+test('an answer that was used is refused, and the rest stays pending', async () => {
+  const { agent, written } = scene(['?a', '?b'])
+  const run = await suspend(agent)
+  const [first, second] = run.pending.map(({ id }) => id) as [string, string]
+  const partly = await agent.resume(run, { answers: { [first]: 'allow' } })
+  const again = agent.resume(partly, { answers: { [first]: 'allow', [second]: 'allow' } })
+  await assert.rejects(again, { code: 'ANSWER_USED', value: first })
+  assert.deepEqual(written, ['?a'])
+})
+
+type SavedCall = { name: string; args: object; answer?: unknown; approval: { id: string; toolCall: object } }
+const tampering: readonly [string, (call: SavedCall) => void][] = [
+  ['the arguments to be run', (call) => (call.args = { path: 'evil' })],
+  ['the tool to be run', (call) => (call.name = 'erase')],
+  [
+    'the arguments that were shown',
+    (call) => (call.approval.toolCall = { ...call.approval.toolCall, args: { path: 'b' } }),
+  ],
+  ['the tool that was shown', (call) => (call.approval.toolCall = { ...call.approval.toolCall, name: 'read' })],
+  ['the place of the question', (call) => (call.approval.id = call.approval.id.replace('/0/', '/1/'))],
+]
+
+for (const [what, tamper] of tampering) {
+  test(`a saved run in which ${what} was changed is refused`, async () => {
+    const { agent, written } = scene(['?a'])
+    const saved = structuredClone(save(await suspend(agent)))
+    const call = (saved.state as unknown as { execution: { cursor: { step: { calls: [SavedCall] } } } }).execution
+      .cursor.step.calls[0]
+    tamper(call)
+    await assert.rejects(agent.resume(saved, { answers: { [call.approval.id]: 'allow' } }), {
+      code: 'APPROVAL_MISMATCH',
+    })
+    assert.deepEqual(written, [])
+  })
+}
+
+for (const smuggled of ['allow', 7]) {
+  test(`an answer (${smuggled}) that is in the saved run but was never given runs nothing`, async () => {
+    const { agent, written } = scene(['?a'])
+    const saved = structuredClone(save(await suspend(agent)))
+    const { calls } = (saved.state as unknown as { execution: { cursor: { step: { calls: [SavedCall] } } } }).execution
+      .cursor.step
+    calls[0].answer = smuggled
+    await agent.resume(saved).catch(() => undefined)
+    assert.deepEqual(written, [])
+  })
+}
+
+test('a run that is not suspended cannot be resumed', async () => {
+  const { agent } = scene(['a'])
+  await assert.rejects(agent.resume(await agent.run('Go.')), { code: 'RESUME_NOT_SUSPENDED' })
+})
+
+// ── going on
+
+test('onResume fires once with the answers and may change the state; nothing of the step fires again', async () => {
+  const given: Answers[] = []
+  const resuming = hook('onResume', (ctx) => {
+    given.push(ctx.answers)
+    return ctx.withState((state) => state.withMessage('The person said yes.'))
+  })
+  const { agent, fired } = scene(['?a'], { use: [resuming] })
+  const run = await suspend(agent)
+  fired.length = 0
+  const answers = toAll(run, 'allow')
+  const resumed = await agent.resume(save(run), { answers })
+  assert.deepEqual(given, [answers])
+  assert.deepEqual(fired.slice(0, 5), ['onResume', 'beforeToolUse', 'afterToolUse', 'afterStep', 'beforeStep'])
+  assert.deepEqual(fired.slice(-2), ['onStop', 'afterExecution'])
+  assert.deepEqual(
+    [...resumed.state.messages].map(({ role }) => role),
+    ['user', 'assistant', 'tool', 'user', 'assistant'],
+  )
+})
+
+test('at resume no hook changes arguments again, but they are parsed and judged again', async () => {
+  let judged = 0
+  const longer = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: `${ctx.toolCall.args['path'] as string}+` }))
+  const judge = guard('beforeToolUse', (ctx) => (judged++, ctx))
+  const { agent, written, parsed } = scene(['?a'], { use: [longer, judge] })
+  const run = await suspend(agent)
+  await agent.resume(save(run), { answers: toAll(run, 'allow') })
+  assert.deepEqual([written, parsed, judged], [['?a+'], ['?a+', '?a+'], 2])
+})
+
+test('an answer satisfies the asks on a call, never a block', async () => {
+  let closed = false
+  const fence = guard('beforeToolUse', (ctx) => (closed ? ctx.block('Closed.') : ctx), { name: 'fence', priority: -5 })
+  const { agent, written } = scene(['?a'], { use: [fence] })
+  const run = await suspend(agent)
+  closed = true
+  const resumed = await agent.resume(run, { answers: toAll(run, 'allow') })
+  assert.deepEqual([written, executions(resumed)[0]], [[], { status: 'blocked', output: 'Closed.', by: 'fence' }])
+})
+
+test('a refusal shows as a blocked call with its words', async () => {
+  const { agent, written } = scene(['?a'])
+  const run = await suspend(agent)
+  const resumed = await agent.resume(run, { answers: toAll(run, { block: 'Not this one.' }) })
+  assert.deepEqual(written, [])
+  assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'Not this one.', by: 'approval' }])
+})
+
+test('edited arguments are the ones that are judged, run and recorded', async () => {
+  const seen: unknown[] = []
+  const judge = guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args), ctx))
+  const { agent, written } = scene(['?a'], { use: [judge] })
+  const run = await suspend(agent)
+  const resumed = await agent.resume(save(run), { answers: toAll(run, { allow: { path: '?b' } }) })
+  assert.deepEqual([written, seen], [['?b'], [{ path: '?a' }, { path: '?b' }]])
+  assert.deepEqual(resumed.state.execution!.steps.at(0)!.toolCalls[0]!.args, { path: '?b' })
+})
+
+test('partial answers leave the rest pending under the same ids, and what ran is not run again', async () => {
+  const { agent, written, fired } = scene(['?a', '?b', '?c'])
+  const run = await suspend(agent)
+  const [a, b, c] = run.pending.map(({ id }) => id) as [string, string, string]
+  const partly = await agent.resume(save(run), { answers: { [b]: 'allow' } })
+  assert.deepEqual(partly.status === 'suspended' && partly.pending.map(({ id }) => id), [a, c])
+  const waiting = await agent.resume(save(partly))
+  assert.deepEqual(waiting.status === 'suspended' && waiting.pending.map(({ id }) => id), [a, c])
+  const ended = await agent.resume(save(waiting), { answers: { [a]: 'allow', [c]: { block: 'No.' } } })
+  assert.deepEqual([ended.status, written], ['completed', ['?b', '?a']])
+  assert.deepEqual(statuses(ended), ['ok', 'ok', 'blocked'])
+  assert.equal(fired.filter((trigger) => trigger === 'onPause').length, 3)
+})
+
+test('answers given at resume are in the ledger, where explain finds them', async () => {
+  const { agent } = scene(['?a', '?b', '?c'])
+  const run = await suspend(agent)
+  const [a, b, c] = run.pending.map(({ id }) => id) as [string, string, string]
+  const answers: Answers = { [a]: 'allow', [b]: { allow: { path: 'b' } }, [c]: { block: 'No.' } }
+  const resumed = await agent.resume(save(run), { answers })
+  assert.deepEqual(
+    explanation(resumed).asked.map(({ answer }) => answer),
+    ['approved', 'approved with other arguments', 'denied'],
+  )
+})
+
+// ── another agent than the one that was suspended
+
+test('a guard that is missing at resume refuses it, unless that is accepted', async () => {
+  const { agent, write, written } = scene(['?a'])
+  const run = await suspend(agent)
+  const answers = toAll(run, 'allow')
+  const bare = createAgent({ model: scriptedModel(['Done.']), use: [write, approval('suspend')] })
+  await assert.rejects(bare.resume(save(run), { answers }), { code: 'RESUME_GUARD_MISSING', value: 'asks' })
+  await assert.rejects(bare.resume(save(run), { answers, acceptMissing: ['other'] }), { code: 'RESUME_GUARD_MISSING' })
+  assert.deepEqual(written, [])
+  const resumed = await bare.resume(save(run), { answers, acceptMissing: ['asks'] })
+  assert.deepEqual([resumed.status, written], ['completed', ['?a']])
+})
+
+test('a new guard judges the pending calls', async () => {
+  const { agent, written } = scene(['?a'])
+  const run = await suspend(agent)
+  const stricter = agent.with(guard('beforeToolUse', (ctx) => ctx.block('New rule.'), { name: 'new rule' }))
+  const resumed = await stricter.resume(save(run), { answers: toAll(run, 'allow') })
+  assert.deepEqual([written, executions(resumed)[0]!.by], [[], 'new rule'])
+})
+
+test('a pending call whose tool is missing can be refused, but not allowed', async () => {
+  const { agent, asks } = scene(['?a'])
+  const run = await suspend(agent)
+  const bare = createAgent({ model: scriptedModel(['Done.']), use: [asks] })
+  await assert.rejects(bare.resume(save(run), { answers: toAll(run, 'allow') }), { code: 'RESUME_TOOL_MISSING' })
+  const resumed = await bare.resume(save(run), { answers: toAll(run, { block: 'No.' }) })
+  assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'No.', by: 'approval' }])
+})
+
+test('a suspended run takes no new input, in whatever form it is given', async () => {
+  const { agent } = scene(['?a'])
+  const run = await suspend(agent)
+  for (const from of [run, save(run), run.state]) {
+    await assert.rejects(agent.run('And now?', { from }), { code: 'STATE_SUSPENDED' })
+    await assert.rejects(agent.stream('And now?', { from }).run, { code: 'STATE_SUSPENDED' })
+    await assert.rejects(agent.iterate('And now?', { from }).run, { code: 'STATE_SUSPENDED' })
+  }
+})
+
+// ── what it costs, and how it ends
+
+test('time spent waiting for a person does not count against the limit on time', async () => {
+  const clock = fakeClock()
+  const effects = liveEffects({ clock })
+  const { agent } = scene(['?a'], { use: [guards({ maxTimeMs: 1000 })] })
+  const run = await suspend(agent, { effects })
+  await clock.advance(10_000_000)
+  const resumed = await agent.resume(save(run), { answers: toAll(run, 'allow'), effects })
+  assert.deepEqual([resumed.status, resumed.state.execution!.waitedMs], ['completed', 10_000_000])
+})
+
+test('a run that waited has spent what one that did not wait has spent', async () => {
+  const { agent } = scene(['a', '?b', '?c'])
+  const run = await suspend(agent)
+  const partly = await agent.resume(save(run), { answers: { [run.pending[0]!.id]: 'allow' } })
+  const waited = await agent.resume(save(partly), { answers: toAll(partly, 'allow') })
+  const atOnce = await scene(['a', '?b', '?c'], { use: [approval(() => 'allow')] }).agent.run('Go.')
+  assert.deepEqual(waited.state.usage, atOnce.state.usage)
+  assert.deepEqual([...waited.state.messages], [...atOnce.state.messages])
+})
+
+test('whoever stops iterating pauses the run, and resume goes on with the next step', async () => {
+  const { agent, written, model, fired } = scene(['a'])
+  const live = agent.iterate('Go.')
+  for await (const state of live) if (state.stepCount === 1) break
+  const run = await live.run
+  assert.deepEqual([run.status, fired.at(-1), model.requests.length], ['suspended', 'onPause', 1])
+  await assert.rejects(agent.resume(run, { answers: { any: 'allow' } }), { code: 'ANSWER_UNKNOWN' })
+  const resumed = await agent.resume(save(run))
+  assert.deepEqual([resumed.status, written, model.requests.length], ['completed', ['a'], 2])
+})
+
+test('a run may be suspended again and again', async () => {
+  const step = (path: string) => ({ toolCalls: [{ name: 'write', args: { path } }] })
+  const { agent, written } = scene([], { script: [step('?a'), step('?b'), 'Done.'] })
+  const first = await suspend(agent)
+  const second = await agent.resume(save(first), { answers: toAll(first, 'allow') })
+  const last = await agent.resume(save(second), { answers: toAll(second, 'allow') })
+  assert.deepEqual([second.status, last.status, written], ['suspended', 'completed', ['?a', '?b']])
+})
+
+test('a cancelled resume runs nothing: what was pending is blocked, and the run has its one final record', async () => {
+  const { agent, written, fired } = scene(['?a', '?b'])
+  const run = await suspend(agent)
+  const answers = { [run.pending[0]!.id]: 'allow' } as const
+  const cancelled = await agent.resume(save(run), { answers, signal: AbortSignal.abort() })
+  assert.deepEqual([cancelled.status, written, statuses(cancelled)], ['cancelled', [], ['blocked', 'blocked']])
+  assert.equal(fired.filter((trigger) => trigger === 'afterExecution').length, 1)
+})

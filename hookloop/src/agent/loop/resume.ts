@@ -1,0 +1,252 @@
+import type { AgentState } from '../../state/agent-state.ts'
+import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../../state/execution.ts'
+import { answersWithin, isInChild } from '../../state/open-calls.ts'
+import { fromStateJson } from '../../state/saved-run.ts'
+import type { OpenChild } from '../../state/subagent.ts'
+import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
+import { AgentError, messageOf } from '../../errors.ts'
+import { isFatal } from '../../hooks/run-hooks.ts'
+import { checkedAnswer } from '../tools/ask-person.ts'
+import { beginRun, brokenRecord, concludeRun } from './start.ts'
+import { childParts } from '../subagents/child-parts.ts'
+import { delegatedBy } from '../subagents/delegated-call.ts'
+import type { LiveRun } from './run-context.ts'
+import { runLoop } from './loop.ts'
+import type { AgentParts } from '../agent-parts.ts'
+import type { Run } from '../run.ts'
+
+export type ResumeOptions = {
+  readonly answers?: Answers
+  /** Guards that may be missing although the run began under them: their names, or `true` for any. */
+  readonly acceptMissing?: true | readonly string[]
+}
+
+type Suspended = { readonly execution: Execution; readonly cursor: Cursor }
+
+/** Checks everything that can be checked before anything runs; throws an AgentError and changes nothing. */
+export async function checkResume(
+  parts: AgentParts,
+  state: AgentState,
+  options: ResumeOptions & { readonly now: number },
+): Promise<Answers> {
+  const calls = await checkOpen(parts, state, options)
+  const answers: { [id: string]: Answer } = {}
+  for (const [id, given] of Object.entries(options.answers ?? {})) {
+    answers[id] = await checkAnswer(calls, { id, given, now: options.now })
+  }
+  return Object.freeze(answers)
+}
+
+/** A call that waits, and the agent that is to make it. */
+type AskedCall = { readonly parts: AgentParts; readonly call: OpenCall }
+
+/** Checks that a state can be gone on with, also inside the agents in it. Gives the calls that are open. */
+async function checkOpen(parts: AgentParts, state: AgentState, options: ResumeOptions): Promise<readonly AskedCall[]> {
+  const { execution, cursor } = suspended(state)
+  checkGuards(parts, execution, options.acceptMissing ?? [])
+  const calls: AskedCall[] = []
+  for (const [index, call] of (cursor.phase === 'tools' ? cursor.step.calls : []).entries()) {
+    calls.push({ parts, call })
+    if (isInChild(call)) calls.push(...(await callsOfChild(parts, call, options)))
+    else checkApproval(call, `${execution.id}/${execution.steps.length}/${index}`)
+  }
+  return calls
+}
+
+function checkApproval(call: OpenCall, key: string): void {
+  if (call.approval === undefined || call.result !== undefined) return
+  if (approvalFits(call.approval, call, key)) return
+  throw new AgentError(
+    'APPROVAL_MISMATCH',
+    `The arguments of the pending call "${call.id}" (${call.name}) are not the ones that were to be approved.`,
+    { value: call.approval.id },
+  )
+}
+
+/** The same inside an agent that works for a call: it must still be there, under the same guards. */
+async function callsOfChild(
+  parts: AgentParts,
+  call: OpenCall & { readonly child: OpenChild },
+  options: ResumeOptions,
+): Promise<readonly AskedCall[]> {
+  const { agent, state } = call.child
+  try {
+    const tool = parts.tools.get(call.name)
+    const parsed = await tool?.parse(call.args)
+    if (tool?.delegate === undefined || parsed === undefined || 'problem' in parsed)
+      throw new Error('there is no such tool')
+    return await checkOpen(childParts(parts, delegatedBy({ parts }, tool, parsed.value)), fromStateJson(state), options)
+  } catch (thrown) {
+    if (thrown instanceof AgentError) throw thrown
+    throw new AgentError(
+      'RESUME_TOOL_MISSING',
+      `The pending call of "${call.name}" needs the subagent "${agent}", which this agent does not have: ${messageOf(thrown)}`,
+      { value: agent },
+    )
+  }
+}
+
+/** Takes the answers, fires `onResume`, and goes on where the state stands. */
+export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
+  let final: FinalRecord | undefined
+  run.starts = { begin: beginRun, resume: resumeRun }
+  try {
+    const cursor = await reopen(run, answers)
+    if (cursor !== undefined) {
+      await runLoop(run, cursor)
+      final = run.execution.final
+    }
+  } catch (thrown) {
+    final = brokenRecord(run, thrown)
+  }
+  return concludeRun(run, final)
+}
+
+/** Goes on with a run whose process died, from where its state was kept last. The time nobody worked on it is not counted. */
+export async function continueRun(
+  run: LiveRun,
+  from: { readonly phase: 'begun' | 'step'; readonly downMs: number; readonly at: number },
+): Promise<Run> {
+  let final: FinalRecord | undefined
+  run.starts = { begin: beginRun }
+  run.takenOverAt = from.at
+  try {
+    const { execution } = run
+    run.opened = true
+    run.replaceExecution({
+      ...execution,
+      waitedMs: execution.waitedMs + from.downMs,
+      hooks: withHooks(run, execution.hooks),
+    })
+    await runLoop(run, from.phase === 'begun' ? undefined : { phase: 'beforeStep', waitingSince: run.now })
+    final = run.execution.final
+  } catch (thrown) {
+    final = brokenRecord(run, thrown)
+  }
+  return concludeRun(run, final)
+}
+
+/** The place to go on from, with the answers in it; nothing when `onResume` failed, and the run stays as it was saved. */
+async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefined> {
+  const saved = run.state
+  const { execution, cursor } = suspended(saved)
+  run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
+  const { cursor: _left, ...rest } = execution
+  const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
+  run.opened = true
+  run.replaceExecution({ ...rest, status: 'running', waitedMs, hooks: withHooks(run, rest.hooks) })
+  const fired = await run.fire('onResume', { answers })
+  if (fired?.failure === undefined || run.cancelled || isFatal(fired.failure)) {
+    return cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor
+  }
+  run.failure = undefined
+  run.state = saved // nothing was done with the answers, so nothing may be lost
+  return undefined
+}
+
+/** From here on the run is under the hooks of this agent, too: none of their guards may be missing next time. */
+function withHooks(run: LiveRun, before: readonly HookRecord[]): readonly HookRecord[] {
+  const known = new Set(before.map(({ name }) => name))
+  const present = run.parts.stack.records
+  const kept = before.filter(({ name }) => present.some((each) => each.name === name))
+  return Object.freeze([...kept, ...present.filter(({ name }) => !known.has(name))])
+}
+
+function suspended(state: AgentState): Suspended {
+  const { execution } = state
+  if (execution?.status === 'suspended' && execution.cursor !== undefined) {
+    checkConversation(state, execution.cursor)
+    return { execution, cursor: execution.cursor }
+  }
+  const how = execution === undefined ? 'has not run' : `is ${execution.status}`
+  throw new AgentError(
+    'RESUME_NOT_SUSPENDED',
+    `The run ${how}, so there is nothing to resume. To go on talking, use agent.run(input, { from: run }).`,
+  )
+}
+
+/** Between two steps every call has its result; a state in which one has not was not saved by us. */
+function checkConversation({ messages }: AgentState, { phase }: Cursor): void {
+  const last = messages.at(-1)
+  const isOpen = last?.role === 'assistant' && last.content.some((part) => part.type === 'tool-call')
+  if (phase !== 'beforeStep' || !isOpen) return
+  throw new AgentError('STATE_INVALID', 'The saved state cannot be read: it stands between two steps, with calls open.')
+}
+
+export function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
+  if (accepted === true) return
+  if (!Array.isArray(accepted)) {
+    throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" is a list of names, or true.', { value: accepted })
+  }
+  const guards = parts.stack.records.filter((hook) => hook.mode === 'guard')
+  const present = new Set(guards.map((hook) => hook.name))
+  for (const { name, mode } of execution.hooks) {
+    if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue
+    throw new AgentError(
+      'RESUME_GUARD_MISSING',
+      `The run began under the guard "${name}", which this agent does not have. Add it, or accept that with acceptMissing: ['${name}'].`,
+      { value: name },
+    )
+  }
+}
+
+async function checkAnswer(
+  calls: readonly AskedCall[],
+  { id, given, now }: { id: string; given: unknown; now: number },
+): Promise<Answer> {
+  const { call, parts } = calls.find((each) => each.call.approval?.id === id) ?? {}
+  if (parts === undefined || call?.approval === undefined) {
+    throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}".`, { value: id })
+  }
+  if (call.result !== undefined || call.child !== undefined) {
+    throw new AgentError('ANSWER_USED', `"${id}" was answered before.`, { value: id })
+  }
+  const answer = checkedAnswer(given)
+  if (answer === 'suspend') {
+    throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, leave it out of the answers.`, { value: given })
+  }
+  if (typeof answer === 'object' && 'block' in answer) return answer
+  const problem = answerProblem(call.approval, answer)
+  if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
+  const { expiresAt } = call.approval
+  if (expiresAt !== undefined && now >= expiresAt) {
+    throw new AgentError('ANSWER_EXPIRED', `"${id}" expired; it can only be refused now, with { block: 'reason' }.`, {
+      value: id,
+    })
+  }
+  await checkTool(parts, call, answer)
+  return answer
+}
+
+async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Promise<void> {
+  const tool = parts.tools.get(call.name)
+  if (tool === undefined) {
+    throw new AgentError(
+      'RESUME_TOOL_MISSING',
+      `The pending call needs the tool "${call.name}", which this agent does not have.`,
+      {
+        value: call.name,
+      },
+    )
+  }
+  if (answer === 'allow' || 'block' in answer) return
+  const parsed = await tool.parse(answer.allow)
+  if ('value' in parsed) return
+  throw new AgentError('ANSWER_INVALID', `The edited arguments do not fit the tool "${call.name}": ${parsed.problem}`, {
+    value: answer.allow,
+  })
+}
+
+function withAnswers(step: OpenStep, answers: Answers): OpenStep {
+  const calls = step.calls.map((call) => {
+    if (call.result !== undefined) return call
+    const { answer: _forged, answers: _too, ...open } = call // a call that was answered has a result; one without is not ours
+    if (isInChild(call)) {
+      const given = answersWithin(call.child, answers)
+      return given === undefined ? open : { ...open, answers: given }
+    }
+    const answer = call.approval === undefined ? undefined : answers[call.approval.id]
+    return answer === undefined ? open : { ...open, answer }
+  })
+  return { ...step, calls }
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { guards } from '../../capabilities/guards.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { LanguageModel } from '../../state/inference.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { explanation } from '../explain/explanation.ts'
+
+/** Never answers, whatever its signal says; a socket would keep the process as this timer does. */
+const deaf: LanguageModel = {
+  provider: 'test',
+  modelId: 'deaf',
+  infer: async () => {
+    await delay(2_000)
+    return { content: [{ type: 'text', text: 'Too late.' }], finishReason: 'stop' }
+  },
+}
+
+for (const how of ['run', 'stream'] as const) {
+  test(`a model call is cut off when the time of the run is over (${how})`, async () => {
+    const chunks = Array.from({ length: 500 }, () => 'word ')
+    const model = scriptedModel([{ chunks, delayMs: how === 'run' ? 5_000 : 20 }])
+    const agent = createAgent({ model, use: [guards({ maxTimeMs: 60 })] })
+    const run = await (how === 'run' ? agent.run('Go.') : agent.stream('Go.').run)
+    assert.equal(run.status, 'stopped')
+    assert.deepEqual(run.final.reason, 'timeLimit')
+  })
+}
+
+test('a model that does not heed its signal is cut off as well, and not asked again', async () => {
+  const run = await createAgent({ model: deaf, use: [guards({ maxTimeMs: 50 }), retry({ backoffMs: 1 })] }).run('Go.')
+  const { decided, wayOn, failedAttempts } = explanation(run)
+  assert.deepEqual([decided.by, decided.reason, failedAttempts.length], ['guards.maxTimeMs', 'timeLimit', 1])
+  assert.match(wayOn, /maxTimeMs/)
+})
+
+test('of several guards the shortest time holds', async () => {
+  const long = guard('beforeInference', (ctx) => ctx.within(60_000), { name: 'long' })
+  const short = guard('beforeInference', (ctx) => ctx.within(30), { name: 'short' })
+  const run = await createAgent({ model: deaf, use: [long, short] }).run('Go.')
+  assert.equal(run.status === 'stopped' && run.by, 'short')
+})
+
+test('a call that was cut off is cut off in a replay', async () => {
+  const recording = memoryRecording()
+  const agent = createAgent({ model: deaf, use: [guards({ maxTimeMs: 40 })] })
+  const live = await agent.run('Go.', { effects: recordEffects(recording) })
+  const again = await agent.run('Go.', { effects: replayEffects(recording) })
+  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+})
+
+test('a time that is no time fails closed', async () => {
+  const odd = guard('beforeInference', (ctx) => ctx.within(Number.NaN), { name: 'odd' })
+  const run = await createAgent({ model: scriptedModel(['Hi.']), use: [odd] }).run('Go.')
+  assert.equal(run.status === 'stopped' && run.by, 'odd')
+})

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { Json } from '../../state/json.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
+import { guard, hook, observe, shadow, type Hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { recordEvents } from '../../testing/record-events.ts'
+import { explain } from '../explain/explain.ts'
+import { explanation } from '../explain/explanation.ts'
+import type { Run } from '../run.ts'
+import { tool } from '../tool.ts'
+
+const shell = tool({
+  name: 'shell',
+  description: 'Runs a command.',
+  input: z.object({ command: z.string() }),
+  execute: ({ command }) => `ran ${command}`,
+})
+
+const pushing = () => scriptedModel([{ toolCalls: [{ name: 'shell', args: { command: 'git push' } }] }, 'Done.'])
+
+const retry = hook(
+  'aroundInference',
+  async (_ctx, next) => {
+    try {
+      return await next()
+    } catch {
+      return next()
+    }
+  },
+  { name: 'retry' },
+)
+
+const noPush = guard(
+  'beforeToolUse',
+  (ctx) => (/git push/.test(ctx.toolCall.args.command) ? ctx.block('Agents never push.') : ctx),
+  { name: 'no-push', tool: shell },
+)
+
+test('what a shadow would have decided is in the ledger, marked, and the call runs', async () => {
+  const run = await createAgent({ model: pushing(), use: [shell, shadow(noPush)] }).run('go')
+  const entry = run.ledger.find(({ hook: name }) => name === 'no-push')
+  assert.deepEqual(
+    [run.status, run.state.execution?.steps.at(0)?.toolExecutions[0]?.output],
+    ['completed', 'ran git push'],
+  )
+  assert.deepEqual(
+    { ...entry, durationMs: 0 },
+    {
+      step: 0,
+      trigger: 'beforeToolUse',
+      hook: 'no-push',
+      mode: 'guard',
+      call: 'call-1-1',
+      decision: 'block',
+      message: 'Agents never push.',
+      shadow: true,
+      durationMs: 0,
+    },
+  )
+})
+
+test('a shadow is given what stands at its place, and its change is told', async () => {
+  const seen: Json[] = []
+  const first = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'a' }), { tool: shell, priority: 10 })
+  const last = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'c' }), { tool: shell, priority: -10 })
+  const between = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: `${ctx.toolCall.args.command}b` }), {
+    tool: shell,
+    name: 'between',
+  })
+  const judge = guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args.command), ctx), { tool: shell })
+  const run = await createAgent({
+    model: pushing(),
+    use: [shell, first, last, shadow(between), shadow(judge, { name: 'judge' })],
+  }).run('go')
+  assert.deepEqual(run.ledger.find((each) => each.hook === 'between')?.changes, [
+    { path: 'args.command', before: 'a', after: 'ab' },
+  ])
+  assert.deepEqual(seen, ['c'])
+})
+
+test('a shadow also judges what a guard in force has blocked', async () => {
+  const run = await createAgent({ model: pushing(), use: [shell, noPush, shadow(noPush, { name: 'other' })] }).run('go')
+  assert.deepEqual(
+    run.ledger.filter((each) => each.decision === 'block').map((each) => [each.hook, each.shadow]),
+    [
+      ['other', true],
+      ['no-push', undefined],
+    ],
+  )
+})
+
+test('hooks and observers do not see shadows in their ledger, also after a run was saved', async () => {
+  const seen = new Set<string>()
+  const reader = hook('beforeStep', (ctx) => (ctx.ledger.map((each) => seen.add(each.hook)), ctx), { name: 'reader' })
+  const watcher = observe('afterExecution', (ctx) => ctx.ledger.map((each) => seen.add(each.hook)), { name: 'watcher' })
+  const agent = createAgent({
+    model: scriptedModel([{ toolCalls: [{ name: 'shell', args: { command: 'ls' } }] }, 'Done.']),
+    use: [
+      shell,
+      reader,
+      watcher,
+      approval({ answer: 'suspend', tools: ['shell'] }),
+      shadow(hook('beforeStep', (ctx) => ctx.stop('no'), { name: 'hidden', priority: 1 })),
+    ],
+  })
+  const waiting = await agent.run('go')
+  const saved = JSON.parse(JSON.stringify(waiting)) as SavedRun
+  const answers = waiting.status === 'suspended' ? { [waiting.pending[0]!.id]: 'allow' as const } : {}
+  const run = await agent.resume(saved, { answers })
+  assert.equal(run.status, 'completed')
+  assert.equal(seen.has('reader') && !seen.has('hidden'), true)
+  assert.equal(run.ledger.filter((each) => each.hook === 'hidden').length, 2)
+})
+
+test('a shadow takes its time while the loop goes on, and is told when it has answered', async () => {
+  const order: string[] = []
+  const slow = guard(
+    'beforeToolUse',
+    async (ctx) => {
+      await delay(20)
+      order.push('shadow')
+      return ctx.block('Too late to matter.')
+    },
+    { name: 'slow' },
+  )
+  const after = hook('afterStep', (ctx) => (order.push('afterStep'), ctx))
+  const { run, of } = await recordEvents(
+    createAgent({ model: pushing(), use: [shell, after, shadow(slow)] }).stream('go'),
+  )
+  assert.deepEqual(order, ['afterStep', 'afterStep', 'shadow'])
+  assert.deepEqual(
+    run.ledger.filter((each) => each.shadow).map(({ step, decision, call }) => [step, decision, call]),
+    [[0, 'block', 'call-1-1']],
+  )
+  assert.deepEqual(of('hook').filter((each) => each.entry.shadow).length, 1)
+})
+
+test('a shadow sees the run as it was at the event, also when it looks later', async () => {
+  const late: unknown[] = []
+  const slow = hook('beforeStep', async (ctx) => {
+    const soon = [ctx.spent.steps, ctx.ledger.length]
+    await delay(10)
+    late.push([soon, [ctx.spent.steps, ctx.ledger.length]])
+    return ctx
+  })
+  await createAgent({ model: pushing(), use: [shell, shadow(slow)] }).run('go')
+  assert.equal(late.length, 2)
+  for (const [soon, later] of late as unknown[][]) assert.deepEqual(later, soon)
+})
+
+test('a shadow that throws, answers nonsense or not at all is a line in the ledger, with the no it would have been', async () => {
+  const broken = guard(
+    'beforeToolUse',
+    () => {
+      throw new Error('broken')
+    },
+    { name: 'broken' },
+  )
+  const mute = guard('beforeStep', (() => undefined) as never, { name: 'mute' })
+  const late = guard('beforeToolUse', () => new Promise<never>(() => undefined), { name: 'late', timeoutMs: 5 })
+  const loose = hook('beforeStep', () => Promise.reject(new Error('loose')), { name: 'loose' })
+  const run = await createAgent({
+    model: pushing(),
+    use: [shell, ...[broken, mute, late, loose].map((each) => shadow(each))],
+  }).run('go')
+  const told = run.ledger.filter((each) => each.shadow && each.step === 0)
+  assert.equal(run.status, 'completed')
+  assert.deepEqual(
+    new Set(told.map(({ hook: name, decision, error }) => `${name} ${decision} ${error?.slice(0, 22)}`)),
+    new Set([
+      'mute forbid It returned nothing. R',
+      'loose undefined loose',
+      'broken block broken',
+      'late block No answer within 5 ms.',
+    ]),
+  )
+})
+
+test('a shadow that never answers keeps no run from ending, and is told as such', { timeout: 120_000 }, async () => {
+  const never = hook('beforeStep', () => new Promise<never>(() => undefined), { name: 'never' })
+  const run = await createAgent({ model: scriptedModel(['Done.']), use: [shadow(never)] }).run('go')
+  assert.deepEqual(
+    run.ledger.filter((each) => each.shadow).map((each) => each.error),
+    ['It had not answered when the run was over.'],
+  )
+})
+
+test('what a shadow spends is not billed, and its votes are not counted', async () => {
+  const greedy = hook('beforeStep', (ctx) => ctx.spend({ inputTokens: 1e9 }).stop('Enough.'), { name: 'greedy' })
+  const run = await createAgent({ model: pushing(), use: [shell, guards({ maxTokens: 1000 }), shadow(greedy)] }).run(
+    'go',
+  )
+  assert.deepEqual([run.status, run.state.usage.inputTokens], ['completed', 20])
+})
+
+test('a shadow does not hold a stream', async () => {
+  const nosy = guard('afterInference', (ctx) => ctx.block('no'), { name: 'nosy' })
+  const model = scriptedModel([{ chunks: ['a', 'b', 'c'] }])
+  const { of } = await recordEvents(createAgent({ model, use: [shadow(nosy)] }).stream('go'))
+  assert.deepEqual(
+    of('text').map(({ delta }) => delta),
+    ['a', 'b', 'c'],
+  )
+})
+
+test('a run that began under a guard cannot be resumed with it as a shadow', async () => {
+  const make = (no: Hook) =>
+    createAgent({
+      model: scriptedModel([{ toolCalls: [{ name: 'shell', args: { command: 'ls' } }] }, 'Done.']),
+      use: [shell, no, approval({ answer: 'suspend', tools: ['shell'] })],
+    })
+  const waiting = await make(noPush).run('go')
+  await assert.rejects(make(shadow(noPush)).resume(waiting), { code: 'RESUME_GUARD_MISSING' })
+})
+
+test('a recording made with shadows replays without them, and the other way round', async () => {
+  const suspicious = shadow(
+    guard(['beforeInference', 'beforeToolUse'], (ctx) => ctx.stop('no'), { name: 'suspicious' }),
+  )
+  const script = () =>
+    scriptedModel([{ error: 'busy' }, { toolCalls: [{ name: 'shell', args: { command: 'ls' } }] }, 'Done.'])
+  const make = (...use: readonly Hook[]) => createAgent({ model: script(), use: [shell, retry, ...use] })
+  for (const [recorded, replayed] of [
+    [[suspicious], []],
+    [[], [suspicious]],
+  ] as const) {
+    const recording = memoryRecording()
+    const live = await make(...recorded).run('go', { effects: recordEffects(recording) })
+    const again = await make(...replayed).run('go', { effects: replayEffects(recording) })
+    assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+    assert.deepEqual(untimed(again), untimed(live))
+    assert.equal(
+      again.ledger.some((each) => each.shadow),
+      replayed.length > 0,
+    )
+  }
+})
+
+test('attempts inside an around hook are judged by shadows, and a replay still tells of it', async () => {
+  const strict = shadow(guard('beforeInference', (ctx) => ctx.stop('no'), { name: 'strict' }))
+  const agent = createAgent({ model: scriptedModel([{ error: 'busy' }, 'Done.']), use: [retry, strict] })
+  const recording = memoryRecording()
+  const live = await agent.run('go', { effects: recordEffects(recording) })
+  const again = await agent.run('go', { effects: replayEffects(recording) })
+  const told = (run: Run): unknown =>
+    run.ledger.filter((each) => each.shadow).map(({ durationMs: _ms, ...rest }) => rest)
+  assert.equal(live.status, 'completed')
+  assert.equal((told(live) as unknown[]).length, 2)
+  assert.deepEqual(told(again), told(live))
+})
+
+test('explain tells what shadows would have done apart from what was done', async () => {
+  const loud = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'LS' }), { name: 'loud', tool: shell })
+  const run = await createAgent({ model: pushing(), use: [shell, shadow(noPush), shadow(loud)] }).run('go')
+  const { blocked, changed, shadows } = explanation(run)
+  assert.deepEqual([blocked, changed], [[], []])
+  assert.deepEqual(
+    shadows.map(({ hook: name, tool: of }) => [name, of]),
+    [
+      ['loud', 'shell'],
+      ['no-push', 'shell'],
+    ],
+  )
+  assert.match(
+    explain(run),
+    / {2}shadows {6}step 1, loud at beforeToolUse, shell: would change args.command "git push" → "LS"\n {15}step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.\n/,
+  )
+})
+
+test('a description says which hooks are shadows', () => {
+  const { hooks } = createAgent({
+    model: pushing(),
+    use: [shell, noPush, shadow(noPush, { name: 'other' })],
+  }).describe()
+  assert.deepEqual(
+    hooks.filter((each) => each.tools !== undefined).map((each) => [each.name, each.shadow]),
+    [
+      ['no-push', undefined],
+      ['other', true],
+    ],
+  )
+})
+
+function untimed(run: Run): unknown {
+  return run.ledger.filter((entry) => entry.shadow !== true).map(({ durationMs: _ms, ...entry }) => entry)
+}

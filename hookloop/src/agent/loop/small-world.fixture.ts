@@ -1,0 +1,167 @@
+import type { FinalRecord } from '../../state/execution.ts'
+import type { Message } from '../../state/message.ts'
+import type { Answer, Approval, ToolExecution } from '../../state/tool-call.ts'
+
+// Support for the exhaustive exploration in `small-world.test.ts`: all the worlds there are, and what must hold in each.
+
+/** What the guard and then the approver will say about a call. `later` leaves the question open once. */
+export type Fate = 'free' | 'blocked' | 'allow' | 'block' | 'edit' | 'later allow' | 'later block' | 'later edit'
+
+/** One step of so many calls, each with its fate, of a tool whose calls run together or not. */
+export type World = { readonly calls: readonly Fate[]; readonly concurrent: boolean }
+
+/** At the so-manieth point of a run (a trigger, or an edge of an effect), it is cancelled or its process dies. */
+export type Fault = { readonly kind: 'cancel' | 'crash'; readonly at: number }
+
+/** A tool that was begun: which call, with what, in which life of the run. */
+export type Doing = {
+  readonly call: number
+  readonly text: string
+  readonly key: string
+  /** The number of times the run has been started from nothing before. */
+  readonly lineage: number
+  readonly answers: readonly number[]
+  readonly doneBefore: readonly number[]
+  readonly afterCancel: boolean
+  /** Whether it came to the point where it has its effect. */
+  had: boolean
+}
+
+/** Everything that can be seen of a world that has come to its end. */
+export type Story = {
+  readonly world: World
+  readonly fault: Fault | undefined
+  readonly doings: readonly Doing[]
+  readonly crashes: number
+  /** The trigger or effect at which it was cancelled. */
+  readonly cancelledAt: string | undefined
+  readonly modelCallsAfterCancel: number
+  /** How often `afterExecution` fired in lives that ended in a suspension, and in the last one. */
+  readonly endings: { readonly suspended: number; readonly last: number }
+  readonly status: string
+  readonly finals: readonly (FinalRecord | undefined)[]
+  readonly executions: readonly ToolExecution[]
+  readonly messages: readonly Message[]
+}
+
+const few: readonly Fate[] = ['free', 'allow', 'later allow']
+const most: readonly Fate[] = [...few, 'blocked', 'block', 'edit']
+const all: readonly Fate[] = [...most, 'later block', 'later edit']
+
+/** Every fate for each of one or two calls; of three calls, those that can stand in each other's way. */
+export const worlds: readonly World[] = [
+  ...[1, 2]
+    .flatMap((size) => combinations(all, size))
+    .flatMap((calls) => [false, true].map((concurrent) => ({ calls, concurrent }))),
+  ...combinations(most, 3).map((calls) => ({ calls, concurrent: false })),
+  ...combinations(few, 3).map((calls) => ({ calls, concurrent: true })),
+]
+
+function combinations(fates: readonly Fate[], size: number): readonly (readonly Fate[])[] {
+  if (size === 0) return [[]]
+  return combinations(fates, size - 1).flatMap((rest) => fates.map((fate) => [...rest, fate]))
+}
+
+export function isAsked(fate: Fate): boolean {
+  return fate !== 'free' && fate !== 'blocked'
+}
+
+/** What the approver says in the so-manieth round, by the number of the call. */
+export function answersIn(world: World, round: number, pending: readonly Approval[]): ReadonlyMap<number, Answer> {
+  const answers = new Map<number, Answer>()
+  for (const { toolCall } of pending) {
+    const n = toolCall.args['n'] as number
+    const fate = world.calls[n]!
+    if (round > 1 || !fate.startsWith('later')) answers.set(n, answerOf(fate, n))
+  }
+  return answers
+}
+
+function answerOf(fate: Fate, n: number): Answer {
+  if (fate.endsWith('block')) return { block: refusal(n) }
+  return fate.endsWith('edit') ? { allow: { n, text: rightText(fate, n) } } : 'allow'
+}
+
+const refusal = (n: number): string => `No to ${n}.`
+
+/** What a call may be run with, if at all. */
+export function rightText(fate: Fate, n: number): string {
+  return fate.endsWith('edit') ? `edited ${n}` : `original ${n}`
+}
+
+/** What is wrong with a story; nothing, if all is well. */
+export function* wrongs(story: Story): Generator<string> {
+  yield* wrongDoings(story)
+  for (const [n, fate] of story.world.calls.entries()) {
+    const execution = story.executions[n]
+    if (execution !== undefined) yield* wrongResult(story, { n, fate, execution })
+    else if (doingsOf(story, n).length > 0) yield `call ${n} ran and has no result`
+  }
+  yield* wrongEnding(story)
+  yield* wrongHistory(story.messages)
+}
+
+const mayRun = (fate: Fate): boolean => fate === 'free' || fate.endsWith('allow') || fate.endsWith('edit')
+const doingsOf = ({ doings }: Story, n: number): readonly Doing[] => doings.filter((doing) => doing.call === n)
+
+function* wrongDoings(story: Story): Generator<string> {
+  const { world, crashes, doings } = story
+  for (const [n, fate] of world.calls.entries()) {
+    const mine = doingsOf(story, n)
+    if (mine.length > 1 + crashes) yield `call ${n} ran ${mine.length} times`
+    for (const doing of mine) {
+      const { text, answers, doneBefore, afterCancel, lineage, key } = doing
+      if (!mayRun(fate)) yield `call ${n} (${fate}) ran`
+      if (isAsked(fate) && !answers.includes(n)) yield `call ${n} ran before it was answered`
+      if (text !== rightText(fate, n)) yield `call ${n} ran with ${text}`
+      if (doneBefore.includes(n)) yield `call ${n} ran although it was saved as done`
+      if (afterCancel) yield `call ${n} was begun after the cancel`
+      if (mine.some((other) => other.lineage === lineage && other.key !== key)) yield `call ${n} has two keys`
+      if (doings.some((other) => other.key === key && other.call !== n)) yield `call ${n} shares its key`
+    }
+  }
+  if (story.modelCallsAfterCancel > 0) yield 'the model was called after the cancel'
+}
+
+type Result = { readonly n: number; readonly fate: Fate; readonly execution: ToolExecution }
+
+function* wrongResult(story: Story, { n, fate, execution }: Result): Generator<string> {
+  const { status, by, output } = execution
+  const cancelled = story.cancelledAt !== undefined
+  const had = doingsOf(story, n).some((doing) => doing.had)
+  if (mayRun(fate)) {
+    if (!cancelled && status !== 'ok') yield `call ${n} (${fate}) is ${status}`
+    if (status === 'ok' && !had) yield `call ${n} is ok and had no effect`
+    if (status === 'blocked' && had) yield `call ${n} had an effect and looks as if it had not`
+    if (status === 'failed') yield `call ${n} failed`
+  } else if (status !== 'blocked') {
+    yield `call ${n} (${fate}) is ${status}`
+  } else if (!cancelled && fate !== 'blocked' && (by !== 'approval' || output !== refusal(n))) {
+    yield `the refusal of call ${n} is lost: ${JSON.stringify(execution)}`
+  }
+}
+
+function* wrongEnding(story: Story): Generator<string> {
+  const { status, finals, endings, cancelledAt } = story
+  const [final] = finals
+  if (final?.status !== status || finals.some((each) => each !== undefined && each !== final)) {
+    yield `${status} has the final records ${JSON.stringify(finals)}`
+  }
+  if (endings.suspended !== 0) yield 'a suspended run has fired afterExecution'
+  if (endings.last !== (cancelledAt === 'onUserInput' ? 0 : 1)) yield `afterExecution fired ${endings.last} times`
+  const late = cancelledAt === 'onStop' || cancelledAt === 'afterExecution'
+  if (status !== (cancelledAt === undefined || late ? 'completed' : 'cancelled')) yield `it ended as ${status}`
+}
+
+/** Every call has its result, once, in the message right behind the one that asked. */
+function* wrongHistory(messages: readonly Message[]): Generator<string> {
+  for (const [i, { role, content }] of messages.entries()) {
+    const asked = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+    if (asked.length === 0) continue
+    const next = messages[i + 1]?.content ?? []
+    const answered = next.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []))
+    if (asked.join() !== answered.join()) yield `the ${role} asked for ${asked.join()} and got ${answered.join()}`
+  }
+  const results = messages.filter(({ role }) => role === 'tool').length
+  if (results > 1) yield 'there are results twice'
+}

@@ -1,0 +1,397 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import { suite, test } from 'node:test'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { approval } from '../../capabilities/approval.ts'
+import { errorPolicy } from '../../capabilities/error-policy.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { LanguageModel, RequestChange } from '../../state/inference.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
+import type { TokenUsage } from '../../state/usage.ts'
+import { AgentError } from '../../errors.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import type { GuardTrigger, PlainTrigger } from '../../hooks/triggers.ts'
+import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { recordEvents } from '../../testing/record-events.ts'
+import type { Use } from '../capability.ts'
+import { tool, type ToolRun } from '../tool.ts'
+
+const dollar = { costUsd: 1 }
+const call = { toolCalls: [{ name: 'work' }] }
+const busy = { error: new AgentError('MODEL_OVERLOADED', 'busy') }
+const again = retry({ backoffMs: 0 })
+
+/** A model whose calls cost nothing, so that only what others spend is counted. */
+function freeModel(script: Script) {
+  return scriptedModel(script, { usage: { inputTokens: 0, outputTokens: 0 } })
+}
+
+type Working = (run: ToolRun) => unknown
+type ToolOptions = { readonly timeoutMs?: number; readonly concurrent?: boolean; readonly ask?: boolean }
+
+function work(execute: Working = () => 'worked', options: ToolOptions = {}) {
+  const input = { type: 'object' }
+  return tool({ name: 'work', description: 'Works.', input, execute: (_args, run) => execute(run), ...options })
+}
+
+const paying: Working = ({ spend }) => {
+  spend(dollar)
+  return 'worked'
+}
+
+function agentOn(script: Script, ...use: readonly Use[]) {
+  const model = freeModel(script)
+  return { model, agent: createAgent({ model, use }) }
+}
+
+async function costOf(script: Script, ...use: readonly Use[]): Promise<number> {
+  return (await agentOn(script, ...use).agent.run('go')).state.usage.costUsd
+}
+
+/** The cost of a run that is recorded, and of its replay. */
+async function costTwice(script: () => Script, ...use: readonly Use[]): Promise<readonly number[]> {
+  const recording = memoryRecording()
+  const live = await agentOn(script(), ...use).agent.run('go', { effects: recordEffects(recording) })
+  const replayed = await agentOn([], ...use).agent.run('go', { effects: replayEffects(recording) })
+  assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
+  return [live.state.usage.costUsd, replayed.state.usage.costUsd]
+}
+
+// ── hooks and guards
+
+suite('what is spent is counted, each time, at', () => {
+  /** A run that passes every trigger there is: it waits for a person, is resumed elsewhere, and lives through an error. */
+  const passAll = async (spender: Use): Promise<number> => {
+    const script = [call, { error: 'hiccup' }, 'Done.']
+    const { agent } = agentOn(
+      script,
+      work(undefined, { ask: true }),
+      approval('suspend'),
+      errorPolicy('tolerant'),
+      spender,
+    )
+    const waiting = await agent.run('go')
+    assert.ok(waiting.status === 'suspended')
+    const saved = JSON.parse(JSON.stringify(waiting)) as SavedRun
+    const run = await agent.resume(saved, { answers: { [waiting.pending[0]!.id]: 'allow' } })
+    assert.equal(run.status, 'completed')
+    return run.state.usage.costUsd
+  }
+  const triggers: readonly PlainTrigger[] = [
+    'onUserInput',
+    'beforeExecution',
+    'beforeStep',
+    'beforeInference',
+    'afterInference',
+    'beforeToolUse',
+    'onPause',
+    'onResume',
+    'afterToolUse',
+    'onError',
+    'afterStep',
+    'onStop',
+    'afterExecution',
+  ]
+  const unguarded: readonly PlainTrigger[] = ['onPause', 'onResume', 'onError', 'afterExecution']
+  for (const trigger of triggers) {
+    test(trigger, async () => {
+      let fired = 0
+      const count = (): TokenUsage => (fired++, dollar as TokenUsage)
+      const plain = await passAll(hook(trigger, (ctx) => ctx.spend(count())))
+      const slow = await passAll(hook(trigger, async (ctx) => ctx.spend(await delay(1, count()))))
+      const effect = await passAll(hook(trigger, (ctx) => ctx.spend(count()), { name: 'spender', effect: true }))
+      const judged = unguarded.includes(trigger)
+        ? 0
+        : await passAll(guard(trigger as GuardTrigger, (ctx) => ctx.spend(count())))
+      assert.deepEqual([fired > 2, plain + slow + effect + judged], [true, fired])
+    })
+  }
+})
+
+test('amounts add up; what is negative, endless or no number is ignored', async () => {
+  const odd = [-1, Number.NaN, Infinity, -Infinity, '7', null] as unknown as readonly number[]
+  const spender = hook('beforeStep', (ctx) => {
+    const paid = ctx.spend({ inputTokens: 3, costUsd: 0.5 }).spend({ inputTokens: 4, reasoningTokens: 2 })
+    return odd.reduce((each, amount) => each.spend({ costUsd: amount, outputTokens: amount }), paid)
+  })
+  const { usage } = (await agentOn(['Done.'], spender).agent.run('go')).state
+  const { inputTokens, outputTokens, reasoningTokens, costUsd } = usage
+  assert.deepEqual([inputTokens, outputTokens, reasoningTokens, costUsd], [7, 0, 2, 0.5])
+})
+
+test('only what is returned counts', async () => {
+  const forgets = hook('beforeStep', (ctx) => (ctx.spend(dollar), ctx))
+  assert.equal(await costOf(['Done.'], forgets), 0)
+})
+
+test('who decides and spends does both', async () => {
+  const judge = guard('beforeToolUse', (ctx) => ctx.spend(dollar).block('No.'), { name: 'judge' })
+  const run = await agentOn([call, 'Done.'], work(), judge).agent.run('go')
+  const step = run.state.execution!.steps.at(0)!
+  assert.deepEqual([run.state.usage.costUsd, step.toolExecutions[0]!.status], [1, 'blocked'])
+})
+
+test('those who come after see what those before have spent', async () => {
+  const seen: number[] = []
+  const look = guard('beforeInference', (ctx) => (seen.push(ctx.spent.costUsd), ctx))
+  const pay = hook('beforeInference', (ctx) => ctx.spend(dollar))
+  await costOf([call, 'Done.'], work(), pay, look)
+  assert.deepEqual(seen, [1, 2])
+})
+
+for (const trigger of ['afterInference', 'afterToolUse', 'afterStep', 'beforeStep'] as const) {
+  test(`a limit sees what was spent at ${trigger} before the next call is made`, async () => {
+    const critic = hook(trigger, (ctx) => ctx.spend({ costUsd: 1, inputTokens: 100 }))
+    for (const limit of [{ maxCost: 1 }, { maxTokens: 100 }]) {
+      const { agent, model } = agentOn([call, call, call], work(), critic, guards(limit))
+      const run = await agent.run('go')
+      assert.deepEqual([run.status, model.requests.length], ['stopped', trigger === 'beforeStep' ? 0 : 1])
+    }
+  })
+}
+
+test('what a hook with an effect has spent is the same in a replay, where it does not run', async () => {
+  let ran = 0
+  const ask = hook('beforeStep', async (ctx) => ctx.spend(await delay(1, (ran++, dollar))), {
+    name: 'ask',
+    effect: true,
+  })
+  assert.deepEqual([await costTwice(() => [call, 'Done.'], work(), ask), ran], [[2, 2], 2])
+})
+
+test('when a trigger is tried again, what an effect has spent is counted once', async () => {
+  let failed = false
+  const script = () => ((failed = false), ['Done.'])
+  const pay = (effect: boolean) => hook('beforeStep', async (ctx) => ctx.spend(dollar), { name: 'pay', effect })
+  const fails = hook('beforeStep', (ctx) => (failed ? ctx : ((failed = true), assert.fail('once'))), { priority: -1 })
+  const policy = errorPolicy({ backoffMs: 0 })
+  assert.equal(await costOf(script(), pay(true), fails, policy), 1)
+  assert.equal(await costOf(script(), pay(false), fails, policy), 2) // this one was really asked twice
+})
+
+// ── around and inside a model call
+
+test('a guard that judges every attempt is paid for every attempt, also in a replay', async () => {
+  const judge = guard('beforeInference', (ctx) => ctx.spend(dollar))
+  assert.deepEqual(await costTwice(() => [busy, busy, 'Done.'], judge, again), [3, 3])
+})
+
+test('at a further attempt, too, a limit sees what a guard before it has just spent', async () => {
+  const judge = guard('beforeInference', (ctx) => ctx.spend(dollar), { priority: 900 })
+  const { agent, model } = agentOn([busy, busy, 'Done.'], judge, guards({ maxCost: 2 }), again)
+  const run = await agent.run('go')
+  assert.deepEqual([run.status, model.requests.length], ['stopped', 1])
+})
+
+suite('guards that look at an answer while it is written', () => {
+  const text = 'word '.repeat(120)
+  const cut = { chunks: [text], delayMs: 5, error: new AgentError('MODEL_UNREACHABLE', 'cut') }
+  const fine = { chunks: [text], delayMs: 5 }
+  const costs: readonly (readonly [string, Script, readonly Use[]])[] = [
+    ['once', [fine], []],
+    ['once, with hooks around the call', [fine], [again]],
+    ['for every attempt', [cut, fine], [again]],
+    ['for every attempt that onError asks for', [cut, fine], [errorPolicy({ backoffMs: 0 })]],
+    ['for all of both', [cut, cut, cut, fine], [errorPolicy({ backoffMs: 0 }), again]],
+    ['for a call that came to nothing', [cut], []],
+  ]
+  for (const [how, script, use] of costs) {
+    test(`are paid ${how}`, async () => {
+      let looks = 0
+      const look = guard('afterInference', (ctx) => (looks++, ctx.spend(dollar)), { stream: 'window' })
+      const { run } = await recordEvents(agentOn(script, look, ...use).agent.stream('go'))
+      assert.deepEqual([looks > 0, run.state.usage.costUsd], [true, looks])
+    })
+  }
+})
+
+// ── tools
+
+const endings: readonly (readonly [string, Working, ToolOptions])[] = [
+  ['ends well', paying, {}],
+  ['ends later', async (run) => (await delay(1), paying(run)), {}],
+  ['fails', (run) => (paying(run), assert.fail('no luck')), {}],
+  [
+    'runs out of time',
+    (run) => (paying(run), new Promise((end) => run.signal.addEventListener('abort', () => end('late')))),
+    { timeoutMs: 20 },
+  ],
+  ['runs out of time and does not care', (run) => (paying(run), new Promise(() => undefined)), { timeoutMs: 5 }],
+  ['gives nothing that can be kept', (run) => (paying(run), 1n), {}],
+]
+for (const [how, execute, options] of endings) {
+  test(`what a tool has spent that ${how} is counted, also in a replay`, async () => {
+    assert.deepEqual(await costTwice(() => [call, 'Done.'], work(execute, options)), [1, 1])
+  })
+}
+
+test('what a tool has spent counts when its result is withheld, and when the run is cancelled', async () => {
+  const hush = guard('afterToolUse', (ctx) => ctx.block('No.'))
+  assert.equal(await costOf([call, 'Done.'], work(paying), hush), 1)
+  const { agent } = agentOn(
+    [call],
+    work((run) => (paying(run), delay(60_000, 'late', { signal: run.signal }))),
+  )
+  const run = await agent.run('go', { signal: AbortSignal.timeout(20) })
+  assert.deepEqual([run.status, run.state.usage.costUsd], ['cancelled', 1])
+})
+
+test('a tool that is tried again by a hook is paid each time, whatever the hook makes of it', async () => {
+  const twice = hook('aroundToolUse', async (_ctx, next) => (await next(), next()))
+  const gone = hook('aroundToolUse', async (_ctx, next) => (await next(), { status: 'ok', output: 'mine' }))
+  const throws = hook('aroundToolUse', async (_ctx, next) => (await next(), assert.fail('no')))
+  for (const [around, cost] of [
+    [twice, 2],
+    [gone, 1],
+    [throws, 1],
+  ] as const) {
+    assert.deepEqual(await costTwice(() => [call, 'Done.'], work(paying), around), [cost, cost])
+  }
+})
+
+test('what a tool has spent counts when the hook around it did not wait for it', async () => {
+  const impatient = hook('aroundToolUse', (_ctx, next) => next(), { timeoutMs: 20 })
+  assert.equal(
+    await costOf(
+      [call, 'Done.'],
+      work((run) => (paying(run), delay(80))),
+      impatient,
+    ),
+    1,
+  )
+})
+
+test('a result that a hook puts in place of a call cannot earn money', async () => {
+  const usage = { costUsd: -5, inputTokens: 'many' } as unknown as TokenUsage
+  const substitute = hook('aroundToolUse', async () => ({ status: 'ok', output: 'mine', usage }))
+  const { usage: spent } = (await agentOn([call, 'Done.'], work(), substitute).agent.run('go')).state
+  assert.deepEqual([spent.costUsd, spent.inputTokens], [0, 0])
+})
+
+test('tools that run together are counted one by one', async () => {
+  const calls = { toolCalls: Array.from({ length: 9 }, () => ({ name: 'work' })) }
+  const slow = work(async (run) => (await delay(Math.random() * 5), paying(run)), { concurrent: true })
+  assert.deepEqual(await costTwice(() => [calls, 'Done.'], slow), [9, 9])
+})
+
+test('a limit sees what a tool has spent before the next model call', async () => {
+  const spends = work(({ spend }) => (spend({ costUsd: -9 }), spend({ costUsd: 1, outputTokens: 100 })))
+  for (const limit of [{ maxCost: 1 }, { maxTokens: 100 }]) {
+    const { agent, model } = agentOn([call, call, call], spends, guards(limit))
+    assert.deepEqual([(await agent.run('go')).status, model.requests.length], ['stopped', 1])
+  }
+})
+
+// ── several attempts at once
+
+/** Calls the model so many times at once, and gives the first answer. */
+function atOnce(times: number, change?: RequestChange): Use {
+  return hook('aroundInference', (_ctx, next) => {
+    const calls = Array.from({ length: times }, () => (change === undefined ? next() : next(change)))
+    return Promise.any(calls)
+  })
+}
+
+/** Limits that leave room for so many calls, each of which is thought to write a thousand tokens. */
+const roomFor = (calls: number) => guards({ maxTokens: (calls - 1) * 1_000 + 500 })
+const settings = { maxOutputTokens: 1_000 }
+
+for (const change of [undefined, { system: 'Be quick.' }]) {
+  for (const times of [2, 3, 5]) {
+    test(`${times} attempts at once${change ? ' that differ from the request' : ''} know of each other`, async () => {
+      const slow = () => ({ text: 'Done.', delayMs: 5 })
+      for (const room of [1, times - 1, times]) {
+        const model = scriptedModel(slow)
+        await createAgent({ model, settings, use: [atOnce(times, change), roomFor(room)] }).run('go')
+        await delay(10)
+        assert.equal(model.requests.length, room)
+      }
+    })
+  }
+}
+
+test('attempts that nobody waited for are billed by an upper guess at what they cost', async () => {
+  const perToken: LanguageModel['cost'] = ({ inputTokens, outputTokens }) => (inputTokens + outputTokens) / 1_000
+  const speak = scriptedModel([{ text: 'Late.', delayMs: 40 }, 'Done.'], { usage: { costUsd: 0.015 } })
+  const model = { ...speak, cost: perToken }
+  const race = hook('aroundInference', (_ctx, next) => Promise.race([next(), next()]))
+  const run = await createAgent({ model, settings, use: [race] }).run('go')
+  const { outputTokens, inputTokens, costUsd } = run.state.usage
+  const guessed = inputTokens - 10 // from the length of the conversation
+  assert.deepEqual([run.text, outputTokens, guessed > 0 && guessed < 100], ['Done.', 1_005, true])
+  assert.ok(Math.abs(costUsd - (0.015 + (1_000 + guessed) / 1_000)) < 1e-9, `${costUsd}`)
+})
+
+test('when all are waited for, all are billed as they were', async () => {
+  const all = hook('aroundInference', async (_ctx, next) => (await Promise.all([next(), next(), next()]))[0])
+  const { usage } = (await createAgent({ model: scriptedModel(() => 'Done.'), use: [all] }).run('go')).state
+  assert.deepEqual([usage.inputTokens, usage.outputTokens], [30, 15])
+})
+
+test('an attempt that is still being judged when another has answered is not made', async () => {
+  let judged = 0
+  const slow = guard('beforeInference', (ctx) => delay(judged++ === 1 ? 20 : 0, ctx))
+  const { agent, model } = agentOn(
+    [call, 'Done.'],
+    work(() => delay(60)),
+    slow,
+    atOnce(2),
+    guards({ maxSteps: 1 }),
+  )
+  const run = await agent.run('go')
+  assert.deepEqual([run.state.stepCount, model.requests.length], [1, 1])
+})
+
+// ── what models cost
+
+test('a model that says what its tokens cost is billed by that', async () => {
+  const model: LanguageModel = { ...scriptedModel(() => 'Done.'), cost: ({ outputTokens }) => outputTokens / 10 }
+  assert.equal((await createAgent({ model }).run('go')).state.usage.costUsd, 0.5)
+})
+
+function sdkModel(): LanguageModelV4 & { asked: number } {
+  const model = {
+    specificationVersion: 'v4' as const,
+    provider: 'acme.chat',
+    modelId: 'big',
+    supportedUrls: {},
+    asked: 0,
+    doStream: () => Promise.reject(new Error('nobody listens')),
+    doGenerate: async () => ({
+      content: [{ type: 'text' as const, text: `Answer ${++model.asked}.` }],
+      finishReason: { unified: 'stop' as const, raw: undefined },
+      usage: {
+        inputTokens: { total: 1_000, noCache: 1_000, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 500, text: 500, reasoning: 0 },
+      },
+      warnings: [],
+    }),
+  }
+  return model
+}
+
+test('a limit on cost is not kept blindly: without a price nothing is asked, and the way out is named', async () => {
+  const model = sdkModel()
+  const run = await createAgent({ model, use: [guards({ maxCost: 5 })] }).run('go')
+  assert.ok(run.status === 'stopped')
+  assert.deepEqual([run.reason, run.by, model.asked], ['costLimit', 'guards.maxCost', 0])
+  assert.match(run.final.message, /acme\/big.*createAgent\(\{ prices: \{ 'acme\/big': \{ input, output \} \} \}\)/)
+})
+
+test('without a limit on cost, a model without a price is asked', async () => {
+  assert.equal((await createAgent({ model: sdkModel() }).run('go')).status, 'completed')
+})
+
+test('with its price, a model is asked until the limit is reached', async () => {
+  const model = sdkModel()
+  const prices = { 'acme/big': { input: 1_000, output: 2_000 } }
+  const more = hook('onStop', (ctx) => ctx.requestContinuation('More.'))
+  const run = await createAgent({ model, prices, use: [guards({ maxCost: 4 }), more] }).run('go')
+  assert.deepEqual([run.status === 'stopped' && run.by, model.asked], ['guards.maxCost', 2])
+  assert.equal(run.state.usage.costUsd, 4)
+})

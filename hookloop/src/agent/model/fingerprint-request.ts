@@ -1,0 +1,40 @@
+import type { InferenceRequest } from '../../state/inference.ts'
+import { hashJson, hashText, toJson, type Json } from '../../state/json.ts'
+import type { FoldCache } from '../../state/list.ts'
+import type { Message } from '../../state/message.ts'
+
+/** A request, short: a fingerprint of the conversation that costs only what is new in it. */
+export function fingerprintRequest(request: InferenceRequest): Json {
+  const { model, messages, ...rest } = request
+  return {
+    model: `${model.provider}/${model.modelId}`,
+    messages: messages.length,
+    conversation: messages.fold(fingerprints, '', fingerprint),
+    rest: fingerprintRest(rest),
+  }
+}
+
+const fingerprints: FoldCache<Message, string> = new WeakMap()
+
+function fingerprint(sum: string, message: Message): string {
+  return hashText(sum, JSON.stringify(message))
+}
+
+type Rest = Omit<InferenceRequest, 'model' | 'messages'>
+
+/** By the tools that were offered: most requests of a run differ in their messages alone. */
+const rests = new WeakMap<object, { readonly rest: Rest; readonly hash: string }>()
+
+function fingerprintRest(rest: Rest): string {
+  const known = rests.get(rest.tools)
+  if (known !== undefined && isSame(known.rest, rest)) return known.hash
+  const hash = hashJson(toJson(rest))
+  rests.set(rest.tools, { rest, hash })
+  return hash
+}
+
+/** Whether two requests have the very same parts. */
+function isSame(one: Rest, other: Rest): boolean {
+  const keys = Object.keys(one) as (keyof Rest)[]
+  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key])
+}

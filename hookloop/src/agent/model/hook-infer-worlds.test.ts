@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import { textOf } from '../../state/message.ts'
+import type { HookContext } from '../../hooks/context.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import type { Use } from '../capability.ts'
+import type { Run } from '../run.ts'
+import { tool } from '../tool.ts'
+
+// Many small worlds in which hooks ask models in every way there is. Whatever happens, a replay tells the same.
+
+const triggers = [
+  'onUserInput',
+  'beforeExecution',
+  'beforeStep',
+  'beforeInference',
+  'afterInference',
+  'beforeToolUse',
+  'afterToolUse',
+  'afterStep',
+  'onStop',
+  'afterExecution',
+] as const
+const ways = ['one', 'two', 'together', 'unheard', 'caught', 'typed', 'slow'] as const
+
+const worlds = fc.record({
+  askers: fc.array(
+    fc.record({
+      trigger: fc.constantFrom(...triggers),
+      way: fc.constantFrom(...ways),
+      judges: fc.boolean(),
+      goesOn: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 4 },
+  ),
+  /** What becomes of each call: every so manieth fails, or none. */
+  failsEvery: fc.constantFrom(0, 2, 3, 5),
+  maxTokens: fc.constantFrom(60, 120, 9_000, 100_000),
+  retries: fc.boolean(),
+})
+type World = typeof worlds extends fc.Arbitrary<infer W> ? W : never
+
+const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'a wall' })
+const typed = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
+
+function use({ askers, maxTokens, retries }: World, helper: ReturnType<typeof scriptedModel>): readonly Use[] {
+  const ask = async (ctx: HookContext<'beforeStep'>, way: World['askers'][number]['way']): Promise<void> => {
+    const infer = (prompt: string): Promise<unknown> =>
+      ctx.infer({ model: helper, prompt: `${prompt} at ${ctx.trigger}` })
+    if (way === 'one') await infer('one')
+    if (way === 'two') await infer(JSON.stringify(await infer('first')))
+    if (way === 'together') await Promise.all([infer('a'), infer('b'), infer('c')])
+    if (way === 'unheard') void infer('nobody waits')
+    if (way === 'caught') await infer('whatever').catch(() => undefined)
+    if (way === 'typed') await ctx.infer({ model: helper, prompt: 'typed', output: typed })
+    if (way === 'slow') await infer('quick').then(() => infer('slow'))
+  }
+  const made = askers.map(({ trigger, way, judges, goesOn }, i): Use => {
+    const handler = async (ctx: HookContext<'beforeStep'>): Promise<never> => (await ask(ctx, way), ctx as never)
+    const options = { name: `asker ${i}`, ...(way === 'slow' && { timeoutMs: 25 }) }
+    if (judges && trigger !== 'beforeInference' && trigger !== 'afterExecution')
+      return guard(trigger as 'beforeStep', handler as never, options)
+    return hook(trigger as 'beforeStep', handler as never, {
+      ...options,
+      ...(goesOn && { onFailure: 'continue' as const }),
+    })
+  })
+  const patient = hook('onError', (ctx) => (ctx.consecutiveFailures < 3 ? ctx.retry() : ctx.ignore()), {
+    name: 'patient',
+  })
+  return [look, guards({ maxTokens }), ...made, ...(retries ? [patient] : [])]
+}
+
+function modelsFor({ failsEvery }: World) {
+  let [calls, steps] = [0, 0]
+  const model = scriptedModel(() => (steps++ === 0 ? { toolCalls: [{ name: 'look' }] } : 'done'))
+  const helper = scriptedModel(({ messages }): ScriptedTurn => {
+    const text = textOf(messages.at(-1)!.content)
+    if (text.startsWith('slow')) return { text: 'late', delayMs: 60_000 }
+    if (failsEvery > 0 && ++calls % failsEvery === 0) return { error: 'down' }
+    return text === 'typed' && calls % 2 === 0 ? 'no JSON' : { toolCalls: [{ name: 'final_answer', args: { n: 1 } }] }
+  })
+  return { model, helper }
+}
+
+test('whatever hooks ask in whatever way, a replay asks nobody and tells the same', async () => {
+  await fc.assert(
+    fc.asyncProperty(worlds, async (world) => {
+      const recording = memoryRecording()
+      const { model, helper } = modelsFor(world)
+      const first = await createAgent({ model, use: use(world, helper) }).run('go', {
+        effects: recordEffects(recording),
+      })
+      const silent = scriptedModel([])
+      const again = await createAgent({ model: scriptedModel([]), use: use(world, silent) }).run('go', {
+        effects: replayEffects(recording),
+      })
+      assert.equal(silent.requests.length, 0)
+      assert.deepEqual(again.ledger.map(untimed), first.ledger.map(untimed))
+      assert.equal(JSON.stringify(again.state), JSON.stringify(first.state))
+      assert.equal(again.status, first.status)
+    }),
+    { numRuns: 150 },
+  )
+})
+
+function untimed({ durationMs: _ms, ...entry }: Run['ledger'][number]) {
+  return entry
+}

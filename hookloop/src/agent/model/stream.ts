@@ -1,0 +1,99 @@
+import type { InferenceDelta, InferenceRequest, InferenceResponse } from '../../state/inference.ts'
+import type { Part } from '../../state/message.ts'
+import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
+import { AnswerWindow } from './stream-window.ts'
+import type { LiveRun } from '../loop/run-context.ts'
+
+/** Where one attempt writes to, and what is to be waited for when it has ended: what a look costs is part of the call. */
+export type OpenAnswer = {
+  readonly write: (delta: InferenceDelta) => void
+  readonly settled: () => Promise<void> | undefined
+}
+
+/**
+ * Lets an answer be seen while it is written (`after`), piece by piece as hooks on `afterInference` pass it (`window`),
+ * or not before they have passed all of it (`hold`): the strictest of them decides. What is seen never changes what
+ * becomes of the answer, so a replay, which streams nothing, comes to the same state.
+ */
+export class AnswerStream {
+  readonly #run: LiveRun
+  readonly #step: number
+  readonly #request: InferenceRequest
+  readonly #policy: 'hold' | 'window' | 'after'
+  #attempts = 0
+  /** Whether anything of this attempt was seen, and, where it is seen in pieces, how much. */
+  #shown = false
+  #window: AnswerWindow | undefined
+  /** What hooks have spent that looked at the answer while it was written. */
+  spent = noTokens
+
+  constructor(run: LiveRun, step: number, request: InferenceRequest) {
+    this.#run = run
+    this.#step = step
+    this.#request = request
+    const { transforms, guards } = run.parts.stack.plan('afterInference')
+    const policies = [...transforms, ...guards].filter((hook) => !hook.shadow).map((hook) => hook.stream ?? 'hold')
+    this.#policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
+  }
+
+  /** Where an attempt writes to. What an earlier one still writes then is not shown. */
+  open(): OpenAnswer {
+    const attempt = ++this.#attempts
+    const isCurrent = (): boolean => attempt === this.#attempts
+    const show = (delta: InferenceDelta): void => {
+      if (!isCurrent()) return
+      this.#shown = true
+      this.#run.effects.emit?.(delta)
+    }
+    const settled = (): undefined => undefined
+    if (this.#policy === 'after') return { write: show, settled }
+    if (this.#policy === 'hold') return { write: () => undefined, settled }
+    const spend = (usage: TokenUsage): void => void (this.spent = addTokens(this.spent, usage))
+    const window = new AnswerWindow(this.#run, { request: this.#request, show, spend })
+    this.#window = window
+    return { write: (delta) => (isCurrent() ? window.write(delta) : undefined), settled: () => window.settled() }
+  }
+
+  retract(why: string): void {
+    if (this.#shown) this.#run.effects.emit?.({ type: 'retracted', step: this.#step, why })
+    this.#shown = false
+    this.#window = undefined
+    this.#attempts++ // what is still being written is not shown either
+  }
+
+  finish(written: InferenceResponse, passed: InferenceResponse): void {
+    this.#attempts++ // whatever is written from here on comes too late
+    const kept = this.#policy === 'window' ? this.#window?.isBeginningOf(passed) === true : written === passed
+    if (!kept) this.retract('a hook changed or withheld the answer')
+    if (this.#policy === 'after' && this.#shown) return
+    let skip = kept ? (this.#window?.released ?? 0) : 0
+    for (const part of passed.content) {
+      const delta = toDelta(part)
+      if (delta === undefined) continue
+      const seen = delta.type === 'toolCallDelta' ? 0 : Math.min(skip, delta.delta.length)
+      skip -= seen
+      if (seen < delta.delta.length) this.#run.effects.emit?.({ ...delta, delta: delta.delta.slice(seen) })
+    }
+  }
+}
+
+/** A part as if it had been streamed in one piece. */
+function toDelta(part: Part): InferenceDelta | undefined {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: part.type, delta: part.text }
+    case 'tool-call':
+      return {
+        type: 'toolCallDelta',
+        callId: part.toolCallId,
+        toolName: part.toolName,
+        delta: JSON.stringify(part.input),
+      }
+    case 'file':
+    case 'tool-result':
+      return undefined
+    default:
+      return part satisfies never
+  }
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import { type } from 'arktype'
+import fc from 'fast-check'
+import * as v from 'valibot'
+import * as z from 'zod'
+import { tool } from '../tool.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import type { Schema } from '../../state/schema.ts'
+import { answerShape, readJson } from './answer-shape.ts'
+
+/** Whether a model that is held to the shown schema could give this answer. */
+async function isShown(schema: Schema | JsonObject, value: Json): Promise<boolean> {
+  const { jsonSchema } = answerShape(schema)
+  const taker = tool({ name: 'take', description: 'Takes.', input: jsonSchema, execute: () => '' })
+  return 'value' in (await taker.parse(value))
+}
+
+// ── the schema as a model is shown it
+
+const flat = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
+
+test('an object is shown as it is, closed to what was not asked for', () => {
+  const schemas: readonly (Schema | JsonObject)[] = [
+    z.object({ n: z.number() }),
+    type({ n: 'number' }),
+    toStandardJsonSchema(v.object({ n: v.number() })),
+    flat,
+  ]
+  for (const schema of schemas) {
+    assert.deepEqual(answerShape(schema).jsonSchema, { ...flat, additionalProperties: false })
+  }
+})
+
+test('objects inside of objects, lists and choices are closed as well', () => {
+  const inner = z.object({ n: z.number() })
+  const { jsonSchema } = answerShape(z.object({ a: inner, b: z.array(inner), c: z.union([inner, z.null()]) }))
+  assert.equal(JSON.stringify(jsonSchema).match(/"additionalProperties":false/g)?.length, 4)
+})
+
+test('what a schema says itself about other properties stays', () => {
+  const open = z.object({ inner: z.looseObject({ n: z.number() }), map: z.record(z.string(), z.number()) })
+  const { properties } = answerShape(open).jsonSchema as { properties: { [name: string]: JsonObject } }
+  assert.deepEqual(properties['inner']!['additionalProperties'], {})
+  assert.deepEqual(properties['map']!['additionalProperties'], { type: 'number' })
+  const free = { type: 'object', additionalProperties: true, properties: {} }
+  assert.deepEqual(answerShape(free).jsonSchema, free)
+})
+
+const others: readonly (readonly [string, Schema | JsonObject, Json])[] = [
+  ['a list', z.array(z.number()), [1]],
+  ['a text', z.string(), 'a'],
+  ['nothing', z.null(), null],
+  ['a union', z.union([z.object({ a: z.number() }), z.object({ value: z.string() })]), { value: 'x' }],
+  ['plain JSON Schema of a list', { type: 'array', items: { type: 'number' } }, [1]],
+  ['JSON Schema without a type', { enum: [1, 2] }, 2],
+]
+for (const [what, schema, value] of others) {
+  test(`${what} is shown inside of an object, and read from it and without it`, async () => {
+    const { jsonSchema, parse } = answerShape(schema)
+    assert.deepEqual([jsonSchema['type'], jsonSchema['required']], ['object', ['value']])
+    assert.deepEqual(await parse({ value }), { value })
+    assert.equal(await isShown(schema, { value }), true)
+  })
+}
+test('what is not an object is also read when the model left the object out', async () => {
+  assert.deepEqual(await answerShape(z.array(z.number())).parse([1]), { value: [1] })
+  assert.deepEqual(await answerShape(z.string()).parse('a'), { value: 'a' })
+})
+
+const Tree: z.ZodType = z.object({
+  name: z.string(),
+  get children() {
+    return z.array(Tree)
+  },
+})
+const Nested: z.ZodType = z.lazy(() => z.array(Nested))
+const tree = { name: 'a', children: [{ name: 'b', children: [] }] }
+const refs: readonly (readonly [string, Schema | JsonObject, Json])[] = [
+  ['an object that contains itself', Tree, tree],
+  ['a list of objects that contain themselves', z.array(Tree), [tree]],
+  ['a list that contains itself', Nested, [[], [[]]]],
+  ['an object with an id', z.object({ n: z.number() }).meta({ id: 'Thing' }), { n: 1 }],
+  ['a list of objects with an id', z.array(z.object({ n: z.number() }).meta({ id: 'Item' })), [{ n: 1 }]],
+  [
+    'JSON Schema with definitions',
+    { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } },
+    [1],
+  ],
+]
+for (const [what, schema, value] of refs) {
+  test(`${what} is shown as an object, and can be given as it is shown`, async () => {
+    const { jsonSchema, parse } = answerShape(schema)
+    const given = isJsonObject(jsonSchema['properties']) && 'value' in jsonSchema['properties'] ? { value } : value
+    assert.deepEqual([jsonSchema['type'], await isShown(schema, given)], ['object', true])
+    assert.deepEqual(await parse(given), { value })
+  })
+}
+
+test('what cannot be shown to a model is refused with words', () => {
+  const unshown = [z.date(), z.object({ f: z.map(z.string(), z.string()) }), v.object({ n: v.number() }), 7, null]
+  for (const schema of unshown) {
+    const refused = { code: 'AGENT_INVALID_OPTION', message: /"output" cannot be shown to a model/ }
+    assert.throws(() => answerShape(schema as unknown as Schema), refused)
+  }
+})
+
+test('a schema that throws says that the value does not fit', async () => {
+  const picky = z.object({ n: z.number().refine(() => assert.fail('no mood')) })
+  assert.match(JSON.stringify(await answerShape(picky).parse({ n: 1 })), /"problem":.*no mood/)
+})
+
+// ── the JSON in a text
+
+// As it is kept: `__proto__` is no key that anybody may be given.
+const anyJson = fc.jsonValue({ maxDepth: 4 }).map((value) => toJson(JSON.parse(JSON.stringify(value))))
+const anyObject = fc.dictionary(fc.string(), anyJson).map((value) => toJson(JSON.parse(JSON.stringify(value))))
+
+test('a text that is JSON is read as it is', () => {
+  fc.assert(
+    fc.property(anyJson, fc.constantFrom('', ' ', '\n'), (value, space) => {
+      assert.deepEqual(readJson(`${space}${JSON.stringify(value, null, 2)}${space}`), value)
+    }),
+  )
+})
+
+test('JSON is found in a code fence, and among words without brackets', () => {
+  const words = fc.constantFrom('', 'Here it is:', 'Sure! Two lines\nof words.')
+  fc.assert(
+    fc.property(anyObject, words, words, (value, before, after) => {
+      const json = JSON.stringify(value)
+      assert.deepEqual(readJson(`${before} ${json} ${after}`), value)
+      if (json.includes('```')) return
+      assert.deepEqual(readJson(`${before}\n\`\`\`json\n${json}\n\`\`\`\n${after}`), value)
+      assert.deepEqual(readJson(`${before}\n\`\`\`\n${json}\n\`\`\`\n${after}`), value)
+    }),
+  )
+})
+
+test('brackets among the words do not hide what is in a fence', () => {
+  assert.deepEqual(readJson('See [1] and {2}.\n```json\n{"a": 1}\n```\nIs {that} right?'), { a: 1 })
+})
+
+test('a text without JSON gives nothing, and never throws', () => {
+  for (const text of ['', 'no', '{', '}{', '[1, 2', '```json\n{"a":\n```', '{"a": 1', '}']) {
+    assert.equal(readJson(text), undefined, text)
+  }
+  fc.assert(fc.property(fc.string(), (text) => void readJson(text)))
+})
+
+test('a text that is made to be slow to read is not', () => {
+  const [fence, lines] = ['```', '\n'.repeat(2_000)]
+  for (const text of [`${fence}${lines}`, `${fence}json${lines}\`\``, '{['.repeat(20_000), fence.repeat(10_000)]) {
+    const started = performance.now()
+    readJson(text)
+    assert.ok(performance.now() - started < 20_000, JSON.stringify(text.slice(0, 12)))
+  }
+})

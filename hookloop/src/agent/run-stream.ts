@@ -1,0 +1,135 @@
+import type { AgentState } from '../state/agent-state.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { Run } from './run.ts'
+
+/** A run under way: what it says as an async iterable, its result as a promise. */
+export type RunStream<E, O = string> = AsyncIterable<E> & { readonly run: Promise<Run<O>> }
+
+/** Starts at once and never waits for its reader. Who stops reading lets the run go on. */
+export function streamRun(start: (emit: (event: AgentEvent) => void) => Promise<Run>): RunStream<AgentEvent> {
+  const events = new Channel<AgentEvent>()
+  const run = start((event) => events.push(event))
+  run.then(
+    () => events.end(),
+    (error: unknown) => events.fail(error),
+  )
+  return {
+    run,
+    [Symbol.asyncIterator]: () => ({
+      next: () => events.next(),
+      return: async () => {
+        events.abandon()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+}
+
+/**
+ * Takes one step at a time, when it is asked for the next. Who stops reading pauses the run after the step it has
+ * just seen; who asks for `run` lets it go to its end.
+ */
+export function iterateRun(
+  start: (pauses: (state: AgentState) => Promise<boolean>) => Promise<Run>,
+): RunStream<AgentState> {
+  const states = new Channel<AgentState>()
+  let [asked, given, free, left] = [0, 0, false, false]
+  let wake: () => void = () => undefined
+  let run: Promise<Run> | undefined
+  const begin = (): Promise<Run> => {
+    if (run !== undefined) return run
+    run = start(async (state) => {
+      states.push(state)
+      given++
+      const waits = (): boolean => !free && !left && asked <= given
+      while (waits()) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+      return left
+    })
+    run.then(
+      ({ state }) => {
+        states.push(state)
+        states.end()
+      },
+      (error: unknown) => states.fail(error),
+    )
+    return run
+  }
+  return {
+    get run() {
+      free = true
+      wake()
+      return begin()
+    },
+    [Symbol.asyncIterator]: () => ({
+      next: () => {
+        asked++
+        wake()
+        void begin()
+        return states.next()
+      },
+      return: async () => {
+        left = true
+        states.abandon()
+        wake()
+        await run
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+}
+
+/** A queue between a writer that never waits and a reader that does, also several times at once. */
+class Channel<T> {
+  #items: T[] = []
+  /** How many of the items have been read: taking them out one by one would cost the square of their number. */
+  #read = 0
+  readonly #readers: (() => void)[] = []
+  #ended = false
+  #error: { readonly value: unknown } | undefined
+  #abandoned = false
+
+  push(item: T): void {
+    if (this.#abandoned || this.#ended) return // nobody will ever read it, or it comes too late
+    this.#items.push(item)
+    this.#readers.shift()?.()
+  }
+
+  end(): void {
+    this.#ended = true
+    for (const wake of this.#readers.splice(0)) wake()
+  }
+
+  fail(error: unknown): void {
+    this.#error = { value: error }
+    this.end()
+  }
+
+  abandon(): void {
+    this.#abandoned = true
+    this.#items = []
+    this.#read = 0
+    this.end()
+  }
+
+  async next(): Promise<IteratorResult<T>> {
+    while (this.#read === this.#items.length && !this.#ended) {
+      await new Promise<void>((resolve) => this.#readers.push(resolve))
+    }
+    if (this.#read < this.#items.length) return { done: false, value: this.#take() }
+    if (this.#error !== undefined) throw this.#error.value
+    return { done: true, value: undefined }
+  }
+
+  #take(): T {
+    const item = this.#items[this.#read++]!
+    if (this.#read === this.#items.length || this.#read > 1_000) {
+      this.#items = this.#items.slice(this.#read)
+      this.#read = 0
+    }
+    return item
+  }
+}

@@ -1,0 +1,138 @@
+// Agents inside agents, each of which says what it was told to say: a prompt is the list of its turns as JSON. So any
+// number of them may run at once, in any order, and again after a crash, on one model without a memory.
+import { setTimeout as delay } from 'node:timers/promises'
+import { createAgent } from '../../create-agent.ts'
+import type { Json } from '../../state/json.ts'
+import { scriptedModel, type ScriptedCall, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import type { SessionStore } from '../../sessions/stores/store.ts'
+import { agentTool, type Delegation } from './agent-tool.ts'
+import type { Agent } from '../agent.ts'
+import type { Use } from '../capability.ts'
+import { tool, type Tool } from '../tool.ts'
+
+export type Turn =
+  | string
+  | { readonly calls: readonly ScriptedCall[]; readonly text?: string; readonly tokens?: number }
+
+/** What an agent is told, so that it says this. */
+export function plan(...turns: readonly Turn[]): string {
+  return JSON.stringify(turns)
+}
+
+/** A turn in which an agent makes calls. */
+export function calls(...made: readonly ScriptedCall[]): Turn {
+  return { calls: made }
+}
+
+/** A call for another agent, which says these turns. */
+export function spawn(id: string, who: string, ...turns: readonly Turn[]): ScriptedCall {
+  return { id, name: 'spawn', args: { who, plan: plan(...turns) } }
+}
+
+export function look(id: string, at: Json = id): ScriptedCall {
+  return { id, name: 'look', args: { at } }
+}
+
+/** Says the turns of the prompt it finds, one for each time it has spoken. */
+export function planModel(
+  options: { readonly usage?: { readonly inputTokens?: number; readonly costUsd?: number } } = {},
+): ScriptedModel {
+  return scriptedModel(
+    ({ messages }): ScriptedTurn => {
+      const first = messages.find(({ role }) => role === 'user')?.content[0]
+      const turns = JSON.parse(first?.type === 'text' ? first.text : '[]') as readonly Turn[]
+      const turn = turns[messages.filter(({ role }) => role === 'assistant').length] ?? 'Done.'
+      if (typeof turn === 'string') return turn
+      const { calls: toolCalls, text, tokens } = turn
+      return {
+        toolCalls,
+        ...(text !== undefined && { text }),
+        ...(tokens !== undefined && { usage: { inputTokens: tokens, outputTokens: 0 } }),
+      }
+    },
+    { usage: { inputTokens: 10, outputTokens: 5, ...options.usage } },
+  )
+}
+
+export type World = {
+  readonly agent: Agent
+  readonly model: ScriptedModel
+  /** What was really looked at, in order. */
+  readonly looked: string[]
+  /** How many tools are at work now. */
+  readonly atWork: () => number
+}
+
+export type WorldOptions = {
+  readonly use?: readonly Use[]
+  readonly who?: { readonly [name: string]: Delegation['to'] }
+  readonly model?: ScriptedModel
+  readonly lookMs?: number
+  readonly name?: string
+  readonly store?: SessionStore
+  readonly onLook?: (at: string) => void
+}
+
+const plain: Delegation['to'] = { instructions: 'plain' }
+
+/** An agent with a tool that looks, and one that lets others work: those it is given, and `plain`, which inherits all. */
+export function familyWorld(options: WorldOptions = {}): World {
+  const { use = [], who = {}, model = planModel(), lookMs = 0, name = 'main', store } = options
+  const looked: string[] = []
+  let working = 0
+  const looking = tool({
+    name: 'look',
+    description: 'Looks.',
+    input: { type: 'object', properties: { at: {} } },
+    concurrent: true,
+    execute: async (args, { signal }) => {
+      working++
+      try {
+        if (lookMs > 0) await delay(lookMs, undefined, { signal })
+        const at = lookedAt(args)
+        looked.push(at)
+        options.onLook?.(at)
+        return `saw ${at}`
+      } finally {
+        working--
+      }
+    },
+  })
+  return {
+    agent: createAgent({ name, model, use: [looking, spawnTool(who), ...use], ...(store && { store }) }),
+    model,
+    looked,
+    atWork: () => working,
+  }
+}
+
+/** What a look is at, as a text. */
+export function lookedAt(args: object): string {
+  const { at } = args as { at?: Json }
+  return typeof at === 'string' ? at : JSON.stringify(at)
+}
+
+/** Whether a look is one that somebody has to be asked about. */
+export function isAsked(args: object): boolean {
+  return lookedAt(args).startsWith('?')
+}
+
+export function spawnTool(who: { readonly [name: string]: Delegation['to'] } = {}): Tool {
+  const known: { readonly [name: string]: Delegation['to'] } = { plain, ...who }
+  return agentTool({
+    name: 'spawn',
+    description: 'Lets another agent work.',
+    input: {
+      type: 'object',
+      properties: { who: { type: 'string' }, plan: { type: 'string' } },
+      required: ['who', 'plan'],
+    },
+    concurrent: true,
+    to: (args) => {
+      const { who: name, plan: input } = args as { who: string; plan: string }
+      const to = Object.hasOwn(known, name) ? known[name] : undefined
+      if (to === undefined) throw new Error(`There is no agent "${name}".`)
+      return { name, to, input }
+    },
+  })
+}

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { approval } from '../../capabilities/approval.ts'
+import type { AgentError } from '../../errors.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
+import type { Answer, Approval } from '../../state/tool-call.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import {
+  calls,
+  familyWorld,
+  isAsked,
+  look,
+  plan,
+  spawn,
+  type World,
+  type WorldOptions,
+} from './family-world.fixture.ts'
+import type { Run } from '../run.ts'
+
+const asksAbout = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
+const world = (options: WorldOptions = {}): World =>
+  familyWorld({ ...options, use: [asksAbout, approval('suspend'), ...(options.use ?? [])] })
+
+function pendingOf(run: Run): readonly Approval[] {
+  return run.status === 'suspended' ? run.pending : []
+}
+const saved = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
+const answerAll = (run: Run, answer: Answer = 'allow') =>
+  Object.fromEntries(pendingOf(run).map(({ id }) => [id, answer]))
+const at = (approval: Approval): unknown => approval.toolCall.args['at']
+
+test('a question inside a subagent suspends the run, and says who asks', async () => {
+  const { agent, looked } = world()
+  const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('a'), look('b', '?b')), 'Done.')), 'End.'))
+  assert.deepEqual([run.status, looked], ['suspended', ['a']])
+  assert.deepEqual(
+    pendingOf(run).map(({ by, toolCall, path }) => [by, toolCall.id, path]),
+    [['ask', 'b', [{ agent: 'plain', step: 0, call: 's' }]]],
+  )
+})
+
+test('answered by its id, after a way through JSON, it goes on exactly there', async () => {
+  const { agent, looked } = world()
+  const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('a'), look('b', '?b')), 'Done.')), 'End.'))
+  const resumed = await agent.resume(saved(run), { answers: answerAll(run) })
+  assert.deepEqual([resumed.status, resumed.text, looked], ['completed', 'End.', ['a', '?b']])
+  assert.deepEqual(
+    [resumed.state.usage.steps, resumed.state.usage.toolCalls, resumed.state.usage.inputTokens],
+    [4, 3, 40],
+  )
+})
+
+test('a no reaches the subagent as a blocked call, and edited arguments are those that are used', async () => {
+  for (const [answer, expected] of [
+    [{ block: 'not today' }, []],
+    [{ allow: { at: 'other' } }, ['other']],
+  ] as const) {
+    const { agent, looked } = world()
+    const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'))
+    const resumed = await agent.resume(saved(run), { answers: answerAll(run, answer) })
+    assert.deepEqual([resumed.status, looked], ['completed', expected])
+  }
+})
+
+test('several subagents wait at once, two of them deep inside, and are answered one by one', async () => {
+  const { agent, looked } = world()
+  const deep = (id: string) =>
+    spawn(id, 'plain', calls(spawn(`${id}i`, 'plain', calls(look(`${id}x`, `?${id}`)), 'In.')), 'Out.')
+  const task = plan(
+    calls(deep('a'), look('top', '?top'), deep('b'), spawn('c', 'plain', calls(look('cx', '?c')), 'C.')),
+    'End.',
+  )
+  let run: Run = await agent.run(task)
+  assert.deepEqual(pendingOf(run).map(at), ['?a', '?top', '?b', '?c'])
+  assert.deepEqual(
+    pendingOf(run).map(({ path }) => path?.length ?? 0),
+    [2, 0, 2, 1],
+  )
+  for (const [answered, rest] of [
+    ['?b', ['?a', '?top', '?c']],
+    ['?top', ['?a', '?c']],
+    ['?c', ['?a']],
+  ] as const) {
+    const { id } = pendingOf(run).find((each) => at(each) === answered)!
+    run = await agent.resume(saved(run), { answers: { [id]: 'allow' } })
+    assert.deepEqual([run.status, pendingOf(run).map(at)], ['suspended', rest])
+  }
+  run = await agent.resume(saved(run), { answers: answerAll(run) })
+  assert.deepEqual([run.status, run.text, looked], ['completed', 'End.', ['?b', '?top', '?c', '?a']])
+  assert.equal(run.state.usage.steps, 2 + 4 + 4 + 2)
+})
+
+test('a subagent may ask again after it was answered', async () => {
+  const { agent, looked } = world()
+  let run: Run = await agent.run(
+    plan(calls(spawn('s', 'plain', calls(look('1', '?1')), calls(look('2', '?2')), 'Done.')), 'End.'),
+  )
+  for (let i = 0; run.status === 'suspended'; i++) {
+    assert.deepEqual(pendingOf(run).map(at), [`?${i + 1}`])
+    run = await agent.resume(saved(run), { answers: answerAll(run) })
+  }
+  assert.deepEqual([run.status, looked], ['completed', ['?1', '?2']])
+})
+
+test('a call that itself was asked about waits for its subagent next, and cannot be answered twice', async () => {
+  const asksAboutAgents = guard('beforeToolUse', (ctx) => ctx.ask('Another agent?'), { name: 'agents', tool: 'spawn' })
+  const { agent, looked } = world({ use: [asksAboutAgents] })
+  const first = await agent.run(plan(calls(spawn('s', 'plain', calls(look('x', '?x')), 'Done.')), 'End.'))
+  const [spawning] = pendingOf(first)
+  const second = await agent.resume(saved(first), { answers: { [spawning!.id]: 'allow' } })
+  assert.deepEqual(
+    pendingOf(second).map(({ toolCall }) => toolCall.name),
+    ['look'],
+  )
+  await assert.rejects(agent.resume(saved(second), { answers: { [spawning!.id]: 'allow' } }), { code: 'ANSWER_USED' })
+  const third = await agent.resume(saved(second), { answers: answerAll(second) })
+  assert.deepEqual([third.status, looked], ['completed', ['?x']])
+})
+
+test('several subagents that ask a person right now ask one after the other', async () => {
+  let [asking, most] = [0, 0]
+  const { agent, looked } = familyWorld({
+    use: [
+      asksAbout,
+      approval(async () => {
+        most = Math.max(most, ++asking)
+        await delay(2)
+        asking--
+        return 'allow' as const
+      }),
+    ],
+  })
+  const run = await agent.run(
+    plan(calls(...['a', 'b', 'c', 'd'].map((id) => spawn(id, 'plain', calls(look(`${id}1`, `?${id}`)), 'Done.')))),
+  )
+  assert.deepEqual([run.status, most, looked.toSorted()], ['completed', 1, ['?a', '?b', '?c', '?d']])
+})
+
+test('D06: a run with agents two deep is resumed by other processes, and nothing is done twice', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-subagents-'))
+  const script = fileURLToPath(new URL('subagents-process.fixture.ts', import.meta.url))
+  const go = (mode: string, given: string): { status: string; text: string; pending: string[]; modelCalls: number } =>
+    JSON.parse(
+      execFileSync(process.execPath, ['--conditions=hookloop-source', '--no-warnings', script, mode, folder, given], {
+        encoding: 'utf8',
+      }),
+    ) as never
+  const deep = spawn(
+    'd',
+    'plain',
+    calls(look('d1'), spawn('e', 'plain', calls(look('e1'), look('e2', '?e')), 'In.')),
+    'Out.',
+  )
+  const task = plan(calls(deep, spawn('f', 'plain', calls(look('f1', '?f')), 'F.')), 'End.')
+  const first = go('start', task)
+  const second = go('resume', JSON.stringify({ [first.pending[1]!]: 'allow' }))
+  const third = go('resume', JSON.stringify({ [second.pending[0]!]: 'allow' }))
+  const log = readFileSync(join(folder, 'effects.log'), 'utf8').trim().split('\n')
+  rmSync(folder, { recursive: true })
+  assert.deepEqual(
+    [first.status, second.status, third.status, third.text],
+    ['suspended', 'suspended', 'completed', 'End.'],
+  )
+  assert.deepEqual([first.modelCalls, second.modelCalls, third.modelCalls], [4, 1, 3])
+  assert.deepEqual(log.toSorted(), ['?e', '?f', 'd1', 'e1'])
+})
+
+test('what an answer says is checked inside subagents as it is outside', async () => {
+  const { agent } = world()
+  const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'))
+  const [{ id }] = pendingOf(run) as [Approval]
+  const refused = async (from: unknown, answers: object): Promise<string> =>
+    agent.resume(from as SavedRun, { answers: answers as never }).then(
+      (ended) => ended.status,
+      (error: AgentError) => error.code,
+    )
+  const text = JSON.stringify(run)
+  assert.equal(await refused(saved(run), { nonsense: 'allow' }), 'ANSWER_UNKNOWN')
+  assert.equal(await refused(saved(run), { [id]: 'maybe' }), 'ANSWER_INVALID')
+  const forged = JSON.parse(text.replaceAll('"args":{"at":"?b"}', '"args":{"at":"/etc/passwd"}')) as SavedRun
+  assert.equal(await refused(forged, { [id]: 'allow' }), 'APPROVAL_MISMATCH')
+  const broken = JSON.parse(text.replace('"phase":"tools"', '"phase":"nowhere"')) as SavedRun
+  assert.equal(await refused(broken, {}), 'STATE_INVALID')
+  const newer = JSON.parse(text.replace('"state":{"version":1,"agentId"', '"state":{"version":1,"agentId"')) as SavedRun
+  const child = (
+    newer.state as never as { execution: { cursor: { step: { calls: { child: { state: { version: number } } }[] } } } }
+  ).execution.cursor.step.calls[0]!.child
+  child.state.version = 99
+  assert.equal(await refused(newer, {}), 'STATE_VERSION')
+})
+
+test('an agent that has lost a guard, the tool or the subagent cannot go on', async () => {
+  const task = plan(calls(spawn('s', 'mine', calls(look('b', '?b')), 'Done.')), 'End.')
+  const inner = guard('beforeStep', (ctx) => ctx, { name: 'inner' })
+  const run = await world({ who: { mine: { use: [inner] } } }).agent.run(task)
+  const answers = answerAll(run)
+  const resume = (options: WorldOptions) => world(options).agent.resume(saved(run), { answers })
+  await assert.rejects(resume({ who: { mine: {} } }), { code: 'RESUME_GUARD_MISSING', value: 'inner' })
+  await assert.rejects(resume({}), { code: 'RESUME_TOOL_MISSING', value: 'mine' })
+  await assert.rejects(resume({ who: { mine: { use: [inner], tools: [] } } }), {
+    code: 'RESUME_TOOL_MISSING',
+    value: 'look',
+  })
+  assert.equal((await resume({ who: { mine: { use: [inner] } } })).status, 'completed')
+})
+
+test('guards judge a pending call of a subagent again, also those that are new', async () => {
+  const run = await world().agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'))
+  const never = guard('beforeToolUse', (ctx) => ctx.block('never'), { name: 'never', tool: 'look' })
+  const { agent, looked } = world({ use: [never] })
+  const resumed = await agent.resume(saved(run), { answers: answerAll(run) })
+  assert.deepEqual([resumed.status, looked], ['completed', []])
+})
+
+test('a run that is cancelled where it waits for a subagent ends, and the subagent with it', async () => {
+  const controller = new AbortController()
+  const { agent, looked } = world({ use: [hook('onPause', (ctx) => (controller.abort(), ctx), { name: 'give up' })] })
+  const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'), {
+    signal: controller.signal,
+  })
+  assert.deepEqual([run.status, looked], ['cancelled', []])
+})
+
+test('the ledger of a subagent that waited is whole when it has ended, with nothing told twice', async () => {
+  const { agent } = world()
+  const task = (quiet: boolean) =>
+    plan(calls(spawn('s', 'plain', calls(look('a'), look('b', quiet ? 'b' : '?b')), 'Done.')), 'End.')
+  const straight = await agent.run(task(true))
+  const waiting = await agent.run(task(false))
+  const resumed = await agent.resume(saved(waiting), { answers: answerAll(waiting) })
+  const firings = (run: Run): readonly string[] =>
+    run.ledger
+      .filter(({ path, trigger, mode }) => path !== undefined && trigger !== 'beforeToolUse' && mode !== 'loop')
+      .map(({ step, trigger, hook: by }) => `${step} ${trigger} ${by}`)
+  assert.deepEqual(firings(resumed), firings(straight))
+})
+
+test('a run that waited and went on, recorded twice, replays to the same states', async () => {
+  const [begun, continued] = [memoryRecording(), memoryRecording()]
+  const task = plan(
+    calls(spawn('s', 'plain', calls(look('a'), look('b', '?b')), 'Done.'), spawn('t', 'plain', 'T.')),
+    'End.',
+  )
+  const waiting = await world().agent.run(task, { effects: recordEffects(begun) })
+  const options = { answers: answerAll(waiting) }
+  const ended = await world().agent.resume(saved(waiting), { ...options, effects: recordEffects(continued) })
+  const { agent, model, looked } = world()
+  const again = await agent.run(task, { effects: replayEffects(begun) })
+  const end = await agent.resume(saved(waiting), { ...options, effects: replayEffects(continued) })
+  assert.equal(JSON.stringify(again.state), JSON.stringify(waiting.state))
+  assert.equal(JSON.stringify(end.state), JSON.stringify(ended.state))
+  assert.deepEqual([model.requests.length, looked], [0, []])
+})

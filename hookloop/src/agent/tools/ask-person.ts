@@ -1,0 +1,86 @@
+import { exactJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { approvalFor, type Answer, type Ask } from '../../state/tool-call.ts'
+import { AgentError, messageOf } from '../../errors.ts'
+import { isFatal } from '../../hooks/run-hooks.ts'
+import type { AskedAnswer } from '../capability.ts'
+import type { LiveRun } from '../loop/run-context.ts'
+import type { OpenedCall } from '../loop/open-step.ts'
+
+/**
+ * Asks about a call, in the way the agent reaches people. Nothing means that the question stays open and the call waits.
+ * Rejects only when the port fails.
+ */
+export async function askPerson(run: LiveRun, call: OpenedCall, asks: readonly Ask[]): Promise<Answer | undefined> {
+  const { answer, expiresInMs } = run.parts.approval
+  const { interruptions } = call
+  const key = `${run.place}/${call.index}`
+  const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
+    key,
+    path: run.family?.path,
+    ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
+    ...(interruptions !== undefined && { interruptions }),
+  })
+  run.effects.emit?.({ type: 'asked', approval })
+  if (answer === 'deny') {
+    const given = { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
+    noteAnswer(run, call, given, approval.message)
+    return given
+  }
+  if (answer === 'suspend') {
+    call.approval = approval
+    return undefined
+  }
+  const askedAt = run.now
+  let given: AskedAnswer
+  try {
+    given = (await run.effects.perform<Json>(
+      { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
+      async (signal) => {
+        const { state } = run
+        const put = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state })
+        const turns = run.family?.questions
+        return checkedAnswer(await run.outstanding.abortable(turns === undefined ? put() : turns.take(put)))
+      },
+    )) as AskedAnswer
+  } catch (thrown) {
+    if (thrown instanceof AgentError && isFatal(thrown)) throw thrown
+    given = { block: `The question could not be answered: ${messageOf(thrown)}` }
+  }
+  run.updateExecution({ waitedMs: run.execution.waitedMs + (run.now - askedAt) }) // no limit counts it
+  noteAnswer(run, call, given, approval.message)
+  if (given !== 'suspend') return given
+  call.approval = approval
+  return undefined
+}
+
+/** One of the three forms of an answer, or `suspend`; anything else is not an answer, and so not a yes. */
+export function checkedAnswer(answer: unknown): AskedAnswer {
+  if (answer === 'allow' || answer === 'suspend') return answer
+  if (isJsonObject(answer) && typeof answer['block'] === 'string') return Object.freeze({ block: answer['block'] })
+  if (isJsonObject(answer) && isJsonObject(answer['allow'])) {
+    try {
+      return Object.freeze({ allow: exactJson(answer['allow'], 'edited arguments') as JsonObject })
+    } catch (error) {
+      throw new AgentError('ANSWER_INVALID', messageOf(error), { value: answer })
+    }
+  }
+  throw new AgentError(
+    'ANSWER_INVALID',
+    `${describeAnswer(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
+    { value: answer },
+  )
+}
+
+function describeAnswer(answer: unknown): string {
+  return typeof answer === 'string' ? `"${answer}"` : `A ${answer === null ? 'null' : typeof answer}`
+}
+
+export function noteAnswer(run: LiveRun, call: OpenedCall, answer: AskedAnswer, message = ''): void {
+  run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(answer), message })
+}
+
+function wordAnswer(answer: AskedAnswer): string {
+  if (answer === 'allow') return 'approved'
+  if (answer === 'suspend') return 'postponed'
+  return 'block' in answer ? 'denied' : 'approved with other arguments'
+}

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Use } from '../agent/capability.ts'
+import type { Run } from '../agent/run.ts'
+import { createAgent } from '../create-agent.ts'
+import type { Json } from '../state/json.ts'
+import { textOf } from '../state/message.ts'
+import type { SavedRun } from '../state/saved-run.ts'
+import { guard, hook } from '../hooks/hook.ts'
+import { hasMetadata } from '../hooks/matchers.ts'
+import { scriptedModel, type ScriptedCall, type ScriptedTurn } from '../models/scripted.ts'
+import { approval } from './approval.ts'
+import { guards } from './guards.ts'
+import { metadata, getMetadata, type MetadataOptions } from './metadata.ts'
+
+const store = (key: Json, value: Json): ScriptedCall => ({ name: 'store_metadata', args: { key, value } })
+const read = (key: string): ScriptedCall => ({ name: 'read_metadata', args: { key } })
+const list: ScriptedCall = { name: 'list_metadata' }
+
+/** A run in which the model makes these calls, all in one step. */
+async function callAll(calls: readonly ScriptedCall[], options: MetadataOptions = {}, ...use: readonly Use[]) {
+  const model = scriptedModel([{ toolCalls: calls }, 'Done.'])
+  const run = await createAgent({ model, use: [metadata(options), ...use] }).run('Go.')
+  const executions = run.state.execution!.steps.at(0)!.toolExecutions
+  return { run, model, executions, stored: { ...getMetadata(run.state) } }
+}
+
+const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
+
+test('what the model stores is in the state, under a key of its own, and it can read and list it', async () => {
+  const address = { city: 'Oslo', zip: ['0150'] }
+  const { run, executions } = await callAll([store('customer.address', address), read('customer.address'), list])
+  assert.deepEqual(
+    executions.map(({ status, output }) => [status, output]),
+    [
+      ['ok', 'Stored 30 bytes under "customer.address".'],
+      ['ok', address],
+      ['ok', [{ key: 'customer.address', bytes: 30, value: '{"city":"Oslo","zip":["0150"]}' }]],
+    ],
+  )
+  assert.deepEqual({ ...run.state.metadata }, { 'hookloop.metadata': { 'customer.address': address } })
+})
+
+test('several values that are stored in one step are all kept, and the last one under a key holds', async () => {
+  const { stored } = await callAll([store('a', 1), store('b', 2), store('a', 3), store('c', null)])
+  assert.deepEqual(stored, { a: 3, b: 2 })
+})
+
+test('storing null removes what is there, and says so', async () => {
+  const { stored, executions } = await callAll([store('a', 1), store('a', null), store('a', null), read('a')])
+  assert.deepEqual(stored, {})
+  assert.deepEqual(
+    executions.slice(1).map(({ output }) => output),
+    ['Removed "a".', 'There was nothing under "a".', 'Nothing is stored under that key. Nothing is stored at all.'],
+  )
+})
+
+test('a value that is not there is a failed call that names what is', async () => {
+  const { executions } = await callAll([store('a', 1), store('b', 1), read('c')])
+  assert.deepEqual(
+    [executions[2]!.status, executions[2]!.output],
+    ['failed', 'Nothing is stored under that key. There is: a, b.'],
+  )
+})
+
+// ── limits
+
+for (const [what, call, words] of [
+  ['an empty key', store('', 1), /letters, digits/],
+  ['a key that begins with no letter', store('_a', 1), /begins with a letter/],
+  ['a key with other characters', store('a b', 1), /letters, digits/],
+  ['a key with a line break', store('a\n', 1), /letters, digits/],
+  ['a key in other letters', store('clé', 1), /letters, digits/],
+  ['the key __proto__', store('__proto__', { admin: true }), /begins with a letter/],
+  ['a key of 65 characters', store('k'.repeat(65), 1), /at most 64 characters/],
+  ['a key that is no text', store(7, 1), /arguments do not fit/],
+  ['a call without a value', { name: 'store_metadata', args: { key: 'a' } }, /arguments do not fit/],
+  ['the key hookloop', store('hookloop', 1), /reserved/],
+  ['the key of a capability', store('hookloop.metadata', 1), /reserved/],
+  ['a key that the application reserved', store('user.role', 'admin'), /reserved/],
+  ['a value of more than 65,536 bytes', store('a', 'x'.repeat(65_535)), /65537 bytes, and may have at most 65536/],
+  ['bytes, not characters', store('a', '€'.repeat(22_000)), /66002 bytes/],
+  ['a value nested too deep', store('a', nested(33)), /more than 32 levels/],
+] as const) {
+  test(`${what} is refused with words, and nothing is stored`, async () => {
+    const { run, executions, stored } = await callAll([call], { reserved: ['user.*'] })
+    assert.deepEqual([run.status, executions[0]!.status, stored], ['completed', 'failed', {}])
+    assert.match(JSON.stringify(executions[0]!.output), words)
+  })
+}
+
+test('what is just within the limits is stored', async () => {
+  const value = 'x'.repeat(65_534)
+  const { stored } = await callAll([store('k'.repeat(64), nested(32)), store('constructor', value)])
+  assert.deepEqual(stored, { ['k'.repeat(64)]: nested(32), constructor: value })
+})
+
+test('there are no more keys than there may be, but those that are there may be replaced and removed', async () => {
+  const calls = [store('a', 1), store('b', 2), store('c', 3), store('a', 4), store('b', null), store('c', 5)]
+  const { executions, stored } = await callAll(calls, { maxKeys: 2 })
+  assert.deepEqual(
+    executions.map(({ status }) => status),
+    ['ok', 'ok', 'failed', 'ok', 'ok', 'ok'],
+  )
+  assert.deepEqual(stored, { a: 4, c: 5 })
+})
+
+test('fifty keys fit and the next one does not', async () => {
+  const calls = Array.from({ length: 51 }, (_, i) => store(`k${i}`, i))
+  const { executions, stored } = await callAll(calls, {}, guards({ maxToolCalls: null }))
+  assert.equal(Object.keys(stored).length, 50)
+  assert.match(JSON.stringify(executions[50]!.output), /There are 50 already/)
+})
+
+test('all values together have a limit of their own', async () => {
+  const calls = [store('a', 'x'.repeat(50)), store('b', 'x'.repeat(50)), store('a', null), store('b', 'x'.repeat(50))]
+  const { executions, stored } = await callAll(calls, { maxTotalBytes: 100 })
+  assert.deepEqual(
+    executions.map(({ status }) => status),
+    ['ok', 'failed', 'ok', 'ok'],
+  )
+  assert.deepEqual(Object.keys(stored), ['b'])
+})
+
+test('a value as deep as JSON may be is refused, not a crash', async () => {
+  const { run, executions } = await callAll([store('a', nested(390)), store('b', 1)])
+  assert.deepEqual([run.status, executions[0]!.status, executions[1]!.status], ['completed', 'failed', 'ok'])
+})
+
+test('nothing that is stored reaches a prototype', async () => {
+  const value = JSON.parse('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}') as Json
+  const { stored } = await callAll([store('a', value), read('toString')])
+  assert.equal(({} as { admin?: boolean }).admin, undefined)
+  assert.equal((stored['a'] as { admin?: boolean }).admin, undefined)
+})
+
+test('what is read has no prototype, so that a key nobody stored finds nothing', async () => {
+  const { run, executions } = await callAll([store('a', 1), read('constructor')])
+  assert.equal(getMetadata(run.state)['constructor'], undefined)
+  assert.equal(executions[1]!.status, 'failed')
+})
+
+// ── who relies on it
+
+test('a role that the model stores is none that a guard reads', async () => {
+  const admins = guard('beforeToolUse', (ctx) => ctx.block('Only admins.'), {
+    name: 'admins',
+    tool: 'list_metadata',
+    when: (ctx) => !hasMetadata('role', 'admin')(ctx),
+  })
+  const { executions } = await callAll([store('role', 'admin'), list], {}, admins)
+  assert.deepEqual(
+    executions.map(({ status }) => status),
+    ['ok', 'blocked'],
+  )
+})
+
+test('a store that a guard blocks, or that an approver refuses, leaves nothing behind', async () => {
+  const never = guard('beforeToolUse', (ctx) => ctx.block('No.'), { tool: 'store_metadata' })
+  assert.deepEqual((await callAll([store('a', 1)], {}, never)).stored, {})
+  const denied = await callAll([store('a', 1)], {}, approval({ answer: 'deny', tools: ['store_*'] }))
+  assert.deepEqual(denied.stored, {})
+})
+
+test('what is stored is what the guards have seen: arguments that a hook has changed', async () => {
+  const redact = hook('beforeToolUse', (ctx) => ctx.withArgs({ ...ctx.toolCall.args, value: '[redacted]' }), {
+    tool: 'store_metadata',
+  })
+  assert.deepEqual((await callAll([store('card', '4111')], {}, redact)).stored, { card: '[redacted]' })
+})
+
+test('a substitute for the call keeps to the limits as well', async () => {
+  const lenient = hook('aroundToolUse', () => Promise.resolve({ status: 'ok' as const, output: 'Fine.' }), {
+    tool: 'store_metadata',
+  })
+  const { executions, stored } = await callAll([store('hookloop.x', 1), store('a', 1)], {}, lenient)
+  assert.deepEqual(stored, { a: 1 })
+  assert.match(JSON.stringify(executions[0]!.output), /reserved/)
+})
+
+test('a state whose key holds something else is read as empty, and mended by the next store', async () => {
+  for (const kept of ['text', 7, ['a'], null]) {
+    const model = scriptedModel([{ toolCalls: [list, store('a', 1)] }, 'Done.'])
+    const run = await createAgent({ model, use: [metadata()] }).run('Go.', { metadata: { 'hookloop.metadata': kept } })
+    assert.deepEqual({ ...getMetadata(run.state) }, { a: 1 })
+  }
+})
+
+test('what is stored survives saving, resuming in the middle of a step, and the next execution', async () => {
+  const script = [
+    { toolCalls: [store('a', 1), store('b', 2)] },
+    'Saved.',
+    { toolCalls: [read('b'), list] },
+    'Read.',
+  ] satisfies ScriptedTurn[]
+  const asks = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['key'] === 'b' ? ctx.ask('B?') : ctx), {
+    name: 'asks',
+    tool: 'store_metadata',
+  })
+  const agent = createAgent({ model: scriptedModel(script), use: [metadata(), asks, approval('suspend')] })
+  const waiting = await agent.run('Go.')
+  assert.ok(waiting.status === 'suspended')
+  assert.deepEqual({ ...getMetadata(waiting.state) }, { a: 1 })
+  const first = await agent.resume(save(waiting), { answers: { [waiting.pending[0]!.id]: 'allow' } })
+  assert.deepEqual({ ...getMetadata(first.state) }, { a: 1, b: 2 })
+  const second = await agent.run('And now?', { from: save(first) })
+  assert.equal(second.state.execution!.steps.at(0)!.toolExecutions[0]!.output, 2)
+})
+
+test('a thousand runs of one agent at once keep their values apart', async () => {
+  const model = scriptedModel(({ messages }) => {
+    const name = textOf(messages.at(0)!.content)
+    return messages.length === 1 ? { toolCalls: [store('name', name), store(name, true), read('name')] } : 'Done.'
+  })
+  const agent = createAgent({ model, use: [metadata()] })
+  const runs = await Promise.all(Array.from({ length: 1000 }, (_, i) => agent.run(`n${i}`)))
+  assert.deepEqual(
+    runs.map(({ state }) => ({ ...getMetadata(state) })),
+    runs.map((_, i) => ({ name: `n${i}`, [`n${i}`]: true })),
+  )
+})
+
+test('options that make no sense are refused by name', () => {
+  const wrong: readonly object[] = [
+    { maxKeys: 0 },
+    { maxValueBytes: 1.5 },
+    { maxTotalBytes: Number.NaN },
+    { reserved: 'role' },
+    { reserved: [7] },
+    { maxkeys: 5 },
+  ]
+  for (const options of wrong) {
+    assert.throws(
+      () => metadata(options),
+      { code: 'AGENT_INVALID_OPTION', message: /metadata: / },
+      JSON.stringify(options),
+    )
+  }
+})
+
+function nested(levels: number): Json {
+  return levels === 1 ? [] : [nested(levels - 1)]
+}

@@ -1,0 +1,11 @@
+export { subagents, type SubagentDefinition, type SubagentsOptions } from './subagents.ts'
+export { defineAgent, type AgentDefinition } from '../../state/agent-definition.ts'
+export {
+  fromAgentMarkdown,
+  readAgents,
+  toAgentMarkdown,
+  type AgentFileProblem,
+  type AgentFiles,
+} from '../../system/agent-files.ts'
+export { planning, type PlanningOptions } from './planning.ts'
+export { agentDefinitions, type AgentDefinitionsOptions } from './agent-definitions.ts'

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createAgent } from '../create-agent.ts'
+import { liveEffects, systemClock, type Effect, type Effects } from './effects.ts'
+import { hook } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { memoryRecording } from './recording.ts'
+import { recordEffects } from './record-effects.ts'
+import { fakeClock, type FakeClock } from '../testing/fake-clock.ts'
+
+function effect(key: string): Effect {
+  return { key, kind: 'tool', input: () => null }
+}
+
+/** Live effects on a clock of their own, plain or recorded: both keep the same promises. */
+function stage(recorded: boolean): { effects: Effects; clock: FakeClock; cancel: () => void } {
+  const clock = fakeClock({ startAt: 1000 })
+  const controller = new AbortController()
+  const live = liveEffects({ clock, id: 'run' })
+  const factory = recorded ? recordEffects(memoryRecording(), live) : live
+  return { effects: factory({ signal: controller.signal, emit: undefined }), clock, cancel: () => controller.abort() }
+}
+
+for (const [how, recorded] of [
+  ['live', false],
+  ['recorded', true],
+] as const) {
+  test(`${how}: the time is that of the last effect, however late it is by the clock`, async () => {
+    const { effects, clock } = stage(recorded)
+    await clock.advance(50)
+    assert.equal(effects.now(), 1000)
+    await effects.perform(effect('a'), async () => {
+      await clock.advance(5)
+      return 'x'
+    })
+    assert.equal(effects.now(), 1055)
+    await clock.advance(50)
+    assert.equal(effects.now(), 1055)
+  })
+
+  test(`${how}: an effect that fails is stamped too, and its error comes through`, async () => {
+    const { effects, clock } = stage(recorded)
+    await clock.advance(50)
+    await assert.rejects(async () => effects.perform(effect('a'), () => Promise.reject(new Error('broken'))), {
+      message: 'broken',
+    })
+    assert.equal(effects.now(), 1050)
+  })
+
+  test(`${how}: an effect that throws before it has begun to wait is stamped like any other failure`, async () => {
+    const { effects, clock } = stage(recorded)
+    await clock.advance(50)
+    const failing = async (): Promise<unknown> =>
+      effects.perform(effect('a'), () => {
+        throw new Error('broken')
+      })
+    await assert.rejects(failing, { message: 'broken' })
+    assert.equal(effects.now(), 1050)
+  })
+
+  test(`${how}: work that answers in time gives its answer and does not move the time`, async () => {
+    const { effects, clock } = stage(recorded)
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const waiting = effects.within('limit', 100, promise)
+    await clock.advance(99)
+    resolve('in time')
+    assert.equal(await waiting, 'in time')
+    await clock.advance(500)
+    assert.equal(effects.now(), 1000)
+  })
+
+  test(`${how}: work that does not answer in time is given up with the key and the limit`, async () => {
+    const { effects, clock } = stage(recorded)
+    const waiting = effects.within('limit', 100, new Promise(() => undefined))
+    const refused = assert.rejects(waiting, {
+      code: 'HOOK_TIMED_OUT',
+      value: { key: 'limit', ms: 100 },
+      message: /100 ms/,
+    })
+    await clock.advance(100)
+    await refused
+    assert.equal(effects.now(), 1100)
+  })
+
+  test(`${how}: work that fails in time fails with its own error`, async () => {
+    const { effects } = stage(recorded)
+    await assert.rejects(effects.within('limit', 100, Promise.reject(new Error('mine'))), { message: 'mine' })
+  })
+
+  test(`${how}: a sleep ends when its time has come, and is stamped`, async () => {
+    const { effects, clock } = stage(recorded)
+    let awake = false
+    const sleeping = effects.sleep('nap', 100).then(() => (awake = true))
+    await clock.advance(99)
+    assert.equal(awake, false)
+    await clock.advance(1)
+    await sleeping
+    assert.equal(effects.now(), 1100)
+  })
+
+  test(`${how}: a sleep ends at once when the run is cancelled, without an error`, async () => {
+    const { effects, cancel } = stage(recorded)
+    const sleeping = effects.sleep('nap', 100)
+    cancel()
+    await sleeping
+    assert.equal(effects.cancelled(), true)
+    await effects.sleep('second nap', 100)
+  })
+
+  test(`${how}: a scope has its own time, and who waited for it takes it over`, async () => {
+    const { effects, clock } = stage(recorded)
+    const [a, b] = [effects.scope('a'), effects.scope('b')]
+    await clock.advance(10)
+    await a.perform(effect('a'), () => 1)
+    assert.deepEqual([a.now(), b.now(), effects.now()], [1010, 1000, 1000])
+    effects.join(a)
+    await clock.advance(10)
+    await b.perform(effect('b'), () => 1)
+    assert.deepEqual([a.now(), b.now(), effects.now()], [1010, 1020, 1010])
+    effects.join(b)
+    effects.join(a) // the latest time counts, whatever the order
+    assert.equal(effects.scope('c').now(), 1020)
+  })
+
+  test(`${how}: ids follow from scope and counter, so no two are the same`, () => {
+    const { effects } = stage(recorded)
+    const ids = [effects, effects.scope('a'), effects.scope('b'), effects.scope('a').scope('b')].flatMap((each) => [
+      each.newId(),
+      each.newId(),
+    ])
+    assert.equal(new Set(ids).size, ids.length)
+    assert.ok(ids.every((id) => id.startsWith('run')))
+  })
+}
+
+test('runs have ids of their own unless one is given', () => {
+  const run = { signal: new AbortController().signal, emit: undefined }
+  assert.notEqual(liveEffects()(run).newId(), liveEffects()(run).newId())
+  assert.equal(liveEffects({ id: 'x' })(run).newId(), liveEffects({ id: 'x' })(run).newId())
+})
+
+test('the signal of the run is handed to every effect', async () => {
+  const { effects, cancel } = stage(false)
+  const aborted = await effects.perform(effect('a'), async (signal) => {
+    cancel()
+    return signal.aborted
+  })
+  assert.equal(aborted, true)
+})
+
+test('the clock of the system sleeps about as long as it is told, and not at all once it is aborted', async () => {
+  const before = systemClock.now()
+  await systemClock.sleep(20)
+  assert.ok(systemClock.now() - before >= 18)
+  const controller = new AbortController()
+  const sleeping = systemClock.sleep(60_000, controller.signal)
+  controller.abort()
+  await sleeping
+  await systemClock.sleep(60_000, controller.signal)
+})
+
+test('a limit without end, or of more milliseconds than a timer takes, does not fire at once', async () => {
+  const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
+  for (const ms of [Infinity, 2 ** 31]) {
+    assert.equal(await effects.within('limit', ms, delay(20, 'answer')), 'answer')
+  }
+})
+
+test('a limit that did not fire leaves no timer behind', async () => {
+  const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
+  const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
+  const before = timers()
+  await effects.within('limit', 60_000, Promise.resolve('x'))
+  assert.equal(timers(), before)
+})
+
+test('a hook sees the time of the last effect, not the time by the clock', async () => {
+  const clock = fakeClock({ startAt: 1000 })
+  const seen: number[] = []
+  const look = async (ctx: { readonly now: number }): Promise<void> => {
+    await clock.advance(1)
+    seen.push(ctx.now)
+  }
+  const agent = createAgent({
+    model: scriptedModel(async () => {
+      await clock.advance(500)
+      return 'done'
+    }),
+    use: [
+      hook('beforeStep', async (ctx) => (await look(ctx), ctx)),
+      hook('afterInference', async (ctx) => (await look(ctx), ctx)),
+      hook('afterStep', async (ctx) => (await look(ctx), ctx)),
+    ],
+  })
+  const run = await agent.run('x', { effects: liveEffects({ clock }) })
+  assert.deepEqual(seen, [1000, 1501, 1501])
+  assert.equal(run.state.execution?.startedAt, 1000)
+  assert.equal(run.state.execution?.final?.at, 1501)
+})

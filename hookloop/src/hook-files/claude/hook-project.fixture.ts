@@ -1,0 +1,153 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Json, JsonObject } from '../../state/json.ts'
+import { problemWith } from '../../system/find-executable.ts'
+import type { ClaudeEvent } from './events.ts'
+import { HookTable, runEvent, type EventResult } from './run-event.ts'
+import type { HandlerWorld } from './run-handler.ts'
+import { readSettings } from './settings.ts'
+import { payloadFrom } from './test-event.ts'
+
+/** A folder with hooks in it that goes away with `using`. */
+export class HookProject implements Disposable {
+  readonly dir = mkdtempSync(join(tmpdir(), 'hookloop-project-'));
+
+  [Symbol.dispose](): void {
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+
+  path(name: string): string {
+    return join(this.dir, name)
+  }
+
+  write(name: string, text: string, mode = 0o644): string {
+    const path = this.path(name)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+    chmodSync(path, mode)
+    return path
+  }
+
+  settings(value: JsonObject, name = '.claude/settings.json'): this {
+    this.write(name, JSON.stringify(value))
+    return this
+  }
+
+  /** One event with these handlers, all in one group. */
+  handlers(event: ClaudeEvent, handlers: readonly JsonObject[], matcher?: string): this {
+    return this.settings({ hooks: { [event]: [{ ...(matcher !== undefined && { matcher }), hooks: [...handlers] }] } })
+  }
+
+  /** Fires an event at whatever the settings say. */
+  async fire(event: ClaudeEvent, input: JsonObject = {}, world: Partial<HandlerWorld> = {}): Promise<EventResult> {
+    const { groups } = readSettings({ dir: this.dir, home: false })
+    return runEvent(new HookTable(groups), payloadFrom(input, event, this.dir), {
+      world: { ...worldOf(this.dir), ...world },
+    })
+  }
+}
+
+export function worldOf(dir: string): HandlerWorld {
+  return { projectDir: dir, cwd: dir, env: process.env, passEnv: [] }
+}
+
+/** Runs one command as the only handler of an event. */
+export async function fireCommand(
+  event: ClaudeEvent,
+  command: string,
+  { input = {}, ...handler }: { readonly input?: JsonObject; readonly [field: string]: Json | undefined } = {},
+): Promise<EventResult> {
+  using project = new HookProject()
+  const given = Object.entries({ type: 'command', command, ...handler }).filter((entry) => entry[1] !== undefined)
+  project.handlers(event, [Object.fromEntries(given)])
+  return await project.fire(event, input)
+}
+
+export type Language = 'bash' | 'python' | 'node'
+
+/** Those that this machine knows. */
+export const languages: readonly Language[] = isHere('python3') ? ['bash', 'python', 'node'] : ['bash', 'node']
+
+/** Whether there is such a program on this machine. */
+export function isHere(program: string): boolean {
+  return problemWith(program, { cwd: '.', path: process.env['PATH'] }) === undefined
+}
+
+export type Said = { readonly stdout?: string; readonly stderr?: string; readonly exit?: number }
+
+const extensions = { bash: 'sh', python: 'py', node: 'mjs' } as const
+
+/** A script that reads all of its input, says this and ends like this; and the command that runs it. */
+export function scriptIn(project: HookProject, language: Language, said: Said): string {
+  const name = `.claude/hooks/${language}-${crypto.randomUUID().slice(0, 8)}.${extensions[language]}`
+  const path = project.write(name, sourceOf(language, said), 0o755)
+  return `"${path}"`
+}
+
+function sourceOf(language: Language, { stdout = '', stderr = '', exit = 0 }: Said): string {
+  const [out, err] = [JSON.stringify(stdout), JSON.stringify(stderr)]
+  switch (language) {
+    case 'bash':
+      return [
+        '#!/bin/bash',
+        'input=$(cat)',
+        `printf '%s' ${quoted(stdout)}`,
+        `printf '%s' ${quoted(stderr)} >&2`,
+        `exit ${exit}`,
+        '',
+      ].join('\n')
+    case 'python':
+      return [
+        '#!/usr/bin/env python3',
+        'import json, sys',
+        'data = json.load(sys.stdin)',
+        `sys.stdout.write(json.loads(${JSON.stringify(out)}))`,
+        `sys.stderr.write(json.loads(${JSON.stringify(err)}))`,
+        `sys.exit(${exit})`,
+        '',
+      ].join('\n')
+    case 'node':
+      return [
+        `#!${process.execPath}`,
+        "import { readFileSync } from 'node:fs'",
+        'JSON.parse(readFileSync(0, "utf8"))',
+        `process.stdout.write(${out})`,
+        `process.stderr.write(${err})`,
+        `process.exitCode = ${exit}`,
+        '',
+      ].join('\n')
+    default:
+      return language satisfies never
+  }
+}
+
+/** A command that prints something of the event `e` that it is told: a text as it is, anything else as JSON. */
+export function prints(expression: string): string {
+  return node(
+    `const value = ${expression}; console.log(typeof value === "string" ? value : JSON.stringify(value ?? null))`,
+  )
+}
+
+/** A command that succeeds if something is so of the event `e` that it is told. */
+export function holds(expression: string): string {
+  return node(`process.exitCode = (${expression}) ? 0 : 1`)
+}
+
+function node(code: string): string {
+  const read = 'const e = JSON.parse(require("node:fs").readFileSync(0, "utf8"))'
+  return `${quoted(process.execPath)} -e ${quoted(`${read}; ${code}`)}`
+}
+
+/** A text as one word of a shell. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Only the fields that somebody has said something about. */
+export function saidOf({ merged }: EventResult): JsonObject {
+  const { reason, ...rest } = merged
+  return JSON.parse(JSON.stringify({ ...rest, ...(reason !== '' && { reason }) })) as JsonObject
+}
+
+export const bashCall: JsonObject = { tool_name: 'Bash', tool_input: { command: 'ls' }, tool_use_id: 'toolu_1' }

@@ -1,0 +1,18 @@
+import type { JsonObject } from '../../state/json.ts'
+import type { ClaudeEvent } from './events.ts'
+
+/** A hook as people publish them: its file, how it is called, and what it does to which events. */
+export type PublicScript = {
+  readonly title: string
+  readonly event: ClaudeEvent
+  readonly file: string
+  readonly mode?: number
+  readonly source: string
+  /** How it is called; `FILE` is its path. */
+  readonly command: string
+  readonly cases: readonly (readonly [title: string, input: JsonObject, gives: JsonObject])[]
+}
+
+export const none = { decision: 'none' }
+export const bash = (command: string): JsonObject => ({ tool_name: 'Bash', tool_input: { command, description: 'd' } })
+export const file = (tool_name: string, file_path: string): JsonObject => ({ tool_name, tool_input: { file_path } })

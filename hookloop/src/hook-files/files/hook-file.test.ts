@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Json } from '../../state/json.ts'
+import { fire } from '../../testing/fire.ts'
+import { readHookFile, type FileHook, type FileSource } from './hook-file.ts'
+
+type Reading = { readonly file?: string; readonly kind?: FileSource['kind']; readonly env?: readonly string[] }
+
+function read(text: string, { file = 'hooks.json', kind = 'user', env = [] }: Reading = {}): readonly FileHook[] {
+  const allowed = { env, privateAddresses: false }
+  return readHookFile(text, { kind, file }, { cwd: '.', projectDir: '.', allowed, taken: new Set() }).hooks
+}
+
+const one = (entry: Json, how?: Reading): FileHook => read(JSON.stringify({ hooks: [entry] }), how)[0]!
+
+suite('a file of hooks', () => {
+  test('is read as JSON, as JSON with comments, and as YAML', () => {
+    const json = '{ "hooks": [{ "on": "beforeToolUse", "mode": "guard", "tool": "bash", "shell": "exit 2" }] }'
+    const jsonc = `\uFEFF// mine\n{ "hooks": [ /* one */ { "on": "beforeToolUse", "mode": "guard", "tool": "bash", "shell": "exit 2", }, ], }`
+    const yaml = 'hooks:\n  - on: beforeToolUse\n    mode: guard\n    tool: bash\n    shell: exit 2\n'
+    const found = [read(json), read(jsonc, { file: 'hooks.jsonc' }), read(yaml, { file: 'hooks.yaml' })].flat()
+    const seen = found.map(({ hook, line }) => [hook.triggers, hook.mode, hook.tool, hook.action?.label, line])
+    const expected = (line: number) => [['beforeToolUse'], 'guard', 'bash', 'shell:exit 2', line]
+    assert.deepEqual(seen, [expected(1), expected(2), expected(2)])
+  })
+
+  test('says everything about a hook that code can say', () => {
+    const { hook } = one({
+      name: 'check',
+      on: ['beforeToolUse', 'afterToolUse'],
+      mode: 'hook',
+      tool: '/^(read|write)_/i',
+      when: { metadata: { role: 'guest', team: null }, not: { any: [{ metadata: { trusted: true } }] } },
+      priority: 150,
+      timeoutMs: 5000,
+      onFailure: 'block',
+      shell: { args: ['node', 'check.js'], cwd: 'tools', env: { MODE: 'strict' }, maxOutputBytes: 1000 },
+    })
+    assert.deepEqual(
+      [hook.name, hook.triggers, hook.mode, hook.priority],
+      ['check', ['beforeToolUse', 'afterToolUse'], 'transform', 150],
+    )
+    assert.deepEqual(
+      [hook.timeoutMs, hook.onFailure, (hook.tool as RegExp).source, hook.named],
+      [5000, 'block', '^(read|write)_', true],
+    )
+  })
+
+  test('with "when" fires when that holds', async () => {
+    const entry = {
+      on: 'beforeToolUse',
+      mode: 'guard',
+      when: {
+        any: [
+          { metadata: { role: 'guest' } },
+          { all: [{ metadata: { risky: null } }, { not: { metadata: { role: 'admin' } } }] },
+        ],
+      },
+      shell: 'exit 2',
+    }
+    const { hook } = one(entry)
+    const fired = async (metadata: { [key: string]: Json }): Promise<boolean> =>
+      (await fire(hook, 'beforeToolUse' as never, { metadata })).decision === 'block'
+    assert.deepEqual(
+      [
+        await fired({}),
+        await fired({ role: 'guest' }),
+        await fired({ risky: 1 }),
+        await fired({ risky: 1, role: 'admin' }),
+      ],
+      [false, true, true, false],
+    )
+  })
+
+  test('has hooks of every kind', () => {
+    const kinds: readonly Json[] = [
+      { on: 'beforeToolUse', mode: 'guard', shell: 'true' },
+      { on: 'afterToolUse', mode: 'observe', http: 'https://hooks.example/x' },
+      { on: 'beforeToolUse', mode: 'guard', prompt: 'Is it safe?' },
+      { on: 'onStop', mode: 'guard', subagent: { prompt: 'Are the tests green?', tools: ['read'], maxSteps: 5 } },
+      { on: 'beforeToolUse', mode: 'hook', claude: { event: 'PreToolUse', matcher: 'Bash', command: './check.sh' } },
+    ]
+    const found = read(JSON.stringify({ hooks: kinds }))
+    assert.deepEqual(
+      found.map(({ hook }) => hook.action?.kind),
+      ['shell', 'http', 'prompt', 'subagent', 'claude'],
+    )
+  })
+
+  test('that is empty, or has no hooks, is one', () => {
+    assert.deepEqual(
+      [read('{}'), read('{ "hooks": [] }'), read('description: none\n', { file: 'a.yml' })],
+      [[], [], []],
+    )
+  })
+
+  test('gives each hook a name of its own', () => {
+    const entry = { on: 'beforeToolUse', mode: 'guard', shell: 'true' }
+    const names = read(JSON.stringify({ hooks: [entry, entry, entry] })).map(({ hook }) => hook.name)
+    assert.deepEqual(names, ['shell:true', 'user:shell:true', 'user:shell:true 2'])
+  })
+})
+
+test('a file of a thousand hooks has each with its line, and those without a name one of their own', () => {
+  const entries = Array.from({ length: 1_000 }, () => ({ on: 'onStop', mode: 'guard', shell: 'true' }))
+  const found = read(JSON.stringify({ hooks: entries }, undefined, 1))
+  assert.deepEqual(
+    [found.map(({ line }) => line), new Set(found.map(({ hook }) => hook.name)).size, found.at(-1)!.hook.name],
+    [entries.map((_, i) => 3 + i * 5), 1_000, 'user:shell:true 999'],
+  )
+})
+
+suite('an entry with a mistake', () => {
+  const reading = (...entries: readonly Json[]) =>
+    readHookFile(
+      JSON.stringify({ hooks: entries }, undefined, 1),
+      { kind: 'project', file: 'hooks.json' },
+      { cwd: '.', projectDir: '.', allowed: { env: [], privateAddresses: false }, taken: new Set() },
+    )
+  const guarding = { name: 'watch', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' }
+  const watching = { name: 'watch', on: 'onStop', mode: 'observe', shell: 'true' }
+  const wrong: readonly [what: string, entry: { readonly [key: string]: Json }][] = [
+    ['a misspelt trigger', { on: 'onstop' }],
+    ['an unknown key', { tools: 'bash' }],
+    ['an unknown action', { shell: null, run: 'true' }],
+    ['two actions', { http: 'https://hooks.example' }],
+    ['a time that is a text', { timeoutMs: '5' }],
+    ['a condition that says nothing', { when: {} }],
+    ['a variable that nobody allows', { shell: { command: 'true', passEnv: ['TOKEN'] } }],
+    ['a priority that is none', { priority: Number.MAX_VALUE, timeoutMs: -1 }],
+  ]
+  for (const [what, entry] of wrong) {
+    test(`${what} that only watches is left out with its line, and keeps no name from the others`, () => {
+      const { hooks, mistakes } = reading({ ...watching, ...entry }, guarding)
+      assert.deepEqual(
+        hooks.map(({ hook }) => [hook.name, hook.mode]),
+        [['watch', 'guard']],
+      )
+      assert.deepEqual(
+        mistakes.map(({ code, message }) => [code, /^hooks\.json:\d+: /.test(message)]),
+        [['CONFIG_INVALID', true]],
+      )
+    })
+
+    for (const mode of ['guard', 'hook', 'Observe', ['observe'], null]) {
+      test(`${what} whose mode is ${JSON.stringify(mode)} may be a guard: the file is refused`, () => {
+        assert.throws(() => reading(guarding, { ...watching, name: 'b', ...entry, mode }), { code: 'CONFIG_INVALID' })
+      })
+    }
+  }
+
+  test('of one that watches and is to block when it fails: the file is refused, because somebody relied on it', () => {
+    assert.throws(() => reading({ ...watching, onFailure: 'block' }), { code: 'CONFIG_INVALID' })
+  })
+
+  test('of a guard whose name one that watches has as well: the file is refused', () => {
+    assert.throws(() => reading(watching, guarding), /another hook of this file is called "watch"/)
+    assert.deepEqual(reading(guarding, watching).mistakes.length, 1)
+  })
+})
+
+suite('a file of hooks with a mistake is refused, with its line', () => {
+  const lines = (...entry: readonly string[]): string =>
+    ['{', '  "hooks": [', '    {', ...entry, '    }', '  ]', '}'].join('\n')
+  const good = ['      "on": "beforeToolUse",', '      "mode": "guard",', '      "shell": "true"']
+  const mistakes: readonly [what: string, text: string, why: RegExp, file?: string][] = [
+    [
+      'a trigger in other letters',
+      lines('"on": "beforeTooluse",', '"mode": "guard", "shell": "true"'),
+      /:4: .*did you mean "beforeToolUse"/,
+    ],
+    [
+      'an event of another system',
+      lines('"on": "PreToolUse",', '"mode": "guard", "shell": "true"'),
+      /:4: .*did you mean "beforeToolUse"/,
+    ],
+    [
+      'a trigger that wraps',
+      lines('"on": "aroundToolUse",', '"mode": "guard", "shell": "true"'),
+      /:4: there is no trigger/,
+    ],
+    ['no trigger', lines('"mode": "guard",', '"shell": "true"'), /:3: "on" must be a trigger/],
+    ['an empty list of triggers', lines('"mode": "guard", "shell": "true",', '"on": []'), /:5: "on" must be a trigger/],
+    [
+      'a mode in other letters',
+      lines('"on": "beforeStep",', '"mode": "gaurd", "shell": "true"'),
+      /:5: "mode" must be one of guard, hook, observe/,
+    ],
+    ['no mode', lines('"on": "beforeStep",', '"shell": "true"'), /:3: "mode" must be/],
+    ['a key that is not known', lines(...good, ',', '"tools": "bash"'), /:8: there is no "tools". Known: name, on/],
+    [
+      'an action that is not known',
+      lines('"on": "beforeStep",', '"mode": "guard",', '"run": "true"'),
+      /:6: there is no "run"/,
+    ],
+    ['no action', lines('"on": "beforeStep",', '"mode": "guard"'), /:3: .*exactly one of shell, http/],
+    ['two actions', lines(...good, ', "http": "https://hooks.example"'), /:3: .*exactly one of/],
+    ['a time that is a text', lines(...good, ',', '"timeoutMs": "5"'), /:8: "timeoutMs" must be a number/],
+    ['a time below zero', lines(...good, ',', '"timeoutMs": -5'), /:3: .*"timeoutMs" must be a positive number/],
+    [
+      'a guard where nothing can be judged',
+      lines('"on": "onSessionStart",', '"mode": "guard", "shell": "true"'),
+      /:3: .*nothing to judge at onSessionStart/,
+    ],
+    [
+      'a tool where there is none',
+      lines('"on": "beforeStep", "tool": "bash",', '"mode": "guard", "shell": "true"'),
+      /:3: .*no tool at beforeStep/,
+    ],
+    ['an empty tool', lines(...good, ',', '"tool": ""'), /:8: "tool" must not be empty/],
+    ['a pattern that is none', lines(...good, ',', '"tool": "/(/"'), /:8: .*Invalid regular expression/],
+    ['a pattern that looks back', lines(...good, ',', '"tool": "/(a)\\\\1/"'), /:8: /],
+    ['an onFailure of a guard', lines(...good, ',', '"onFailure": "continue"'), /:3: .*a guard always fails closed/],
+    [
+      'an option of an action that is not known',
+      lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "timeout": 5 }'),
+      /:5: .*timeout/,
+    ],
+    ['a command that is a number', lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": 7 }'), /:5: /],
+    [
+      'an environment with a number',
+      lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "env": { "A": 1 } }'),
+      /:5: .*"env"/,
+    ],
+    [
+      'an environment that hijacks',
+      lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "env": { "BASH_ENV": "x" } }'),
+      /:5: .*BASH_ENV/,
+    ],
+    [
+      'an address that is none',
+      lines('"on": "beforeStep", "mode": "guard",', '"http": "hooks.example"'),
+      /:5: .*begins with http/,
+    ],
+    [
+      'a condition that is not known',
+      lines(...good, ',', '"when": { "role": "guest" }'),
+      /:8: there is no "role" in "when"/,
+    ],
+    ['a condition that says nothing', lines(...good, ',', '"when": {}'), /:8: "when" must be/],
+    [
+      'a step that there is not',
+      lines(...good, ',', '"when": { "stepType": "toolUse" }'),
+      /:8: "stepType" must be one of/,
+    ],
+    [
+      'an event that fires elsewhere',
+      lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "PreToolUse", "command": "true" }'),
+      /:4: PreToolUse fires at beforeToolUse/,
+    ],
+    [
+      'an event that never fires',
+      lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "Notification", "command": "true" }'),
+      /:5: .*Notification/,
+    ],
+    [
+      'a name that is given twice',
+      '{ "hooks": [\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "x" },\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "y" }] }',
+      /:3: another hook of this file is called "a"/,
+    ],
+    [
+      'a key that stands there twice',
+      '{ "hooks": [\n{ "on": "onStop", "mode": "guard",\n"mode": "observe", "shell": "x" }] }',
+      /:3: "mode" stands there twice/,
+    ],
+    ['a prototype', '{ "hooks": [\n{ "__proto__": { "mode": "observe" } }] }', /:2: "__proto__" is no key/],
+    ['a constructor', '{ "hooks": [\n{ "constructor": { "mode": "observe" } }] }', /:2: there is no "constructor"/],
+    ['a switch for all hooks', '{ "hooks": [],\n"disableAllHooks": true }', /:2: "disableAllHooks" is not known/],
+    ['hooks by event', '{ "hooks": {\n"PreToolUse": [] } }', /"hooks" must be a list/],
+    ['JSON that ends too early', '{ "hooks": [', /:1: it is not JSON/],
+    ['nothing in it', '', /it is (?:empty|not JSON)/],
+    ['no end of depth', '['.repeat(200_000), /levels deep|not JSON/],
+    ['no end of length', `{ "description": "${'x'.repeat(1_100_000)}" }`, /longer than 1000000 characters/],
+    ['an alias', 'hooks:\n  - &a { on: onStop, mode: guard, shell: x }\n  - *a\n', /:3: an alias/, 'hooks.yaml'],
+    ['an alias bomb', 'a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n', /alias|not known/, 'hooks.yaml'],
+    ['a tag', 'hooks: !!js/function "x"\n', /tag|Unresolved/i, 'hooks.yaml'],
+    ['a key twice in YAML', 'hooks: []\nhooks: []\n', /:2: .*unique/i, 'hooks.yaml'],
+    ['a tab in YAML', 'hooks:\n\t- on: onStop\n', /:2: /, 'hooks.yaml'],
+  ]
+  for (const [what, text, why, file = 'hooks.json'] of mistakes) {
+    test(what, () =>
+      assert.throws(() => read(text, { file }), { code: 'CONFIG_INVALID', message: new RegExp(`^${file}.*`, 's') }),
+    )
+    test(`${what}, in words`, () => assert.throws(() => read(text, { file }), why))
+  }
+
+  test('H12: and no object has become another one', () => {
+    assert.throws(() => read('{"hooks":{"__proto__":{"enabled":false}},"constructor":{"prototype":{"enabled":false}}}'))
+    assert.equal(({} as { enabled?: boolean }).enabled, undefined)
+  })
+})
+
+suite('a tool', () => {
+  const cases: readonly [pattern: string, tool: string, matches: boolean][] = [
+    ['Bash', 'Bash', true],
+    ['Bash', 'BashOutput', false],
+    ['Bash', 'bash', false],
+    ['Bash*', 'BashOutput', true],
+    ['mcp__a-b', 'mcp__a-b-evil', false],
+    ['mcp__a-b__*', 'mcp__a-b-evil__x', false],
+    ['mcp__a-b__*', 'mcp__a-b__x', true],
+    ['*', 'anything', true],
+    ['Bash|Edit', 'Bash', false],
+    ['/Bash|Edit/', 'Edit', true],
+    ['/Bash|Edit/', 'NotebookEdit', true],
+    ['/^(?:Bash|Edit)$/', 'NotebookEdit', false],
+    ['/bash/i', 'Bash', true],
+  ]
+  for (const [pattern, name, matches] of cases) {
+    test(`${pattern} ${matches ? 'is' : 'is not'} ${name}`, async () => {
+      const { hook } = one({ on: 'beforeToolUse', mode: 'guard', tool: pattern, shell: 'exit 2' })
+      const { decision } = await fire(hook, 'beforeToolUse' as never, { toolCall: { name, args: {} } } as never)
+      assert.equal(decision === 'block', matches)
+    })
+  }
+
+  test('is found in linear time, whatever the pattern', async () => {
+    const { hook } = one({ on: 'beforeToolUse', mode: 'guard', tool: '/^(a+)+$/', shell: 'exit 2' })
+    const started = performance.now()
+    await fire(hook, 'beforeToolUse' as never, { toolCall: { name: `${'a'.repeat(60)}!`, args: {} } } as never)
+    assert.ok(performance.now() - started < 20_000)
+  })
+})
+
+suite('a file that is not your own', () => {
+  const http = (options: object): Json => ({
+    on: 'onStop',
+    mode: 'guard',
+    http: { url: 'https://hooks.example', ...options },
+  })
+  for (const kind of ['project', 'plugin', 'skill', 'agent'] as const) {
+    test(`of a ${kind} says nothing about what hooks may do`, () => {
+      const reading = { kind, file: 'hooks.json' }
+      assert.throws(() => read('{ "allow": { "env": ["TOKEN"] } }', reading), /allowed by your own file/)
+      assert.throws(
+        () => one(http({ headers: { a: '$TOKEN' }, allowedEnvVars: ['TOKEN'] }), reading),
+        /TOKEN is not among/,
+      )
+      assert.throws(() => one(http({ allowPrivate: true }), reading), /your own file must say so/)
+      assert.throws(
+        () => one({ on: 'onStop', mode: 'guard', shell: { command: 'x', passEnv: ['TOKEN'] } }, reading),
+        /TOKEN is not among/,
+      )
+    })
+  }
+
+  test('may use what yours allows', () => {
+    const entry = http({ headers: { a: '$TOKEN' }, allowedEnvVars: ['TOKEN'] })
+    assert.equal(one(entry, { kind: 'project', env: ['TOKEN'] }).hook.action?.kind, 'http')
+  })
+})

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { sourceKinds, type FileSource } from './hook-file.ts'
+import { hookFilesOf, projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
+import { TrustStore } from '../trust/trust.ts'
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-sources-')))
+after(() => rmSync(root, { recursive: true, force: true }))
+
+type Kind = FileSource['kind']
+type Files = { readonly [K in Kind]?: readonly object[] }
+
+/** A project and what belongs to it, each with its own file of hooks. */
+function place(files: Files, format = 'json') {
+  const folder = mkdtempSync(join(root, 'place-'))
+  const dirs = { user: join(folder, 'home'), project: join(folder, 'project') }
+  const more = { plugin: join(folder, 'plugin'), skill: join(folder, 'skill'), agent: join(folder, 'agent') }
+  const all: { readonly [K in Kind]: string } = { ...dirs, ...more }
+  for (const kind of sourceKinds) {
+    const at = kind === 'user' ? all.user : join(all[kind], '.hookloop')
+    mkdirSync(at, { recursive: true })
+    if (files[kind] !== undefined) writeFileSync(join(at, `hooks.${format}`), JSON.stringify({ hooks: files[kind] }))
+  }
+  const options = { dir: all.project, home: all.user, plugins: [all.plugin], skills: [all.skill], agents: [all.agent] }
+  return { ...all, folder, options, trust: new TrustStore(join(folder, 'trust.json')) }
+}
+
+const guardSaying = (outcome: object | number, name?: string): object => ({
+  on: 'beforeToolUse',
+  mode: 'guard',
+  ...(name !== undefined && { name }),
+  shell: typeof outcome === 'number' ? `exit ${outcome}` : `echo '${JSON.stringify(outcome)}'`,
+})
+
+/** What becomes of one call: whether the tool ran, was blocked, or somebody was asked. */
+async function call(options: ProjectHooksOptions): Promise<'ran' | 'blocked' | 'asked'> {
+  let [ran, asked] = [false, false]
+  const work = tool({
+    name: 'work',
+    description: 'Works.',
+    input: { type: 'object' },
+    ask: true,
+    execute: () => {
+      ran = true
+      return 'done'
+    },
+  })
+  const asks = approval(async () => {
+    asked = true
+    return { block: 'no' }
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'done'])
+  await createAgent({ model, use: [work, asks, projectHooks(options)] }).run('go')
+  return ran ? 'ran' : asked ? 'asked' : 'blocked'
+}
+
+suite('hooks of several files', () => {
+  test('are put together in the order of their sources, and each file keeps its own', () => {
+    const entry = (name: string): object => guardSaying(0, name)
+    const files = Object.fromEntries(
+      sourceKinds.map((kind) => [kind, [entry(`${kind} 1`), entry(`${kind} 2`)]]),
+    ) as Files
+    const { hooks } = projectHooks({ ...place(files).options, trust: 'all' })
+    assert.deepEqual(
+      hooks!.map(({ name }) => name),
+      sourceKinds.flatMap((kind) => [`${kind} 1`, `${kind} 2`]),
+    )
+  })
+
+  for (const format of ['json', 'jsonc', 'yaml', 'yml']) {
+    test(`are read from hooks.${format}`, () => {
+      const { hooks } = projectHooks({ ...place({ project: [guardSaying(0, 'a')] }, format).options, trust: 'all' })
+      assert.deepEqual(
+        hooks!.map(({ name }) => name),
+        ['a'],
+      )
+    })
+  }
+
+  test('of one folder that has two files are refused', () => {
+    const { options, project } = place({ project: [] })
+    writeFileSync(join(project, '.hookloop', 'hooks.yaml'), 'hooks: []')
+    assert.throws(() => projectHooks({ ...options, trust: 'all' }), { code: 'CONFIG_INVALID', message: /Keep one/ })
+  })
+
+  test('do not replace each other by having the same name', async () => {
+    const files = Object.fromEntries(
+      sourceKinds.map((kind) => [kind, [guardSaying(kind === 'user' ? 2 : 0, 'judge')]]),
+    ) as Files
+    const { options } = place(files)
+    const { hooks } = projectHooks({ ...options, trust: 'all' })
+    assert.deepEqual(
+      hooks!.map(({ name }) => name),
+      ['judge', ...sourceKinds.slice(1).map((kind) => `${kind}:judge`)],
+    )
+    assert.equal(await call({ ...options, trust: 'all' }), 'blocked')
+  })
+
+  test('H17 a no of any of them is a no, an ask of any of them is an ask, and only the user allows', async () => {
+    const says = [{ decision: 'block', reason: 'no' }, { decision: 'ask', reason: 'sure?' }, { decision: 'allow' }, {}]
+    const decided = (picks: readonly number[]): string => {
+      if (picks.includes(0)) return 'blocked'
+      if (picks.includes(1)) return 'asked'
+      return picks[0] === 2 ? 'ran' : 'asked' // the tool itself asks, and only the user answers for the user
+    }
+    let seed = 7
+    const random = (n: number): number => (seed = (seed * 48_271) % 2_147_483_647) % n
+    for (let round = 0; round < 12; round++) {
+      const picks = sourceKinds.map(() => random(4))
+      const files = Object.fromEntries(sourceKinds.map((kind, i) => [kind, [guardSaying(says[picks[i]!]!)]])) as Files
+      assert.equal(await call({ ...place(files).options, trust: 'all' }), decided(picks), JSON.stringify(picks))
+    }
+  })
+
+  test('H17 an allow is the user’s alone', async () => {
+    const allows = [guardSaying({ decision: 'allow' }), { ...guardSaying({ decision: 'allow' }), mode: 'hook' }]
+    for (const kind of sourceKinds) {
+      const { options } = place({ [kind]: allows })
+      assert.equal(await call({ ...options, trust: 'all' }), kind === 'user' ? 'ran' : 'asked', kind)
+    }
+  })
+
+  test('cannot loosen a guard of the user by priority, by metadata or by changing arguments', async () => {
+    const user = { ...guardSaying(2), when: { not: { metadata: { role: 'admin' } } } }
+    const loosening = [
+      { on: 'onUserInput', mode: 'hook', priority: 1e9, shell: `echo '{"metadata":{"role":"admin"}}'` },
+      {
+        on: 'beforeToolUse',
+        mode: 'hook',
+        priority: 1e9,
+        shell: `echo '{"metadata":{"role":"admin"},"decision":"allow"}'`,
+      },
+      { on: 'beforeToolUse', mode: 'guard', priority: 1e9, shell: `echo '{"decision":"allow"}'` },
+    ]
+    for (const kind of sourceKinds.slice(1)) {
+      const { options } = place({ user: [user], [kind]: loosening })
+      assert.equal(await call({ ...options, trust: 'all' }), 'blocked', kind)
+    }
+    const { options } = place({ user: [user, ...loosening] })
+    assert.equal(await call({ ...options, trust: 'all' }), 'ran') // who wrote the guard may also lift it
+  })
+})
+
+suite('hooks that nobody has trusted', () => {
+  test('are left out with a note, in every source but the user’s own', () => {
+    const files = Object.fromEntries(sourceKinds.map((kind) => [kind, [guardSaying(2, kind)]])) as Files
+    const { options, trust } = place(files)
+    const { hooks, notes } = projectHooks({ ...options, trust })
+    assert.deepEqual([hooks!.map(({ name }) => name), notes!.length], [['user'], 4])
+    assert.throws(() => projectHooks({ ...options, trust, untrusted: 'refuse' }), { code: 'CONFIG_UNTRUSTED' })
+  })
+
+  test('are not even read', () => {
+    const { options, trust, project } = place({})
+    writeFileSync(join(project, '.hookloop', 'hooks.json'), 'this is no JSON')
+    assert.equal(projectHooks({ ...options, trust }).notes!.length, 1)
+    assert.throws(() => projectHooks({ ...options, trust: 'all' }), { code: 'CONFIG_INVALID' })
+  })
+
+  test('although somebody had are refused, unless they are to be left out', () => {
+    const { options, trust, project } = place({ project: [guardSaying(2, 'a')] })
+    trust.trust(hookFilesOf(project))
+    assert.equal(projectHooks({ ...options, trust }).hooks!.length, 1)
+    appendFileSync(join(project, '.hookloop', 'hooks.json'), ' ')
+    assert.throws(() => projectHooks({ ...options, trust }), {
+      code: 'CONFIG_UNTRUSTED',
+      message: /not what was trusted/,
+    })
+    assert.deepEqual(projectHooks({ ...options, trust, untrusted: 'leaveOut' }).hooks, [])
+  })
+
+  test('whose script has changed say no, and run again once it is trusted', async () => {
+    const { options, trust, project } = place({
+      project: [{ on: 'beforeToolUse', mode: 'hook', shell: './check.sh', onFailure: 'block' }],
+      user: [guardSaying({ decision: 'allow' })],
+    })
+    const script = join(project, 'check.sh')
+    writeFileSync(script, '#!/bin/sh\ntrue\n', { mode: 0o755 })
+    trust.trust(hookFilesOf(project))
+    assert.equal(await call({ ...options, trust }), 'ran')
+    appendFileSync(script, 'true\n')
+    assert.equal(await call({ ...options, trust }), 'blocked')
+    trust.trust(hookFilesOf(project))
+    assert.equal(await call({ ...options, trust }), 'ran')
+    trust.forget(project)
+    assert.deepEqual(projectHooks({ ...options, trust }).hooks!.length, 1)
+  })
+
+  test('whose file is a link to elsewhere are refused', () => {
+    const { options, trust, project, folder } = place({})
+    writeFileSync(join(folder, 'elsewhere.json'), JSON.stringify({ hooks: [] }))
+    symlinkSync(join(folder, 'elsewhere.json'), join(project, '.hookloop', 'hooks.json'))
+    for (const each of [trust, 'all'] as const) {
+      assert.throws(() => projectHooks({ ...options, trust: each }), { code: 'CONFIG_INVALID', message: /a link to/ })
+    }
+  })
+
+  test('are all named: the file, and what it names', () => {
+    const { project } = place({
+      project: [
+        { on: 'onStop', mode: 'guard', shell: { args: ['node', 'a b.js'] } },
+        {
+          on: 'beforeToolUse',
+          mode: 'hook',
+          claude: { event: 'PreToolUse', command: 'sh "$CLAUDE_PROJECT_DIR/c.sh"' },
+        },
+        { on: 'onStop', mode: 'guard', shell: { command: './d.sh', cwd: 'sub' } },
+      ],
+    })
+    mkdirSync(join(project, 'sub'))
+    for (const name of ['a b.js', 'c.sh', 'sub/d.sh']) writeFileSync(join(project, name), name)
+    const names = hookFilesOf(project).map(({ path }) => path.slice(project.length + 1))
+    assert.deepEqual(names, ['.hookloop/hooks.json', 'a b.js', 'c.sh', 'sub/d.sh'])
+  })
+})
+
+suite('a list of what is trusted', () => {
+  test('knows a file by its place and its content', () => {
+    const { trust } = place({})
+    const hash = 'a'.repeat(64)
+    trust.trust([{ path: '/p/a', hash }])
+    const statuses = [
+      { path: '/p/a', hash },
+      { path: '/p/a', hash: 'b'.repeat(64) },
+      { path: '/p/b', hash },
+    ]
+    assert.deepEqual(
+      statuses.map((each) => trust.statusOf(each)),
+      ['trusted', 'changed', 'untrusted'],
+    )
+  })
+
+  test('forgets what lies below a folder, and nothing beside it', () => {
+    const { trust, folder } = place({})
+    const hash = 'a'.repeat(64)
+    trust.trust(['p/a', 'p/b/c', 'pq/a'].map((path) => ({ path: join(folder, path), hash })))
+    assert.equal(trust.forget(join(folder, 'p')), 2)
+    assert.deepEqual(Object.keys((JSON.parse(readFileSync(trust.file, 'utf8')) as { files: object }).files), [
+      join(folder, 'pq/a'),
+    ])
+  })
+
+  test('that was given is not written', () => {
+    assert.throws(() => TrustStore.holding([]).trust([]))
+  })
+})

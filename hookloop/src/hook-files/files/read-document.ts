@@ -1,0 +1,130 @@
+import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser'
+import type { Node as YamlNode } from 'yaml'
+import type { Json } from '../../state/json.ts'
+import { AgentError } from '../../errors.ts'
+import { yaml } from '../../system/yaml.ts'
+
+export type Path = readonly (string | number)[]
+
+/** A file as plain values, and where in it a value stands. */
+export type ReadDocument = { readonly value: Json; readonly lineOf: (path: Path) => number }
+
+const MAX_CHARACTERS = 1_000_000
+const MAX_DEPTH = 32
+
+/** Reads JSON with comments, or YAML. What is ambiguous is refused: a key that stands there twice, an alias, a tag. */
+export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.test(file)): ReadDocument {
+  if (text.length > MAX_CHARACTERS) throw invalid(file, undefined, `it is longer than ${MAX_CHARACTERS} characters`)
+  const whole = text.replace(/^\uFEFF/, '')
+  try {
+    return isYaml ? readYaml(whole, file) : readJsonc(whole, file)
+  } catch (error) {
+    if (error instanceof RangeError) throw invalid(file, undefined, `it is more than ${MAX_DEPTH} levels deep`)
+    throw error
+  }
+}
+
+function readJsonc(text: string, file: string): ReadDocument {
+  const errors: ParseError[] = []
+  const root = parseTree(text, errors, { allowTrailingComma: true })
+  const lineAt = linesIn(text)
+  const [first] = errors
+  if (first !== undefined)
+    throw invalid(file, lineAt(first.offset), `it is not JSON: ${printParseErrorCode(first.error)}`)
+  if (root === undefined) throw invalid(file, 1, 'it is empty')
+  const toValue = (node: Node, depth: number): Json => {
+    if (depth > MAX_DEPTH) throw invalid(file, lineAt(node.offset), `it is more than ${MAX_DEPTH} levels deep`)
+    if (node.type === 'array') return (node.children ?? []).map((child) => toValue(child, depth + 1))
+    if (node.type !== 'object') return node.value as Json
+    const object: { [key: string]: Json } = {}
+    for (const { children, offset } of node.children ?? []) {
+      const key = children![0]!.value as string
+      if (key === '__proto__' || Object.hasOwn(object, key)) {
+        throw invalid(
+          file,
+          lineAt(offset),
+          key === '__proto__' ? '"__proto__" is no key' : `"${key}" stands there twice`,
+        )
+      }
+      object[key] = toValue(children![1]!, depth + 1)
+    }
+    return object
+  }
+  return {
+    value: toValue(root, 0),
+    lineOf: (path) => lineAt(nearest(path, (part) => findNodeAtLocation(root, [...part]))?.offset ?? 0),
+  }
+}
+
+/** The line of each place, without counting from the top for each: a file may have thousands of hooks. */
+function linesIn(text: string): (offset: number) => number {
+  const ends = [...text.matchAll(/\n/g)].map(({ index }) => index)
+  return (offset) => {
+    let [low, high] = [0, ends.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (ends[middle]! < offset) low = middle + 1
+      else high = middle
+    }
+    return low + 1
+  }
+}
+
+function readYaml(text: string, file: string): ReadDocument {
+  const { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml()
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, {
+    version: '1.2',
+    schema: 'core',
+    strict: true,
+    uniqueKeys: true,
+    merge: false,
+    lineCounter,
+  })
+  const lineAt = (node: unknown): number => lineCounter.linePos((node as YamlNode | undefined)?.range?.[0] ?? 0).line
+  const [first] = [...document.errors, ...document.warnings]
+  if (first !== undefined) throw invalid(file, first.linePos?.[0].line, first.message.split('\n')[0]!.replace(/:$/, ''))
+  const toValue = (node: unknown, depth: number): Json => {
+    if (depth > MAX_DEPTH) throw invalid(file, lineAt(node), `it is more than ${MAX_DEPTH} levels deep`)
+    if (node === null || node === undefined) return null
+    if (isAlias(node)) throw invalid(file, lineAt(node), 'an alias stands for something else')
+    if (isScalar(node)) return plainScalar(node.value, file, lineAt(node))
+    if (isSeq(node)) return node.items.map((item) => toValue(item, depth + 1))
+    if (!isMap(node)) throw invalid(file, lineAt(node), 'it is no plain value')
+    const object: { [key: string]: Json } = {}
+    for (const { key, value } of node.items) {
+      const name = isScalar(key) ? String(key.value) : ''
+      if (name === '' || name === '__proto__') throw invalid(file, lineAt(key), 'that is no key')
+      object[name] = toValue(value, depth + 1)
+    }
+    return object
+  }
+  return {
+    value: toValue(document.contents, 0),
+    lineOf: (path) =>
+      lineAt(nearest(path, (part) => (isCollection(document.contents) ? document.getIn(part, true) : undefined))),
+  }
+}
+
+function plainScalar(value: unknown, file: string, line: number): Json {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  throw invalid(file, line, `a ${typeof value} is no plain value`)
+}
+
+/** What stands at a path, or at as much of it as there is. */
+function nearest<T>(path: Path, at: (path: Path) => T | undefined): T | undefined {
+  for (let length = path.length; length > 0; length--) {
+    const found = at(path.slice(0, length))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export function invalid(file: string, line: number | undefined, why: string): AgentError {
+  return new AgentError(
+    'CONFIG_INVALID',
+    `${file}${line === undefined ? '' : `:${line}`}: ${why}${/[.?]$/.test(why) ? '' : '.'}`,
+    { value: file },
+  )
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { errorPolicy } from '../../capabilities/error-policy.ts'
+import { guards } from '../../capabilities/guards.ts'
+import {
+  executionHistory,
+  getExecutionHistory,
+  type ExecutionHistoryOptions,
+  type ExecutionSummary,
+} from './execution-history.ts'
+
+const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'seen' })
+const looking = { toolCalls: [{ name: 'look' }] }
+
+function agentOn(script: Script, options?: ExecutionHistoryOptions, ...use: readonly Use[]) {
+  return createAgent({ model: scriptedModel(script), use: [look, executionHistory(options), ...use] })
+}
+
+test('each execution of a conversation leaves a summary, oldest first', async () => {
+  const agent = agentOn([looking, 'One.', looking, looking, 'Two.'], {}, guards({ maxSteps: 2 }))
+  const first = await agent.run('Go.')
+  const second = await agent.run('Again.', { from: first })
+  const told = getExecutionHistory(second.state).map(({ number, status, reason, steps }) => ({
+    number,
+    status,
+    reason,
+    steps,
+  }))
+  assert.deepEqual(told, [
+    { number: 1, status: 'completed', reason: 'completed', steps: 2 },
+    { number: 2, status: 'stopped', reason: 'stepsLimit', steps: 2 },
+  ])
+  const { id, usage, by, message, durationMs, startedAt, endedAt } = getExecutionHistory(second.state)[1]!
+  assert.deepEqual([id, usage, by], [second.state.execution!.id, second.state.execution!.usage, 'guards.maxSteps'])
+  assert.deepEqual([message, durationMs], ['Step limit reached: 2/2.', endedAt - startedAt])
+})
+
+test('errors are counted, and the last of them kept with their words cut to size', async () => {
+  const failing = { error: 'x'.repeat(2_000) }
+  const agent = agentOn(
+    [...Array.from({ length: 7 }, () => failing), 'Done.'],
+    {},
+    errorPolicy({ maxFailures: 9, backoffMs: 0 }),
+  )
+  const [summary] = getExecutionHistory((await agent.run('Go.')).state)
+  assert.deepEqual([summary!.errorCount, summary!.errors.length, summary!.errors[0]!.message.length], [7, 5, 501])
+})
+
+test('the state keeps only the latest', async () => {
+  const agent = agentOn(Array<string>(5).fill('ok'), { max: 2 })
+  let run = await agent.run('Go.')
+  for (let i = 0; i < 4; i++) run = await agent.run('Go.', { from: run })
+  assert.deepEqual(
+    getExecutionHistory(run.state).map(({ number }) => number),
+    [4, 5],
+  )
+})
+
+test('a run that is suspended has no summary until it has ended', async () => {
+  const agent = agentOn([looking, 'Done.'])
+  const live = agent.iterate('Go.')
+  for await (const state of live) if (state.stepCount === 1) break
+  const paused = await live.run
+  assert.deepEqual([paused.status, getExecutionHistory(paused.state)], ['suspended', []])
+  const run = await agent.resume(JSON.parse(JSON.stringify(paused)) as never)
+  assert.deepEqual(
+    getExecutionHistory(run.state).map(({ number, steps }) => [number, steps]),
+    [[1, 2]],
+  )
+})
+
+test('a store gets every summary once, and one that fails changes nothing', async () => {
+  const kept: ExecutionSummary[] = []
+  const run = await agentOn(['ok'], { store: { append: (summary) => void kept.push(summary) } }).run('Go.')
+  assert.deepEqual(kept, getExecutionHistory(run.state))
+  const recording = memoryRecording()
+  const again = agentOn(['ok'], { store: { append: (summary) => void kept.push(summary) } })
+  const live = await again.run('Go.', { effects: recordEffects(recording) })
+  const replayed = await again.run('Go.', { effects: replayEffects(recording) })
+  assert.deepEqual([kept.length, JSON.stringify(replayed.state)], [2, JSON.stringify(live.state)])
+  const broken = agentOn(['ok'], { store: { append: () => Promise.reject(new Error('disk full')) } })
+  const after = await broken.run('Go.')
+  assert.deepEqual([after.status, getExecutionHistory(after.state).length], ['completed', 1])
+  assert.match(JSON.stringify(after.ledger), /executionHistory\.store.*disk full/)
+})
+
+test('metadata that is something else is an empty history, and wrong options are refused by name', async () => {
+  const run = await agentOn(['ok']).run('Go.', { metadata: { 'hookloop.executionHistory': [{ no: 'summary' }] } })
+  assert.equal(getExecutionHistory(run.state).length, 1)
+  assert.throws(() => executionHistory({ maximum: 1 } as never), /there is no option "maximum"/)
+  assert.throws(() => executionHistory({ max: 0 }), /"max" must be/)
+  assert.throws(() => executionHistory({ store: {} as never }), /"store" must have/)
+})

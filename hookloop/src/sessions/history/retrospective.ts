@@ -1,0 +1,205 @@
+import type { Capability } from '../../agent/capability.ts'
+import { checkKnown, checkWhole, definedOptions } from '../../agent/check-options.ts'
+import { tool, type Tool } from '../../agent/tool.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { textOf, type Message } from '../../state/message.ts'
+import { guard, hook, type Hook } from '../../hooks/hook.ts'
+
+export type RetrospectiveOptions = {
+  /** How often an execution may be rewound. */
+  readonly maxRewinds?: number
+  /** Characters of the guidance. */
+  readonly maxGuidanceChars?: number
+}
+
+export const retrospectivePolicy = Object.freeze({ maxRewinds: 3, maxGuidanceChars: 4_000 })
+
+/** Where checkpoints are counted in the state's metadata. */
+export const RETROSPECTIVE_KEY = 'hookloop.retrospective'
+
+const TOOL = 'execution_retrospective'
+
+/**
+ * Lets the model go back: each step begins with a checkpoint, and the conversation can be rewound to one of this execution, with
+ * guidance for the second try. Steps taken and tokens spent stay spent.
+ */
+export function retrospective(options: RetrospectiveOptions = {}): Capability {
+  checkKnown('retrospective', options, Object.keys(retrospectivePolicy))
+  const { maxRewinds, maxGuidanceChars } = { ...retrospectivePolicy, ...definedOptions(options) }
+  checkWhole('retrospective', { maxRewinds, maxGuidanceChars }, ['maxRewinds', 'maxGuidanceChars'])
+  const rewind = rewindTool(maxGuidanceChars)
+  return {
+    name: 'retrospective',
+    hooks: [instructHook(), markHook(), checkGuard(rewind, maxRewinds), noteHook(rewind), rewindHook(maxRewinds)],
+    tools: [rewind],
+    notes: [`Retrospective: an execution may be rewound ${maxRewinds} times. What tools did is not undone.`],
+  }
+}
+
+/** How often the current execution has been rewound. */
+export function getRewinds(state: AgentState): number {
+  return progressOf(state).rewinds
+}
+
+const INSTRUCTIONS =
+  `Messages such as [CHECKPOINT 3] mark the beginning of a step. When you see that you went the wrong way since one
+of them, call ${TOOL} with its number and with guidance for yourself: what went wrong, what you learned and what to do
+instead. Everything after the checkpoint is taken out of the conversation, and only the guidance is kept. What tools have
+done meanwhile is not undone, so name what has changed.`.replaceAll('\n', ' ')
+
+/** Once, whatever else has changed the prompt meanwhile. */
+function instructHook(): Hook {
+  return hook(
+    'beforeExecution',
+    (ctx) => {
+      if (ctx.state.systemPrompt.includes(INSTRUCTIONS)) return ctx
+      return ctx.withState((state) => {
+        const before = state.systemPrompt === '' ? '' : `${state.systemPrompt}\n\n`
+        return state.withSystemPrompt(before + INSTRUCTIONS)
+      })
+    },
+    { name: 'retrospective.instruct', priority: -100 },
+  )
+}
+
+/** At the beginning of a step every call has its result, so this is a place where a conversation can be cut. */
+function markHook(): Hook {
+  return hook(
+    'beforeStep',
+    (ctx) =>
+      ctx.withState((state) => {
+        const { next, first, ...progress } = progressOf(state)
+        const marked = state.withMessage(markOf(next))
+        return withProgress(marked, { ...progress, first, next: next + 1 })
+      }),
+    { name: 'retrospective.mark', priority: -200 },
+  )
+}
+
+function rewindTool(maxGuidanceChars: number): Tool<JsonObject, JsonObject> {
+  return tool({
+    name: TOOL,
+    description:
+      'Goes back to a checkpoint of this task when you took a wrong way since: what came after it is taken out of the conversation, ' +
+      'except for your guidance. What tools have done is not undone.',
+    input: {
+      type: 'object',
+      properties: {
+        checkpoint_id: { type: 'integer', minimum: 0, description: 'The number in a message such as [CHECKPOINT 3].' },
+        guidance: {
+          type: 'string',
+          minLength: 1,
+          maxLength: maxGuidanceChars,
+          description: 'What went wrong, what you learned, and what to do instead.',
+        },
+      },
+      required: ['checkpoint_id', 'guidance'],
+      additionalProperties: false,
+    },
+    execute: ({ checkpoint_id }) => `The conversation will be rewound to checkpoint ${checkpoint_id as number}.`,
+  })
+}
+
+/** Whether there is anything to go back to is a decision, so a guard makes it: on the arguments as they are used. */
+function checkGuard(rewind: Tool<JsonObject, JsonObject>, maxRewinds: number): Hook {
+  return guard(
+    'beforeToolUse',
+    (ctx) => {
+      const { rewinds, wanted } = progressOf(ctx.state)
+      const id = ctx.toolCall.args['checkpoint_id'] as number
+      if (rewinds >= maxRewinds) return ctx.block(`This task was rewound ${rewinds} times already. Go on from here.`)
+      if (wanted !== undefined) return ctx.block(`It will be rewound to checkpoint ${wanted.id} already.`)
+      if (placeOf(ctx.state, id) !== undefined) return ctx
+      const ids = checkpointsIn(ctx.state).join(', ') || 'none'
+      return ctx.block(`There is no checkpoint ${id} in this task. Checkpoints: ${ids}.`)
+    },
+    { name: 'retrospective.check', priority: 100, tool: rewind },
+  )
+}
+
+function noteHook(rewind: Tool<JsonObject, JsonObject>): Hook {
+  return hook(
+    'afterToolUse',
+    (ctx) => {
+      if (ctx.toolExecution.status !== 'ok') return ctx
+      const { checkpoint_id: id, guidance } = ctx.toolCall.args as { checkpoint_id: number; guidance: string }
+      return ctx.withState((state) => withProgress(state, { ...progressOf(state), wanted: { id, guidance } }))
+    },
+    { name: 'retrospective.note', priority: 100, tool: rewind },
+  )
+}
+
+/** When the step is closed: its calls have their results then, and all of it goes. */
+function rewindHook(maxRewinds: number): Hook {
+  return hook(
+    'afterStep',
+    (ctx) => {
+      const { wanted, ...progress } = progressOf(ctx.state)
+      if (wanted === undefined) return ctx
+      const at = placeOf(ctx.state, wanted.id)
+      const rewinds = progress.rewinds + 1
+      if (at === undefined) return ctx.withState((state) => withProgress(state, progress)) // taken out by another hook
+      const message = `Rewound to checkpoint ${wanted.id} (${rewinds} of ${maxRewinds}).`
+      return ctx
+        .withState((state) => {
+          const cut = state.withMessages(state.messages.take(at)).withMessage(guidanceMessage(message, wanted.guidance))
+          return withProgress(cut, { ...progress, rewinds })
+        })
+        .allowContinuation(message)
+    },
+    { name: 'retrospective.rewind', priority: -100, when: ({ state }) => progressOf(state).wanted !== undefined },
+  )
+}
+
+function guidanceMessage(message: string, guidance: string): string {
+  return `[${message} What came after it was taken out.]\nYou left yourself this guidance:\n${guidance}`
+}
+
+/** Numbers are never used twice in a conversation, so that one that was taken out cannot be meant. */
+type Progress = {
+  readonly execution: number
+  /** The first checkpoint of this execution: what was before it is not this task's. */
+  readonly first: number
+  readonly next: number
+  readonly rewinds: number
+  readonly wanted?: { readonly id: number; readonly guidance: string }
+}
+
+function progressOf(state: AgentState): Progress {
+  const kept = state.metadata[RETROSPECTIVE_KEY]
+  const known = isJsonObject(kept) && typeof kept['next'] === 'number' ? (kept as unknown as Progress) : undefined
+  if (known?.execution === state.executionCount) return known
+  const next = known?.next ?? 0
+  return { execution: state.executionCount, first: next, next, rewinds: 0 }
+}
+
+function withProgress(state: AgentState, progress: Progress): AgentState {
+  return state.withMetadata(RETROSPECTIVE_KEY, progress)
+}
+
+function markOf(id: number): string {
+  return `[CHECKPOINT ${id}]`
+}
+
+/** The number of a checkpoint message: a message of its own, with nothing else in it. */
+function idOf({ role, content }: Message): number | undefined {
+  const [, id] = (role === 'user' && content.length === 1 && /^\[CHECKPOINT (\d{1,9})\]$/.exec(textOf(content))) || []
+  return id === undefined ? undefined : Number(id)
+}
+
+/** Where a checkpoint of this execution stands, if it still does. */
+function placeOf(state: AgentState, id: number): number | undefined {
+  const { first, next } = progressOf(state)
+  if (id < first || id >= next) return undefined
+  for (let i = state.messages.length - 1; i >= 0; i--) if (idOf(state.messages.at(i)!) === id) return i
+  return undefined
+}
+
+function checkpointsIn(state: AgentState): readonly number[] {
+  const { first, next } = progressOf(state)
+  return state.messages.slice().flatMap((message) => {
+    const id = idOf(message)
+    return id === undefined || id < first || id >= next ? [] : [id]
+  })
+}

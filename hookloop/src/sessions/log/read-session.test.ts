@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { hashText, type Json, type JsonObject } from '../../state/json.ts'
+import { answerApproval } from '../session/approvals.ts'
+import { storeOf } from '../session/dying-store.fixture.ts'
+import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
+import { exportSession } from '../session/export.ts'
+import { fileStore } from '../stores/file-store.ts'
+import { forkSession, listPoints } from '../session/fork.ts'
+import { readSession } from './read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { NO_SUM } from './session-log.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+const nowhere = { note: () => undefined }
+
+/** The lines of a session that waits for a person, and of the same one after it went on and was cut off. */
+const [waiting, cutOff] = await (async () => {
+  const store = memoryStore()
+  await drive(eventfulAgent(store, nowhere), store)
+  const { lines } = (await store.read('eventful'))!
+  const suspended = lines.findIndex((line) => line.includes('"phase":"suspended"'))
+  return [lines.slice(0, suspended + 1), lines.slice(0, suspended + 6)]
+})()
+
+type Line = JsonObject & { readonly type: string }
+
+function parsed(lines: readonly string[]): Line[] {
+  return lines.map((line) => {
+    const { seq: _seq, sum: _sum, ...record } = JSON.parse(line) as Line
+    return record
+  })
+}
+
+/** Lines that are sealed as they should be, whatever they say: by somebody who knows how. */
+function resealed(bodies: readonly (JsonObject | string)[]): readonly string[] {
+  let sum = NO_SUM
+  return bodies.map((record, seq) => {
+    const body = typeof record === 'string' ? `{"seq":${seq},${record}}` : JSON.stringify({ seq, ...record })
+    sum = hashText(sum, body).slice(0, 16)
+    return `${body.slice(0, -1)},"sum":"${sum}"}`
+  })
+}
+
+/** Everything that takes a session up. */
+const uses: { readonly [name: string]: (store: SessionStore) => Promise<unknown> } = {
+  resume: (store) => eventfulAgent(store, nowhere).resume('eventful'),
+  run: (store) => eventfulAgent(store, nowhere).run('Go.', { session: 'eventful' }),
+  state: (store) => eventfulAgent(store, nowhere).session('eventful').state(),
+  clear: (store) => eventfulAgent(store, nowhere).session('eventful').clear(),
+  answer: (store) => answerApproval(store, { session: 'eventful', approval: 'x', answer: 'allow' }),
+  fork: (store) => forkSession(store, 'eventful'),
+  points: (store) => listPoints(store, 'eventful'),
+  export: (store) => exportSession(store, 'eventful'),
+}
+
+async function refusals(lines: readonly string[]): Promise<ReadonlySet<unknown>> {
+  const codes = new Set<unknown>()
+  for (const use of Object.values(uses)) {
+    const store = await storeOf('eventful', lines)
+    await use(store).then(
+      () => codes.add('none'),
+      (error: { code?: string }) => codes.add(error.code ?? error),
+    )
+    assert.deepEqual((await store.read('eventful'))!.lines, lines)
+    assert.equal((await store.list()).length, 1)
+    await (await store.open('eventful')).release() // it is not left held
+  }
+  return codes
+}
+
+/** Hostile lines: what is put in the place of a line of a type, the last of it if there are several. */
+const hostile: { readonly [what: string]: readonly [type: string, change: (line: Line) => JsonObject | string] } = {
+  'an id of another session': ['session', (line) => ({ ...line, id: 'other' })],
+  'a version that is a text': ['session', (line) => ({ ...line, version: '1' })],
+  'a version below the first': ['session', (line) => ({ ...line, version: -1 })],
+  'no agent': ['session', ({ agent: _agent, ...line }) => line],
+  'a time before all times': ['session', (line) => ({ ...line, at: -1 })],
+  'a time after all times': ['state', (line) => ({ ...line, at: 1e308 })],
+  'a time that is endless': [
+    'state',
+    (line) =>
+      JSON.stringify({ ...line, at: 'X' })
+        .slice(1, -1)
+        .replace('"X"', '1e400'),
+  ],
+  'no time': ['state', ({ at: _at, ...line }) => line],
+  'a type that is not known': ['begin', (line) => ({ ...line, type: 'begins' })],
+  'a type of another kind of record': ['begin', () => ({ type: 'run', version: 1, id: 'r', at: 1 })],
+  'a second beginning': ['begin', () => ({ type: 'session', version: 1, id: 'eventful', at: 1, agent: 'a' })],
+  'a phase that is not known': ['state', (line) => ({ ...line, phase: 'flying' })],
+  'a phase that its state is not in': ['state', (line) => ({ ...line, phase: 'step' })],
+  'no change at all': ['state', (line) => ({ ...line, patch: null })],
+  'a change that keeps too much': ['state', (line) => ({ ...line, patch: { messages: { keep: 2 ** 31, add: [] } } })],
+  'a change that keeps a huge number': [
+    'state',
+    (line) => ({ ...line, patch: { messages: { keep: 1e300, add: [] } } }),
+  ],
+  'a change that adds no messages': ['state', (line) => ({ ...line, patch: { messages: { keep: 0, add: [{}] } } })],
+  'a change that takes the execution apart': [
+    'state',
+    (line) => ({ ...line, patch: { execution: { unset: ['steps', 'id'], steps: { keep: 0, add: [1] } } } }),
+  ],
+  'a ledger that is none': ['state', (line) => ({ ...line, ledger: 5 })],
+  'an input that is none': ['input', (line) => ({ ...line, message: { role: 'root', content: [] } })],
+  'metadata that are a list': ['input', (line) => ({ ...line, metadata: ['role', 'admin'] })],
+  'a run without a name': ['input', ({ run: _run, ...line }) => line],
+  'an end without a result': ['end', ({ value: _value, ...line }) => line],
+  'an end with an error that is not known': [
+    'end',
+    ({ value: _value, ...line }) => ({ ...line, error: { code: 'X', message: '' } }),
+  ],
+  'a key that is no text': ['end', (line) => ({ ...line, key: { toString: 'x' } })],
+  'a key "__proto__"': ['end', () => '"type":"end","key":"k","at":1,"value":{"a":[{"__proto__":{"polluted":true}}]}'],
+  'a key "__proto__" in disguise': [
+    'end',
+    () => String.raw`"type":"end","key":"k","at":1,"value":{"a":[{"\u005f_proto__":{"polluted":true}}]}`,
+  ],
+  'a value that is too deep': ['end', (line) => ({ ...line, value: deep(600) })],
+}
+
+function deep(levels: number): Json {
+  let value: Json = 1
+  for (let i = 0; i < levels; i++) value = [value]
+  return value
+}
+
+for (const [what, [type, change]] of Object.entries(hostile)) {
+  test(`D09: a session with ${what} is refused by whoever takes it up, and left as it is`, async () => {
+    const records = parsed(waiting)
+    const at = records.findLastIndex((record) => record.type === type)
+    const codes = await refusals(resealed(records.map((record, i) => (i === at ? change(record) : record))))
+    assert.deepEqual([...codes], ['SESSION_CORRUPT'])
+  })
+}
+
+test('D12: a session from a newer version is refused by name, also when nothing else of it can be read', async () => {
+  const [, ...rest] = parsed(waiting)
+  const newer = resealed([{ type: 'session', version: 2, made: 'differently' }, ...rest])
+  assert.deepEqual([...(await refusals(newer))], ['STATE_VERSION'])
+  const sealedOtherwise = newer.with(0, newer[0]!.replace(/"sum":"\w+"/, '"sum":"sha512:…"'))
+  assert.deepEqual([...(await refusals(sealedOtherwise))], ['STATE_VERSION'])
+})
+
+test('D12: a state from a newer version within a session is refused by name', async () => {
+  const records = parsed(waiting)
+  const newer: JsonObject = { type: 'state', phase: 'suspended', at: 1, patch: { fields: { set: { version: 99 } } } }
+  assert.deepEqual([...(await refusals(resealed([...records, newer])))], ['STATE_VERSION'])
+})
+
+test('D09: keys and values of a session are plain data: nothing is revived, and no prototype is reached', async () => {
+  const payload =
+    '"constructor":{"prototype":{"polluted":true}},"toJSON":"x","lc":2,"then":"y","text":"__proto__",' +
+    '"id":["child_process","execSync"]'
+  const records: (JsonObject | string)[] = parsed(waiting)
+  const at = records.findIndex((record) => (record as Line).type === 'input')
+  const { type: _type, metadata: _metadata, ...input } = records[at] as Line
+  records[at] = `"type":"input",${JSON.stringify(input).slice(1, -1)},"metadata":{${payload}}`
+  const { state, records: read } = readSession(resealed(records), 'eventful')
+  assert.deepEqual(Object.keys((read[at] as { metadata: JsonObject }).metadata), [
+    'constructor',
+    'toJSON',
+    'lc',
+    'then',
+    'text',
+    'id',
+  ])
+  assert.equal(state?.execution?.status, 'suspended')
+  assert.deepEqual(['polluted' in {}, Object.getPrototypeOf(state.metadata)], [false, null])
+})
+
+test('a session that was cut off while it went on is read with what it had gone on with', () => {
+  const { open } = readSession(cutOff)
+  assert.deepEqual(
+    [open?.phase, Object.values(open?.given ?? {}), Object.values(open?.answers ?? {})],
+    ['suspended', ['allow'], ['allow']],
+  )
+  assert.ok(open!.entries.length > 0)
+})
+
+test('D09: a file that was changed is refused, and not a byte of it or beside it is different afterwards', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-kept-'))
+  after(() => rmSync(folder, { recursive: true }))
+  const store = fileStore(folder)
+  const writer = await store.open('eventful', { create: true })
+  await writer.append(resealed([...parsed(waiting).slice(0, -1), { type: 'state', phase: 'flying', at: 1, patch: {} }]))
+  await writer.release()
+  const before = filesIn(folder)
+  for (const name of ['state', 'fork', 'points', 'export'] as const) {
+    await assert.rejects(uses[name]!(store), { code: 'SESSION_CORRUPT' })
+  }
+  assert.deepEqual(filesIn(folder), before)
+  for (const use of Object.values(uses)) await assert.rejects(use(store), { code: 'SESSION_CORRUPT' })
+  const lines = (all: ReturnType<typeof filesIn>): readonly string[] => all.filter((file) => file.includes('.jsonl'))
+  assert.deepEqual(lines(filesIn(folder)), lines(before))
+})
+
+function filesIn(folder: string): readonly string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()
+  return names
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => `${path}: ${readFileSync(path, 'utf8')}`)
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '../../state/json.ts'
+import { LineSealer, readLines } from './session-log.ts'
+
+function sealed(records: readonly JsonObject[]): readonly string[] {
+  const sealer = new LineSealer()
+  return records.map((record) => sealer.seal(record))
+}
+
+const lines = sealed(Array.from({ length: 6 }, (_, i) => ({ type: 'held', at: i, text: `line ${i % 2}` })))
+const corrupt = { name: 'AgentError', code: 'SESSION_CORRUPT' }
+
+test('what was written is read again, with its number, whatever is in it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue().map(withoutProto))), (records) => {
+      const kept = records.map(({ seq: _seq, sum: _sum, ['__proto__']: _proto, ...record }) => ({
+        type: 'any',
+        ...(record as JsonObject),
+      }))
+      const { records: read } = readLines(sealed(kept))
+      const expected = kept.map((record, seq) => ({ seq, ...record }))
+      assert.deepEqual(read, JSON.parse(JSON.stringify(expected)))
+    }),
+  )
+})
+
+test('half of a surrogate pair, a newline and a NUL are read again, and a line has none of them', () => {
+  const [line] = sealed([{ text: 'a \ud800 \n \0 \u2028 b' }])
+  assert.deepEqual([line!.isWellFormed(), /[\n\0]/.test(line!)], [true, false])
+  assert.deepEqual(readLines([line!]).records, [{ seq: 0, text: 'a \ud800 \n \0 \u2028 b' }])
+})
+
+test('lines that are added later go on where the others ended', () => {
+  const { end } = readLines(lines.slice(0, 3))
+  const more = new LineSealer(end).seal({ type: 'released', at: 9 })
+  assert.equal(readLines([...lines.slice(0, 3), more]).records.length, 4)
+})
+
+test('a line of which a character was changed, added or left out is found', () => {
+  const place = fc.tuple(fc.nat({ max: lines.length - 1 }), fc.nat({ max: 60 }))
+  fc.assert(
+    fc.property(place, fc.string({ maxLength: 2 }), fc.nat({ max: 2 }), ([at, from], text, length) => {
+      const line = lines[at]!
+      const edited = line.slice(0, from) + text + line.slice(from + length)
+      fc.pre(edited !== line)
+      assert.throws(() => readLines(lines.with(at, edited)), corrupt)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+const changes: { readonly [what: string]: readonly string[] } = {
+  'without its first line': lines.slice(1),
+  'without a line in the middle': lines.toSpliced(2, 1),
+  'with two lines in the place of each other': lines.with(1, lines[3]!).with(3, lines[1]!),
+  'with a line twice': lines.toSpliced(2, 0, lines[2]!),
+  'with its last line twice': [...lines, lines.at(-1)!],
+  'in reverse': lines.toReversed(),
+  'with an empty line': lines.toSpliced(2, 0, ''),
+  'with a line from another one': lines.with(2, sealed([{ type: 'held', at: 2, text: 'line 0' }])[0]!),
+  'with a line that is not sealed': lines.with(2, '{"seq":2,"type":"held","at":2}'),
+  'with a line that is no JSON': lines.with(2, 'nonsense'),
+  'cut off within its last line': [...lines.slice(0, -1), lines.at(-1)!.slice(0, -5)],
+}
+
+for (const [what, changed] of Object.entries(changes)) {
+  test(`D09: a log ${what} is refused`, () => {
+    assert.throws(() => readLines(changed), corrupt)
+  })
+}
+
+test('a log without its last lines is one of an earlier moment', () => {
+  for (let length = 0; length <= lines.length; length++) {
+    assert.equal(readLines(lines.slice(0, length)).records.length, length)
+  }
+})
+
+/** A key that no record has, because it would be lost. */
+function withoutProto(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replaceAll('__proto__', 'proto'))
+}

@@ -1,0 +1,97 @@
+import { defaultAsks } from '../../agent/tools/authorize-call.ts'
+import type { AgentParts } from '../../agent/agent-parts.ts'
+import type { ContinuationEvaluation } from '../../state/continuation.ts'
+import { sameJson, toJson } from '../../state/json.ts'
+import type { Change } from '../../state/ledger.ts'
+import type { Ask, ToolCall } from '../../state/tool-call.ts'
+import { leavesBecause } from './divergence.ts'
+import type { Opinion } from './rejudge.ts'
+import { stateDifferences, valueDifferences } from './value-differences.ts'
+import type { Judged, RecordedEvent } from './watched-run.ts'
+
+/** What hooks decide at one event, all together. Of two sets of hooks, only what they disagree about is shown. */
+export type Decided = {
+  /** block > ask > allow; missing if nobody has an opinion. */
+  readonly verdict?: { readonly decision: 'block' | 'ask' | 'allow'; readonly by: string; readonly message: string }
+  readonly votes?: readonly ContinuationEvaluation[]
+  readonly recovery?: { readonly decision: 'retry' | 'ignore'; readonly afterMs: number; readonly by: string }
+  /** Why what it was about could not be used: a hook failed, or the arguments do not fit the tool. */
+  readonly error?: string
+}
+
+/** What two sets of hooks disagree about at one event. */
+export type Disagreement = {
+  readonly was: Decided
+  readonly would: Decided
+  /** The value and the state, from how they were left to how they would have been. */
+  readonly changes?: readonly Change[]
+  /** Why a live run would leave the record here, if it would. */
+  readonly leaves?: string
+}
+
+/** Compares what hooks made of an event with what others would have made of it; nothing if that is the same. */
+export async function compareJudged(
+  parts: AgentParts,
+  event: RecordedEvent,
+  { start, judged: would, unanswered }: Opinion,
+): Promise<Disagreement | undefined> {
+  const was = await withProblem(parts, event)
+  const [before, after] = [was, would].map((judged) => decidedOf(judged, defaultAsksAt(parts, event)))
+  const differing = aspects.filter((each) => !sameJson(toJson(before![each] ?? null), toJson(after![each] ?? null)))
+  const changes = [
+    ...valueDifferences(was, would),
+    ...stateDifferences([event.start.state, was.state], [start, would.state]),
+  ]
+  const leaves = leavesBecause(event, { was, would, unanswered, asks: defaultAsksAt(parts, event) })
+  if (differing.length === 0 && changes.length === 0 && leaves === undefined) return undefined
+  return {
+    was: only(before!, differing),
+    would: only(after!, differing),
+    ...(changes.length > 0 && { changes }),
+    ...(leaves !== undefined && { leaves }),
+  }
+}
+
+const aspects = ['verdict', 'votes', 'recovery', 'error'] as const
+
+function only(decided: Decided, kept: readonly (keyof Decided)[]): Decided {
+  return Object.fromEntries(kept.flatMap((each) => (decided[each] === undefined ? [] : [[each, decided[each]]])))
+}
+
+/** The recorded run did not say whether arguments fit the tool. */
+async function withProblem(parts: AgentParts, { trigger, judged }: RecordedEvent): Promise<Judged> {
+  const call = judged.facts['toolCall'] as ToolCall | undefined
+  if (trigger !== 'beforeToolUse' || call === undefined || judged.args === undefined) return judged
+  if (judged.blocked !== undefined || judged.failure !== undefined) return judged
+  const parsed = await parts.tools.get(call.name)?.parse(judged.args)
+  return parsed !== undefined && 'problem' in parsed ? { ...judged, problem: parsed.problem } : judged
+}
+
+/** What would be asked if no hook had an opinion. Who was answered is not asked again. */
+function defaultAsksAt(parts: AgentParts, { trigger, changes, start }: RecordedEvent): readonly Ask[] {
+  const call = start.facts['toolCall'] as ToolCall | undefined
+  const tool = trigger === 'beforeToolUse' && changes ? parts.tools.get(call?.name ?? '') : undefined
+  return tool === undefined ? [] : defaultAsks(parts, tool)
+}
+
+function decidedOf(judged: Judged, asks: readonly Ask[]): Decided {
+  const { votes, recovery, failure, problem } = judged
+  const verdict = verdictOf(judged, asks)
+  const error = failure?.message ?? problem
+  return {
+    ...(verdict !== undefined && { verdict }),
+    ...(votes.length > 0 && { votes }),
+    ...(recovery !== undefined && { recovery }),
+    ...(error !== undefined && { error }),
+  }
+}
+
+function verdictOf({ blocked, asks, allowed }: Judged, byDefault: readonly Ask[]): Decided['verdict'] {
+  if (blocked !== undefined) return { decision: 'block', ...blocked }
+  const asked = asks.length > 0 || allowed !== undefined ? asks : byDefault
+  if (asked.length > 0) {
+    const [by, message] = [asked.map((ask) => ask.by).join(', '), asked.map((ask) => ask.message).join('; ')]
+    return { decision: 'ask', by, message }
+  }
+  return allowed && { decision: 'allow', ...allowed }
+}

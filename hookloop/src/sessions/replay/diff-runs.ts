@@ -1,0 +1,193 @@
+import { savedOf } from '../../agent/agent.ts'
+import type { Run } from '../../agent/run.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, Step } from '../../state/execution.ts'
+import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import type { Change } from '../../state/ledger.ts'
+import type { Part } from '../../state/message.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
+import type { ToolExecution } from '../../state/tool-call.ts'
+import { noUsage, type Usage } from '../../state/usage.ts'
+import { readSession } from '../log/read-session.ts'
+import type { StoredSession } from '../stores/store.ts'
+
+/** A run, live or saved, or a session as it is kept: of that, its conversation and its last run. */
+export type DiffedRun = Run<unknown> | SavedRun | StoredSession | readonly string[]
+
+type Two<T> = { readonly a: T; readonly b: T }
+
+/** How a run ended, or that it has not. */
+export type RunEnd = {
+  readonly status: ExecutionStatus | 'idle'
+  readonly reason?: string
+  readonly by?: string
+  readonly message?: string
+}
+
+/** A step as it is compared: ids and times differ from run to run and are left out. */
+export type ComparedStep = {
+  readonly text: string
+  readonly toolCalls: readonly { readonly name: string; readonly args: Json }[]
+  readonly results: readonly Pick<ToolExecution, 'status' | 'output' | 'by' | 'withheld'>[]
+  readonly votes: readonly { readonly decision: string; readonly source: string; readonly message: string }[]
+  readonly errors: readonly ErrorRecord[]
+}
+
+export type StepAspect = keyof ComparedStep
+
+/** A step that is not the same in both runs, or that only one of them has taken. */
+export type StepDiff = {
+  /** Counted from 0. */
+  readonly step: number
+  /** In what they differ; empty if only one has it. */
+  readonly differs: readonly StepAspect[]
+  readonly a?: ComparedStep
+  readonly b?: ComparedStep
+}
+
+/** What is different in two runs, and where they part. */
+export type RunDiff = {
+  readonly same: boolean
+  /** The first step that is not the same, and the first thing about it. */
+  readonly partsAt?: { readonly step: number; readonly in: StepAspect | 'end' }
+  readonly steps: readonly StepDiff[]
+  /** How long the conversations are, and how many messages both begin with. */
+  readonly messages: Two<number> & { readonly shared: number }
+  readonly end?: Two<RunEnd>
+  readonly usage?: Two<Usage>
+  /** The system prompt, the format of answers and the metadata, from the first to the second. */
+  readonly changes: readonly Change[]
+  /** Hooks that were in force in one of them only. */
+  readonly hooks?: Two<readonly string[]>
+}
+
+/** Compares two runs of the same or of different agents. */
+export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
+  const [first, second] = [comparedRun(a), comparedRun(b)]
+  const steps = stepDiffs(first.execution, second.execution)
+  const messages = sharedMessages(first.state, second.state)
+  const end = unlessSame(first.end, second.end)
+  const usage = unlessSame(first.state?.usage ?? noUsage, second.state?.usage ?? noUsage)
+  const changes = changesOf(first.state, second.state)
+  const hooks = hooksOf(first.execution, second.execution)
+  const isSame = messages.shared === Math.max(messages.a, messages.b) && steps.length === 0 && changes.length === 0
+  const [parting] = steps
+  return {
+    same: isSame && [end, usage, hooks].every((each) => each === undefined),
+    ...(parting !== undefined && { partsAt: { step: parting.step, in: parting.differs[0] ?? 'end' } }),
+    steps,
+    messages,
+    ...(end && { end }),
+    ...(usage && { usage }),
+    changes,
+    ...(hooks && { hooks }),
+  }
+}
+
+type ComparedRun = {
+  readonly state: AgentState | undefined
+  /** Missing if the run has none of its own: its input was refused, or nothing was said yet. */
+  readonly execution: Execution | undefined
+  readonly end: RunEnd
+}
+
+function comparedRun(run: DiffedRun): ComparedRun {
+  if (!('state' in run)) {
+    const { state } = readSession('lines' in run ? run.lines : run)
+    return { state, execution: state?.execution, end: endOf(state?.execution?.status, state?.execution?.final) }
+  }
+  const { state } = savedOf(run)
+  const { execution } = state
+  const final = 'final' in run ? run.final : execution?.final
+  const isOwn = 'final' in run ? execution?.final === run.final : execution?.status === run.status
+  return {
+    state,
+    execution: isOwn ? execution : undefined,
+    end: endOf(run.status as ExecutionStatus, isOwn || 'final' in run ? final : undefined),
+  }
+}
+
+function endOf(status: RunEnd['status'] = 'idle', final?: FinalRecord): RunEnd {
+  return final === undefined ? { status } : { status, reason: final.reason, by: final.by, message: final.message }
+}
+
+function unlessSame<T extends object>(a: T, b: T): Two<T> | undefined {
+  return sameJson(toJson(a), toJson(b)) ? undefined : { a, b }
+}
+
+const aspects: readonly StepAspect[] = ['text', 'toolCalls', 'results', 'votes', 'errors']
+
+function stepDiffs(a: Execution | undefined, b: Execution | undefined): readonly StepDiff[] {
+  const [first, second] = [a, b].map((each) => each?.steps.map(comparedStep) ?? [])
+  const length = Math.max(first!.length, second!.length)
+  return Array.from({ length }, (_, step) => stepDiff(step, first![step], second![step])).filter(
+    ({ a: one, b: other, differs }) => one === undefined || other === undefined || differs.length > 0,
+  )
+}
+
+function stepDiff(step: number, a: ComparedStep | undefined, b: ComparedStep | undefined): StepDiff {
+  if (a === undefined || b === undefined) return { step, differs: [], ...(a && { a }), ...(b && { b }) }
+  return { step, differs: aspects.filter((each) => !sameJson(toJson(a[each]), toJson(b[each]))), a, b }
+}
+
+function comparedStep({ text, toolCalls, toolExecutions, outcome, errors }: Step): ComparedStep {
+  return {
+    text,
+    toolCalls: toolCalls.map(({ name, args }) => ({ name, args })),
+    results: toolExecutions.map(({ status, output, by, withheld }) => ({
+      status,
+      output,
+      ...(by !== undefined && { by }),
+      ...(withheld !== undefined && { withheld }),
+    })),
+    votes: (outcome?.evaluations ?? []).map(({ decision, source, message }) => ({ decision, source, message })),
+    errors,
+  }
+}
+
+function sharedMessages(a: AgentState | undefined, b: AgentState | undefined): RunDiff['messages'] {
+  const [first, second] = [textsOf(a), textsOf(b)]
+  const end = first.findIndex((text, i) => text !== second[i])
+  return { shared: end === -1 ? first.length : end, a: first.length, b: second.length }
+}
+
+/** Messages as texts that can be compared: the id of a call is the provider's, so its place in the conversation stands for it. */
+function textsOf(state: AgentState | undefined): readonly string[] {
+  const ids = new Map<string, number>()
+  const numbered = (part: Part): Json => {
+    if (!('toolCallId' in part)) return part
+    const number = ids.get(part.toolCallId) ?? ids.size
+    ids.set(part.toolCallId, number)
+    return { ...part, toolCallId: `${number}` }
+  }
+  return state?.messages.map(({ role, content }) => JSON.stringify({ role, content: content.map(numbered) })) ?? []
+}
+
+function changesOf(a: AgentState | undefined, b: AgentState | undefined): readonly Change[] {
+  const plain = (state: AgentState | undefined): JsonObject => ({
+    systemPrompt: state?.systemPrompt ?? '',
+    responseFormat: state?.responseFormat ?? null,
+    metadata: { ...state?.metadata },
+  })
+  return [...changesIn('', plain(a), plain(b))]
+}
+
+function* changesIn(path: string, a: JsonObject, b: JsonObject): Generator<Change> {
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const [before, after] = [a, b].map((each) => (Object.hasOwn(each, key) ? each[key] : undefined))
+    const at = path === '' ? key : `${path}.${key}`
+    if (isJsonObject(before) && isJsonObject(after)) yield* changesIn(at, before, after)
+    else if (JSON.stringify(before) !== JSON.stringify(after)) {
+      yield { path: at, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }
+    }
+  }
+}
+
+function hooksOf(a: Execution | undefined, b: Execution | undefined): RunDiff['hooks'] {
+  const [first, second] = [a, b].map((each) => each?.hooks.map(({ name }) => name) ?? [])
+  const only = {
+    a: first!.filter((name) => !second!.includes(name)),
+    b: second!.filter((name) => !first!.includes(name)),
+  }
+  return only.a.length === 0 && only.b.length === 0 ? undefined : only
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { guards } from '../../capabilities/guards.ts'
+import { hook } from '../../hooks/hook.ts'
+import { formatReplay } from './format-replay.ts'
+import { judged, listThenPush, noPush, tape } from '../../effects/taped-run.fixture.ts'
+
+test('a long run is judged in time that grows with its length', async () => {
+  const times: number[] = []
+  for (const steps of [200, 800]) {
+    const script = [
+      ...Array.from({ length: steps }, (_, i) => ({
+        toolCalls: [{ name: 'shell', args: { command: 'ls' }, id: `c${i}` }],
+      })),
+      'Done.',
+    ]
+    const taped = await tape(script, [guards({ maxSteps: 1e6, maxTokens: 1e9 })])
+    const count = hook('beforeStep', (ctx) =>
+      ctx.withState((state) => state.withMetadata('steps', ctx.state.stepCount)),
+    )
+    let fastest = Infinity // a machine that does other things as well makes only some of them slow
+    for (let round = 0; round < 4; round++) {
+      const started = performance.now()
+      const { differences } = await judged(taped, { hooks: [count] })
+      fastest = Math.min(fastest, performance.now() - started)
+      assert.equal(differences.length, steps + 1)
+    }
+    times.push(fastest)
+  }
+  assert.ok(times[1]! < times[0]! * 12, `${times.map(Math.round).join(' and ')} ms`)
+})
+
+test('a report is told in words', async () => {
+  const loud = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'LS' }), {
+    name: 'loud',
+    when: ({ toolCall }) => toolCall.id === 'list',
+  })
+  const around = hook('aroundToolUse', (_ctx, next) => next(), { name: 'around' })
+  const report = await judged(await tape(listThenPush), { hooks: [noPush, loud, around] })
+  assert.equal(
+    formatReplay(report),
+    `20 events judged again: 2 decisions would have differed.
+  leaves at    step 1, beforeToolUse, shell: the call would have other arguments
+  step 1, beforeToolUse, shell
+    changed    args.command "ls" → "LS"
+    so         the call would have other arguments
+  step 2, beforeToolUse, shell
+    was        nothing
+    would be   block by no-push: Agents never push.
+    so         the call would be blocked
+  not judged   around: it wraps a call, and the record holds a call with everything around it as one`,
+  )
+  assert.equal(formatReplay(await judged(await tape(['Done.']))), '8 events judged again: nothing would have differed.')
+})

@@ -1,0 +1,61 @@
+import type { Change } from '../../state/ledger.ts'
+import type { Decided } from './compare-judged.ts'
+import type { ReplayDifference, ReplayPlace, ReplayReport } from './replay.ts'
+
+const MAX_VALUE = 80
+
+/** The report of a replay in words. People count steps from one. */
+export function formatReplay({ events, differences, leavesAt, unjudged, record }: ReplayReport): string {
+  return [
+    `${count(events, 'event')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,
+    ...(record.status === 'whole' ? [] : [`  the record   is ${words[record.status]}: ${record.message ?? ''}`]),
+    ...(leavesAt === undefined ? [] : [`  leaves at    ${placeWords(leavesAt)}: ${leavesAt.why}`]),
+    ...differences.flatMap(differenceLines),
+    ...unjudged.map(({ hook, why }) => `  not judged   ${hook}: ${why}`),
+  ].join('\n')
+}
+
+const words = {
+  incomplete: 'cut off, and was judged up to there',
+  diverged: 'not one of this agent, and was judged up to where that shows',
+}
+
+function differenceLines(difference: ReplayDifference): readonly string[] {
+  const { was, would, changes = [], leaves } = difference
+  return [
+    `  ${placeWords(difference)}`,
+    ...(Object.keys({ ...was, ...would }).length === 0
+      ? []
+      : [`    was        ${decidedWords(was)}`, `    would be   ${decidedWords(would)}`]),
+    ...changes.map((change) => `    changed    ${changeWords(change)}`),
+    ...(leaves === undefined ? [] : [`    so         ${leaves}`]),
+  ]
+}
+
+function placeWords({ step, trigger, call }: ReplayPlace): string {
+  return `step ${step + 1}, ${trigger}${call === undefined ? '' : `, ${call.name}`}`
+}
+
+function decidedWords({ verdict, votes = [], recovery, error }: Decided): string {
+  const parts = [
+    ...(verdict === undefined ? [] : [`${verdict.decision} by ${verdict.by}: ${verdict.message}`]),
+    ...votes.map(({ decision, source, message }) => `${decision} by ${source}: ${message}`),
+    ...(recovery === undefined ? [] : [`${recovery.decision} by ${recovery.by}`]),
+    ...(error === undefined ? [] : [error]),
+  ]
+  return parts.join('; ') || 'nothing'
+}
+
+function changeWords({ path, before, after }: Change): string {
+  if (before === undefined && after === undefined) return path
+  return `${path} ${before === undefined ? '' : `${short(before)} `}→ ${after === undefined ? 'nothing' : short(after)}`
+}
+
+function short(value: unknown): string {
+  const text = JSON.stringify(value) ?? ''
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}

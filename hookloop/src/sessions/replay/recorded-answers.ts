@@ -1,0 +1,131 @@
+import { askerOf } from '../../agent/model/hook-infer.ts'
+import { sameJson, toJson, type Json } from '../../state/json.ts'
+import { MAX_TIMER_MS, timedOut, type Effect, type Effects } from '../../effects/effects.ts'
+import { AgentError } from '../../errors.ts'
+import { Unanswered } from '../../hooks/run-hooks.ts'
+import { repeatedKey } from '../../effects/record-effects.ts'
+import type { RecordEntry } from '../../effects/recording.ts'
+import type { RecordedEvent } from './watched-run.ts'
+
+/** A hook that is asked long after the run may take so long, whatever it says itself. */
+const MAX_WAIT_MS = 60_000
+
+type Asked = { readonly input: Json; outcome: Extract<RecordEntry, { type: 'end' }> | undefined; isTold?: boolean }
+
+/** Everything a record knows, for whoever may ask in another order, or for other things. */
+export class RecordedAnswers {
+  /** A key may come again in another piece of a session. */
+  readonly #asked = new Map<string, Asked[]>()
+  readonly #timeouts = new Map<string, { readonly ms: number }>()
+
+  constructor(entries: readonly RecordEntry[]) {
+    for (const entry of entries) {
+      if (entry.type === 'timeout') this.#timeouts.set(entry.key, entry)
+      if (entry.type === 'begin') {
+        const before = this.#asked.get(entry.key) ?? []
+        this.#asked.set(entry.key, [...before, { input: entry.input, outcome: undefined }])
+      }
+      const last = entry.type === 'end' ? this.#asked.get(entry.key)?.at(-1) : undefined
+      if (last !== undefined && entry.type === 'end') last.outcome = entry
+    }
+  }
+
+  /** What was answered to this very question, if it was asked. */
+  find(key: string, input: Json): Asked['outcome'] {
+    for (let times = 1; ; times++) {
+      const asked = this.#asked.get(repeatedKey(key, times))
+      if (asked === undefined) return undefined
+      const same = asked.filter((each) => each.outcome !== undefined && sameJson(each.input, input))
+      const next = same.find((each) => each.isTold !== true) ?? same.at(-1)
+      if (next === undefined) continue
+      next.isTold = true
+      return next.outcome
+    }
+  }
+
+  timeout(key: string): { readonly ms: number } | undefined {
+    return this.#timeouts.get(repeatedKey(key, 1))
+  }
+}
+
+/** Effects for hooks that only think: what the record knows is answered, and nothing else happens. */
+export class AnsweredEffects implements Effects {
+  readonly signal: AbortSignal = new AbortController().signal
+  readonly emit = undefined
+  /** What was asked for and is not known. */
+  readonly unanswered: string[] = []
+  /** Hooks that are not waited for any longer, because they asked a model what the record does not know. */
+  readonly #left = new Map<string, PromiseWithResolvers<never>>()
+  readonly #answers: RecordedAnswers
+  readonly #event: RecordedEvent
+
+  constructor(answers: RecordedAnswers, event: RecordedEvent) {
+    this.#answers = answers
+    this.#event = event
+  }
+
+  async perform<T extends Json>(effect: Effect): Promise<T> {
+    const end = this.#answers.find(effect.key, toJson(effect.input()))
+    if (end === undefined) {
+      const place = `/${this.#event.trigger}/`
+      const hook = effect.kind === 'inference' ? askerOf(effect.key) : effect.key
+      this.unanswered.push(hook.slice(hook.indexOf(place) + place.length))
+      if (effect.kind !== 'inference') return Object.freeze({}) as T // the outcome of a hook that has no opinion
+      this.#leaving(hook).reject(new Unanswered(effect.key))
+      return new Promise<T>(() => undefined)
+    }
+    if ('value' in end) return end.value as T
+    throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
+  }
+
+  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+    const fired = this.#answers.timeout(key)
+    const limit = Math.min(ms, MAX_WAIT_MS, MAX_TIMER_MS)
+    let timer: NodeJS.Timeout | undefined
+    const over = new Promise<never>((_resolve, reject) => {
+      if (fired === undefined) timer = setTimeout(() => reject(timedOut(key, limit)), limit)
+      else reject(timedOut(key, fired.ms))
+    })
+    try {
+      return await (fired === undefined
+        ? Promise.race([work, over, this.#leaving(hookOf(key)).promise])
+        : Promise.race([over, work]))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #leaving(hook: string): PromiseWithResolvers<never> {
+    const known = this.#left.get(hook)
+    if (known !== undefined) return known
+    const made = Promise.withResolvers<never>()
+    made.promise.catch(() => undefined)
+    this.#left.set(hook, made)
+    return made
+  }
+
+  async sleep(): Promise<void> {}
+
+  scope(): Effects {
+    return this
+  }
+
+  join(): void {}
+
+  cancelled(): boolean {
+    return false
+  }
+
+  now(): number {
+    return this.#event.moment.now
+  }
+
+  newId(): string {
+    return 'replay'
+  }
+}
+
+/** The hook that a wait is for. */
+function hookOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/'))
+}

@@ -1,0 +1,178 @@
+import { parsedFacts } from '../../agent/tools/authorize-call.ts'
+import { fingerprintRequest } from '../../agent/model/fingerprint-request.ts'
+import { callKey, modelFor, type CallRecord } from '../../agent/model/hook-infer.ts'
+import { inferFor } from '../../agent/model/infer.ts'
+import { requestOf } from '../../agent/model/inference.ts'
+import type { AgentParts } from '../../agent/agent-parts.ts'
+import { givesUp } from '../../agent/loop/recovery.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
+import type { Json } from '../../state/json.ts'
+import type { ToolCall } from '../../state/tool-call.ts'
+import { noTokens } from '../../state/usage.ts'
+import { AgentError, toAgentError } from '../../errors.ts'
+import type { Asker, Asking, InferOptions } from '../../hooks/asking.ts'
+import type { FactBag } from '../../hooks/draft.ts'
+import { Firing } from '../../hooks/firing.ts'
+import { Moment } from '../../hooks/moment.ts'
+import { changeState, stateChange } from '../../hooks/outcome.ts'
+import { HookFailure, runGuards, runTransforms } from '../../hooks/run-hooks.ts'
+import type { HookStack } from '../../hooks/stack.ts'
+import { AnsweredEffects, type RecordedAnswers } from './recorded-answers.ts'
+import { StateOverlay } from './state-overlay.ts'
+import { judgedOf, type Judged, type RecordedEvent } from './watched-run.ts'
+
+/** Where a hook that fails keeps no other from having its say. */
+const quiet: ReadonlySet<string> = new Set(['onStop', 'afterExecution'])
+
+export type Opinion = {
+  readonly start: AgentState
+  readonly judged: Judged
+  /** Hooks with effects that the record has no answer for. They were taken to have no opinion. */
+  readonly unanswered: readonly string[]
+}
+
+/** Another set of hooks, asked about the events of a recorded run, one after the other. */
+export class SecondOpinion {
+  readonly #parts: AgentParts
+  readonly #stack: HookStack
+  readonly #answers: RecordedAnswers
+  readonly #overlay = new StateOverlay()
+
+  constructor(parts: AgentParts, stack: HookStack, answers: RecordedAnswers) {
+    this.#parts = parts
+    this.#stack = stack
+    this.#answers = answers
+  }
+
+  /** What these hooks would have made of an event, on the recorded state and what they would have put into it before. */
+  async judge(event: RecordedEvent): Promise<Opinion> {
+    const { trigger, callIndex, start } = event
+    const state = this.#overlay.apply(start.state)
+    const call = start.facts['toolCall'] as ToolCall<Json> | undefined
+    const plan = this.#stack.plan(trigger, call?.name)
+    const effects = new AnsweredEffects(this.#answers, event)
+    const firing = new Firing(
+      new JudgingMoment(event, effects, this.#parts),
+      plan,
+      state,
+      this.#facts(event, state),
+      callIndex,
+    )
+    await this.#transform(firing, event)
+    const parsed: Parsing = trigger === 'beforeToolUse' ? await this.#parse(firing) : {}
+    if (firing.failure === undefined && parsed.problem === undefined) await runGuards(firing, plan.guards)
+    this.#overlay.update(event.after, firing.state)
+    return { start: state, judged: { ...judgedOf(firing), ...parsed }, unanswered: effects.unanswered }
+  }
+
+  #facts({ trigger, start, changes }: RecordedEvent, state: AgentState): FactBag {
+    if (trigger !== 'beforeInference' || !changes || state === start.state) return start.facts
+    return { ...start.facts, request: requestOf({ parts: this.#parts, state }) }
+  }
+
+  async #transform(firing: Firing, { changes, recoveries, trigger }: RecordedEvent): Promise<void> {
+    if (!changes) return
+    const tool = this.#toolOf(firing)
+    if (tool !== undefined && trigger === 'beforeToolUse')
+      firing.fits = async () => 'value' in (await tool.parse(argsOf(firing)))
+    const { transforms } = firing.plan
+    let failures = 0
+    for (let from = 0; from <= transforms.length;) {
+      try {
+        return await runTransforms(firing, transforms, from)
+      } catch (thrown) {
+        if (!(thrown instanceof HookFailure)) {
+          firing.failure = toAgentError(thrown, 'HOOK_FAILED')
+          return
+        }
+        from = thrown.index + 1
+        if (quiet.has(trigger)) continue
+        // It is dealt with as it was, if it is the failure that was.
+        const known = recoveries[failures++]
+        const isKnown = known?.message === thrown.error.message
+        if (!isKnown || known.next === 'end' || (known.next === 'ignore' && givesUp.has(trigger))) {
+          firing.failure = thrown.error
+          if (!isKnown) return
+        }
+        const done = stateChange(firing.start.state, firing.state)
+        const state = this.#overlay.apply(known.state)
+        if (known.next === 'retry') firing.restart(state, firing.start.facts)
+        else firing.update(changeState(state, done), firing.facts)
+        if (firing.failure !== undefined) return
+        if (known.next === 'retry') from = 0
+      }
+    }
+  }
+
+  /** Between hooks and guards, arguments are parsed, as the tool will get them. */
+  async #parse(firing: Firing): Promise<Parsing> {
+    const args = argsOf(firing)
+    const tool = this.#toolOf(firing)
+    if (firing.failure !== undefined || firing.blocked !== undefined || tool === undefined) return { args }
+    const problem = await parseInto(firing, args, tool.parse)
+    return problem === undefined ? { args } : { args, problem }
+  }
+
+  #toolOf(firing: Firing): ReturnType<AgentParts['tools']['get']> {
+    const call = firing.facts['toolCall'] as ToolCall | undefined
+    return call === undefined ? undefined : this.#parts.tools.get(call.name)
+  }
+}
+
+type Parsing = { readonly args?: Json; readonly problem?: string }
+type Parse = NonNullable<ReturnType<AgentParts['tools']['get']>>['parse']
+
+async function parseInto(firing: Firing, args: Json, parse: Parse): Promise<string | undefined> {
+  try {
+    const parsed = await parse(args)
+    if ('problem' in parsed) return parsed.problem
+    const { id, name } = firing.facts['toolCall'] as ToolCall
+    firing.update(firing.state, parsedFacts({ id, name, args }, parsed.value).facts)
+    return undefined
+  } catch (thrown) {
+    return toAgentError(thrown, 'TOOL_INVALID').message
+  }
+}
+
+function argsOf({ facts }: Firing): Json {
+  return (facts['toolCall'] as { readonly args: Json }).args
+}
+
+/** The moment of an event, for hooks that are asked about it long after. */
+class JudgingMoment extends Moment {
+  override readonly effects: AnsweredEffects
+  override readonly signal: AbortSignal
+  readonly #parts: AgentParts
+  readonly #state: AgentState
+
+  constructor({ moment, wasCancelled, start }: RecordedEvent, effects: AnsweredEffects, parts: AgentParts) {
+    super(moment)
+    this.effects = effects
+    this.#parts = parts
+    this.#state = start.state
+    this.signal = wasCancelled ? AbortSignal.abort() : new AbortController().signal
+  }
+  /** No model is asked: it has answered then, or nobody knows what it would say. */
+  asking(by: Asker): Asking {
+    let count = 0
+    const infer = (asked: InferOptions): ReturnType<Asking['infer']> => {
+      const number = ++count
+      const { toModel } = this.#parts
+      return inferFor(asked, {
+        toModel,
+        model: modelFor(this.#parts, this.#state),
+        send: ({ request }, again) => this.#answered(callKey(by, number, again), request),
+      })
+    }
+    return { spent: noTokens, infer, close: async () => undefined }
+  }
+
+  async #answered(key: string, request: InferenceRequest): Promise<InferenceResponse> {
+    const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
+    const { response, error } = await this.effects.perform<CallRecord>(effect)
+    if (response !== null) return response
+    const { code, message, value } = error!
+    throw new AgentError(code, message, { value })
+  }
+}

@@ -1,0 +1,137 @@
+import { beginRun, readyState, stateFor } from '../../agent/loop/start.ts'
+import { savedOf, type RunOptions } from '../../agent/agent.ts'
+import type { LiveRun } from '../../agent/loop/run-context.ts'
+import type { AgentParts } from '../../agent/agent-parts.ts'
+import { checkResume, resumeRun, type ResumeOptions } from '../../agent/loop/resume.ts'
+import type { Run } from '../../agent/run.ts'
+import { AgentState } from '../../state/agent-state.ts'
+import { toInput, type Message } from '../../state/message.ts'
+import { AgentError } from '../../errors.ts'
+import { KeptReading, type KeptRun } from '../log/read-run.ts'
+import type { Recording, RecordEntry } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { WatchedRun, watchedParts, type RecordedEvent } from './watched-run.ts'
+
+/** How a recorded run was begun: a recording holds what happened, not what was said. */
+export type HowBegun = Pick<RunOptions, 'metadata' | 'from'> &
+  ResumeOptions & {
+    /** What was said. A run that was resumed has `from` and `answers` in place of it. */
+    readonly input?: string | Message
+  }
+
+/** How far a record went. */
+export type RecordEnd = {
+  readonly status: 'whole' | 'incomplete' | 'diverged'
+  /** Why it is not whole. */
+  readonly message?: string
+}
+
+/** A run that was replayed as it was, without its model, its tools or its observers. */
+export type PlayedRecord = {
+  readonly events: readonly RecordedEvent[]
+  readonly entries: readonly RecordEntry[]
+  readonly end: RecordEnd
+}
+
+/** Replays a recording, with the agent that it was made with. */
+export async function playRecording(parts: AgentParts, recording: Recording, begun: HowBegun): Promise<PlayedRecord> {
+  const watched = watchedParts(parts)
+  const effects = replayEffects(recording)({ signal: new AbortController().signal, emit: undefined })
+  const make = (state: AgentState, options?: ConstructorParameters<typeof LiveRun>[3]): WatchedRun =>
+    new WatchedRun(watched, effects, state, options)
+  const { input, from, metadata } = begun
+  let [run, playing]: [WatchedRun | undefined, Promise<Run> | undefined] = [undefined, undefined]
+  if (input !== undefined) {
+    const before = from === undefined ? undefined : readyState(from instanceof AgentState ? from : savedOf(from).state)
+    run = make(stateFor(parts, { from: before, agentId: () => effects.newId(), metadata }))
+    playing = beginRun(run, toInput(input))
+  } else if (from !== undefined && !(from instanceof AgentState)) {
+    const { state, ledger } = savedOf(from)
+    const answers = await checkResume(parts, state, { ...begun, now: effects.now() })
+    run = make(state, { ledger })
+    playing = resumeRun(run, answers)
+  }
+  if (run === undefined || playing === undefined) throw unknownBeginning()
+  return played(await playing, { events: run.events, entries: recording.entries(), isCutOff: () => true })
+}
+
+/** Replays one run of a session, with the agent that it was made with. */
+export async function playKeptRun(parts: AgentParts, kept: KeptRun): Promise<PlayedRecord> {
+  const watched = watchedParts(parts)
+  const signal = new AbortController().signal
+  const reading = new KeptReading(kept, signal)
+  const events: RecordedEvent[] = []
+  const pauses = async (): Promise<boolean> => reading.piece.phase === 'suspended'
+  const play = async (
+    now: number,
+    begin: (effects: EffectsOf) => WatchedRun,
+    go: (run: WatchedRun) => Promise<Run>,
+  ) => {
+    const run = begin(reading.effects(now)({ signal, emit: undefined }))
+    run.downMs = () => reading.piece.downMs
+    run.resumedAt = () => reading.piece.takenOverAt
+    const result = await go(run)
+    events.push(...run.events)
+    return result
+  }
+  let result = await play(
+    reading.piece.heardAt,
+    (effects) => {
+      const { before: from, metadata } = kept
+      return new WatchedRun(watched, effects, stateFor(parts, { from, agentId: () => effects.newId(), metadata }), {
+        pauses,
+      })
+    },
+    (run) => beginRun(run, kept.input),
+  )
+  for (let piece = reading.piece; result.status === 'suspended' && piece.answers !== undefined; piece = reading.piece) {
+    const { answers } = piece.answers
+    const { state, ledger } = result
+    result = await play(
+      resumedAt(piece, state),
+      (effects) => new WatchedRun(watched, effects, state, { ledger, pauses }),
+      (run) => resumeRun(run, answers),
+    )
+    if (reading.piece === piece) break // a hook failed when it was resumed, and it stayed as it was
+  }
+  const entries = kept.pieces.flatMap((piece) => piece.entries)
+  return played(result, { events, entries, isCutOff: () => reading.isLast, problem: reading.problem })
+}
+
+type EffectsOf = LiveRun['effects']
+
+/**
+ * When a run went on with its answers. If the process that took them died, the one that went on for good did so later:
+ * how long was waited in all is in what it kept.
+ */
+function resumedAt({ answers, patch, entries }: KeptReading['piece'], { execution }: AgentState): number {
+  const waitedMs = patch?.execution?.set?.['waitedMs']
+  const wasAsked = entries.some((entry) => entry.type === 'begin' && entry.kind === 'approval')
+  if (typeof waitedMs !== 'number' || wasAsked || execution?.cursor === undefined) return answers!.at
+  return execution.cursor.waitingSince + waitedMs - execution.waitedMs
+}
+
+function played(
+  result: Run,
+  {
+    events,
+    entries,
+    isCutOff,
+    problem,
+  }: Pick<PlayedRecord, 'events' | 'entries'> & {
+    readonly isCutOff: () => boolean
+    readonly problem?: AgentError | undefined
+  },
+): PlayedRecord {
+  const error = result.status === 'failed' && result.error.code.startsWith('REPLAY_') ? result.error : problem
+  if (error === undefined) return { events, entries, end: { status: 'whole' } }
+  const status = error.code === 'REPLAY_INCOMPLETE' && isCutOff() ? 'incomplete' : 'diverged'
+  return { events, entries, end: { status, message: error.message } }
+}
+
+function unknownBeginning(): AgentError {
+  return new AgentError(
+    'AGENT_INVALID_OPTION',
+    'A recording does not hold how the run was begun. Give "input" as it was given to agent.run, or "from" and "answers" as they were given to agent.resume.',
+  )
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createAgent } from '../../create-agent.ts'
+import { tool } from '../../agent/tool.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { replay } from './replay.ts'
+import { dyingStore } from '../session/dying-store.fixture.ts'
+import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore, StoredSession } from '../stores/store.ts'
+
+test('a run in which everything happens is replayed from its session, and nothing is done', async () => {
+  const [store, done]: [ReturnType<typeof memoryStore>, string[]] = [memoryStore(), []]
+  const agent = eventfulAgent(store, { note: (what) => done.push(what) })
+  await drive(agent, store)
+  const before = done.length
+  const { record, differences, events } = await replay((await store.read('eventful'))!, { agent })
+  assert.deepEqual([record, differences, done.length - before], [{ status: 'whole' }, [], 0])
+  assert.ok(events > 50, `${events} events`)
+})
+
+test('however often its process has died, a run is judged as one, each event once', { timeout: 600_000 }, async () => {
+  const whole = memoryStore()
+  const agent = eventfulAgent(whole, { note: () => undefined })
+  await drive(agent, whole)
+  const { events } = await replay((await whole.read('eventful'))!, { agent })
+  let [at, isDead] = [0, true]
+  while (isDead) {
+    at++
+    const inner = memoryStore()
+    for (const stored of [true, false]) {
+      const store = dyingStore(inner, { at, stored })
+      isDead = await Promise.race([
+        drive(eventfulAgent(store, nothing), store).then(() => false),
+        store.died.then(() => true),
+      ])
+    }
+    await drive(eventfulAgent(inner, nothing), inner)
+    const report = await replay((await inner.read('eventful'))!, { agent })
+    assert.deepEqual([at, report.record, report.differences], [at, { status: 'whole' }, []])
+    assert.ok(Math.abs(report.events - events) <= 4, `${at}: ${report.events} events in place of ${events}`)
+  }
+  assert.ok(at > 20, `${at} writes`)
+})
+
+test('a run that was taken over is replayed with the time its hooks saw then', { timeout: 300_000 }, async () => {
+  const slow = tool({
+    name: 'slow',
+    description: 'Waits.',
+    input: { type: 'object' },
+    idempotent: true,
+    execute: () => delay(5, 'ok'),
+  })
+  const clock = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('now', ctx.now)))
+  const make = (store: SessionStore) =>
+    createAgent({
+      model: scriptedModel(({ messages }) => (messages.length < 3 ? { toolCalls: [{ name: 'slow' }] } : 'Done.')),
+      use: [slow, clock],
+      store,
+    })
+  for (let [at, isDead] = [1, true]; isDead; at++) {
+    const inner = memoryStore()
+    const store = dyingStore(inner, { at, stored: true })
+    isDead = await Promise.race([
+      make(store)
+        .run('Go.', { session: 's' })
+        .then(() => false),
+      store.died.then(() => true),
+    ])
+    await delay(5)
+    await make(inner)
+      .resume('s')
+      .catch(() => undefined) // it may have ended
+    const { record } = await replay((await inner.read('s'))!, { agent: make(inner) })
+    assert.deepEqual([at, record], [at, { status: 'whole' }])
+  }
+})
+
+test('a session whose process has died and was not taken over is judged up to there', async () => {
+  const inner = memoryStore()
+  const store = dyingStore(inner, { at: 12, stored: true })
+  const agent = eventfulAgent(store, nothing)
+  await Promise.race([drive(agent, store), store.died])
+  const { record, differences, events } = await replay((await inner.read('eventful'))!, { agent })
+  assert.deepEqual([record.status, differences, events > 0], ['incomplete', [], true])
+})
+
+const nothing = { note: (): void => undefined }
+
+const shell = tool({ name: 'shell', description: 'Runs.', input: { type: 'object' }, execute: () => 'ok' })
+const forbidden = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'forbidden' })
+
+/** A session of two runs, the first with a call in it. */
+async function talk(): Promise<{ readonly agent: ReturnType<typeof createAgent>; readonly stored: StoredSession }> {
+  const store = memoryStore()
+  const agent = createAgent({
+    model: scriptedModel([{ toolCalls: [{ name: 'shell' }] }, 'One.', 'Two.']),
+    use: [shell],
+    store,
+  })
+  await agent.run('First.', { session: 's', metadata: { who: 'ann' } })
+  await agent.run('Second.', { session: 's' })
+  return { agent, stored: (await store.read('s'))! }
+}
+
+test('of a session the last run is judged, unless another is asked for', async () => {
+  const { agent, stored } = await talk()
+  const how = { agent, hooks: [forbidden] }
+  const reports = await Promise.all([
+    replay(stored, how),
+    replay(stored.lines, { ...how, run: 0 }),
+    replay(stored, { ...how, run: -2 }),
+  ])
+  assert.deepEqual(
+    reports.map(({ record, differences }) => [record.status, differences.length]),
+    [
+      ['whole', 0],
+      ['whole', 1],
+      ['whole', 1],
+    ],
+  )
+  await assert.rejects(replay(stored, { ...how, run: 2 }), { code: 'AGENT_INVALID_OPTION' })
+})
+
+test('a run of a session begins with what the runs before it left', async () => {
+  const { agent, stored } = await talk()
+  const seen: unknown[] = []
+  const nosy = hook(
+    'beforeExecution',
+    (ctx) => (seen.push([ctx.state.messages.length, ctx.state.metadata['who']]), ctx),
+  )
+  await replay(stored, { agent, hooks: [nosy], run: 0 })
+  await replay(stored, { agent, hooks: [nosy] })
+  assert.deepEqual(seen, [
+    [1, 'ann'],
+    [5, 'ann'],
+  ])
+})
+
+test('a run that was cancelled is replayed as it was', async () => {
+  const store = memoryStore()
+  const cancel = new AbortController()
+  const slow = tool({
+    name: 'slow',
+    description: 'Waits.',
+    input: { type: 'object' },
+    execute: async (_args, { signal }) => {
+      cancel.abort()
+      signal.throwIfAborted()
+      return 'done'
+    },
+  })
+  const agent = createAgent({
+    model: scriptedModel([{ toolCalls: [{ name: 'slow' }, { name: 'slow' }] }, 'Done.']),
+    use: [slow],
+    store,
+  })
+  const run = await agent.run('Go.', { session: 's', signal: cancel.signal })
+  const { record, differences } = await replay((await store.read('s'))!, { agent })
+  assert.deepEqual([run.status, record, differences], ['cancelled', { status: 'whole' }, []])
+})
+
+test('a run that its reader has paused is replayed with what came after', async () => {
+  const store = memoryStore()
+  const agent = createAgent({
+    model: scriptedModel([{ toolCalls: [{ name: 'shell' }] }, { toolCalls: [{ name: 'shell' }] }, 'Done.']),
+    use: [shell],
+    store,
+  })
+  const live = agent.iterate('Go.', { session: 's' })
+  for await (const state of live) if (state.stepCount === 1) break
+  await live.run
+  await agent.resume('s')
+  const { record, differences } = await replay((await store.read('s'))!, { agent, hooks: [forbidden] })
+  assert.deepEqual([record.status, differences.map(({ step }) => step)], ['whole', [0, 1]])
+})
+
+test('a session of another agent says so, and is judged up to where that shows', async () => {
+  const { agent, stored } = await talk()
+  const other = agent.with(hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Another.' })))
+  const { record, events } = await replay(stored, { agent: other, run: 0 })
+  assert.equal(record.status, 'diverged')
+  assert.match(record.message!, /inference" was asked something else than recorded/)
+  assert.ok(events > 0)
+})

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { shadowWorlds, type Played } from '../../agent/loop/shadow-worlds.fixture.ts'
+import type { Run } from '../../agent/run.ts'
+import type { Step } from '../../state/execution.ts'
+import { guard, hook, type Hook } from '../../hooks/hook.ts'
+import { isAround, specOf, triggerNames, type GuardTrigger, type PlainTrigger } from '../../hooks/triggers.ts'
+import { replay, type ReplayReport } from './replay.ts'
+import { formatReplay } from './format-replay.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+
+// Runs that go every way a run can go, and what other hooks would have made of them: what a replay says is compared with
+// what happens when those hooks are really there.
+
+const plainTriggers = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
+const guardTriggers = plainTriggers.filter((name): name is GuardTrigger => specOf(name).guard.length > 0)
+
+describe('the same hooks would have decided the same', () => {
+  for (const [name, play] of Object.entries(shadowWorlds)) {
+    test(`in the world "${name}"`, async () => {
+      const { recorded = [] } = await play([])
+      assert.ok(recorded.length > 0)
+      for (const { agent, recording, begun } of recorded) {
+        const { differences, leavesAt, events } = await replay(recording, { agent, ...begun })
+        assert.deepEqual([differences, leavesAt, events > 0], [[], undefined, true])
+      }
+    })
+  }
+})
+
+describe('what a replay says is what happens when the hooks are really there', () => {
+  for (const name of [
+    'plain',
+    'streamed',
+    'asked',
+    'attempts',
+    'errors',
+    'brokenHooks',
+    'stopped',
+    'refused',
+    'broken',
+    'unusable',
+  ]) {
+    test(`in the world "${name}"`, async () => {
+      const play = shadowWorlds[name]!
+      const was = await play([])
+      const { agent, recording, begun } = was.recorded![0]!
+      await fc.assert(
+        fc.asyncProperty(fc.array(anyHook, { minLength: 1, maxLength: 3 }), async (specs) => {
+          const hooks = (): Hook[] => specs.map((spec, i) => makeHook(spec, `other ${i}`))
+          const report = await replay(recording, { agent, ...begun, hooks: hooks() })
+          const is = await play(hooks())
+          assert.equal(report.record.status, 'whole')
+          checkAgainst(report, was, is)
+        }),
+        { numRuns: 100, interruptAfterTimeLimit: 30_000 },
+      )
+    })
+  }
+})
+
+test('a recording that was cut off is judged up to there', async () => {
+  const { recorded = [] } = await shadowWorlds['asked']!([])
+  const { agent, recording, begun } = recorded[0]!
+  const entries = recording.entries()
+  let judged = 0
+  for (let length = 1; length < entries.length; length++) {
+    const cut = memoryRecording(entries.slice(0, length))
+    const { record, events, differences } = await replay(cut, { agent, ...begun })
+    assert.deepEqual([record.status, differences, events >= judged], ['incomplete', [], true])
+    judged = events
+  }
+})
+
+/** After which the record has no answer, and yet the answer may turn out to be the same. */
+const unsure: ReadonlySet<string> = new Set([
+  'the model would be asked something else',
+  'the call would wait for a person',
+  'a person would be asked something else',
+  'the call would have other arguments',
+  'a hook would fail',
+  'no hook would fail',
+  'the error would be dealt with otherwise',
+])
+
+/** What is said to stay the same did, and what is said to be otherwise was. */
+function checkAgainst(report: ReplayReport, was: Played, is: Played): void {
+  const { leavesAt, differences } = report
+  const [before, after] = [wayOf(was.runs[0]!), wayOf(is.runs[0]!)]
+  if (leavesAt === undefined) {
+    assert.deepEqual(after, before, `${formatReplay(report)}\n${diffText(before, after)}`)
+    return
+  }
+  if (!unsure.has(leavesAt.why)) assert.notDeepEqual(after, before, formatReplay(report))
+  // Up to where they part, both went the same way.
+  const same = leavesAt.step
+  assert.deepEqual(after.steps.slice(0, same), before.steps.slice(0, same))
+  // And what is said of the event where they part is in the ledger of the run with the hooks.
+  const { would } = differences.find(({ leaves }) => leaves !== undefined)!
+  const said = [would.verdict?.by, ...(would.votes ?? []).map(({ source }) => source)]
+  for (const by of said.filter((each) => each?.startsWith('other') === true)) {
+    const entry = is.runs[0]!.ledger.find(
+      ({ hook: name, step, trigger }) => name === by && step === leavesAt.step && trigger === leavesAt.trigger,
+    )
+    assert.notEqual(entry?.decision ?? entry?.error, undefined)
+  }
+}
+
+/** The way a run took: what was said and done in it, without when, and without what only hooks know. */
+function wayOf({ state, status }: Run): { readonly steps: readonly unknown[] } & Record<string, unknown> {
+  const { execution, messages } = state
+  const { final } = execution ?? {}
+  return {
+    status,
+    reason: final?.reason,
+    steps: execution?.steps.map(stepOf) ?? [],
+    // What a hook has added and no model was shown is a difference in the state, and no other way.
+    messages: messages.toJSON().filter(({ content: [first] }) => first?.type !== 'text' || first.text !== 'added'),
+  }
+}
+
+/** A step, without the arguments of calls that were not made. */
+function stepOf({ toolCalls, toolExecutions, text, type }: Step): unknown {
+  const calls = toolCalls.map(({ name, args }, i) => (toolExecutions[i]?.status === 'ok' ? { name, args } : { name }))
+  return { calls, toolExecutions, text, type }
+}
+
+function diffText(a: object, b: object): string {
+  const [before, after] = [a, b].map((each) => JSON.stringify(each, undefined, 1).split('\n'))
+  return after!.filter((line) => !before!.includes(line)).join('\n')
+}
+
+type Deciding = { readonly [method: string]: (...args: unknown[]) => unknown }
+type Seen = { readonly state: Run['state'] }
+
+/** Whatever a context can do. */
+const deeds: { readonly [name: string]: (ctx: Deciding) => unknown } = {
+  nothing: (ctx) => ctx,
+  stop: (ctx) => ctx['stop']?.('Stop.') ?? ctx,
+  block: (ctx) => ctx['block']?.('Block.') ?? ctx,
+  ask: (ctx) => ctx['ask']?.('Ask?') ?? ctx,
+  allow: (ctx) => ctx['allow']?.('Allow.') ?? ctx,
+  request: (ctx) => ctx['requestContinuation']?.('More.') ?? ctx,
+  allowStop: (ctx) => ctx['allowStop']?.('Enough.') ?? ctx,
+  retry: (ctx) => ctx['retry']?.() ?? ctx,
+  ignore: (ctx) => ctx['ignore']?.() ?? ctx,
+  args: (ctx) => ctx['withArgs']?.({ n: 99 }) ?? ctx,
+  badArgs: (ctx) => ctx['withArgs']?.({ n: 'none' }) ?? ctx,
+  output: (ctx) => ctx['withOutput']?.('changed') ?? ctx,
+  system: (ctx) => ctx['withRequest']?.({ system: 'changed' }) ?? ctx,
+  response: (ctx) => ctx['withResponse']?.({ text: 'changed' }) ?? ctx,
+  input: (ctx) => ctx['withInput']?.('done') ?? ctx,
+  message: (ctx) => ctx['withState']?.((state: Run['state']) => state.withMessage('added')) ?? ctx,
+  prompt: (ctx) => ctx['withState']?.((state: Run['state']) => state.withSystemPrompt('changed')) ?? ctx,
+  count: (ctx) => ctx['withState']?.(counting) ?? ctx,
+  stopCounted: (ctx) => (counted(ctx as unknown as Seen) > 2 ? (ctx['stop']?.('Counted.') ?? ctx) : ctx),
+  blockCounted: (ctx) => (counted(ctx as unknown as Seen) > 1 ? (ctx['block']?.('Counted.') ?? ctx) : ctx),
+  mute: () => undefined,
+  broken: () => {
+    throw new Error('broken')
+  },
+}
+
+/** Hooks that count in the state, and hooks that act on the count: the second know only what the first would have put there. */
+function counting(state: Run['state']): Run['state'] {
+  return state.withMetadata('count', counted({ state }) + 1)
+}
+
+function counted({ state }: Seen): number {
+  return Number(state.metadata['count'] ?? 0)
+}
+
+const anyHook = fc.record({
+  isGuard: fc.boolean(),
+  triggers: fc.subarray(guardTriggers, { minLength: 1, maxLength: 3 }),
+  deed: fc.constantFrom(...Object.keys(deeds)),
+  priority: fc.integer({ min: -50, max: 50 }),
+  isSlow: fc.boolean(),
+  from: fc.integer({ min: 0, max: 2 }),
+  onFailure: fc.constantFrom(undefined, 'block', 'continue'),
+})
+
+type Spec = typeof anyHook extends fc.Arbitrary<infer S> ? S : never
+
+function makeHook({ isGuard, triggers, deed, priority, isSlow, from, onFailure }: Spec, name: string): Hook {
+  const act = deeds[deed]!
+  const handler = (isSlow ? async (ctx: Deciding) => act(ctx) : act) as never
+  const options = { name, priority, when: (ctx: Seen): boolean => ctx.state.stepCount >= from }
+  if (isGuard) return guard(triggers, handler, options)
+  return hook(triggers, handler, { ...options, ...(onFailure !== undefined && { onFailure }) })
+}

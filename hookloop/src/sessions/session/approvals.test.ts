@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { z } from 'zod'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { JsonObject } from '../../state/json.ts'
+import type { Answer } from '../../state/tool-call.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
+import { dyingStore, storeOf } from './dying-store.fixture.ts'
+import { readSession } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { LineSealer } from '../log/session-log.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+type Options = { readonly to?: readonly string[]; readonly use?: readonly Use[]; readonly expiresInMs?: number }
+
+/** An agent that pays, after asking about each payment, and what it paid. */
+function cashier(store: SessionStore, { to = ['ann'], use = [], expiresInMs }: Options = {}) {
+  const paid: string[] = []
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    input: z.object({ to: z.string() }),
+    ask: true,
+    execute: ({ to }) => {
+      paid.push(to)
+      return `paid ${to}`
+    },
+  })
+  const model = scriptedModel(({ messages }) => {
+    if (messages.at(-1)?.role === 'tool') return 'Done.'
+    return { toolCalls: to.map((each) => ({ name: 'pay', args: { to: each } })) }
+  })
+  const asks = approval({ answer: 'suspend', ...(expiresInMs !== undefined && { expiresInMs }) })
+  return { paid, model, agent: createAgent({ model, store, use: [pay, asks, ...use] }) }
+}
+
+/** A session that waits, as another process finds it. */
+async function waiting(options: Options = {}) {
+  const store = memoryStore()
+  await cashier(store, options).agent.run('Pay.', { session: 's' })
+  const pending = await listApprovals(store)
+  const answer = (given: Answer, at = 0, now?: number) =>
+    answerApproval(store, { session: 's', approval: pending[at]!.id, answer: given, ...(now !== undefined && { now }) })
+  return { store, pending, answer, ...cashier(store, options) }
+}
+
+async function resultsIn(store: SessionStore): Promise<readonly (readonly [string, unknown])[]> {
+  const { state } = readSession((await store.read('s'))!.lines)
+  return state!.execution!.steps.at(0)!.toolExecutions.map(({ status, output }) => [status, output] as const)
+}
+
+test('D06: every question that waits is listed with its session, until it is answered', async () => {
+  const store = memoryStore()
+  await cashier(store, { to: ['ann', 'bob'] }).agent.run('Pay.', { session: 'one' })
+  await cashier(store, { to: ['eve'] }).agent.run('Pay.', { session: 'two' })
+  const listed = async () =>
+    (await listApprovals(store)).map(({ session, toolCall, message }) => [session, toolCall.args['to'], message])
+  const all = [
+    ['one', 'ann', 'Run "pay"?'],
+    ['one', 'bob', 'Run "pay"?'],
+    ['two', 'eve', 'Run "pay"?'],
+  ]
+  assert.deepEqual((await listed()).toSorted(byText), all)
+  const [ann] = (await listApprovals(store)).filter(({ session }) => session === 'one')
+  await answerApproval(store, { session: 'one', approval: ann!.id, answer: 'allow' })
+  assert.deepEqual((await listed()).toSorted(byText), all.slice(1))
+})
+
+test('a question whose run has gone on is not listed, also when that was cut off', async () => {
+  const { store, pending } = await waiting()
+  const dying = dyingStore(store, { at: 1, stored: true })
+  const { agent } = cashier(dying)
+  await Promise.race([agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), dying.died])
+  assert.deepEqual([await listApprovals(store), (await store.read('s'))!.head['status']], [[], 'running'])
+})
+
+test('D11: a head that is damaged hides no question of the others', async () => {
+  const { store } = await waiting()
+  for (const [i, pending] of [5, 'x', null, [null, 1], { length: 1 }].entries()) {
+    const writer = await store.open(`bad${i}`, { create: true })
+    await writer.append([], { pending })
+    await writer.release()
+  }
+  assert.deepEqual(
+    (await listApprovals(store)).map(({ session }) => session),
+    ['s'],
+  )
+})
+
+test('D06: a yes lets the call run, once; who said so is written down', async () => {
+  const { store, pending, agent, paid } = await waiting()
+  await answerApproval(store, { session: 's', approval: pending[0]!.id, answer: 'allow', by: 'eve' })
+  const run = await agent.resume('s')
+  assert.deepEqual([run.status, paid], ['completed', ['ann']])
+  const { records } = readSession((await store.read('s'))!.lines)
+  assert.ok(records.some((record) => record.type === 'answer' && record.by === 'eve'))
+})
+
+test('D06: a no does not, and the model is told why', async () => {
+  const { store, answer, agent, paid } = await waiting()
+  await answer({ block: 'not today' })
+  await agent.resume('s')
+  assert.deepEqual([paid, await resultsIn(store)], [[], [['blocked', 'not today']]])
+})
+
+test('a yes with other arguments runs with those', async () => {
+  const { answer, agent, paid } = await waiting()
+  await answer({ allow: { to: 'bob' } })
+  await agent.resume('s')
+  assert.deepEqual(paid, ['bob'])
+})
+
+test('a yes with arguments that do not fit the tool is a no, and not the end of the session', async () => {
+  const { store, answer, agent, paid } = await waiting()
+  await answer({ allow: { to: 17 } })
+  const run = await agent.resume('s')
+  const [[status, output]] = (await resultsIn(store)) as [[string, string]]
+  assert.deepEqual([run.status, paid, status], ['completed', [], 'blocked'])
+  assert.match(output, /do not fit the tool "pay"/)
+})
+
+test('a yes cannot overrule a guard that came later', async () => {
+  const { store, answer, paid } = await waiting()
+  await answer('allow')
+  const never = guard('beforeToolUse', (ctx) => ctx.block('never'), { name: 'never' })
+  const late = cashier(store, { use: [never] })
+  await late.agent.resume('s')
+  assert.deepEqual([paid, late.paid, await resultsIn(store)], [[], [], [['blocked', 'never']]])
+})
+
+test('answers that come in parts leave the rest open', async () => {
+  const { store, answer, agent, paid, pending } = await waiting({ to: ['ann', 'bob', 'eve'] })
+  await answer('allow', 1)
+  const first = await agent.resume('s', { answers: { [pending[2]!.id]: { block: 'no' } } })
+  assert.ok(first.status === 'suspended')
+  assert.deepEqual([first.pending.map(({ toolCall }) => toolCall.args), paid], [[{ to: 'ann' }], ['bob']])
+  assert.equal((await listApprovals(store)).length, 1)
+  await answer('allow', 0)
+  assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['bob', 'ann']])
+})
+
+suite('D07: is refused, and nothing runs:', () => {
+  const used = { code: 'ANSWER_USED' }
+
+  test('a second answer, whatever it is and however it comes', async () => {
+    const { answer, agent, paid, pending, store } = await waiting()
+    await answer({ block: 'no' })
+    const { lines } = (await store.read('s'))!
+    await assert.rejects(answer('allow'), used)
+    await assert.rejects(agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), used)
+    assert.deepEqual([paid, (await store.read('s'))!.lines], [[], lines])
+  })
+
+  test('an answer to what was answered and done', async () => {
+    const { answer, agent, paid, pending } = await waiting({ to: ['ann', 'bob'] })
+    await answer('allow')
+    await agent.resume('s')
+    await assert.rejects(answer('allow'), used)
+    await assert.rejects(agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), used)
+    assert.deepEqual(paid, ['ann'])
+  })
+
+  test('an answer when the run is over', async () => {
+    const { answer, agent, paid } = await waiting()
+    await answer('allow')
+    await agent.resume('s')
+    await assert.rejects(answer('allow'), { code: 'ANSWER_UNKNOWN' })
+    assert.deepEqual(paid, ['ann'])
+  })
+
+  for (const approval of ['', 'nonsense', '__proto__', 'constructor', 'toString']) {
+    test(`an answer to "${approval}", which nobody asked`, async () => {
+      const { store, agent } = await waiting()
+      await assert.rejects(answerApproval(store, { session: 's', approval, answer: 'allow' }), {
+        code: 'ANSWER_UNKNOWN',
+      })
+      await assert.rejects(agent.resume('s', { answers: { [approval]: 'allow' } }), { code: 'ANSWER_UNKNOWN' })
+    })
+  }
+
+  test('an answer to the question of another session', async () => {
+    const { store, pending } = await waiting()
+    await cashier(store).agent.run('Pay.', { session: 'other' })
+    await assert.rejects(answerApproval(store, { session: 'other', approval: pending[0]!.id, answer: 'allow' }), {
+      code: 'ANSWER_UNKNOWN',
+    })
+  })
+
+  test('an answer to a session that is not there', async () => {
+    await assert.rejects(answerApproval(memoryStore(), { session: 'none', approval: 'x', answer: 'allow' }), {
+      code: 'SESSION_UNKNOWN',
+    })
+  })
+
+  for (const given of ['suspend', 'yes', true, null, {}, { allow: true }, { block: 1 }]) {
+    test(`${JSON.stringify(given)}, which is no answer`, async () => {
+      const { answer } = await waiting()
+      await assert.rejects(answer(given as Answer), { code: 'ANSWER_INVALID' })
+    })
+  }
+
+  test('a yes that comes too late; a no does not', async () => {
+    const { answer, pending, agent, paid } = await waiting({ expiresInMs: 1_000 })
+    const { expiresAt } = pending[0]!
+    await assert.rejects(answer('allow', 0, expiresAt), { code: 'ANSWER_EXPIRED' })
+    await assert.rejects(answer({ allow: { to: 'bob' } }, 0, expiresAt! + 1), { code: 'ANSWER_EXPIRED' })
+    await answer({ block: 'late, but no' }, 0, expiresAt! + 1)
+    await agent.resume('s')
+    assert.deepEqual(paid, [])
+  })
+
+  test('an answer about arguments that were changed in the store', async () => {
+    const { store, pending } = await waiting()
+    const { lines } = (await store.read('s'))!
+    const forged = lines.map((line) => line.replaceAll('"to":"ann"', '"to":"eve"'))
+    const sealer = new LineSealer()
+    const onlyCall = lines.map((line) => {
+      const {
+        seq: _seq,
+        sum: _sum,
+        ...record
+      } = JSON.parse(line.replace(/"args":\{"to":"ann"\}/, '"args":{"to":"eve"}')) as JsonObject
+      return sealer.seal(record)
+    })
+    for (const [changed, code] of [
+      [forged, 'SESSION_CORRUPT'],
+      [onlyCall, 'APPROVAL_MISMATCH'],
+    ] as const) {
+      const other = await storeOf('s', changed)
+      const { agent, paid } = cashier(other)
+      const approval = pending[0]!.id
+      await assert.rejects(answerApproval(other, { session: 's', approval, answer: 'allow' }), { code })
+      await assert.rejects(agent.resume('s', { answers: { [approval]: 'allow' } }), { code })
+      assert.deepEqual([paid, (await other.read('s'))!.lines], [[], changed])
+    }
+  })
+})
+
+test('a yes that came in time holds when the run is gone on with later', async () => {
+  const { answer, pending, agent, paid } = await waiting({ expiresInMs: 20 })
+  await answer('allow', 0, pending[0]!.expiresAt! - 1)
+  while (Date.now() < pending[0]!.expiresAt!) await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['ann']])
+})
+
+suite('when the process died that went on with an answer', () => {
+  async function cut(options: Options = {}) {
+    const scene = await waiting({ to: ['ann', 'bob'], ...options })
+    await scene.answer('allow')
+    const dying = dyingStore(scene.store, { at: 1, stored: true })
+    await Promise.race([cashier(dying, { to: ['ann', 'bob'], ...options }).agent.resume('s'), dying.died])
+    return scene
+  }
+
+  test('that answer is used, and cannot be given again', async () => {
+    const { answer, agent, pending, paid, store } = await cut()
+    await assert.rejects(answer('allow'), { code: 'ANSWER_USED' })
+    await assert.rejects(agent.resume('s', { answers: { [pending[0]!.id]: { block: 'no' } } }), { code: 'ANSWER_USED' })
+    const run = await agent.resume('s')
+    const [[status]] = (await callsIn(store)) as [[string]]
+    assert.deepEqual([run.status, status, paid], ['suspended', 'outcomeUnknown', []])
+  })
+
+  test('the other questions are answered when the run waits again', async () => {
+    const { answer, agent, pending, paid } = await cut()
+    await assert.rejects(answer('allow', 1), { code: 'ANSWER_UNKNOWN', message: /Resume it first/ })
+    await assert.rejects(agent.resume('s', { answers: { [pending[1]!.id]: 'allow' } }), { code: 'ANSWER_UNKNOWN' })
+    await agent.resume('s')
+    await answer('allow', 1)
+    await agent.resume('s')
+    assert.deepEqual(paid, ['bob'])
+  })
+
+  test('the guards it was asked under must still be there', async () => {
+    const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
+    const { store } = await cut({ use: [strict] })
+    const { agent, paid } = cashier(store)
+    await assert.rejects(agent.resume('s'), { code: 'RESUME_GUARD_MISSING' })
+    assert.deepEqual(paid, [])
+  })
+})
+
+async function callsIn(store: SessionStore): Promise<readonly (readonly [string | undefined])[]> {
+  const cursor = readSession((await store.read('s'))!.lines).state!.execution!.cursor!
+  return cursor.phase === 'tools' ? cursor.step.calls.map(({ result }) => [result?.status] as const) : []
+}
+
+test('a session that somebody works on takes no answer meanwhile', async () => {
+  const { store, answer } = await waiting()
+  const writer = await store.open('s')
+  await assert.rejects(answer('allow'), { code: 'SESSION_BUSY' })
+  await writer.release()
+  await answer('allow')
+})
+
+function byText(a: unknown, b: unknown): number {
+  return String(a) < String(b) ? -1 : 1
+}

@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as soon } from 'node:timers/promises'
+import type { AskedAnswer, Use } from '../../agent/capability.ts'
+import { explain } from '../../agent/explain/explain.ts'
+import { tool, type OnUnknownOutcome } from '../../agent/tool.ts'
+import { approval, type ApprovalOptions } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { Answer, Approval } from '../../state/tool-call.ts'
+import { guard, hook, observe } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
+import { dyingStore } from './dying-store.fixture.ts'
+import { readSession } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+type Shop = {
+  readonly to?: readonly string[]
+  readonly ask?: boolean
+  readonly onUnknownOutcome?: OnUnknownOutcome | undefined
+  readonly how?: ApprovalOptions['answer'] | ApprovalOptions
+  readonly use?: readonly Use[]
+}
+
+/** Processes that pay over one store, and what was really paid by all of them. */
+function shop({ to = ['ann'], ask = false, onUnknownOutcome = 'ask', how = 'suspend', use = [] }: Shop = {}) {
+  const store = memoryStore()
+  const paid: { readonly to: string; readonly key: string }[] = []
+  const agentOver = (over: SessionStore) => {
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: { type: 'object' },
+      concurrent: true,
+      ask,
+      ...(onUnknownOutcome !== undefined && { onUnknownOutcome }),
+      execute: async (args, { idempotencyKey }) => {
+        const payee = (args as { to: string }).to
+        paid.push({ to: payee, key: idempotencyKey })
+        await soon()
+        return `paid ${payee}`
+      },
+    })
+    const model = scriptedModel(({ messages }) => {
+      if (messages.at(-1)?.role === 'tool') return 'Done.'
+      return { toolCalls: to.map((each) => ({ name: 'pay', args: { to: each }, id: `pay-${each}` })) }
+    })
+    return createAgent({ model, store: over, use: [pay, approval(how), ...use] })
+  }
+  const agent = agentOver(store)
+  const listed = () => listApprovals(store)
+  return {
+    store,
+    paid,
+    agent,
+    listed,
+    /** A process that dies when the call is made, and what became of it is not stored. */
+    dieIn: async (work: (process: typeof agent) => Promise<unknown>, at = 3) => {
+      const dying = dyingStore(store, { at, stored: false })
+      await Promise.race([work(agentOver(dying)), dying.died])
+      await soon()
+    },
+    answer: async (given: Answer) => {
+      const [asked] = await listed()
+      await answerApproval(store, { session: 's', approval: asked!.id, answer: given })
+    },
+    results: async () => {
+      const { state } = readSession((await store.read('s'))!.lines)
+      return state!.execution!.steps.at(0)!.toolExecutions
+    },
+  }
+}
+
+const begin = (agent: ReturnType<typeof shop>['agent']) => agent.run('Pay.', { session: 's' })
+const resume = (agent: ReturnType<typeof shop>['agent']) => agent.resume('s')
+const mayHave = 'The process ended while the tool was running. It may have had an effect.'
+
+test('D04: a call that a crash cut off is asked about, and with a yes run again under the same key', async () => {
+  const { agent, dieIn, listed, answer, paid, results } = shop()
+  await dieIn(begin)
+  assert.equal((await resume(agent)).status, 'suspended')
+  assert.deepEqual(
+    (await listed()).map(({ message, by, interruptions }) => [message, by, interruptions]),
+    [
+      [
+        '"pay" was begun and cut off before it was known how it ended: it may have happened. Run it again?',
+        'tool "pay"',
+        1,
+      ],
+    ],
+  )
+  await answer('allow')
+  assert.equal((await resume(agent)).status, 'completed')
+  assert.deepEqual([paid.length, paid[0]], [2, paid[1]])
+  assert.deepEqual(await results(), [{ status: 'ok', output: 'paid ann' }])
+})
+
+test('D04: with a no it is not run again, and the model is told that nobody knows, in the words of the person', async () => {
+  const { agent, dieIn, answer, paid, results } = shop()
+  await dieIn(begin)
+  await resume(agent)
+  await answer({ block: 'The bank says it arrived.' })
+  assert.equal((await resume(agent)).status, 'completed')
+  const output = `${mayHave} It was not run again: The bank says it arrived.`
+  assert.deepEqual(await results(), [{ status: 'outcomeUnknown', output, interrupted: true, by: 'approval' }])
+  assert.equal(paid.length, 1)
+})
+
+test('D04: what was asked and answered about it is explained', async () => {
+  const { agent, dieIn, answer } = shop()
+  await dieIn(begin)
+  assert.match(explain(await resume(agent)), /^The run waits for a person: pay: "pay" was begun and cut off/)
+  await answer({ block: 'It arrived.' })
+  const words = explain(await resume(agent))
+  assert.match(words, /failed +step 1, pay: The process ended .* It was not run again: It arrived\./)
+  assert.match(words, /asked +step 1, pay: "pay" was begun and cut off .* Run it again\? denied/)
+})
+
+test('D04: cut off once more, it is asked about once more, and the yes of before is none', async () => {
+  const { agent, store, dieIn, listed, answer, paid } = shop()
+  await dieIn(begin)
+  await resume(agent)
+  const [first] = await listed()
+  await answer('allow')
+  await dieIn(resume, 2)
+  assert.equal(paid.length, 2)
+  assert.equal((await resume(agent)).status, 'suspended')
+  const [second] = await listed()
+  assert.match(second!.message, /was begun 2 times and cut off/)
+  assert.notEqual(second!.id, first!.id)
+  await assert.rejects(answerApproval(store, { session: 's', approval: first!.id, answer: 'allow' }), {
+    code: 'ANSWER_UNKNOWN',
+  })
+  await answer('allow')
+  assert.equal((await resume(agent)).status, 'completed')
+  assert.equal(new Set(paid.map(({ key }) => key)).size, 1)
+})
+
+test('D04: a process that dies while it asks, or goes on waiting, changes nothing about the question', async () => {
+  const { agent, dieIn, listed, answer, paid } = shop()
+  await dieIn(begin)
+  for (const at of [1, 2]) await dieIn(resume, at)
+  await resume(agent)
+  const before = await listed()
+  assert.equal((await resume(agent)).status, 'suspended')
+  assert.deepEqual([await listed(), paid.length], [before, 1])
+  await answer('allow')
+  await dieIn(resume, 1)
+  assert.equal((await resume(agent)).status, 'completed')
+  assert.equal(paid.length, 2)
+})
+
+test('D04: a yes to the call itself is no yes to doing it again', async () => {
+  const { agent, store, dieIn, listed, answer, paid } = shop({ ask: true })
+  await begin(agent)
+  const [first] = await listed()
+  await answer('allow')
+  await dieIn(resume, 2)
+  assert.equal(paid.length, 1)
+  assert.equal((await resume(agent)).status, 'suspended')
+  const [second] = await listed()
+  assert.notEqual(second!.id.split('#')[1], first!.id.split('#')[1])
+  await assert.rejects(answerApproval(store, { session: 's', approval: first!.id, answer: 'allow' }), {
+    code: 'ANSWER_UNKNOWN',
+  })
+  await answer({ block: 'no' })
+  await resume(agent)
+  assert.equal(paid.length, 1)
+})
+
+test('D04: calls side by side are asked about one after the other, and each goes its way', async () => {
+  const asked: Approval[] = []
+  let open = 0
+  const how = async (question: Approval): Promise<AskedAnswer> => {
+    assert.equal(++open, 1)
+    await soon()
+    open--
+    asked.push(question)
+    const to = question.toolCall.args['to']
+    return to === 'ann' ? 'allow' : to === 'bob' ? { block: 'not him' } : 'suspend'
+  }
+  const { agent, dieIn, paid, results, answer } = shop({ to: ['ann', 'bob', 'eve'], how })
+  await dieIn(begin, 5)
+  assert.equal((await resume(agent)).status, 'suspended')
+  assert.deepEqual(
+    asked.map(({ toolCall }) => toolCall.args['to']),
+    ['ann', 'bob', 'eve'],
+  )
+  await answer('allow')
+  assert.equal((await resume(agent)).status, 'completed')
+  assert.deepEqual(
+    (await results()).map(({ status }) => status),
+    ['ok', 'outcomeUnknown', 'ok'],
+  )
+  assert.deepEqual(paid.map(({ to }) => to).toSorted(), ['ann', 'ann', 'bob', 'eve', 'eve'])
+})
+
+test('D04: a person who is asked right there, and a process that dies after the yes', async () => {
+  const asked: string[] = []
+  const { agent, dieIn, paid, results } = shop({
+    how: ({ message }) => {
+      asked.push(message)
+      return 'allow'
+    },
+  })
+  await dieIn(begin)
+  await dieIn(resume, 4)
+  assert.deepEqual([paid.length, asked.length], [2, 1])
+  assert.equal((await resume(agent)).status, 'completed')
+  assert.deepEqual([paid.length, asked.length, (await results())[0]?.status], [3, 2, 'ok'])
+  assert.match(asked[1]!, /begun 2 times/)
+})
+
+test('D04: where nobody can be asked, the model is told', async () => {
+  const { agent, dieIn, paid, results } = shop({ how: 'deny' })
+  await dieIn(begin)
+  assert.equal((await resume(agent)).status, 'completed')
+  assert.deepEqual([paid.length, (await results())[0]?.status], [1, 'outcomeUnknown'])
+})
+
+test('D04: an agent asks about every tool if its approval says so, but for those that say otherwise', async () => {
+  const how = { answer: 'suspend', onUnknownOutcome: 'ask' } as const
+  const statuses = await Promise.all(
+    [undefined, 'ask', 'tell'].map(async (onUnknownOutcome) => {
+      const store = memoryStore()
+      const pay = tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: { type: 'object' },
+        execute: async () => 'paid',
+        ...(onUnknownOutcome !== undefined && { onUnknownOutcome: onUnknownOutcome as OnUnknownOutcome }),
+      })
+      const model = () =>
+        scriptedModel(({ messages }) =>
+          messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'pay', id: 'p' }] },
+        )
+      const dying = dyingStore(store, { at: 3, stored: false })
+      const use = [pay, approval(how)]
+      void createAgent({ model: model(), store: dying, use }).run('Pay.', { session: 's' })
+      await dying.died
+      await soon()
+      return (await createAgent({ model: model(), store, use }).resume('s')).status
+    }),
+  )
+  assert.deepEqual(statuses, ['suspended', 'suspended', 'completed'])
+})
+
+test('D04: what may have been done is not run again with other arguments', async () => {
+  const { agent, store, dieIn, listed, paid } = shop()
+  await dieIn(begin)
+  await resume(agent)
+  const [asked] = await listed()
+  const other = { allow: { to: 'bob' } }
+  await assert.rejects(answerApproval(store, { session: 's', approval: asked!.id, answer: other }), {
+    code: 'ANSWER_INVALID',
+  })
+  await assert.rejects(agent.resume('s', { answers: { [asked!.id]: other } }), { code: 'ANSWER_INVALID' })
+  assert.equal(paid.length, 1)
+  const here = shop({ how: () => other })
+  await here.dieIn(begin)
+  await resume(here.agent)
+  assert.deepEqual([here.paid.length, (await here.results())[0]?.status], [1, 'outcomeUnknown'])
+})
+
+test('D04: a guard that says no to running it again does not make it undone', async () => {
+  let closed = false
+  const hours = guard('beforeToolUse', (ctx) => (closed ? ctx.block('The bank is closed.') : ctx), { name: 'hours' })
+  const { agent, dieIn, answer, paid, results } = shop({ use: [hours] })
+  await dieIn(begin)
+  await resume(agent)
+  await answer('allow')
+  closed = true
+  await resume(agent)
+  const output = `${mayHave} It was not run again: The bank is closed.`
+  assert.deepEqual(await results(), [{ status: 'outcomeUnknown', output, interrupted: true, by: 'hours' }])
+  assert.equal(paid.length, 1)
+})
+
+test('D04: a run that ends while the question is open says that it may have happened', async () => {
+  const cancel = new AbortController()
+  const ending = observe('onPause', () => cancel.abort(), { name: 'impatient' })
+  const { agent, dieIn, results } = shop({ use: [ending] })
+  await dieIn(begin)
+  assert.equal((await agent.resume('s', { signal: cancel.signal })).status, 'cancelled')
+  const [result] = await results()
+  assert.deepEqual([result?.status, result?.interrupted], ['outcomeUnknown', true])
+  assert.match(result!.output as string, /^The process ended while .* It was not run again: Not run: .*cancelled\./)
+})
+
+test('an around hook cannot make up that a process died', async () => {
+  const forged = hook(
+    'aroundToolUse',
+    async (_ctx, next) => ({ ...(await next()), status: 'outcomeUnknown', interrupted: true }) as never,
+    { name: 'forged' },
+  )
+  const { agent, results, paid } = shop({ use: [forged] })
+  assert.equal((await begin(agent)).status, 'completed')
+  assert.deepEqual(await results(), [{ status: 'outcomeUnknown', output: 'paid ann' }])
+  assert.equal(paid.length, 1)
+})
+
+test('a tool that may be run again, or names another way, is refused', () => {
+  const define = (how: object) => () =>
+    tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, execute: () => 1, ...how })
+  assert.throws(define({ idempotent: true, onUnknownOutcome: 'ask' }), { code: 'TOOL_INVALID' })
+  assert.throws(define({ onUnknownOutcome: 'retry' }), { code: 'TOOL_INVALID' })
+  assert.throws(() => approval({ answer: 'suspend', onUnknownOutcome: 'retry' as never }), {
+    code: 'AGENT_INVALID_OPTION',
+  })
+})

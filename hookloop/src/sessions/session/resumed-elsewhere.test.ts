@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { textOf } from '../../state/message.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
+import { dyingStore } from './dying-store.fixture.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+/** An agent whose hooks count how often it was taken up, and tell its model so. What it is asked depends on that. */
+function counting(store: SessionStore) {
+  const seen: string[] = []
+  const counts = hook(
+    'onSessionStart',
+    (ctx) => {
+      seen.push(ctx.source)
+      const starts = startsIn(ctx.state) + 1
+      return ctx.withState((state) => state.withMetadata('starts', starts).withMessage(`Taken up ${starts}.`))
+    },
+    { name: 'counts' },
+  )
+  const tells = hook(
+    'beforeInference',
+    (ctx) => ctx.withRequest({ ...ctx.request, system: `Start ${startsIn(ctx.state)}.` }),
+    { name: 'tells' },
+  )
+  const pay = tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, ask: true, execute: () => 'paid' })
+  const model = scriptedModel(({ messages, system }) => {
+    const last = messages.at(-1)!
+    if (last.role === 'user' && textOf(last.content) === 'Pay.') return { toolCalls: [{ name: 'pay', args: {} }] }
+    return system
+  })
+  return { seen, agent: createAgent({ model, store, use: [pay, approval('suspend'), counts, tells] }) }
+}
+
+function startsIn({ metadata }: AgentState): number {
+  return Number(metadata['starts'] ?? 0)
+}
+
+suite('a session whose run is open is taken up', () => {
+  test('after an answer: hooks are told, and what they change is there when the run has ended', async () => {
+    const store = memoryStore()
+    await counting(store).agent.session('s').send('Pay.')
+    const { id } = (await listApprovals(store))[0]!
+    await answerApproval(store, { session: 's', approval: id, answer: 'allow' })
+    const { seen, agent } = counting(store)
+    const session = agent.session('s')
+    const run = await session.resume()
+    assert.deepEqual([run?.text, seen], ['Start 1.', ['resume']])
+    assert.equal((await session.send('And now?')).text, 'Start 2.')
+    const { messages, metadata } = (await session.state())!
+    const said = [...messages].map(({ content }) => textOf(content))
+    assert.deepEqual([seen, metadata['starts']], [['resume'], 2])
+    assert.deepEqual(said.slice(-4), ['Start 1.', 'Taken up 2.', 'And now?', 'Start 2.'])
+  })
+
+  test('as a stream, too', async () => {
+    const store = memoryStore()
+    await counting(store).agent.session('s').send('Pay.')
+    const { seen, agent } = counting(store)
+    const { id } = (await listApprovals(store))[0]!
+    const live = agent.session('s').resumeStream({ answers: { [id]: 'allow' } })
+    const types: string[] = []
+    for await (const { type } of live) types.push(type)
+    assert.deepEqual(
+      [types.at(0), types.at(-1), (await live.run).text, seen],
+      ['resumed', 'finished', 'Start 1.', ['resume']],
+    )
+  })
+
+  for (let at = 2; at <= 9; at++) {
+    test(`after a crash at write ${at}: it goes on as it was recorded, whatever hooks change`, async () => {
+      const store = memoryStore()
+      const dying = dyingStore(store, { at, stored: true })
+      await Promise.race([counting(dying).agent.session('s').send('Hello.'), dying.died])
+      const { agent } = counting(store)
+      const session = agent.session('s')
+      const run = await session.resume()
+      assert.ok(run === undefined || run.status === 'completed', run?.status)
+      const next = await session.send('And now?')
+      assert.deepEqual([next.status, next.text], ['completed', `Start ${startsIn((await session.state())!)}.`])
+    })
+  }
+
+  test('by somebody who only sends: nothing starts, and it is refused', async () => {
+    const store = memoryStore()
+    await counting(store).agent.session('s').send('Pay.')
+    const { seen, agent } = counting(store)
+    await assert.rejects(agent.session('s').send('More.'), { code: 'STATE_SUSPENDED' })
+    assert.deepEqual(seen, [])
+  })
+})

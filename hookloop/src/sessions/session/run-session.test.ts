@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import { liveEffects } from '../../effects/effects.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { fakeClock, type FakeClock } from '../../testing/fake-clock.ts'
+import { dyingStore, type Death } from './dying-store.fixture.ts'
+import { quietClock } from './eventful-run.fixture.ts'
+import { readSession } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+const call = (name: string, args = {}): ScriptedTurn => ({ toolCalls: [{ name, args }] })
+
+/** A model that takes a turn for each answer that is there already. */
+function byTurn(turns: readonly ScriptedTurn[], modelId = 'script'): ScriptedModel {
+  const turnOf = (count: number): ScriptedTurn => turns[count] ?? 'Done.'
+  return scriptedModel(({ messages }) => turnOf(messages.filter(({ role }) => role === 'assistant').length), {
+    modelId,
+  })
+}
+
+function acts(done: string[], during: () => unknown = () => undefined) {
+  return tool({
+    name: 'act',
+    description: 'Acts.',
+    input: { type: 'object' },
+    execute: async ({ on = '' }, { idempotencyKey }) => {
+      done.push(idempotencyKey)
+      await during()
+      return on
+    },
+  })
+}
+
+function scene(store: SessionStore, { turns = [call('act'), call('act')], use = [] as readonly Use[] } = {}) {
+  const done: string[] = []
+  const model = byTurn(turns)
+  return { done, model, agent: createAgent({ model, store, use: [acts(done), ...use] }) }
+}
+
+async function kept(store: SessionStore, id = 's') {
+  return readSession((await store.read(id))!.lines, id)
+}
+
+/** Lets a run in a session die at a write. What it did is what the given agent does. */
+async function cutOff(
+  store: SessionStore,
+  death: Death,
+  make: (store: SessionStore) => Promise<unknown>,
+): Promise<void> {
+  const dying = dyingStore(store, death)
+  await Promise.race([make(dying), dying.died])
+}
+
+test('a conversation goes on from run to run, and what was spent is added up', async () => {
+  const store = memoryStore()
+  const { agent } = scene(store, { turns: ['One.', 'Two.'] })
+  await agent.run('First.', { session: 's' })
+  const run = await agent.run('Second.', { session: 's', metadata: { user: 'ann' } })
+  assert.deepEqual(
+    run.state.messages.map(({ role }) => role),
+    ['user', 'assistant', 'user', 'assistant'],
+  )
+  assert.deepEqual([run.state.usage.steps, run.state.executionCount, run.state.metadata['user']], [2, 2, 'ann'])
+  assert.equal(JSON.stringify((await kept(store)).state), JSON.stringify(run.state))
+})
+
+test('D03: a session takes one run at a time', async () => {
+  const { agent } = scene(memoryStore())
+  const both = await Promise.allSettled([agent.run('A.', { session: 's' }), agent.run('B.', { session: 's' })])
+  const [won, lost] = both.toSorted((a, b) => (a.status < b.status ? -1 : 1))
+  assert.equal(won?.status === 'fulfilled' && won.value.status, 'completed')
+  assert.equal(lost?.status === 'rejected' && (lost.reason as { code: string }).code, 'SESSION_BUSY')
+})
+
+const refusals: { readonly [what: string]: readonly [code: string, run: (store: SessionStore) => Promise<unknown>] } = {
+  'resuming a session that is not there': ['SESSION_UNKNOWN', (store) => scene(store).agent.resume('none')],
+  'resuming one of which nothing is left to do': [
+    'RESUME_NOT_SUSPENDED',
+    async (store) => {
+      const { agent } = scene(store)
+      await agent.run('Go.', { session: 'ended' })
+      return agent.resume('ended')
+    },
+  ],
+  'going on from a run in a session': [
+    'AGENT_INVALID_OPTION',
+    async (store) => {
+      const { agent } = scene(store)
+      return agent.run('Go.', { session: 'from', from: await agent.run('Go.') })
+    },
+  ],
+  'D08: an id that leads elsewhere': [
+    'SESSION_ID_INVALID',
+    (store) => scene(store).agent.run('x', { session: '../x' }),
+  ],
+  'D08: an id that is no id': ['SESSION_ID_INVALID', (store) => scene(store).agent.resume('%2e%2e')],
+  'an empty id': ['SESSION_ID_INVALID', (store) => scene(store).agent.run('x', { session: '' })],
+  'an agent without a store': [
+    'AGENT_INVALID_OPTION',
+    () => createAgent({ model: byTurn([]) }).run('Go.', { session: 's' }),
+  ],
+  'metadata that are not JSON': [
+    'JSON_INVALID',
+    (store) => scene(store).agent.run('Go.', { session: 'm', metadata: { at: new Date() } as never }),
+  ],
+}
+
+suite('is refused before anything runs:', () => {
+  for (const [what, [code, run]] of Object.entries(refusals)) {
+    test(what, async () => {
+      const store = memoryStore()
+      await assert.rejects(run(store), { name: 'AgentError', code })
+      const empty = (await store.list()).filter(({ id }) => id !== 'ended')
+      assert.deepEqual(empty, [])
+    })
+  }
+})
+
+test('an input that a guard refuses leaves the session ready for another', async () => {
+  const store = memoryStore()
+  const polite = guard('onUserInput', (ctx) =>
+    JSON.stringify(ctx.input).includes('please') ? ctx : ctx.block('Say please.'),
+  )
+  const { agent, model } = scene(store, { turns: ['Here.'], use: [polite] })
+  const refused = await agent.run('Give!', { session: 's' })
+  assert.deepEqual([refused.status, model.requests.length, (await kept(store)).open], ['stopped', 0, undefined])
+  assert.equal((await agent.run('Give, please.', { session: 's' })).text, 'Here.')
+})
+
+test('a session that waits or was cut off takes no input, and the way on is named', async () => {
+  const store = memoryStore()
+  const { agent } = scene(store, { use: [approval({ answer: 'suspend', tools: ['act'] })] })
+  await agent.run('Go.', { session: 'waits' })
+  await cutOff(store, { at: 3, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 'cut' }))
+  for (const session of ['waits', 'cut']) {
+    const way = new RegExp(`agent.resume\\('${session}'\\)`)
+    await assert.rejects(agent.run('More.', { session }), { code: 'STATE_SUSPENDED', message: way })
+  }
+})
+
+// ── going on
+
+test('D04: a call that was begun and not ended is not run again, and the model is told', async () => {
+  const store = memoryStore()
+  const dying = dyingStore(store, { at: 3, stored: false }) // the write with the result
+  const before = scene(dying)
+  await Promise.race([before.agent.run('Go.', { session: 's' }), dying.died])
+  assert.equal(before.done.length, 1)
+  const after = scene(store)
+  const run = await after.agent.resume('s')
+  const told = after.model.requests[0]!.messages.at(-1)!.content[0]
+  assert.deepEqual(told, {
+    type: 'tool-result',
+    toolCallId: 'call-1-1',
+    toolName: 'act',
+    output: 'The process ended while the tool was running. It may have had an effect.',
+    isError: true,
+  })
+  assert.deepEqual([run.status, after.done.length], ['completed', 1])
+})
+
+test('an input that was taken and not worked on is worked on', async () => {
+  const store = memoryStore()
+  const noted = hook('onUserInput', (ctx) => ctx.withInput('Noted.'), { name: 'noted', effect: true })
+  await cutOff(store, { at: 2, stored: false }, (dying) =>
+    scene(dying, { use: [noted] }).agent.run('Go.', {
+      session: 's',
+      metadata: { user: 'ann' },
+      effects: liveEffects({ clock: quietClock }),
+    }),
+  )
+  assert.equal((await kept(store)).open?.phase, 'input')
+  const { agent, done } = scene(store, { use: [noted] })
+  const run = await agent.resume('s')
+  assert.deepEqual([run.status, done.length, run.state.metadata['user']], ['completed', 2, 'ann'])
+})
+
+test('D19: a run that was cut off goes on under the guards it began with, or not at all', async () => {
+  const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
+  for (const at of [2, 3]) {
+    const store = memoryStore()
+    await cutOff(store, { at, stored: true }, (dying) =>
+      scene(dying, { use: [strict] }).agent.run('Go.', { session: 's' }),
+    )
+    const { lines } = (await store.read('s'))!
+    const { agent, done } = scene(store)
+    await assert.rejects(agent.resume('s'), { code: 'RESUME_GUARD_MISSING' })
+    assert.deepEqual([(await store.read('s'))!.lines, done], [lines, []])
+    assert.equal((await agent.resume('s', { acceptMissing: ['strict'] })).status, 'completed')
+  }
+})
+
+suite('a run that is gone on with by another agent', () => {
+  const other = tool({ name: 'other', description: '', input: { type: 'object' }, execute: () => 1 })
+  const changed = hook('beforeToolUse', (ctx) => ctx.withArgs({ on: 'changed' }), { name: 'changed' })
+
+  for (const [what, use, at] of [
+    ['other tools, when the model has answered', [other], 2],
+    ['other arguments, when a tool was begun', [changed], 2],
+    ['other arguments, when a tool has ended', [changed], 3],
+  ] as const) {
+    test(`with ${what}, ends there, and the session stays as it was`, async () => {
+      const store = memoryStore()
+      await cutOff(store, { at, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 's' }))
+      const { lines } = (await store.read('s'))!
+      const wrong = scene(store, { use })
+      const run = await wrong.agent.resume('s')
+      assert.equal(run.status === 'failed' && run.error.code, 'REPLAY_DIVERGED')
+      assert.deepEqual([wrong.done, (await store.read('s'))!.lines], [[], lines])
+      assert.equal((await scene(store).agent.resume('s')).status, 'completed')
+    })
+  }
+
+  test('may ask another model what was asked and not answered', async () => {
+    const store = memoryStore()
+    await cutOff(store, { at: 1, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 's' }))
+    const agent = createAgent({ model: byTurn([call('act')], 'another'), store, use: [acts([])] })
+    assert.equal((await agent.resume('s')).status, 'completed')
+  })
+})
+
+test('a run that was cancelled and then cut off is cancelled, and does no more', async () => {
+  const store = memoryStore()
+  const mail = hook('afterExecution', async (ctx) => ctx, { name: 'mail', effect: true })
+  await cutOff(store, { at: 3, stored: true }, (dying) => {
+    const cancel = new AbortController()
+    const use = [acts([], () => cancel.abort()), mail]
+    const agent = createAgent({ model: byTurn([call('act'), call('act')]), store: dying, use })
+    return agent.run('Go.', { session: 's', signal: cancel.signal })
+  })
+  assert.equal((await kept(store)).records.at(-1)?.type, 'begin')
+  const { agent, done, model } = scene(store, { use: [mail] })
+  assert.deepEqual([(await agent.resume('s')).status, done, model.requests], ['cancelled', [], []])
+})
+
+// ── time
+
+function timed(store: SessionStore, clock: FakeClock, { ms, max }: { ms: number; max: number }) {
+  const turns = [call('act'), call('act'), call('act')]
+  const use = [acts([], () => clock.advance(ms)), guards({ maxTimeMs: max })]
+  return createAgent({ model: byTurn(turns), store, use })
+}
+
+test('D21: the time in which nobody works on a run is not counted, however often it is cut off', async () => {
+  for (let at = 1; at <= 5; at++) {
+    for (const again of [1, 2]) {
+      const store = memoryStore()
+      let startAt = 1_000
+      const begin = (over: SessionStore) => {
+        const clock = fakeClock({ startAt })
+        startAt += 10_000_000
+        return { agent: timed(over, clock, { ms: 300, max: 1_000 }), effects: liveEffects({ clock }) }
+      }
+      await cutOff(store, { at, stored: true }, (dying) => {
+        const { agent, effects } = begin(dying)
+        return agent.run('Go.', { session: 's', effects })
+      })
+      if ((await kept(store)).open === undefined) continue
+      await cutOff(store, { at: again, stored: true }, (dying) => {
+        const { agent, effects } = begin(dying)
+        return agent.resume('s', { effects })
+      })
+      if ((await kept(store)).open === undefined) continue
+      const { agent, effects } = begin(store)
+      const run = await agent.resume('s', { effects })
+      assert.equal(run.status, 'completed', `cut off at ${at}, then at ${again}`)
+    }
+  }
+})
+
+test('D21: the time that was worked before a run was cut off is counted', async () => {
+  const store = memoryStore()
+  const clock = fakeClock({ startAt: 5 })
+  await cutOff(store, { at: 3, stored: true }, (dying) =>
+    timed(dying, clock, { ms: 600, max: 1_000 }).run('Go.', { session: 's', effects: liveEffects({ clock }) }),
+  )
+  const late = fakeClock({ startAt: 9_000_000 })
+  const run = await timed(store, late, { ms: 600, max: 1_000 }).resume('s', { effects: liveEffects({ clock: late }) })
+  assert.equal(run.status === 'stopped' && run.reason, 'timeLimit')
+})
+
+test('the time in which a person is waited for is not counted', async () => {
+  const store = memoryStore()
+  const asks = approval({ answer: 'suspend', tools: ['act'] })
+  const clock = fakeClock({ startAt: 5 })
+  const agent = timed(store, clock, { ms: 300, max: 1_000 }).with(asks)
+  let run = await agent.run('Go.', { session: 's', effects: liveEffects({ clock }) })
+  while (run.status === 'suspended') {
+    await clock.advance(86_400_000)
+    const answers = Object.fromEntries(run.pending.map(({ id }) => [id, 'allow' as const]))
+    run = await agent.resume('s', { answers, effects: liveEffects({ clock }) })
+  }
+  assert.equal(run.status, 'completed')
+})
+
+// ── watching
+
+test('a run in a session is streamed, and so is the rest of one that was cut off', async () => {
+  const store = memoryStore()
+  const types = async (events: AsyncIterable<AgentEvent>): Promise<readonly string[]> => {
+    const seen: string[] = []
+    for await (const { type } of events) seen.push(type)
+    return seen
+  }
+  const whole = await types(scene(store).agent.stream('Go.', { session: 'whole' }))
+  await cutOff(store, { at: 3, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 'cut' }))
+  const rest = await types(scene(store).agent.resumeStream('cut'))
+  assert.deepEqual([whole[0], whole.at(-1), rest.at(-1)], ['started', 'finished', 'finished'])
+  assert.ok(rest.includes('toolFinished') && rest.length < whole.length)
+})
+
+test('leaving an iteration pauses the session, and it is gone on with by its id', async () => {
+  const store = memoryStore()
+  const { agent, done } = scene(store)
+  for await (const state of agent.iterate('Go.', { session: 's' })) {
+    assert.equal(state.stepCount, 1)
+    break
+  }
+  while ((await store.read('s'))?.head['status'] !== 'suspended') await new Promise(setImmediate)
+  const { open } = await kept(store)
+  assert.deepEqual([open?.phase, done.length], ['suspended', 1])
+  const again = scene(store)
+  const run = await again.agent.resume('s')
+  assert.deepEqual([run.status, again.done.length, run.state.stepCount], ['completed', 1, 3])
+})
+
+test('what is written to a store grows with the steps of a run, not with their square', async () => {
+  const written = async (steps: number): Promise<number> => {
+    const store = memoryStore()
+    const turns = Array.from({ length: steps - 1 }, () => call('act', { on: 'the same' }))
+    const limits = guards({ maxSteps: null, maxTokens: null })
+    const progress = hook('afterStep', (ctx) => ctx.withState((state) => state.withMetadata('at', state.stepCount)))
+    await scene(store, { turns, use: [limits, progress] }).agent.run('Go.', { session: 's' })
+    return (await store.read('s'))!.lines.join('\n').length
+  }
+  const [few, many] = [await written(100), await written(1_000)]
+  assert.ok(many <= 1.3 * 10 * few, `${many} bytes for 1,000 steps, ${few} for 100`)
+})

@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { setImmediate as soon } from 'node:timers/promises'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { Message } from '../../state/message.ts'
+import { guard, observe } from '../../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { recordEvents } from '../../testing/record-events.ts'
+import { dyingStore } from './dying-store.fixture.ts'
+import { fileStore } from '../stores/file-store.ts'
+import { forkSession } from './fork.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+// What is known to go wrong with what is kept, by the ids of the catalogue of attacks and failures this project keeps.
+// The others of its section are beside what they are about: kills, stores, approvals, hostile files.
+
+const anything = { type: 'object' } as const
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-security-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+suite('D05: a call without its result', () => {
+  /** Calls of a conversation that are not followed at once by a result each. */
+  const dangling = (messages: Iterable<Message>): readonly string[] => {
+    const all = [...messages]
+    return all.flatMap(({ content }, i) => {
+      const results = all[i + 1]?.role === 'tool' ? all[i + 1]!.content : []
+      const answered = results.map((part) => (part.type === 'tool-result' ? part.toolCallId : ''))
+      return content.flatMap((part) =>
+        part.type === 'tool-call' && !answered.includes(part.toolCallId) ? [part.toolCallId] : [],
+      )
+    })
+  }
+  const script: readonly ScriptedTurn[] = [
+    { toolCalls: ['a', 'b'].map((id) => ({ name: 'read', id })) },
+    { toolCalls: ['c', 'd'].map((id) => ({ name: 'write', id })) },
+    'Done.',
+  ]
+  const agentOver = (store: SessionStore, answer: 'suspend' | 'deny' = 'deny') => {
+    const model = scriptedModel(
+      ({ messages }) => script[messages.filter(({ role }) => role === 'assistant').length] ?? 'Done.',
+    )
+    const tools = ['read', 'write'].map((name) =>
+      tool({
+        name,
+        description: name,
+        input: anything,
+        concurrent: name === 'read',
+        ask: name === 'write' && answer === 'suspend',
+        execute: async () => (await soon(), name),
+      }),
+    )
+    return { model, agent: createAgent({ model, store, use: [...tools, approval(answer)] }) }
+  }
+
+  test('is in no request to a model, wherever a process died', async () => {
+    for (let at = 1; at <= 12; at++) {
+      const store = memoryStore()
+      const dying = dyingStore(store, { at, stored: at % 2 === 1 })
+      await Promise.race([agentOver(dying).agent.run('Go.', { session: 's' }), dying.died])
+      const { agent, model } = agentOver(store)
+      const isOpen = (await store.list())[0]?.head['status'] !== 'completed'
+      const isThere = ((await store.read('s'))?.lines.length ?? 0) > 0
+      if (isOpen) await (isThere ? agent.resume('s') : agent.run('Go.', { session: 's' }))
+      const last = await agent.run('And?', { session: 's' })
+      for (const { messages } of model.requests) assert.deepEqual(dangling(messages), [], `at ${at}`)
+      assert.deepEqual(dangling(last.state.messages), [], `at ${at}`)
+    }
+  })
+
+  test('is in no conversation whose run was cancelled while a tool was at work', async () => {
+    const cancel = new AbortController()
+    const never = tool({
+      name: 'read',
+      description: 'Reads.',
+      input: anything,
+      execute: (_args, { signal }) => {
+        setImmediate(() => cancel.abort())
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))))
+      },
+    })
+    const model = scriptedModel([{ toolCalls: ['a', 'b'].map((id) => ({ name: 'read', id })) }, 'Later.'])
+    const agent = createAgent({ model, store: memoryStore(), use: [never] })
+    assert.equal((await agent.run('Go.', { session: 's', signal: cancel.signal })).status, 'cancelled')
+    await agent.run('And?', { session: 's' })
+    assert.deepEqual(dangling(model.requests[1]!.messages), [])
+  })
+
+  test('of a session that is forked while it waits is told to be unknown', async () => {
+    const store = memoryStore()
+    assert.equal((await agentOver(store, 'suspend').agent.run('Go.', { session: 's' })).status, 'suspended')
+    await forkSession(store, 's', { as: 'fork' })
+    const { agent, model } = agentOver(store, 'suspend')
+    await agent.run('And?', { session: 'fork' })
+    const { messages } = model.requests[0]!
+    assert.deepEqual(dangling(messages), [])
+    assert.match(JSON.stringify(messages.at(-2)), /cut off before the result of this call was known/)
+  })
+})
+
+suite('D13: what is no plain data', () => {
+  const cyclic: { self?: unknown } = {}
+  cyclic.self = cyclic
+  const strange: { readonly [what: string]: unknown } = {
+    'half a surrogate pair': 'a\ud800b',
+    'a long text': 'x'.repeat(3_000_000),
+    'no number': Number.NaN,
+    'a big number': 2n ** 80n,
+    'a date': new Date(0),
+    'a map': new Map([['a', 1]]),
+    'what holds itself': cyclic,
+    'a function': () => 1,
+    'a prototype': JSON.parse('{"__proto__":{"polluted":true},"constructor":1}') as unknown,
+  }
+
+  for (const [kind, open] of Object.entries({
+    file: () => fileStore(join(folder, 'strange')),
+    sqlite: () => sqliteStore(join(folder, 'strange.db')),
+  })) {
+    test(`that a tool gives back never keeps a session in a ${kind} store from being gone on with`, async () => {
+      const store = open()
+      for (const [what, value] of Object.entries(strange)) {
+        const model = scriptedModel(({ messages }) =>
+          messages.at(-1)?.role === 'user' ? { toolCalls: [{ name: 'read' }] } : 'Done.',
+        )
+        const read = tool({ name: 'read', description: 'Reads.', input: anything, execute: () => value })
+        const agent = createAgent({ model, store, use: [read, guards({ maxTokens: null })] })
+        const id = what.replaceAll(' ', '-')
+        assert.equal((await agent.run(`Go \ud800.`, { session: id })).status, 'completed', what)
+        assert.equal((await agent.run('Again.', { session: id })).status, 'completed', what)
+        assert.equal((await agent.session(id).state())?.usage.steps, 4, what)
+      }
+      assert.equal(({} as { polluted?: boolean }).polluted, undefined)
+      await store.close()
+    })
+  }
+
+  test('is refused as metadata when it is written, and nothing is kept of it', async () => {
+    const session = createAgent({ model: scriptedModel(['Hi.']), store: memoryStore() }).session('s')
+    for (const what of ['no number', 'a big number', 'a date', 'a map', 'what holds itself', 'a function']) {
+      await assert.rejects(session.writeMetadata('key', strange[what] as never), { code: 'JSON_INVALID' }, what)
+    }
+    assert.equal(await session.state(), undefined)
+  })
+})
+
+test('D18: of 200 runs of 20 tenants at once in one agent, none sees anything of another', async () => {
+  const [tenants, each] = [20, 10]
+  const store = memoryStore()
+  const wrong: string[] = []
+  const belongs = (what: unknown, tenant: string): void => {
+    const text = JSON.stringify(what)
+    const others = text.match(/canary-\d+\./g)?.filter((canary) => canary !== `${tenant}.`) ?? []
+    if (others.length > 0) wrong.push(`${tenant} saw ${others.join()}`)
+  }
+  const tenantOf = (state: { readonly metadata: { readonly [key: string]: unknown } }) =>
+    String(state.metadata['tenant'])
+  const look = tool({
+    name: 'look',
+    description: 'Looks.',
+    input: anything,
+    concurrent: true,
+    execute: async (args) => {
+      await soon()
+      return args
+    },
+  })
+  const sees = observe(['beforeInference', 'afterToolUse', 'afterExecution'], (ctx) =>
+    belongs([ctx.state.messages.slice(), 'outcome' in ctx && ctx.ledger.slice()], tenantOf(ctx.state)),
+  )
+  const judges = guard('beforeToolUse', async (ctx) => {
+    belongs(ctx.toolCall, tenantOf(ctx.state))
+    await soon()
+    return ctx
+  })
+  const model = scriptedModel(async ({ messages }) => {
+    await soon()
+    const first = messages.at(0)!.content[0]!
+    const said = first.type === 'text' ? first.text : ''
+    const turns = messages.filter(({ role }) => role === 'assistant').length
+    // Every other tenant never comes to an end by itself: its limit is its own.
+    if (turns < (said.includes('for ever') ? 99 : 2)) return { toolCalls: [{ name: 'look', args: { said } }] }
+    return said
+  })
+  const agent = createAgent({ model, store, use: [look, sees, judges, guards({ maxSteps: 5, maxTokens: 10_000 })] })
+  const runs = await Promise.all(
+    Array.from({ length: tenants * each }, async (_, i) => {
+      const tenant = `canary-${i % tenants}`
+      const input = `${tenant}. ${i % 2 === 0 ? 'for ever' : ''}`
+      const run = await agent.run(input, { session: `s-${i}`, metadata: { tenant } })
+      belongs(run, tenant)
+      return [i % 2 === 0, run.status, run.state.usage.steps] as const
+    }),
+  )
+  assert.deepEqual(wrong, [])
+  for (const [isEndless, status, steps] of runs) {
+    assert.deepEqual([status, steps], isEndless ? ['stopped', 5] : ['completed', 3])
+  }
+  for (let i = 0; i < tenants * each; i++) {
+    belongs((await store.read(`s-${i}`))!.lines, `canary-${i % tenants}`)
+  }
+  assert.deepEqual(wrong, [])
+})
+
+test('D20: fifty runs that were recorded are replayed to the same events, and where one differs the first is named', async () => {
+  for (let seed = 1; seed <= 50; seed++) {
+    const recording = memoryRecording()
+    const first = await recordEvents(worldOf(seed).stream(`Go ${seed}.`, { effects: recordEffects(recording) }))
+    const again = await recordEvents(
+      worldOf(seed, 'replayed').stream(`Go ${seed}.`, { effects: replayEffects(recording) }),
+    )
+    assert.deepEqual(timeless(again.events), timeless(first.events), `seed ${seed}`)
+    assert.equal(JSON.stringify(again.run.state), JSON.stringify(first.run.state), `seed ${seed}`)
+    const other = await worldOf(seed, 'other').run(`Go ${seed}.`, { effects: replayEffects(recording) })
+    assert.ok(other.status === 'failed')
+    assert.deepEqual(
+      [other.error.code, String(other.error.value).split('/').slice(1)],
+      ['REPLAY_DIVERGED', ['0', 'inference']],
+    )
+  }
+})
+
+/** An agent that is another one for every seed: how many steps, which calls, what fails and who objects. */
+function worldOf(seed: number, how: 'live' | 'replayed' | 'other' = 'live') {
+  const dice = (of: number, sides: number): number => (seed * 7919 + of * 104_729) % sides
+  const turns: ScriptedTurn[] = Array.from({ length: dice(1, 4) }, (_, turn) => ({
+    text: `turn ${turn}`,
+    toolCalls: Array.from({ length: 1 + dice(turn, 3) }, (_call, i) => ({
+      name: ['read', 'write', 'fail'][dice(turn + i, 3)]!,
+      id: `${turn}-${i}`,
+      args: { turn, i },
+    })),
+  }))
+  const live = (name: string) => (): unknown => {
+    assert.equal(how, 'live', 'a replay does nothing')
+    if (name === 'fail') throw new Error('it failed')
+    return name
+  }
+  const tools = ['read', 'write', 'fail'].map((name) =>
+    tool({ name, description: name, input: anything, concurrent: name === 'read', execute: live(name) }),
+  )
+  const objects = guard('beforeToolUse', (ctx) =>
+    dice(ctx.toolCall.id.length + seed, 5) === 0 ? ctx.block('no') : ctx,
+  )
+  const instructions = how === 'other' ? 'Other.' : 'Work.'
+  return createAgent({ model: scriptedModel([...turns, 'Done.']), instructions, use: [...tools, objects] })
+}
+
+/** What a model does while it is asked is not recorded, and how long things took is not the same. */
+function timeless(events: readonly { readonly type: string }[]): readonly unknown[] {
+  const told = events.filter(({ type }) => type !== 'text' && type !== 'inferenceStarted')
+  return JSON.parse(JSON.stringify(told, (key, value: unknown) => (key === 'durationMs' ? 0 : value))) as unknown[]
+}

@@ -1,0 +1,57 @@
+import type { AgentState } from '../../state/agent-state.ts'
+import { patchBetween } from '../../state/state-patch.ts'
+import { readSession, type KeptSession } from '../log/read-session.ts'
+import { headOf } from './session-head.ts'
+import { SessionJournal } from '../log/session-journal.ts'
+import { SESSION_VERSION } from '../log/session-records.ts'
+import { sessionUnknown, type SessionStore } from '../stores/store.ts'
+
+/** A session while this process writes to it. */
+export type HeldSession = {
+  readonly id: string
+  readonly kept: KeptSession
+  readonly journal: SessionJournal
+}
+
+/** Takes a session for as long as the work takes. Without `create`, one that is not there is SESSION_UNKNOWN. */
+export async function holdSession<T>(
+  store: SessionStore,
+  { id, create = false }: { readonly id: string; readonly create?: boolean },
+  work: (session: HeldSession) => Promise<T>,
+): Promise<T> {
+  const writer = await store.open(id, { create })
+  try {
+    if (writer.lines.length === 0 && !create) throw sessionUnknown(id)
+    const kept = readSession(writer.lines, id)
+    return await work({ id, kept, journal: new SessionJournal(writer, kept.end) })
+  } finally {
+    await writer.release()
+  }
+}
+
+/** Writes the first line of a session that has none. */
+export function beginSession(
+  { id, kept, journal }: HeldSession,
+  { agent, at, from }: { readonly agent: string; readonly at: number; readonly from?: { id: string; seq: number } },
+): void {
+  if (kept.records.length > 0) return
+  journal.append({ type: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
+}
+
+/** Writes down a state that was changed between two runs. */
+export function noteChanged(
+  { kept, journal }: HeldSession,
+  state: AgentState,
+  { agent, at }: { readonly agent: string; readonly at: number },
+): void {
+  journal.append({ type: 'state', phase: 'changed', at, patch: patchBetween(kept.state, state) })
+  journal.setHead(headOf(state, { agent, createdAt: createdAt(kept) ?? at }))
+}
+
+export function createdAt({ records: [first] }: KeptSession): number | undefined {
+  return first?.type === 'session' ? first.at : undefined
+}
+
+export function agentOf({ records: [first] }: KeptSession): string {
+  return first?.type === 'session' ? first.agent : 'agent'
+}

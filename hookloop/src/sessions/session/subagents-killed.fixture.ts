@@ -1,0 +1,40 @@
+// A process that works on one session whose agents look around, and kills itself right after a certain look. Each look is
+// a line in a file. It begins the session or goes on with it, and answers what is asked, until its run is over.
+import { appendFileSync } from 'node:fs'
+import { familyWorld, isAsked } from '../../agent/subagents/family-world.fixture.ts'
+import { pendingOf } from '../../agent/run.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { guard } from '../../hooks/hook.ts'
+import { answerApproval } from './approvals.ts'
+import { readSession } from '../log/read-session.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
+
+const [file = '', log = '', task = '', killAt = ''] = process.argv.slice(2)
+const store = sqliteStore(file)
+const ask = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
+const { agent } = familyWorld({
+  store,
+  use: [ask, approval('suspend')],
+  onLook: (at) => {
+    appendFileSync(log, `${at}\n`)
+    if (at === killAt) process.kill(process.pid, 'SIGKILL')
+  },
+})
+
+for (;;) {
+  const { open, state, records } = readSession((await store.read('s'))?.lines ?? [])
+  const isBegun = records.some(({ type }) => type === 'input')
+  if (isBegun && open === undefined) {
+    process.stdout.write(state!.execution!.status)
+    break
+  }
+  const isAnswered = open?.answers !== undefined || Object.keys(open?.given ?? {}).length > 0
+  const [asked] = open?.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
+  if (asked !== undefined) await answerApproval(store, { session: 's', approval: asked.id, answer: 'allow' })
+  if (isBegun) await agent.resume('s')
+  else await agent.run(task, { session: 's' })
+}
+await store.close()

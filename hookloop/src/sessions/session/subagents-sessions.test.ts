@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { spawn as start } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import {
+  calls,
+  familyWorld,
+  isAsked,
+  look,
+  plan,
+  spawn,
+  type World,
+} from '../../agent/subagents/family-world.fixture.ts'
+import { pendingOf, type Run } from '../../agent/run.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { liveEffects } from '../../effects/effects.ts'
+import { guard, observe } from '../../hooks/hook.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
+import { replay } from '../replay/replay.ts'
+import { dyingStore } from './dying-store.fixture.ts'
+import { quietClock } from './eventful-run.fixture.ts'
+import { readSession } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+
+// b works beside a and has another agent inside it, which asks; a asks as well, so that both wait at once.
+const task = plan(
+  calls(
+    spawn('a', 'plain', calls(look('a1')), calls(look('a2', '?a')), 'A.'),
+    spawn('b', 'plain', calls(spawn('c', 'plain', calls(look('c1'), look('c2', '?c')), 'C.'), look('b1')), 'B.'),
+  ),
+  calls(look('top')),
+  'Done.',
+)
+const everything = ['?a', '?c', 'a1', 'b1', 'c1', 'top']
+
+const ask = guard('beforeToolUse', (ctx) => (isAsked(ctx.toolCall.args) ? ctx.ask('Look?') : ctx), {
+  name: 'ask',
+  tool: 'look',
+})
+
+function worldIn(store: SessionStore, judged: string[] = []): World {
+  const judge = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.id), ctx), { name: 'judge' })
+  return familyWorld({ store, use: [ask, judge, approval('suspend'), guards({ maxTimeMs: 60_000 })] })
+}
+
+/** What a process does that is started again until the run is over. */
+async function drive({ agent }: World, store: SessionStore, id = 's'): Promise<Run | undefined> {
+  for (;;) {
+    const { open, state, records } = readSession((await store.read(id))?.lines ?? [], id)
+    const effects = liveEffects({ id: 'r', clock: quietClock })
+    if (!records.some(({ type }) => type === 'input')) {
+      const run = await agent.run(task, { session: id, effects })
+      if (run.status !== 'suspended') return run
+      continue
+    }
+    if (open === undefined) return undefined
+    const isAnswered = open.answers !== undefined || Object.keys(open.given).length > 0
+    const [asked] = open.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
+    if (asked !== undefined) await answerApproval(store, { session: id, approval: asked.id, answer: 'allow' })
+    const run = await agent.resume(id, { effects })
+    if (run.status !== 'suspended') return run
+  }
+}
+
+async function endOf(store: SessionStore, id = 's') {
+  const { state } = readSession((await store.read(id))!.lines, id)
+  const { usage, final } = state!.execution!
+  return {
+    status: final!.status,
+    steps: usage.steps,
+    toolCalls: usage.toolCalls,
+    tokens: usage.inputTokens,
+    state: state!,
+  }
+}
+
+test('D01, D04: cut off at any write, before or after it, agents inside go on where they were and do nothing twice', async () => {
+  const straight = memoryStore()
+  const whole = dyingStore(straight, { at: Infinity, stored: true })
+  await drive(worldIn(whole), whole)
+  const { state: _state, ...amounts } = await endOf(straight)
+  const writes = whole.writes()
+  assert.ok(writes > 10, `${writes}`)
+  for (let at = 1; at <= writes; at++) {
+    for (const stored of [false, true]) {
+      const inner = memoryStore()
+      const dying = dyingStore(inner, { at, stored })
+      const first = worldIn(dying)
+      await Promise.race([drive(first, dying), dying.died])
+      const second = worldIn(inner)
+      await drive(second, inner)
+      const looked = [...first.looked, ...second.looked].toSorted()
+      assert.equal(new Set(looked).size, looked.length, `${at} ${stored}: twice in ${looked.join(' ')}`)
+      const { state, ...ended } = await endOf(inner)
+      const text = JSON.stringify(state)
+      const isLost = everything.filter((each) => !looked.includes(each))
+      if (isLost.length > 0)
+        assert.match(JSON.stringify(readSession((await inner.read('s'))!.lines).records), /interrupted/)
+      assert.deepEqual(ended, amounts, `${at} ${stored}`)
+      assert.ok(!text.includes('"child"'))
+    }
+  }
+})
+
+test('after a crash every call of every subagent is judged before it is made', async () => {
+  const inner = memoryStore()
+  const dying = dyingStore(inner, { at: 4, stored: true })
+  await Promise.race([drive(worldIn(dying), dying), dying.died])
+  const judged: string[] = []
+  await drive(worldIn(inner, judged), inner)
+  assert.deepEqual([...new Set(judged)].toSorted(), ['a', 'a1', 'a2', 'b', 'b1', 'c', 'c1', 'c2', 'top'])
+})
+
+test('the questions of subagents are in the list of the store, and are answered there by their id', async () => {
+  const store = memoryStore()
+  const { agent, looked } = worldIn(store)
+  await agent.run(task, { session: 's' })
+  const waiting = await listApprovals(store)
+  assert.deepEqual(
+    waiting.map(({ session, toolCall, path }) => [session, toolCall.id, path!.map(({ call }) => call)]),
+    [
+      ['s', 'a2', ['a']],
+      ['s', 'c2', ['b', 'c']],
+    ],
+  )
+  for (const { id } of waiting) await answerApproval(store, { session: 's', approval: id, answer: 'allow' })
+  assert.deepEqual(await listApprovals(store), [])
+  await assert.rejects(answerApproval(store, { session: 's', approval: waiting[0]!.id, answer: 'allow' }), {
+    code: 'ANSWER_USED',
+  })
+  const run = await agent.resume('s')
+  assert.deepEqual([run.status, looked.toSorted()], ['completed', everything])
+})
+
+test('a run with subagents in a session is replayed under the same hooks without a difference, and nobody watches', async () => {
+  const store = memoryStore()
+  await drive(worldIn(store), store)
+  let seen = 0
+  const inner = { instructions: 'plain', use: [observe('*', () => void seen++, { name: 'watch' })] }
+  const { agent } = familyWorld({
+    who: { plain: inner },
+    use: [
+      ask,
+      guard('beforeToolUse', (ctx) => ctx, { name: 'judge' }),
+      approval('suspend'),
+      guards({ maxTimeMs: 60_000 }),
+    ],
+  })
+  const report = await replay((await store.read('s'))!, { agent })
+  assert.deepEqual([report.record, report.differences, seen], [{ status: 'whole' }, [], 0])
+})
+
+test('a run with subagents that was cut off and went on is replayed as one', async () => {
+  for (const at of [8, 12, 16, 20, 24]) {
+    const inner = memoryStore()
+    const dying = dyingStore(inner, { at, stored: true })
+    await Promise.race([drive(worldIn(dying), dying), dying.died])
+    await drive(worldIn(inner), inner)
+    const report = await replay((await inner.read('s'))!, { agent: worldIn(inner).agent })
+    assert.deepEqual([report.record, report.differences], [{ status: 'whole' }, []], `${at}`)
+  }
+})
+
+test('D01: a process killed with kill -9 while subagents work is gone on with by the next, and nothing is done twice', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-family-'))
+  const [file, log] = [join(folder, 'sessions.db'), join(folder, 'looked.log')]
+  const script = fileURLToPath(new URL('subagents-killed.fixture.ts', import.meta.url))
+  const go = (killAt: string): Promise<string> =>
+    new Promise((resolve) => {
+      const child = start(
+        process.execPath,
+        ['--conditions=hookloop-source', '--no-warnings', script, file, log, task, killAt],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
+      let said = ''
+      child.stdout.on('data', (text) => (said += String(text)))
+      child.on('close', (_code, signal) => resolve(signal ?? said.trim()))
+    })
+  const ends: string[] = []
+  for (const killAt of ['a1', 'c1', '?a', 'none', 'none', 'none', 'none']) ends.push(await go(killAt))
+  const looked = readFileSync(log, 'utf8').trim().split('\n').toSorted()
+  rmSync(folder, { recursive: true })
+  assert.deepEqual(ends.slice(0, 2), ['SIGKILL', 'SIGKILL'])
+  assert.ok(ends.includes('completed'), ends.join(' '))
+  assert.deepEqual(looked, everything)
+})
+
+test('a session over SQLite with subagents is read back as it was', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-family-'))
+  const store = sqliteStore(join(folder, 'sessions.db'))
+  const { agent, looked } = worldIn(store)
+  const run = await agent.run(task, { session: 's' })
+  const { state } = readSession((await store.read('s'))!.lines, 's')
+  assert.equal(JSON.stringify(state), JSON.stringify(run.state))
+  await drive({ agent, looked } as World, store)
+  assert.equal((await endOf(store)).status, 'completed')
+  await store.close()
+  rmSync(folder, { recursive: true })
+})

@@ -1,0 +1,18 @@
+export { fileStore, type FileStoreOptions } from './file-store.ts'
+export { memoryStore } from './memory-store.ts'
+export { postgresStore, type PostgresStoreOptions } from './postgres-store.ts'
+export type { PostgresPool } from './postgres-queries.ts'
+export { sqliteStore, type SqliteStoreOptions } from './sqlite-store.ts'
+export type { ListedSession, SessionStore, SessionWriter, StoredSession } from './store.ts'
+export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
+export { exportSession, importSession, type ExportOptions } from '../session/export.ts'
+export { forkSession, listPoints, type ForkOptions, type SessionPoint } from '../session/fork.ts'
+export type { SessionHead } from '../session/session-head.ts'
+export {
+  executionHistory,
+  getExecutionHistory,
+  type ExecutionHistoryOptions,
+  type ExecutionStore,
+  type ExecutionSummary,
+} from '../history/execution-history.ts'
+export { getRewinds, retrospective, type RetrospectiveOptions } from '../history/retrospective.ts'

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { after, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { storeContract } from '../../testing/store-contract.ts'
+import { startPostgres } from './postgres.fixture.ts'
+import { postgresStore } from './postgres-store.ts'
+import type { SessionStore } from './store.ts'
+import { processContract } from './store-processes.fixture.ts'
+
+const server = await startPostgres()
+const { connectionString } = server
+const admin = new pg.Pool({ connectionString, allowExitOnIdle: true })
+admin.on('error', () => undefined) // the server is restarted below
+const sharedStore = postgresStore({ connectionString })
+after(async () => {
+  await sharedStore.close()
+  await admin.end()
+  await server.stop()
+})
+
+storeContract('postgresStore', (schema, leaseMs = 30_000) => postgresStore({ connectionString, schema, leaseMs }), {
+  leaseMs: 2_000,
+})
+processContract('postgresStore', () => ({ kind: 'postgres', place: connectionString, store: sharedStore }))
+
+let schemas = 0
+
+/** A store of its own with two sessions of three lines each. */
+async function scene(): Promise<{ store: SessionStore; schema: string }> {
+  const schema = `scene_${schemas++}`
+  const store = postgresStore({ pool: admin, schema })
+  for (const id of ['good', 'bad']) {
+    const writer = await store.open(id, { create: true })
+    await writer.append(['one'])
+    await writer.append(['two', 'three'], { id })
+    await writer.release()
+  }
+  return { store, schema }
+}
+
+suite('tables that somebody has changed', () => {
+  const changes: readonly [what: string, code: string, change: (schema: string) => string][] = [
+    ['has lost a line', 'SESSION_CORRUPT', (s) => `DELETE FROM ${s}.lines WHERE n = 1 AND session = 2`],
+    ['has lost its last line', 'SESSION_CORRUPT', (s) => `DELETE FROM ${s}.lines WHERE n = 2 AND session = 2`],
+    ['has a line too many', 'SESSION_CORRUPT', (s) => `UPDATE ${s}.sessions SET length = 2 ^ 60 WHERE id = 'bad'`],
+    [
+      'has a huge epoch',
+      'STORE_FAILED',
+      (s) => `UPDATE ${s}.sessions SET epoch = 9223372036854775807 WHERE id = 'bad'`,
+    ],
+  ]
+  for (const [what, code, change] of changes) {
+    test(`D11: a session that ${what} cannot be opened, and hides no other`, async () => {
+      const { store, schema } = await scene()
+      await admin.query(change(schema))
+      await assert.rejects(store.open('bad'), { code })
+      assert.deepEqual((await store.read('good'))?.lines, ['one', 'two', 'three'])
+      assert.deepEqual((await store.list()).map(({ id }) => id).toSorted(), ['bad', 'good'])
+    })
+  }
+
+  test('D11: a session whose head cannot be read is listed as such, and pollutes nothing', async () => {
+    const { store, schema } = await scene()
+    await admin.query(`UPDATE ${schema}.sessions SET head = '[1]' WHERE id = 'bad'`)
+    const listed = await store.list()
+    assert.match(listed.find(({ id }) => id === 'bad')!.problem!, /its head is not a JSON object/)
+    assert.deepEqual(listed.find(({ id }) => id === 'good')!.head, { id: 'good' })
+    await admin.query(`UPDATE ${schema}.sessions SET head = '{"__proto__":{"polluted":true},"of":1}' WHERE id = 'bad'`)
+    assert.deepEqual((await store.read('bad'))?.head, { of: 1 })
+    assert.equal('polluted' in {}, false)
+  })
+
+  test('D11: tables of a newer version, or of none, are refused and left as they are', async () => {
+    const { schema } = await scene()
+    for (const [version, code] of [
+      [2, 'STATE_VERSION'],
+      [0, 'SESSION_CORRUPT'],
+      [null, 'SESSION_CORRUPT'],
+    ] as const) {
+      await admin.query(`DELETE FROM ${schema}.store`)
+      if (version !== null) await admin.query(`INSERT INTO ${schema}.store VALUES (${version})`)
+      const store = postgresStore({ pool: admin, schema })
+      await assert.rejects(store.list(), { code })
+      await assert.rejects(store.open('new', { create: true }), { code })
+    }
+    const { rows } = await admin.query(`SELECT id FROM ${schema}.sessions`)
+    assert.equal(rows.length, 2)
+  })
+
+  test('D16: a session cannot be kept from others for ever', async () => {
+    const { store, schema } = await scene()
+    const held = `holder = '{"where":"elsewhere","pid":1,"started":"","token":"x"}', lease_ms = 9223372036854775807`
+    for (const at of [`now() - interval '3601 s'`, `now() + interval '3601 s'`]) {
+      await admin.query(`UPDATE ${schema}.sessions SET ${held}, renewed_at = ${at} WHERE id = 'bad'`)
+      await (await store.open('bad')).release()
+    }
+    await admin.query(`UPDATE ${schema}.sessions SET ${held}, renewed_at = now() WHERE id = 'bad'`)
+    await assert.rejects(store.open('bad'), { code: 'SESSION_BUSY', message: /process 1 on elsewhere/ })
+  })
+})
+
+test('D01: several stores make their tables at once', async () => {
+  const stores = Array.from({ length: 6 }, () => postgresStore({ connectionString, schema: 'at_once' }))
+  const lists = await Promise.all(stores.map((store) => store.list()))
+  await Promise.all(stores.map((store) => store.close()))
+  assert.deepEqual(lists, [[], [], [], [], [], []])
+})
+
+test('D01: an append whose connection breaks is stored or not, never half or twice, and the next writer sees which', async () => {
+  const { store } = await scene()
+  for (let round = 0; round < 5; round++) {
+    const writer = await store.open('good')
+    const sent = writer.append([`${round} a`, `${round} b`])
+    await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()`)
+    const outcome = await Promise.resolve(sent).then(
+      () => 'stored',
+      (error: { code: string }) => error.code,
+    )
+    const again = await Promise.resolve()
+      .then(() => writer.append([`${round} c`]))
+      .then(
+        () => 'stored',
+        (error: { code: string }) => error.code,
+      )
+    assert.ok(outcome === again && ['stored', 'STORE_FAILED'].includes(outcome), `${outcome}, ${again}`)
+    await writer.release()
+    const of = (await store.read('good'))!.lines.filter((line) => line.startsWith(String(round))).join()
+    assert.ok(
+      outcome === 'stored' ? of === `${round} a,${round} b,${round} c` : ['', `${round} a,${round} b`].includes(of),
+      of,
+    )
+  }
+})
+
+test('a store goes on when the server comes back, and says so as long as it does not', async () => {
+  const store = postgresStore({ connectionString, schema: 'restarted' })
+  const writer = await store.open('x', { create: true })
+  await writer.append(['one'])
+  await server.restart()
+  const next = await store.read('x').catch(() => store.read('x')) // one that was connected may notice only now
+  assert.deepEqual(next?.lines, ['one'])
+  await writer.append(['two'])
+  await store.close()
+  const nowhere = postgresStore({ connectionString: 'postgres://nobody@localhost:1/none' })
+  await assert.rejects(nowhere.list(), { code: 'STORE_FAILED', message: /ECONNREFUSED/ })
+  await nowhere.close()
+})
+
+test('a user who may not make tables can use those that are there', async () => {
+  const { schema } = await scene()
+  await admin.query(`
+    CREATE ROLE guest LOGIN;
+    GRANT USAGE ON SCHEMA ${schema} TO guest;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO guest`)
+  const asGuest = connectionString.replace('hookloop@', 'guest@')
+  const store = postgresStore({ connectionString: asGuest, schema })
+  const writer = await store.open('good')
+  await writer.append(['four'])
+  await store.close()
+  const elsewhere = postgresStore({ connectionString: asGuest, schema: 'not_there' })
+  await assert.rejects(elsewhere.list(), { code: 'STORE_FAILED', message: /permission denied/ })
+  await elsewhere.close()
+})
+
+test('D10: a schema is a name and nothing else', () => {
+  for (const schema of ['', 'a"; DROP TABLE x; --', 'Upper', 'a b', 'a.b', '1a', 'x'.repeat(64), 'é'])
+    assert.throws(() => postgresStore({ connectionString, schema }), { code: 'AGENT_INVALID_OPTION' })
+})
+
+test('a pool of yours is used, and left open', async () => {
+  const pool = new pg.Pool({ connectionString, max: 1 })
+  const store = postgresStore({ pool, schema: 'yours' })
+  const writer = await store.open('x', { create: true })
+  await Promise.all([writer.append(['one']), writer.append(['two'])])
+  await store.close()
+  await assert.rejects(store.list(), { code: 'STORE_FAILED', message: /closed/ })
+  assert.deepEqual((await pool.query('SELECT line FROM yours.lines ORDER BY n')).rows, [
+    { line: 'one' },
+    { line: 'two' },
+  ])
+  await pool.end()
+})
+
+test('options that do not say where the database is are refused', () => {
+  assert.throws(() => postgresStore({}), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => postgresStore({ connectionString, pool: admin }), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => postgresStore({ connectionString, leaseMs: 1 }), { code: 'AGENT_INVALID_OPTION' })
+})
+
+test('without the package pg the store says what to install, with its first call', () => {
+  const script = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ resolve: (name, context, next) => next(name === 'pg' ? 'pg-that-is-not-there' : name, context) })
+    const { postgresStore } = await import(${JSON.stringify(fileURLToPath(new URL('postgres-store.ts', import.meta.url)))})
+    await postgresStore({ connectionString: 'postgres://localhost/x' }).list().catch((error) => console.log(error.code, error.message))`
+  const { stdout } = spawnSync(
+    process.execPath,
+    ['--conditions=hookloop-source', '--input-type=module', '-e', script],
+    {
+      encoding: 'utf8',
+    },
+  )
+  assert.match(stdout, /^STORE_FAILED postgresStore needs the package pg: npm install pg/)
+})

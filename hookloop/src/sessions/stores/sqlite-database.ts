@@ -1,0 +1,166 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { AgentError, messageOf } from '../../errors.ts'
+import { sessionTooNew } from './store.ts'
+
+/** Of `PRAGMA user_version`: which tables the file has. In version 1 every row of `lines` was a single line. */
+const VERSION = 2
+const VERSIONS: readonly unknown[] = [1, VERSION]
+/** Of `PRAGMA application_id`: "Hkl1", so that a database of something else is not taken for ours. */
+const APPLICATION = 0x486b6c31
+const BUSY_TIMEOUT_MS = 5_000
+/** Of a new file. What a step appends fits into it several times, so that few appends need another page. */
+const PAGE_BYTES = 8_192
+/** Some 8 MB: what is written is moved to its place, and the disk waited for, half as often as by default. */
+const CHECKPOINT_PAGES = 1_000
+const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
+
+// A row has the lines of one append, one below the other. Its place is the number of the first of them within the session
+// and, above 32 bits of it, the session: one tree, in the order in which sessions are read, and an append touches a single
+// page of it. Keys are never used again, so a writer of a session that was deleted finds none.
+const TABLES = `
+  CREATE TABLE sessions (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    epoch INTEGER NOT NULL,
+    holder TEXT,
+    renewed_at INTEGER NOT NULL,
+    lease_ms INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE lines (
+    place INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    line TEXT NOT NULL
+  ) STRICT;
+  PRAGMA application_id = ${APPLICATION};
+  PRAGMA user_version = ${VERSION};
+`
+
+/** Opens the file, which it makes if it is not there, for this process alone to read. Changes nothing in one it refuses. */
+export function openDatabase(path: string, durability: 'normal' | 'full'): DatabaseSync {
+  const { DatabaseSync } = loadSqlite()
+  makeFile(path)
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
+  try {
+    database.exec('PRAGMA trusted_schema = OFF')
+    patiently(() => prepare(database, path))
+    database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
+    database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    return database
+  } catch (error) {
+    database.close()
+    throw sqliteFailed(path, error)
+  }
+}
+
+/** Makes ours of a file that is empty or of an earlier version. Whatever is done already is not done again. */
+function prepare(database: DatabaseSync, path: string): void {
+  const isNew = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
+  if (isNew) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
+  if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
+  if (isNew)
+    immediately(database, () => {
+      if (checkDatabase(database, path)) database.exec(TABLES) // another process may have been faster
+    })
+  if (pragma(database, 'user_version') !== VERSION)
+    immediately(database, () => {
+      checkDatabase(database, path)
+      database.exec(`PRAGMA user_version = ${VERSION}`) // one that knows single lines only must not read on
+    })
+}
+
+/** SQLite waits for others itself, but not where a file that several have just made is turned to another journal. */
+function patiently(work: () => void): void {
+  for (const end = performance.now() + BUSY_TIMEOUT_MS; ;) {
+    try {
+      return work()
+    } catch (error) {
+      const code = (error as { errcode?: number }).errcode ?? 0
+      if ((code & 0xff) !== BUSY || performance.now() > end) throw error
+      Atomics.wait(pause, 0, 0, 5 + Math.random() * 20)
+    }
+  }
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4))
+
+/** All of it, or nothing. Takes the right to write first, so that what it reads stays true until it has written. */
+export function immediately<T>(database: DatabaseSync, work: () => T): T {
+  return inTransaction(database, 'IMMEDIATE', work)
+}
+
+function inTransaction<T>(database: DatabaseSync, kind: 'IMMEDIATE' | 'DEFERRED', work: () => T): T {
+  database.exec(`BEGIN ${kind}`)
+  try {
+    const result = work()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+export function sqliteFailed(path: string, thrown: unknown): AgentError {
+  if (thrown instanceof AgentError) return thrown
+  const code = (thrown as { errcode?: number } | undefined)?.errcode ?? 0
+  const isTooLarge = thrown instanceof RangeError // a number that we never write
+  if (isTooLarge || [CORRUPT, NOT_A_DATABASE].includes(code & 0xff)) return damaged(path, messageOf(thrown), thrown)
+  return new AgentError('STORE_FAILED', `The store ${path} cannot be read or written: ${messageOf(thrown)}`, {
+    value: messageOf(thrown),
+    cause: thrown,
+  })
+}
+
+/** True if nothing is in it yet. Throws if it is not ours, or of a version that is not known here. */
+function checkDatabase(database: DatabaseSync, path: string): boolean {
+  const version = pragma(database, 'user_version')
+  const application = pragma(database, 'application_id')
+  if (application === APPLICATION && typeof version === 'number' && version > VERSION)
+    throw sessionTooNew(path, version, VERSION)
+  const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
+  if (found.length === 0 && application === 0 && version === 0) return true
+  if (application !== APPLICATION || !VERSIONS.includes(version))
+    throw damaged(path, 'it is the database of something else')
+  const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
+  if (!tables.includes('sessions') || !tables.includes('lines')) throw damaged(path, 'its tables are missing')
+  // They would run with whatever is written here.
+  if (found.some(({ type }) => type === 'trigger' || type === 'view'))
+    throw damaged(path, 'somebody has added triggers or views to it')
+  return false
+}
+
+function damaged(path: string, why: string, cause?: unknown): AgentError {
+  return new AgentError('SESSION_CORRUPT', `The store ${path} cannot be used: ${why}. It is left as it is.`, {
+    value: path,
+    ...(cause !== undefined && { cause }),
+  })
+}
+
+/** SQLite would make the file readable for everybody, and gives what lies beside it the mode of the file. */
+function makeFile(path: string): void {
+  const fs = process.getBuiltinModule('node:fs')
+  const found = fs.lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isFile()) return
+  if (found !== undefined) throw new AgentError('STORE_FAILED', `${path} is not a file.`, { value: path })
+  fs.mkdirSync(process.getBuiltinModule('node:path').dirname(path), { recursive: true, mode: 0o700 })
+  fs.closeSync(fs.openSync(path, 'a', 0o600))
+}
+
+/** Older versions of Node call it experimental on the standard error stream, which is not theirs to write to here. */
+function loadSqlite(): typeof import('node:sqlite') {
+  const emitWarning = Object.getOwnPropertyDescriptor(process, 'emitWarning')
+  process.emitWarning = () => undefined
+  try {
+    const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
+    if (sqlite !== undefined) return sqlite
+  } finally {
+    if (emitWarning !== undefined) Object.defineProperty(process, 'emitWarning', emitWarning)
+  }
+  throw new AgentError('STORE_FAILED', `This Node (${process.version}) has no SQLite. Use 22.18 or later.`)
+}
+
+function pragma(database: DatabaseSync, name: string): unknown {
+  return database.prepare(`PRAGMA ${name}`).get()?.[name]
+}

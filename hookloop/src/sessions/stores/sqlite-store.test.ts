@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { promisify } from 'node:util'
+import { storeContract } from '../../testing/store-contract.ts'
+import { sqliteStore } from './sqlite-store.ts'
+import { processContract } from './store-processes.fixture.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-sqlite-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+storeContract('sqliteStore', (place, leaseMs = 30_000) => sqliteStore(join(folder, `${place}.db`), { leaseMs }), {
+  leaseMs: 1_500,
+})
+
+const shared = join(folder, 'shared.db')
+const sharedStore = sqliteStore(shared)
+after(() => sharedStore.close())
+processContract('sqliteStore', () => ({ kind: 'sqlite', place: shared, store: sharedStore }))
+
+/** What a database holds, as one who looks into the file sees it. */
+function rowsIn(path: string): readonly { readonly place: number; readonly line: string }[] {
+  const database = new DatabaseSync(path)
+  const rows = database.prepare('SELECT place & 0xffffffff AS place, line FROM lines ORDER BY place').all()
+  database.close()
+  return rows.map(({ place, line }) => ({ place: Number(place), line: String(line) }))
+}
+
+test('sqliteStore: what is appended at once is one row, and several where it would be too long', async () => {
+  const path = join(folder, 'rows.db')
+  const store = sqliteStore(path)
+  const writer = await store.open('rows', { create: true })
+  const long = Array.from({ length: 200 }, (_, i) => `${i} ${'x'.repeat(1_000)}`)
+  await writer.append(['one', '', 'three'])
+  await writer.append(long)
+  await writer.append(['y'.repeat(100_000), 'last'], { status: 'idle' })
+  await store.close()
+  const rows = rowsIn(path)
+  assert.deepEqual(rows[0], { place: 0, line: 'one\n\nthree' })
+  assert.ok(rows.length > 8 && rows.length < 20, `${rows.length} rows`)
+  const again = sqliteStore(path)
+  const kept = await again.read('rows')
+  await again.close()
+  assert.deepEqual(kept, {
+    head: { status: 'idle' },
+    lines: ['one', '', 'three', ...long, 'y'.repeat(100_000), 'last'],
+  })
+})
+
+test('sqliteStore: a database in which every row is a line is read, and gone on with', async () => {
+  const path = join(folder, 'version-1.db')
+  const store = sqliteStore(path)
+  const writer = await store.open('old', { create: true })
+  for (const line of ['one', 'two', 'three']) await writer.append([line])
+  await store.close()
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA user_version = 1')
+  database.close()
+  const later = sqliteStore(path)
+  const next = await later.open('old')
+  await next.append(['four', 'five'])
+  const kept = await later.read('old')
+  await later.close()
+  assert.deepEqual(
+    [next.lines, kept?.lines],
+    [
+      ['one', 'two', 'three'],
+      ['one', 'two', 'three', 'four', 'five'],
+    ],
+  )
+  assert.deepEqual(rowsIn(path).at(-1), { place: 3, line: 'four\nfive' })
+})
+
+test('many processes that find no file, or an empty one, make it together', async () => {
+  const code = `
+    import { sqliteStore } from ${JSON.stringify(new URL('sqlite-store.ts', import.meta.url).href)}
+    const [path, at] = process.argv.slice(1)
+    while (Date.now() < Number(at));
+    const store = sqliteStore(path)
+    console.log((await store.list()).length)
+    await store.close()`
+  for (let round = 0; round < 6; round++) {
+    const path = join(folder, `together-${round}.db`)
+    if (round % 2 === 1) writeFileSync(path, '', { mode: 0o600 })
+    const args = ['--conditions=hookloop-source', '--input-type=module', '-e', code, path, String(Date.now() + 1_000)]
+    const all = await Promise.all(Array.from({ length: 5 }, () => promisify(execFile)(process.execPath, args)))
+    assert.deepEqual(
+      all.map(({ stdout }) => stdout),
+      Array.from({ length: 5 }, () => '0\n'),
+    )
+  }
+})
