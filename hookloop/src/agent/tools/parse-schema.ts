@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
 import { messageOf } from '../../errors.ts'
 
@@ -61,20 +61,11 @@ function wordIssue({ message, path = [] }: StandardSchemaV1.Issue): string {
 }
 
 function jsonSchemaParser(schema: JsonObject): Parser {
-  // The validator is loaded with the first call, so that agents without plain JSON Schema never pay for it.
-  let validator: import('@cfworker/json-schema').Validator | undefined
+  const problemsOf = jsonSchemaValidator(schema)
   return (args) => {
-    if (validator === undefined) {
-      const { Validator } = createRequire(import.meta.url)(
-        '@cfworker/json-schema',
-      ) as typeof import('@cfworker/json-schema')
-      validator = new Validator(structuredClone(schema), '2020-12', false) // it writes into it, and yours may be frozen
-    }
-    const { valid, errors } = validator.validate(args)
-    if (valid) return { value: args }
-    // The outer errors only repeat that something inside did not fit.
-    const inner = errors.filter((each) => each.keyword !== 'properties' && each.keyword !== 'items')
-    return { problem: wordAll(inner.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`)) }
+    const problems = problemsOf(args)
+    if (problems.length === 0) return { value: args }
+    return { problem: wordAll(problems.map(({ path, message }) => `${['#', ...path].join('/')}: ${message}`)) }
   }
 }
 
