@@ -48,7 +48,7 @@ type Spread = { readonly fast: number; readonly median: number }
 
 if (process.argv.includes('--help')) {
   console.log(
-    'Usage: npm run bench [-- --json]\n\nMeasures Hookloop beside a hand-written loop; takes a minute. See docs/performance.md.',
+    'Usage: npm run bench [-- --json]\n\nMeasures Hookloop beside a hand-written loop; takes a minute. See site/reference/performance.md.',
   )
   process.exit(0)
 }

@@ -62,8 +62,8 @@ const pages: { readonly [page: string]: { readonly made: Capability; readonly po
 }
 
 for (const [page, { made, policy }] of Object.entries(pages)) {
-  suite(`docs/${page}.md`, () => {
-    const text = readFileSync(`docs/${page}.md`, 'utf8')
+  suite(`site/reference/capabilities/${page}.md`, () => {
+    const text = readFileSync(`site/reference/capabilities/${page}.md`, 'utf8')
 
     test('lists the hooks as they are', () => {
       const hooks = (made.hooks ?? []).map(({ name, triggers, mode, priority }) => [

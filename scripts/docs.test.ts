@@ -11,7 +11,7 @@ import * as testing from 'hookloop/testing'
 
 // What the docs say is held to the code.
 
-const pages = ['README.md', ...globSync('docs/*.md'), 'examples/README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+const pages = ['README.md', ...globSync('site/**/*.md'), 'examples/README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
 const read = (file: string): string => readFileSync(file, 'utf8')
 const docs = pages.map(read).join('\n')
 
@@ -20,7 +20,7 @@ const folder = join('.cache', `docs-${process.pid}`)
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 test('the table of triggers in the docs is the table in the code', () => {
-  const rows = [...read('docs/lifecycle.md').matchAll(/^\| `(\w+)` *\| (.*?) *\| (.*?) *\| (.*?) *\|$/gm)]
+  const rows = [...read('site/concepts/lifecycle.md').matchAll(/^\| `(\w+)` *\| (.*?) *\| (.*?) *\| (.*?) *\|$/gm)]
   const written = rows.map(([, name, ...cells]) => [name, ...cells])
   const words = (list: readonly string[] | string): string => (typeof list === 'string' ? list : list.join(', ') || '–')
   const declared = Object.entries(hookloop.triggers).map(([name, { carries, hook, guard }]) => [
@@ -33,10 +33,9 @@ test('the table of triggers in the docs is the table in the code', () => {
 })
 
 test('every error code stands in the docs with its words', () => {
-  const written = [...read('docs/errors.md').matchAll(/^\| `(\w+)` *\| (.*?) *\|$/gm)].map(([, code, text]) => [
-    code,
-    text,
-  ])
+  const written = [...read('site/reference/errors.md').matchAll(/^\| `(\w+)` *\| (.*?) *\|$/gm)].map(
+    ([, code, text]) => [code, text],
+  )
   assert.deepEqual(written, Object.entries(hookloop.errorCodes))
 })
 

@@ -19,7 +19,7 @@ import { fire } from './testing/fire.ts'
 import { recordEvents } from './testing/record-events.ts'
 
 // Behaviours of the system this one grew out of, by their number. What is not held here by a test stands in
-// docs/departures.md with the reason; the last test sees to it that each is in exactly one of the two.
+// site/reference/departures.md with the reason; the last test sees to it that each is in exactly one of the two.
 
 const loop = 'B1 B2 B3 B4 B6 B7 B8 B11 B14 B15 B16 B17 B18'
 const hooks = 'B19 B20 B21 B22 B23 B24 B26 B27 B28 B29'
@@ -367,15 +367,15 @@ test('X4: two agents built from the same options are two, and behave the same', 
   assert.deepEqual([first.describe(), a.state.messages], [second.describe(), b.state.messages])
 })
 
-test('every behaviour is either held by a test here or stands in docs/departures.md, and none is in both', () => {
+test('every behaviour is either held by a test here or stands in site/reference/departures.md, and none is in both', () => {
   const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
   const held = [...read('./behaviours.test.ts').matchAll(/^test\('([BX]\d+): /gm)].map(([, id]) => id!)
-  const departed = [...read('../../docs/departures.md').matchAll(/^\| ([BX]\d+) *\|/gm)].map(([, id]) => id!)
+  const departed = [...read('../../site/reference/departures.md').matchAll(/^\| ([BX]\d+) *\|/gm)].map(([, id]) => id!)
   assert.deepEqual([...held, ...departed].toSorted(), known.toSorted())
 })
 
-test('every trigger that docs/departures.md names exists', () => {
-  const text = readFileSync(new URL('../../docs/departures.md', import.meta.url), 'utf8')
+test('every trigger that site/reference/departures.md names exists', () => {
+  const text = readFileSync(new URL('../../site/reference/departures.md', import.meta.url), 'utf8')
   const named = [...text.matchAll(/`((?:on|before|after|around)[A-Z]\w+)`/g)].map(([, name]) => name!)
   assert.deepEqual(
     named.filter((name) => !Object.hasOwn(triggers, name)),

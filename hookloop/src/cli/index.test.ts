@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { hookloop, type Ended } from './cli.fixture.ts'
 import { exitCodeTable } from './exit-codes.ts'
 
-const docs = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8')
+const docs = readFileSync(new URL('../../../site/reference/cli.md', import.meta.url), 'utf8')
 
 /** Every command there is, with those below it. */
 const commands = [

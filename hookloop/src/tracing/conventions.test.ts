@@ -23,7 +23,7 @@ for (const [own, conventional] of Object.entries({
 }
 
 test('every attribute and metric stands in the docs', () => {
-  const page = readFileSync(new URL('../../../docs/tracing.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../../site/reference/tracing.md', import.meta.url), 'utf8')
   const names = [...Object.values(attributes), ...Object.values(metricNames)]
   assert.deepEqual(
     names.filter((name) => !page.includes(`\`${name}\``)),

@@ -12,7 +12,7 @@ test('there are 33 events', () => {
 })
 
 test('the documentation lists those that fire, and counts them', () => {
-  const text = readFileSync('docs/claude-hooks.md', 'utf8')
+  const text = readFileSync('site/reference/claude-hooks.md', 'utf8')
   const [, count] = /The (\d+) in this table fire/.exec(text) ?? []
   const table = text.slice(text.indexOf('| event | fires at |')).split('\n\n')[0]!
   const named = [...table.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell]) => cell!.match(/\w+/g) ?? [])
