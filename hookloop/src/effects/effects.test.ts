@@ -62,7 +62,7 @@ for (const [how, recorded] of [
   test(`${how}: work that answers in time gives its answer and does not move the time`, async () => {
     const { effects, clock } = stage(recorded)
     const { promise, resolve } = Promise.withResolvers<string>()
-    const waiting = effects.within('limit', 100, promise)
+    const waiting = effects.withTimeout('limit', 100, promise)
     await clock.advance(99)
     resolve('in time')
     assert.equal(await waiting, 'in time')
@@ -72,7 +72,7 @@ for (const [how, recorded] of [
 
   test(`${how}: work that does not answer in time is given up with the key and the limit`, async () => {
     const { effects, clock } = stage(recorded)
-    const waiting = effects.within('limit', 100, new Promise(() => undefined))
+    const waiting = effects.withTimeout('limit', 100, new Promise(() => undefined))
     const refused = assert.rejects(waiting, {
       code: 'HOOK_TIMED_OUT',
       value: { key: 'limit', ms: 100 },
@@ -85,7 +85,7 @@ for (const [how, recorded] of [
 
   test(`${how}: work that fails in time fails with its own error`, async () => {
     const { effects } = stage(recorded)
-    await assert.rejects(effects.within('limit', 100, Promise.reject(new Error('mine'))), { message: 'mine' })
+    await assert.rejects(effects.withTimeout('limit', 100, Promise.reject(new Error('mine'))), { message: 'mine' })
   })
 
   test(`${how}: a sleep ends when its time has come, and is stamped`, async () => {
@@ -163,7 +163,7 @@ test('the clock of the system sleeps about as long as it is told, and not at all
 test('a limit without end, or of more milliseconds than a timer takes, does not fire at once', async () => {
   const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   for (const ms of [Infinity, 2 ** 31]) {
-    assert.equal(await effects.within('limit', ms, delay(20, 'answer')), 'answer')
+    assert.equal(await effects.withTimeout('limit', ms, delay(20, 'answer')), 'answer')
   }
 })
 
@@ -171,7 +171,7 @@ test('a limit that did not fire leaves no timer behind', async () => {
   const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
   const before = timers()
-  await effects.within('limit', 60_000, Promise.resolve('x'))
+  await effects.withTimeout('limit', 60_000, Promise.resolve('x'))
   assert.equal(timers(), before)
 })
 

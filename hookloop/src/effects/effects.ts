@@ -21,7 +21,7 @@ export type Effect = {
 
 /** The state of a run where it can be gone on from, and how far the run was: what a session keeps. */
 export type Checkpoint = {
-  readonly phase: 'refused' | 'begun' | 'step' | 'suspended' | 'ended'
+  readonly phase: 'inputBlocked' | 'started' | 'step' | 'suspended' | 'ended'
   readonly state: AgentState
   /** Entries of the ledger from this one on. */
   readonly ledgerFrom: (index: number) => readonly (TimedLedgerEntry | LedgerRow)[]
@@ -35,7 +35,7 @@ export interface Effects {
    */
   perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T>
   /** Waits for work that was begun, at most so long; rejects with HOOK_TIMED_OUT. A timeout that fired is recorded. */
-  within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
+  withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
   sleep(key: string, ms: number): Promise<void>
   /** Its own clock and ids for work that runs beside other work, or may outlive what waits for it. */
   scope(name: string): Effects
@@ -51,7 +51,7 @@ export interface Effects {
   readonly emit: Emit | undefined
   readonly signal: AbortSignal
   /** Keeps the state, where a session is kept; missing when nobody does. It is stored before the next effect happens. */
-  readonly keep?: (checkpoint: Checkpoint) => void
+  readonly checkpoint?: (checkpoint: Checkpoint) => void
   /** Resolves when everything that was kept is stored. */
   readonly settle?: () => void | Promise<void>
 }
@@ -132,7 +132,7 @@ class LiveEffects implements Effects {
     return this.#stampResult(result)
   }
 
-  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
     const [answered, ended] = [new AbortController(), new AbortController()]
     const end = (): void => ended.abort()
     this.signal.addEventListener('abort', end, { once: true })

@@ -131,11 +131,11 @@ class RecordingEffects implements Effects {
     return value
   }
 
-  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
     const unique = this.#log.unique(key)
     const aborted = this.signal.aborted
     try {
-      return await this.#inner.within(key, ms, work).finally(() => {
+      return await this.#inner.withTimeout(key, ms, work).finally(() => {
         // A hook that was waiting may have ended because of it; in the replay, it ends at the same point.
         if (!aborted && this.signal.aborted) this.#log.append({ type: 'abort', key: unique })
       })

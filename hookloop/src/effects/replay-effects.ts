@@ -163,7 +163,7 @@ export class ReplayEffects implements Effects {
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
   }
 
-  async within<T>(key: string, _ms: number, work: PromiseLike<T>): Promise<T> {
+  async withTimeout<T>(key: string, _ms: number, work: PromiseLike<T>): Promise<T> {
     const fired = this.#reading.timeout(key)
     if (fired === undefined) return work
     work.then(undefined, () => undefined)

@@ -80,7 +80,7 @@ function limited(firing: Firing, hook: StackedHook, work: Promise<unknown>): Pro
   if (hook.timeoutMs === undefined) return work
   const key = `${firing.keyFor(hook.name)}/timeout`
   // In a scope: when an outer hook has stopped waiting, the timeout of an inner one must not move the clock.
-  return firing.host.effects.scope(key).within(key, hook.timeoutMs, work)
+  return firing.host.effects.scope(key).withTimeout(key, hook.timeoutMs, work)
 }
 
 function isFatalError(thrown: unknown): boolean {

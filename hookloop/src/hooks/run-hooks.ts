@@ -161,7 +161,7 @@ function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>):
   const { action } = hook
   if (action !== undefined && action.asks !== true) return work // it ends what it began when its time is over, and says so
   const ms = hook.timeoutMs ?? action?.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
-  return firing.host.effects.within(timeoutKey(firing, hook), ms, work)
+  return firing.host.effects.withTimeout(timeoutKey(firing, hook), ms, work)
 }
 
 function timeoutKey(firing: Firing, { name }: StackedHook): string {

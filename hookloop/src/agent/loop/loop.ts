@@ -38,7 +38,7 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
   for (;;) {
     if (outcome === undefined) {
       if (isKept) isKept = false
-      else run.keep('step')
+      else run.checkpoint('step')
       const fired = run.fire('beforeStep')
       const before = fired instanceof Promise ? await fired : fired
       outcome = countBefore(run)
@@ -243,7 +243,7 @@ async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void>
   run.updateExecution({ status: final.status, final })
   await run.fireQuietly('afterExecution', { outcome })
   if (run.shadows !== undefined) await run.shadows.settle()
-  run.keep('ended')
+  run.checkpoint('ended')
 }
 
 /** How long a schema may take to read an answer: as long as a guard may. */
@@ -256,7 +256,7 @@ async function withOutput(run: LiveRun, outcome: ContinuationOutcome): Promise<C
   if (reader === undefined || !isAnswered(run, outcome)) return outcome
   let error: AgentError
   try {
-    const read = await run.effects.within(`${run.place}/output`, READ_TIMEOUT_MS, reader(run.execution.steps))
+    const read = await run.effects.withTimeout(`${run.place}/output`, READ_TIMEOUT_MS, reader(run.execution.steps))
     if ('value' in read) {
       run.output = read
       return outcome

@@ -26,7 +26,7 @@ export async function pause(run: LiveRun, place: Place): Promise<boolean> {
   }
   if (run.stoppedBy() === undefined) {
     if (run.shadows !== undefined) await run.shadows.settle()
-    run.keep('suspended')
+    run.checkpoint('suspended')
     return true
   }
   const { cursor: _left, ...execution } = run.execution

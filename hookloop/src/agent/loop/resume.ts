@@ -105,7 +105,7 @@ export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
 /** Goes on with a run whose process died, from where its state was kept last. The time nobody worked on it is not counted. */
 export async function continueRun(
   run: LiveRun,
-  from: { readonly phase: 'begun' | 'step'; readonly downMs: number; readonly at: number },
+  from: { readonly phase: 'started' | 'step'; readonly downMs: number; readonly at: number },
 ): Promise<Run> {
   let final: FinalRecord | undefined
   run.starts = { begin: beginRun }
@@ -118,7 +118,7 @@ export async function continueRun(
       waitedMs: execution.waitedMs + from.downMs,
       hooks: withHooks(run, execution.hooks),
     })
-    await runLoop(run, from.phase === 'begun' ? undefined : { phase: 'beforeStep', waitingSince: run.now })
+    await runLoop(run, from.phase === 'started' ? undefined : { phase: 'beforeStep', waitingSince: run.now })
     final = run.execution.final
   } catch (thrown) {
     final = brokenRecord(run, thrown)

@@ -188,9 +188,9 @@ export class LiveRun implements HookHost {
     this.state = AgentState.patch(this.state, { execution: Object.freeze(execution) })
   }
 
-  /** Keeps the state where it can be gone on from, if somebody keeps it. */
-  keep(phase: Checkpoint['phase']): void {
-    this.effects.keep?.({ phase, state: this.state, ledgerFrom: (index) => this.book.rowsSince(index) })
+  /** Stores the state at a point from which the run can be resumed, if the run has a session. */
+  checkpoint(phase: Checkpoint['phase']): void {
+    this.effects.checkpoint?.({ phase, state: this.state, ledgerFrom: (index) => this.book.rowsSince(index) })
   }
 
   #callId(step: number, index: number): string | undefined {

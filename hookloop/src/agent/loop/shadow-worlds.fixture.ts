@@ -120,9 +120,9 @@ class NotedEffects implements Effects {
     return this.#inner.perform(effect, run)
   }
 
-  within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    this.#asked.push(`within ${key}`)
-    return this.#inner.within(key, ms, work)
+  withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+    this.#asked.push(`withTimeout ${key}`)
+    return this.#inner.withTimeout(key, ms, work)
   }
 
   sleep(key: string, ms: number): Promise<void> {

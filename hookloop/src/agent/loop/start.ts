@@ -34,12 +34,12 @@ export async function beginRun(run: LiveRun, input: Message): Promise<Run> {
     final = taken instanceof Promise ? await taken : taken
     if (final === undefined) {
       announce(run)
-      run.keep('begun')
+      run.checkpoint('started')
       await runLoop(run)
       final = run.execution.final
     } else {
       await run.shadows?.settle()
-      run.keep('refused')
+      run.checkpoint('inputBlocked')
     }
   } catch (thrown) {
     final = brokenRecord(run, thrown)

@@ -24,8 +24,8 @@ export class ChildEffects implements Effects {
     return this.inner.perform(effect, run)
   }
 
-  within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    return this.inner.within(key, ms, work)
+  withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+    return this.inner.withTimeout(key, ms, work)
   }
 
   sleep(key: string, ms: number): Promise<void> {

@@ -47,7 +47,7 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
     const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
     if (!(parsed instanceof Promise)) return isValid(parsed)
     if (asked?.byShadow === true) return parsed.then(isValid, () => false) // of which no record must know
-    return run.effects.within(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
+    return run.effects.withTimeout(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
   }
   const changed = run.transform(firing, plan)
   return changed === undefined
@@ -67,7 +67,7 @@ function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admissio
   const parsed = tool.parse(call.args)
   if (parsed instanceof Promise) {
     const key = `${run.place}/${call.index}/parse`
-    return run.effects.within(key, PARSE_MS, parsed).then(
+    return run.effects.withTimeout(key, PARSE_MS, parsed).then(
       (value) => judgeParsed(run, candidate, value),
       (thrown: unknown) => judgeParsed(run, candidate, { problem: `the schema failed: ${messageOf(thrown)}` }),
     )

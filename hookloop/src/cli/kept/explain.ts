@@ -40,7 +40,7 @@ function latestRun(kept: KeptSession): Explainable | undefined {
   const { state, ledger, records } = kept
   const last = records.findLast((record) => record.type === 'state')
   if (state === undefined || last === undefined || kept.open?.phase === 'input') return undefined
-  if (last.phase === 'refused') return { status: 'stopped', state, ledger, final: refusal(kept, last.at) }
+  if (last.phase === 'inputBlocked') return { status: 'stopped', state, ledger, final: refusal(kept, last.at) }
   const { execution } = state
   if (execution?.status === 'suspended') return { status: 'suspended', state, ledger, pending: pendingOf(state) }
   return execution?.final === undefined

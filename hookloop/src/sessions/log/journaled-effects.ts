@@ -202,7 +202,7 @@ export class JournaledEffects implements Effects {
     throw thrown
   }
 
-  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
     const unique = this.#shared.unique(key)
     const fired = this.#shared.known.timeouts.get(unique)
     if (fired !== undefined) {
@@ -211,7 +211,7 @@ export class JournaledEffects implements Effects {
       throw timedOut(key, fired.ms)
     }
     try {
-      return await this.#inner.within(key, ms, work)
+      return await this.#inner.withTimeout(key, ms, work)
     } catch (thrown) {
       const waited = timeoutOf(thrown, key)
       if (waited !== undefined) {
@@ -250,7 +250,7 @@ export class JournaledEffects implements Effects {
     return `${this.#name}.${++this.#ids}`
   }
 
-  keep(checkpoint: Checkpoint): void {
+  checkpoint(checkpoint: Checkpoint): void {
     const { phase, state, ledgerFrom } = checkpoint
     const shared = this.#shared
     if (shared.diverged !== undefined) return

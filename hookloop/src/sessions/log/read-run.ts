@@ -68,7 +68,7 @@ function piecesOf(records: readonly SessionRecord[], at: number): readonly Piece
     }
     if (record.phase === 'changed') break
     pieces.push(open.close(record.phase, record.patch))
-    if (record.phase === 'ended' || record.phase === 'refused') return pieces
+    if (record.phase === 'ended' || record.phase === 'inputBlocked') return pieces
     open = new OpenPiece(record.at)
   }
   return [...pieces, open.close()]
@@ -234,7 +234,7 @@ class KeptEffects extends ReplayEffects {
     this.#turn = turn
   }
 
-  keep(checkpoint: Checkpoint): void {
+  checkpoint(checkpoint: Checkpoint): void {
     this.stamp(this.#turn(checkpoint))
   }
 }

@@ -13,7 +13,7 @@ import { sessionCorrupt } from '../stores/store.ts'
 /** A run that has not ended: how far it was when its state was kept last, and what happened since. */
 export type OpenRun = {
   readonly run: string
-  readonly phase: 'input' | 'begun' | 'step' | 'suspended'
+  readonly phase: 'input' | 'started' | 'step' | 'suspended'
   /** When something was last heard of it, and how long nobody worked on it before that, since its state was kept. */
   readonly at: number
   readonly downMs: number
@@ -134,7 +134,7 @@ class Reading {
     this.#hasState = true
     for (const entry of toLedger(ledger)) this.ledger.push(entry)
     this.#entries = []
-    if (phase === 'refused' || phase === 'ended' || phase === 'changed' || this.open === undefined)
+    if (phase === 'inputBlocked' || phase === 'ended' || phase === 'changed' || this.open === undefined)
       this.open = undefined
     else this.open = { ...this.open, phase, at, downMs: 0, entries: this.#entries, given: {}, answers: undefined }
   }

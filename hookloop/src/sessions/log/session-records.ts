@@ -53,7 +53,7 @@ export type SessionRecord =
   /** Another process has taken the run over. */
   | { readonly type: 'takenOver'; readonly at: number }
 
-const phases: readonly string[] = ['refused', 'begun', 'step', 'suspended', 'ended', 'changed'] satisfies (
+const phases: readonly string[] = ['inputBlocked', 'started', 'step', 'suspended', 'ended', 'changed'] satisfies (
   | Checkpoint['phase']
   | 'changed'
 )[]

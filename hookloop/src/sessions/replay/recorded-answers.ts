@@ -78,7 +78,7 @@ export class AnsweredEffects implements Effects {
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
   }
 
-  async within<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
     const fired = this.#answers.timeout(key)
     const limit = Math.min(ms, MAX_WAIT_MS, MAX_TIMER_MS)
     let timer: NodeJS.Timeout | undefined

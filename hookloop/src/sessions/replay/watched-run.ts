@@ -75,9 +75,9 @@ export class WatchedRun extends LiveRun {
   /** The firing whose hooks are being run. */
   #changing: Begun | undefined
 
-  override keep(phase: Checkpoint['phase']): void {
-    super.keep(phase)
-    const downMs = phase === 'begun' || phase === 'step' ? this.downMs() : 0
+  override checkpoint(phase: Checkpoint['phase']): void {
+    super.checkpoint(phase)
+    const downMs = phase === 'started' || phase === 'step' ? this.downMs() : 0
     if (downMs === 0) return
     this.takenOverAt = this.resumedAt()
     this.updateExecution({ waitedMs: this.execution.waitedMs + downMs })
