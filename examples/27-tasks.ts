@@ -1,7 +1,7 @@
 // The model keeps a list of tasks. People see it while it works, and the model is shown it when it has not touched it for
 // long: as a message at the end, so that nothing that was sent before changes.
 import { createAgent, hook, tool } from 'hookloop'
-import { renderTasks, tasks, tasksIn, getTasks } from 'hookloop/tasks'
+import { renderTasks, tasks, getEventTasks, getTasks } from 'hookloop/tasks'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
 
 const shell = tool({
@@ -43,7 +43,7 @@ const agent = createAgent({
 
 const live = agent.stream('The build fails. Fix it.')
 for await (const event of live) {
-  const list = tasksIn(event)
+  const list = getEventTasks(event)
   if (list !== undefined) console.log(renderTasks(list).replaceAll('\n', ' · '))
   else if (event.type === 'toolFinished') console.log(`  ${event.execution.status}:`, event.execution.output)
 }

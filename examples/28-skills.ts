@@ -4,7 +4,7 @@ import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAgent, tool } from 'hookloop'
-import { skills, skillsIn } from 'hookloop/skills'
+import { skills, findSkills } from 'hookloop/skills'
 import { scriptedModel } from 'hookloop/testing'
 
 const cwd = await mkdtemp(join(tmpdir(), 'skills-'))
@@ -46,7 +46,7 @@ const agent = createAgent({
     call('write_file', { path: 'CHANGELOG.md' }),
     'The entry for 1.2.0 is written.',
   ]),
-  use: [skills({ cwd, trust: skillsIn({ cwd }).skills.map(({ hash }) => hash) }), write, publish],
+  use: [skills({ cwd, trust: findSkills({ cwd }).skills.map(({ hash }) => hash) }), write, publish],
 })
 
 for await (const event of agent.stream('Write the changelog of 1.2.0 and publish it.')) {

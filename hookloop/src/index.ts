@@ -6,14 +6,13 @@ export type { RunStream } from './agent/run-stream.ts'
 export type { ResumeOptions } from './agent/loop/resume.ts'
 export type { SendOptions, Session } from './agent/session.ts'
 export { tool, type Tool, type ToolRun } from './agent/tool.ts'
-export { agentTool, type AgentSpec, type Delegation } from './agent/subagents/agent-tool.ts'
+export { agentTool, type AgentSpec } from './agent/subagents/agent-tool.ts'
 export { explain } from './agent/explain/explain.ts'
 export { explanation, type Explanation } from './agent/explain/explanation.ts'
 
 export { guard, hook, observe, shadow, type Hook, type HookHandler, type HookOptions } from './hooks/hook.ts'
 export type { AroundContext, GuardContext, HookContext, ObserveContext } from './hooks/context.ts'
 export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './hooks/matchers.ts'
-export type { HookOutcome } from './hooks/outcome.ts'
 export { triggers, type HookTrigger } from './hooks/triggers.ts'
 
 export { approval, type ApprovalHandler, type ApprovalOptions } from './capabilities/approval.ts'
@@ -29,7 +28,7 @@ export { completion } from './capabilities/completion.ts'
 export { contextConfig } from './capabilities/context-config.ts'
 export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/error-policy.ts'
 export { fallback, fallbackErrorCodes } from './capabilities/fallback.ts'
-export { defaultLimits, guards, type Limits } from './capabilities/guards.ts'
+export { guards, type Limits } from './capabilities/guards.ts'
 export { getMetadata, metadata, type MetadataOptions } from './capabilities/metadata.ts'
 export { redactSecrets, type RedactOptions } from './capabilities/redact-secrets.ts'
 export { responseContent } from './capabilities/response-content.ts'
@@ -39,16 +38,14 @@ export { getCritique, selfCritique, type SelfCritiqueOptions } from './capabilit
 export { selfDescription, type SelfDescriptionOptions } from './capabilities/self-description/self-description.ts'
 
 export { languageModel } from './models/to-model.ts'
-export type { Price, Prices } from './models/prices.ts'
-export { modelFailureOf } from './state/inference.ts'
+export type { Prices } from './models/price-list.ts'
+export { getModelFailure } from './state/inference.ts'
 export type {
   AiSdkModel,
-  FinishReason,
   InferenceDelta,
   InferenceRequest,
   InferenceResponse,
   LanguageModel,
-  ModelFailure,
   ModelReply,
   ModelRequest,
   ModelSettings,
@@ -56,21 +53,16 @@ export type {
 } from './state/inference.ts'
 
 export type { AgentState } from './state/agent-state.ts'
-export {
-  stopReasons,
-  type ContinuationEvaluation,
-  type ContinuationOutcome,
-  type StopReason,
-} from './state/continuation.ts'
+export { stopReasons, type ContinuationEvaluation, type StopReason } from './state/continuation.ts'
 export type { AgentEvent } from './state/event.ts'
 export type { Execution, FinalRecord, Step } from './state/execution.ts'
 export type { Json, JsonObject } from './state/json.ts'
-export type { LedgerEntry, TimedLedgerEntry } from './state/ledger.ts'
+export type { TimedLedgerEntry } from './state/ledger.ts'
 export type { Message, Part } from './state/message.ts'
 export type { SavedRun } from './state/saved-run.ts'
 export type { Schema } from './state/schema.ts'
 export { secretPatterns } from './state/secrets.ts'
-export type { Answer, Answers, Approval, ToolCall, ToolExecution } from './state/tool-call.ts'
-export type { TokenUsage, Usage } from './state/usage.ts'
+export type { Answers, Approval, ToolCall, ToolExecution } from './state/tool-call.ts'
+export type { Usage } from './state/usage.ts'
 
 export { AgentError, errorCodes, type ErrorCode } from './errors.ts'

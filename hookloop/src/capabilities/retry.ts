@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
 import { checkCodes, checkKnown, definedOptions, invalidOption } from '../agent/check-options.ts'
-import { modelFailureOf } from '../state/inference.ts'
+import { getModelFailure } from '../state/inference.ts'
 import { MAX_TIMER_MS } from '../effects/effects.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
@@ -61,7 +61,7 @@ type Policy = Required<RetryOptions>
 function waitBefore(thrown: unknown, attempt: number, policy: Policy): number | undefined {
   const error = toAgentError(thrown, 'MODEL_FAILED')
   if (attempt >= policy.attempts || !policy.on.includes(error.code)) return undefined
-  const asked = modelFailureOf(error)?.retryAfterMs
+  const asked = getModelFailure(error)?.retryAfterMs
   if (asked !== undefined) return asked <= policy.maxRetryAfterMs ? Math.min(asked, MAX_TIMER_MS) : undefined
   const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** (attempt - 1), MAX_TIMER_MS)
   return backoff * (0.5 + Math.random() / 2)

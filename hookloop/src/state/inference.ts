@@ -97,7 +97,7 @@ export type ModelFailure = {
 }
 
 /** What is known of a failure, if it is one of a model call; models of your own may say less than ours. */
-export function modelFailureOf(error: unknown): Partial<ModelFailure> | undefined {
+export function getModelFailure(error: unknown): Partial<ModelFailure> | undefined {
   const isOfModel = error instanceof AgentError && error.code.startsWith('MODEL_')
   return isOfModel && isJsonObject(error.value) ? error.value : undefined
 }

@@ -12,9 +12,6 @@ import { mentionsGit, programsInRepository } from './repository.ts'
 import { runCommand, type Shell, type Surroundings } from './run-command.ts'
 import { chooseSandbox, describeSandbox, type SandboxChoice } from './sandbox.ts'
 
-export type { BashProgress } from './stream-progress.ts'
-export type { SandboxChoice, SandboxOptions } from './sandbox.ts'
-
 export type BashOptions = {
   /** Commands that run without a question, such as `git log`. Default none. */
   readonly allow?: readonly string[]

@@ -7,7 +7,8 @@ import type { Run } from '../../agent/run.ts'
 import type { Use } from '../../agent/capability.ts'
 import type { Json } from '../../state/json.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
-import { mcp, type Mcp, type McpOptions, type McpServer } from './mcp.ts'
+import { mcp, type Mcp } from './mcp.ts'
+import type { McpOptions, McpServer } from './settings.ts'
 
 /** A server of this folder as a process. `node` is the one that runs the tests, which knows TypeScript. */
 export function program(file: string, ...args: readonly string[]): { command: string; args: readonly string[] } {

@@ -15,15 +15,6 @@ import { chooseTools, type ServerTool } from './server-tools.ts'
 import { readSettings, type McpOptions } from './settings.ts'
 import { cleaned } from './words.ts'
 
-export {
-  mcpPolicy,
-  type HttpServer,
-  type McpOptions,
-  type McpPolicy,
-  type McpServer,
-  type StdioServer,
-} from './settings.ts'
-
 /** Which server is meant; needed when there are several. */
 export type McpAim = { readonly server?: string; readonly signal?: AbortSignal }
 

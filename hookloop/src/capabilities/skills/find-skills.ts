@@ -27,7 +27,7 @@ const MAX_ENTRIES = 1_000
  * Reads the skills in some folders, those of the user first. Never throws: what cannot be used is told in `problems`. Of two skills of
  * one name the first stays, so that a project cannot put its own in place of the user's.
  */
-export function findSkills(places: SkillPlaces, known: readonly Skill[] = []): FoundSkills {
+export function readSkillFolders(places: SkillPlaces, known: readonly Skill[] = []): FoundSkills {
   const found = new Map(known.map((skill) => [skill.name, skill]))
   const problems: string[] = []
   const folders = [

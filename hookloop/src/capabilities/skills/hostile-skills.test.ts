@@ -7,7 +7,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { allowsCall, toAllowedTools } from './allowed-tools.ts'
 import { readResource } from './resources.ts'
 import { agentWith, projectWith, skillFile } from './skills.fixture.ts'
-import { skills, skillsIn } from './skills.ts'
+import { skills, findSkills } from './skills.ts'
 
 const good = skillFile({ description: 'Good.' })
 
@@ -30,7 +30,7 @@ test('a skill that cannot be used is told in words, and the others are used', ()
     '.claude/skills/no-skill/README.md': 'Nothing to see.',
     '.claude/skills/file': 'Not a folder.',
   })
-  const { skills: found, problems } = skillsIn({ cwd })
+  const { skills: found, problems } = findSkills({ cwd })
   assert.deepEqual(
     found.map(({ name }) => name),
     ['good'],
@@ -69,7 +69,7 @@ test('nothing outside of the folder of skills is read, whatever links say', asyn
   symlinkSync(join(cwd, 'secret/key.md'), join(cwd, '.claude/skills/good/references/key.md'))
   symlinkSync(join(cwd, 'secret'), join(cwd, '.claude/skills/good/assets'))
   symlinkSync('a.md', join(cwd, '.claude/skills/good/references/b.md'))
-  const { skills: found, problems } = skillsIn({ cwd })
+  const { skills: found, problems } = findSkills({ cwd })
   assert.deepEqual([found.map(({ name }) => name), problems.length], [['good'], 2])
   const folder = found[0]!.folder!
   const refused = [
@@ -100,7 +100,7 @@ test('a pipe is not waited for, a binary file is not shown, and a long one is cu
     join(cwd, '.claude/skills/piped/SKILL.md'),
     join(cwd, '.claude/skills/good/references/pipe.md'),
   ])
-  const { skills: found, problems } = skillsIn({ cwd })
+  const { skills: found, problems } = findSkills({ cwd })
   const folder = found[0]!.folder!
   assert.match(problems.join('\n'), /"piped" is not used: its SKILL\.md is not a regular file/)
   await assert.rejects(readResource(folder, 'references/pipe.md', 100), /not a regular file/)
@@ -114,7 +114,7 @@ test('a project does not put its skill in place of one of the user', () => {
   const before = process.env['HOME']
   process.env['HOME'] = home
   try {
-    const { skills: found, problems } = skillsIn({ cwd, user: true })
+    const { skills: found, problems } = findSkills({ cwd, user: true })
     assert.deepEqual([found.map(({ description }) => description), problems.length], [['Of the user.'], 1])
   } finally {
     process.env['HOME'] = before
@@ -180,7 +180,7 @@ test('a skill that asks for its arguments ten thousand times is a failed call, a
   assert.deepEqual([status, JSON.stringify(output).length < 100], ['failed', true])
   const asked = await agentWith(scriptedModel([]), { cwd }).run(`/echo ${'x'.repeat(9_000)}`)
   assert.deepEqual([asked.status, asked.status === 'stopped' && asked.reason], ['stopped', 'inputBlocked'])
-  assert.match(skillsIn({ cwd }).problems.join('\n'), /"lists" is not used: "allowed-tools" must be/)
+  assert.match(findSkills({ cwd }).problems.join('\n'), /"lists" is not used: "allowed-tools" must be/)
 })
 
 test('commands in the text of a skill do not run unless it is trusted', async () => {
@@ -203,7 +203,7 @@ test('commands in the text of a skill do not run unless it is trusted', async ()
   ]
   for (const trust of notTrusting) assert.match(await outputWith(trust as never), /were not run: it is not trusted/)
   assert.deepEqual(execFileSync('ls', [cwd], { encoding: 'utf8' }), '')
-  const { hash } = skillsIn({ cwd }).skills[0]!
+  const { hash } = findSkills({ cwd }).skills[0]!
   assert.match(await outputWith([hash] as never), /Now: hi/)
   assert.deepEqual(execFileSync('ls', [cwd], { encoding: 'utf8' }), 'ran\n')
 })

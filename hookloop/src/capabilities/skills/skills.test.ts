@@ -10,7 +10,7 @@ import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
 import { agentWith, projectWith, shellAndFiles, skillFile } from './skills.fixture.ts'
-import { activeSkills, skills, skillsIn } from './skills.ts'
+import { getActiveSkills, skills, findSkills } from './skills.ts'
 
 const load = (skill_name: string, given?: string): ScriptedTurn => ({
   toolCalls: [{ name: 'load_skill', args: { skill_name, ...(given !== undefined && { arguments: given }) } }],
@@ -129,9 +129,9 @@ test('a skill is in force until its execution ends, also over a suspension', asy
   const live = agent.iterate('Go.')
   for await (const state of live) if (state.stepCount === 1) break
   const first = await agent.resume(JSON.parse(JSON.stringify(await live.run)) as never)
-  assert.deepEqual([first.text, activeSkills(first.state), ran], ['One.', ['mute'], []])
+  assert.deepEqual([first.text, getActiveSkills(first.state), ran], ['One.', ['mute'], []])
   const second = await agent.run('Again.', { from: first })
-  assert.deepEqual([second.text, activeSkills(second.state), ran], ['Two.', [], ['bash {}']])
+  assert.deepEqual([second.text, getActiveSkills(second.state), ran], ['Two.', [], ['bash {}']])
 })
 
 test('what is kept of active skills and cannot be read forbids every tool', async () => {
@@ -169,7 +169,7 @@ test('a skill that the model may not use is neither listed nor loaded, and a per
   const run = await agent.run('/deploy web production', { from: refused })
   const input = run.state.messages.slice().findLast(({ role }) => role === 'user')!
   assert.match(textOf(input.content), /Deploy web to production\./)
-  assert.deepEqual([ran, activeSkills(run.state)], [['bash {}'], ['deploy']])
+  assert.deepEqual([ran, getActiveSkills(run.state)], [['bash {}'], ['deploy']])
 })
 
 test('a skill that is not for people, and a name that is none, stay what was said', async () => {
@@ -198,7 +198,7 @@ test('resources are listed with the skill and read on demand', async () => {
 test('skills that are declared in code go before those on disk, and misuse is told to the programmer', () => {
   const cwd = projectWith({ '.claude/skills/review/SKILL.md': review })
   const mine = { name: 'review', description: 'Mine.', body: 'x' }
-  const { skills: found, problems } = skillsIn({ cwd, skills: [mine] })
+  const { skills: found, problems } = findSkills({ cwd, skills: [mine] })
   assert.deepEqual([found.map(({ description }) => description), problems.length], [['Mine.'], 1])
   assert.throws(() => skills({ skills: [mine, mine] }), /two skills are called "review"/)
   assert.throws(() => skills({ skills: [{ ...mine, name: '../x' }] }), /its name must be/)
@@ -213,8 +213,8 @@ test('a model that skills may ask for and that cannot be made is refused with th
 })
 
 test('an agent without skills says so, and names a folder that is not there', () => {
-  assert.deepEqual(skillsIn({ cwd: projectWith({}) }).problems, [])
-  assert.match(skillsIn({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!, /There is no folder .*skils\./)
+  assert.deepEqual(findSkills({ cwd: projectWith({}) }).problems, [])
+  assert.match(findSkills({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!, /There is no folder .*skils\./)
   const [load] = skills({ dirs: [] }).tools!
   assert.ok(isJsonObject(load!.inputSchema) && load!.description.endsWith('There are no skills.'))
 })

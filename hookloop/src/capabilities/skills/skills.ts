@@ -3,14 +3,11 @@ import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../age
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { activeIn } from './active.ts'
-import { findSkills, type FoundSkills } from './find-skills.ts'
+import { readSkillFolders, type FoundSkills } from './find-skills.ts'
 import { commandRunner } from './run-commands.ts'
 import { toDeclaredSkill, type Skill, type SkillDefinition } from './skill.ts'
 import { skillHooks } from './skill-hooks.ts'
 import { skillTools } from './skill-tools.ts'
-
-export type { FoundSkills } from './find-skills.ts'
-export type { Skill, SkillDefinition } from './skill.ts'
 
 export type SkillsOptions = {
   /** Folders of skills, relative to `cwd`. */
@@ -91,12 +88,12 @@ function toCommand({ name, description, scope }: Skill): SlashCommand {
 }
 
 /** The skills that would be used with these options, for whoever shows them to people, and what is wrong with others. */
-export function skillsIn(options: SkillsOptions = {}): FoundSkills {
+export function findSkills(options: SkillsOptions = {}): FoundSkills {
   return readSkills(checkedPolicy(options))
 }
 
 /** The names of the skills that are in force in a state. */
-export function activeSkills(state: AgentState): readonly string[] {
+export function getActiveSkills(state: AgentState): readonly string[] {
   return activeIn(state).map(({ name }) => name)
 }
 
@@ -137,7 +134,7 @@ function readSkills(policy: Policy): FoundSkills {
   })
   const twice = declared.find(({ name }, i) => declared.findIndex((other) => other.name === name) !== i)
   if (twice !== undefined) throw invalidOption('skills', `two skills are called "${twice.name}"`, twice.name)
-  return findSkills(policy, declared)
+  return readSkillFolders(policy, declared)
 }
 
 /** Only a plain yes is one: whatever else comes of asking, the commands do not run. */

@@ -14,7 +14,8 @@ import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
-import { getOutputs, structuredOutput, type Schemas, type StructuredOutputOptions } from './structured-output.ts'
+import { getOutputs, structuredOutput, type StructuredOutputOptions } from './structured-output.ts'
+import type { Schemas } from './form.ts'
 
 const Invoice = z.object({ number: z.string(), cents: z.int().positive(), currency: z.string().default('EUR') })
 const Contact = z.object({ name: z.string() })

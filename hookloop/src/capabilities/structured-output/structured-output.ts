@@ -8,8 +8,6 @@ import { AgentError } from '../../errors.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { formTool, formTools, schemaOf, toForms, type DataOf, type Form, type Schemas } from './form.ts'
 
-export type { DataOf, SchemaEntry, Schemas } from './form.ts'
-
 export type StructuredOutputOptions = {
   /** By name: a Standard Schema, a JSON Schema, or one of them with words and examples for the model. */
   readonly schemas: Schemas

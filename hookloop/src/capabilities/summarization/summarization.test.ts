@@ -16,7 +16,8 @@ import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { guards } from '../guards.ts'
-import { SUMMARIZATION_KEY, summarization, summarizationPolicy, type SummarizationOptions } from './summarization.ts'
+import { SUMMARIZATION_KEY } from './kept-counts.ts'
+import { summarization, summarizationPolicy, type SummarizationOptions } from './summarization.ts'
 
 const read = tool({
   name: 'read',

@@ -9,8 +9,6 @@ import { keptIn, measured, withKept, type Kept } from './kept-counts.ts'
 import { Scale } from './scale.ts'
 import { summaryBy } from './summary-by.ts'
 
-export { SUMMARIZATION_KEY } from './kept-counts.ts'
-
 export type SummarizationOptions = {
   /** Tokens of the latest messages that stay as they are. */
   readonly maxMessageTokens?: number

@@ -14,7 +14,8 @@ import { recordEvents } from '../../testing/record-events.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
-import { renderTasks, tasks, tasksIn, getTasks, withTasks, type Task, type TasksOptions } from './tasks.ts'
+import { renderTasks, tasks, getEventTasks, getTasks, withTasks, type TasksOptions } from './tasks.ts'
+import type { Task } from './task-list.ts'
 
 const todo = (todos: Json): ScriptedCall => ({ name: 'todo_write', args: { todos } })
 const write = (todos: Json): ScriptedTurn => ({ toolCalls: [todo(todos)] })
@@ -208,7 +209,7 @@ test('withTasks refuses what is no task', () => {
 test('whoever watches sees each list as it is set', async () => {
   const script = [write(pending(1)), write('nonsense'), working, write(plan), 'Done.']
   const { events } = await recordEvents(agentOn(script).agent.stream('Go.'))
-  const seen = events.flatMap((event) => tasksIn(event)?.length ?? [])
+  const seen = events.flatMap((event) => getEventTasks(event)?.length ?? [])
   assert.deepEqual(seen, [1, 3])
 })
 

@@ -16,8 +16,6 @@ import {
   type Task,
 } from './task-list.ts'
 
-export type { Task, TaskStatus } from './task-list.ts'
-
 export type TasksOptions = {
   readonly maxItems?: number
   readonly maxInProgress?: number
@@ -54,7 +52,7 @@ export function getTasks(state: AgentState): readonly Task[] {
 }
 
 /** The tasks that an event has just set, if it has: for whoever shows them while a run goes on. */
-export function tasksIn(event: AgentEvent): readonly Task[] | undefined {
+export function getEventTasks(event: AgentEvent): readonly Task[] | undefined {
   if (event.type !== 'toolFinished' || event.call.name !== TOOL || event.execution.status !== 'ok') return undefined
   return toTasks(event.call.args['todos'])
 }

@@ -133,7 +133,7 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
   const group = new GroupRun(table, {
     world,
     models,
-    skills: skillsIn(groups),
+    skills: findSkills(groups),
     isAsked: answer !== undefined,
     setup: options.setup,
     terminal: options.terminal,
@@ -179,7 +179,7 @@ function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigge
     const { trigger, alsoAt, isOnDemand } = eventSpec(event)
     return isOnDemand === true ? [] : [trigger ?? [], alsoAt ?? []].flat()
   })
-  const skills: PlainTrigger[] = skillsIn(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
+  const skills: PlainTrigger[] = findSkills(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const late: PlainTrigger[] = table.hasAsync ? ['onUserInput'] : []
   const isBeside = table.hasAsync || table.has('Notification')
   const beside: PlainTrigger[] = isBeside ? ['afterExecution', 'onSessionEnd'] : []
@@ -189,7 +189,7 @@ function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigge
   return [...all]
 }
 
-function skillsIn(groups: readonly HookGroup[]): ReadonlySet<string> {
+function findSkills(groups: readonly HookGroup[]): ReadonlySet<string> {
   return new Set(groups.flatMap(({ source }) => (source.kind === 'skill' ? (source.name ?? []) : [])))
 }
 

@@ -1,4 +1,4 @@
-import { activeSkills } from '../../capabilities/skills/skills.ts'
+import { getActiveSkills } from '../../capabilities/skills/skills.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import type { ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { Context } from '../../hooks/draft.ts'
@@ -25,7 +25,7 @@ export function skillsOf(ctx: Context): readonly string[] {
 /** Skills that have just become active: loaded by the model, or asked for by a person as `/name`. */
 export function loadedSkills(ctx: Context): readonly string[] {
   const loaded = ctx.trigger === 'afterToolUse' ? loadedSkill(ctx) : undefined
-  return [...activeSkills(ctx.state), ...(loaded === undefined ? [] : [loaded])]
+  return [...getActiveSkills(ctx.state), ...(loaded === undefined ? [] : [loaded])]
 }
 
 function loadedSkill(ctx: Context): string | undefined {
@@ -40,7 +40,7 @@ function loadedSkill(ctx: Context): string | undefined {
 
 /** Hooks of a skill are in force once it was loaded; those of an agent while it runs, and when it ends. */
 export function activeFor(ctx: Context): (source: HookSource) => boolean {
-  const skills = [...skillsOf(ctx), ...activeSkills(ctx.state)]
+  const skills = [...skillsOf(ctx), ...getActiveSkills(ctx.state)]
   const { subagent } = Context.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }
   const agent = subagent?.name ?? subagentOf(ctx.state)
   return ({ kind, name }) => {

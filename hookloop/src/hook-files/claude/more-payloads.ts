@@ -25,8 +25,8 @@ type Task = { readonly subject: string; readonly isDone: boolean }
 /** Tasks that a call would add to the list, or mark as done. */
 export function taskPayloads<P>(made: Make<P>, { name, args }: ToolCall<Json>, state: AgentState): readonly P[] {
   if (name !== 'todo_write' || !isJsonObject(args)) return []
-  const before = new Map(tasksIn(state.metadata[TASKS_KEY]).map(({ subject, isDone }) => [subject, isDone]))
-  return tasksIn(args['todos'] ?? null).flatMap(({ subject, isDone }, i) => {
+  const before = new Map(getEventTasks(state.metadata[TASKS_KEY]).map(({ subject, isDone }) => [subject, isDone]))
+  return getEventTasks(args['todos'] ?? null).flatMap(({ subject, isDone }, i) => {
     const input = { ...permissionMode, task_id: String(i + 1), task_subject: subject }
     return [
       ...(before.has(subject) ? [] : [made('TaskCreated', input)]),
@@ -35,7 +35,7 @@ export function taskPayloads<P>(made: Make<P>, { name, args }: ToolCall<Json>, s
   })
 }
 
-function tasksIn(kept: Json | undefined): readonly Task[] {
+function getEventTasks(kept: Json | undefined): readonly Task[] {
   const list = isJsonObject(kept) ? kept['tasks'] : kept
   if (!Array.isArray(list)) return []
   return list.flatMap((each: Json) => {

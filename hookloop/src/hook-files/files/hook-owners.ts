@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
-import { activeSkills } from '../../capabilities/skills/skills.ts'
+import { getActiveSkills } from '../../capabilities/skills/skills.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, sameJson } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
@@ -114,7 +114,7 @@ function keptSkills({ metadata }: AgentState): readonly string[] {
 }
 
 function seenSkills(state: AgentState): readonly string[] {
-  return [...new Set([...keptSkills(state), ...activeSkills(state)])]
+  return [...new Set([...keptSkills(state), ...getActiveSkills(state)])]
 }
 
 /** Keeps which skills were active, for as long as the conversation is kept. */

@@ -1,0 +1,1 @@
+export { files, type FilesOptions } from './files.ts'

@@ -1,0 +1,1 @@
+export { summarization, type SummarizationOptions } from './summarization.ts'

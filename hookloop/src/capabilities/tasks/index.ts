@@ -1,0 +1,2 @@
+export type { Task, TaskStatus } from './task-list.ts'
+export { getEventTasks, getTasks, renderTasks, tasks, withTasks, type TasksOptions } from './tasks.ts'

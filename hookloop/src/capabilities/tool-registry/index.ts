@@ -1,0 +1,1 @@
+export { getLoadedTools, toolRegistry, type ToolRegistryOptions } from './tool-registry.ts'
