@@ -20,7 +20,7 @@ export type HttpOptions = {
   readonly maxOutputBytes?: number
 }
 
-export const httpPolicy = Object.freeze({
+export const httpDefaults = Object.freeze({
   timeoutMs: 30_000,
   maxOutputBytes: 65_536,
   allowPrivate: false,
@@ -34,13 +34,13 @@ export const httpPolicy = Object.freeze({
 export function http(options: HttpOptions): Action {
   checkOptions(options)
   const { url, headers = {}, allowedEnvVars = [] } = options
-  const { maxOutputBytes, allowPrivate, conversation } = { ...httpPolicy, ...options }
+  const { maxOutputBytes, allowPrivate, conversation } = { ...httpDefaults, ...options }
   const { origin, pathname } = new URL(url) // what is asked for may hold a secret
   const label = `http:${origin}${pathname}`
   return action({
     kind: 'http',
     label,
-    async perform(ctx, { signal, timeoutMs = httpPolicy.timeoutMs }) {
+    async perform(ctx, { signal, timeoutMs = httpDefaults.timeoutMs }) {
       const posted = await postJson(url, eventText(ctx, { conversation }), {
         headers: headersFrom(headers, allowedEnvVars),
         timeoutMs,

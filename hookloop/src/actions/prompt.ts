@@ -21,7 +21,7 @@ export type PromptOptions = {
   readonly maxEventCharacters?: number
 }
 
-export const promptPolicy = Object.freeze({
+export const promptDefaults = Object.freeze({
   timeoutMs: 30_000,
   answer: 'verdict',
   conversation: false,
@@ -37,7 +37,7 @@ export function prompt(options: PromptOptions): Action {
   checkKnown('prompt', options, names)
   checkQuestion('prompt', options)
   const { prompt: question, model, system = JUDGE, settings } = options
-  const { answer, conversation, maxEventCharacters: maxCharacters } = { ...promptPolicy, ...options }
+  const { answer, conversation, maxEventCharacters: maxCharacters } = { ...promptDefaults, ...options }
   if (typeof system !== 'string') throw invalidOption('prompt', '"system" must be a text', system)
   if (settings !== undefined && !isJsonObject(settings)) {
     throw invalidOption('prompt', '"settings" must be an object', settings)
@@ -49,7 +49,7 @@ export function prompt(options: PromptOptions): Action {
     kind: 'prompt',
     label,
     asks: true,
-    timeoutMs: promptPolicy.timeoutMs,
+    timeoutMs: promptDefaults.timeoutMs,
     async perform(ctx) {
       const asked = {
         system,

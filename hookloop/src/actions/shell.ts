@@ -28,7 +28,7 @@ export type ShellOptions = {
   readonly maxOutputBytes?: number
 }
 
-export const shellPolicy = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 65_536, conversation: false })
+export const shellDefaults = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 65_536, conversation: false })
 
 /**
  * Runs a command with the event as JSON on standard input, and reads what it prints as an outcome. It prints nothing: it has
@@ -39,13 +39,13 @@ export function shell(options: ShellOptions): Action {
   const run = commandOf(options)
   checkOptions(options)
   const { cwd = '.', env = {}, passEnv = [] } = options
-  const { maxOutputBytes, conversation } = { ...shellPolicy, ...options }
+  const { maxOutputBytes, conversation } = { ...shellDefaults, ...options }
   const folder = resolve(cwd)
   const label = `shell:${options.command ?? options.args!.join(' ')}`
   return action({
     kind: 'shell',
     label,
-    async perform(ctx, { signal, timeoutMs = shellPolicy.timeoutMs }) {
+    async perform(ctx, { signal, timeoutMs = shellDefaults.timeoutMs }) {
       const passed = Object.fromEntries(passEnv.map((name) => [name, process.env[name]]))
       const result = await runProcess(run, {
         cwd: folder,

@@ -24,7 +24,7 @@ export type SubagentOptions = {
   readonly maxEventCharacters?: number
 }
 
-export const subagentPolicy = Object.freeze({
+export const subagentDefaults = Object.freeze({
   timeoutMs: 60_000,
   name: 'inspector',
   answer: 'verdict',
@@ -40,7 +40,7 @@ export const subagentPolicy = Object.freeze({
 export function subagent(options: SubagentOptions): Action {
   checkKnown('subagent', options, ['definition', 'prompt', 'name', 'answer', 'maxEventCharacters'])
   checkQuestion('subagent', options)
-  const { name, answer, maxEventCharacters: maxCharacters } = { ...subagentPolicy, ...options }
+  const { name, answer, maxEventCharacters: maxCharacters } = { ...subagentDefaults, ...options }
   const to = agentOf(options.definition)
   if (typeof name !== 'string' || name === '') throw invalidOption('subagent', '"name" must be a text', name)
   const schema = JSON.stringify(schemaFor(answer))
@@ -49,7 +49,7 @@ export function subagent(options: SubagentOptions): Action {
   return action({
     kind: 'subagent',
     label,
-    async perform(ctx, { mode, signal, timeoutMs = subagentPolicy.timeoutMs }) {
+    async perform(ctx, { mode, signal, timeoutMs = subagentDefaults.timeoutMs }) {
       const input = questionAbout(ctx, question, { maxCharacters, conversation: false })
       const late = AbortSignal.timeout(Math.min(timeoutMs, 2 ** 31 - 1))
       const run = await runForHook(Context.hostOf(ctx), { name, to, input, signal: AbortSignal.any([signal, late]) })
@@ -81,7 +81,7 @@ function agentOf(definition: SubagentOptions['definition']): object {
     tools: [],
     instructions: JUDGE,
     ...spec,
-    limits: { maxSteps: subagentPolicy.maxSteps, ...limits },
+    limits: { maxSteps: subagentDefaults.maxSteps, ...limits },
   })
 }
 

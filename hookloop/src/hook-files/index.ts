@@ -1,5 +1,5 @@
 export { claudeHooks, type ClaudeHooksOptions } from './claude/claude-hooks.ts'
-export { claudeCommands, type ClaudeCommandsOptions } from './claude/commands.ts'
+export { claudeCommands, type ClaudeCommandsOptions } from './claude/claude-commands.ts'
 export { hookFileSchema } from './files/hook-file-schema.ts'
 export { hookFilesOf, projectHooks, type ProjectHooksOptions } from './files/project-hooks.ts'
-export { TrustStore, type TrustStatus } from './trust/trust.ts'
+export { TrustStore, type TrustStatus } from './trust/trust-store.ts'

@@ -1,7 +1,7 @@
 import { files } from '../../capabilities/files/files.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'
-import { JUDGE, verdict, type AskModel } from '../../hook-files/claude/ask-model.ts'
+import { JUDGE, verdict, type AskModel } from '../../hook-files/claude/run/ask-model.ts'
 import { createAgent } from '../../create-agent.ts'
 
 const MAX_STEPS = 50

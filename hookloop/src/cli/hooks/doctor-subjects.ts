@@ -1,10 +1,10 @@
 import { relative } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { claudeHooks } from '../../hook-files/claude/claude-hooks.ts'
-import { eachHandler, type SingleHandler } from '../../hook-files/claude/each-handler.ts'
-import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events.ts'
-import { ownName } from '../../hook-files/claude/tool-names.ts'
-import { handlerName } from '../../hook-files/files/list-hooks.ts'
+import { singleHandlers, type SingleHandler } from '../../hook-files/claude/single-handlers.ts'
+import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import { ownName } from '../../hook-files/claude/events/tool-names.ts'
+import { handlerName } from '../../hook-files/list-hooks.ts'
 import { findHooks } from '../../hook-files/files/project-hooks.ts'
 import type { Json } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
@@ -56,7 +56,7 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
   const ofFiles = reading(() => findHooks({ dir, ...home }).hooks)
   const mcp = serversIn(own)
   const handlers = reading(() =>
-    eachHandler({ dir, ...home, answer: () => 'allow', ...(mcp !== undefined && { mcp }) }),
+    singleHandlers({ dir, ...home, answer: () => 'allow', ...(mcp !== undefined && { mcp }) }),
   )
   const ofAgent = own.flatMap(({ hooks = [] }) => hooks.map((hook) => ({ hook })))
   const tools = toolsFor(own, { hooks: ofFiles.map(({ hook }) => hook), handlers })

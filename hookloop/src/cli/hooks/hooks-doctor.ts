@@ -2,9 +2,9 @@ import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { partsOf } from '../../agent/subagents/known-agents.ts'
 import { createAgent } from '../../create-agent.ts'
-import { eventSpec, isClaudeEvent } from '../../hook-files/claude/events.ts'
-import { doubtsIn, listHooks, problemsOf, type CommandProblem } from '../../hook-files/files/list-hooks.ts'
-import { TrustStore } from '../../hook-files/trust/trust.ts'
+import { eventSpec, isClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import { untrustedFiles, listHooks, problemsOf, type CommandProblem } from '../../hook-files/list-hooks.ts'
+import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { messageOf } from '../../errors.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { loadAgent } from '../agents/load-agent.ts'
@@ -160,9 +160,9 @@ function onDemand(hooks: Listed['hooks']): readonly string[] {
 }
 
 /** A file that cannot be used is among the problems already. */
-function doubtsOf(dir: string): ReturnType<typeof doubtsIn> {
+function doubtsOf(dir: string): ReturnType<typeof untrustedFiles> {
   try {
-    return doubtsIn(dir, new TrustStore())
+    return untrustedFiles(dir, new TrustStore())
   } catch {
     return []
   }

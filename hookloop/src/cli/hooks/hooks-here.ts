@@ -43,12 +43,12 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
   if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
   if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
   refuseInHook(process.env)
-  const { claudeCommands } = await import('../../hook-files/claude/commands.ts')
+  const { claudeCommands } = await import('../../hook-files/claude/claude-commands.ts')
   const { claudeHooks } = await import('../../hook-files/claude/claude-hooks.ts')
   const { findHooks, projectHooks, wordsForMistake } = await import('../../hook-files/files/project-hooks.ts')
-  const { TrustStore } = await import('../../hook-files/trust/trust.ts')
-  const { filesToTrust, doubtsIn, settingsProblems } = await import('../../hook-files/files/list-hooks.ts')
-  const { trustedByHash } = await import('../../hook-files/trust/given-trust.ts')
+  const { TrustStore } = await import('../../hook-files/trust/trust-store.ts')
+  const { filesToTrust, untrustedFiles, settingsProblems } = await import('../../hook-files/list-hooks.ts')
+  const { trustedByHash } = await import('../../hook-files/trust/trusted-by-hash.ts')
   if (hooks === false && trustProject !== undefined)
     throw new UsageError('--no-hooks and --trust-project exclude each other.')
   const trust =
@@ -57,7 +57,7 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
       : trustProject === undefined
         ? new TrustStore()
         : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
-  if (hooks !== false) tellDoubts(doubtsIn(dir, trust), { dir, place })
+  if (hooks !== false) tellDoubts(untrustedFiles(dir, trust), { dir, place })
   const mistakes = findHooks({ dir, trust }).mistakes.map(wordsForMistake)
   tellMistakes([...mistakes, ...settingsProblems(dir, trust)], { dir, place })
   return ({ answer, use }) => {
@@ -112,7 +112,7 @@ function given<T>(trust: T | undefined, { command }: Place): T {
 
 /** Nobody would notice guards that are missing because somebody has taken their file away. */
 async function tellGone(dir: string, { err, env, command }: Place): Promise<void> {
-  const { defaultTrustFile, TrustStore } = await import('../../hook-files/trust/trust.ts')
+  const { defaultTrustFile, TrustStore } = await import('../../hook-files/trust/trust-store.ts')
   if (!existsSync(defaultTrustFile())) return
   const gone = new TrustStore().goneFrom(dir).map((path) => printable(near(path, dir)))
   if (gone.length === 0) return
@@ -120,7 +120,7 @@ async function tellGone(dir: string, { err, env, command }: Place): Promise<void
   err.write(`${colorsFor(err, env).yellow('!')} Hooks that were trusted are gone: ${gone.join(', ')}. ${how}\n`)
 }
 
-type Doubt = { readonly path: string; readonly status: 'changed' | 'untrusted' }
+type UntrustedFile = { readonly path: string; readonly status: 'changed' | 'untrusted' }
 
 type Telling = { readonly dir: string; readonly place: Place }
 
@@ -129,8 +129,9 @@ function tellMistakes(mistakes: readonly string[], { dir, place: { err, env } }:
   for (const words of mistakes) err.write(`${yellow('!')} ${printable(nearer(words, dir))}\n`)
 }
 
-function tellDoubts(doubts: readonly Doubt[], { dir, place }: Telling): void {
-  const named = (some: readonly Doubt[]): string => some.map(({ path }) => printable(near(path, dir))).join(', ')
+function tellDoubts(doubts: readonly UntrustedFile[], { dir, place }: Telling): void {
+  const named = (some: readonly UntrustedFile[]): string =>
+    some.map(({ path }) => printable(near(path, dir))).join(', ')
   const changed = doubts.filter(({ status }) => status === 'changed')
   if (changed.length > 0) {
     throw new UsageError(

@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
-import { listHooks, type ListedHook } from '../../hook-files/files/list-hooks.ts'
-import { TrustStore } from '../../hook-files/trust/trust.ts'
+import { listHooks, type ListedHook } from '../../hook-files/list-hooks.ts'
+import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonText } from '../terminal/json-lines.ts'

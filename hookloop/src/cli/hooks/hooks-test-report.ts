@@ -1,6 +1,6 @@
-import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events.ts'
-import { merge } from '../../hook-files/claude/merge.ts'
-import type { EventResult, RanHandler } from '../../hook-files/claude/run-event.ts'
+import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
+import type { EventResult, RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { jsonText } from '../terminal/json-lines.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
@@ -33,7 +33,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
 
 /** A hook of our own file: what it is called, what it runs, and what it said. */
 function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHook, event: ClaudeEvent): object {
-  const { decision, reason } = merge([answer], event)
+  const { decision, reason } = mergeAnswers([answer], event)
   const { name, mode, action } = hook
   return {
     type: action?.kind ?? 'hook',

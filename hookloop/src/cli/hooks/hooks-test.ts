@@ -1,18 +1,23 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { AskModel } from '../../hook-files/claude/ask-model.ts'
-import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../hook-files/claude/events.ts'
-import { readHandler, type ConfigProblem, type HookGroup, type HookSource } from '../../hook-files/claude/handlers.ts'
-import { merge } from '../../hook-files/claude/merge.ts'
-import type { NamedPlace } from '../../hook-files/claude/named-place.ts'
-import type { Payload } from '../../hook-files/claude/payload.ts'
-import { HookTable, runEvent, type RanHandler } from '../../hook-files/claude/run-event.ts'
-import { readSettings } from '../../hook-files/claude/settings.ts'
-import { eventNamed, payloadFrom } from '../../hook-files/claude/test-event.ts'
-import { commandLineOf, trustedGroups, type Untrusted } from '../../hook-files/claude/trusted-groups.ts'
+import type { AskModel } from '../../hook-files/claude/run/ask-model.ts'
+import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import {
+  readHandler,
+  type ConfigProblem,
+  type HookGroup,
+  type HookSource,
+} from '../../hook-files/claude/load/handlers.ts'
+import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
+import type { HookLocation } from '../../hook-files/claude/load/hook-location.ts'
+import type { Payload } from '../../hook-files/claude/events/payload.ts'
+import { HookTable, runEvent, type RanHandler } from '../../hook-files/claude/run/run-event.ts'
+import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
+import { findEvent, examplePayload } from '../../hook-files/claude/events/example-payload.ts'
+import { commandLineOf, trustedGroups, type Untrusted } from '../../hook-files/claude/load/trusted-groups.ts'
 import type { FileHook } from '../../hook-files/files/hook-file.ts'
 import { findHooks, uniqueByPath, wordsForMistake } from '../../hook-files/files/project-hooks.ts'
-import { TrustStore } from '../../hook-files/trust/trust.ts'
+import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -42,11 +47,11 @@ export type HooksTestFlags = {
 /** `hookloop hooks test`: one event as it is written on stdin, and what the hooks say to it. */
 export async function hooksTest(name: string, flags: HooksTestFlags, place: Place): Promise<ExitCode> {
   const { skills, ...given } = parsed(await readPiped(place))
-  const event = eventNamed(name, given)
+  const event = findEvent(name, given)
   if (event === undefined) throw new UsageError(`There is no event "${name}". Known: ${claudeEventNames.join(', ')}.`)
   const named = placeOf(flags.dir)
   const { dir } = named.settings
-  const payload = payloadFrom(given, event, dir)
+  const payload = examplePayload(given, event, dir)
   const tested = flags.handler === undefined ? projectOf(flags, named) : lone(flags.handler, event, named)
   const { groups, world: rules } = tested
   const where = foldersFor(payload, { named, groups, flags })
@@ -60,7 +65,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const files = flags.handler === undefined ? fileHooksOf(flags, named) : noFileHooks
   const own = await fireFileHooks(files.hooks, payload, skills)
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
-  const merged = own.length === 0 || result.problems.length > 0 ? result.merged : merge(answers, event)
+  const merged = own.length === 0 || result.problems.length > 0 ? result.merged : mergeAnswers(answers, event)
   const late = await Promise.all(beside) // they are waited for: somebody wants to see them
   const untrusted = uniqueByPath([...tested.untrusted, ...files.untrusted])
   const none = groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? nothingIn(named, flags) : []
@@ -106,7 +111,7 @@ type Tested = {
 }
 
 /** A command of a plugin finds what it would find as one of its hooks. */
-function lone(command: string, event: ClaudeEvent, { plugin }: NamedPlace): Tested {
+function lone(command: string, event: ClaudeEvent, { plugin }: HookLocation): Tested {
   const handler = readHandler({ type: 'command', command }, event)
   if (typeof handler === 'string') throw new UsageError(`--handler: ${handler}`)
   const file = '--handler'
@@ -120,7 +125,7 @@ function lone(command: string, event: ClaudeEvent, { plugin }: NamedPlace): Test
 }
 
 /** Who names a folder has asked for its hooks to be run; otherwise only what is trusted is. */
-function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, problem }: NamedPlace): Tested {
+function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, problem }: HookLocation): Tested {
   const settings = readSettings({ ...places, ...(!user && { home: false }) })
   const trust = wanted === undefined ? new TrustStore() : 'all'
   if (trust !== 'all') trust.checkOutside(places.dir)
@@ -158,13 +163,13 @@ function problemsTogether(problems: readonly ConfigProblem[]): readonly string[]
 const MAX_PLACES = 3
 
 /** Said where nothing was found: a folder that was meant to have hooks would look like one whose hooks have no opinion. */
-function nothingIn({ settings: { dir } }: NamedPlace, { dir: wanted }: HooksTestFlags): readonly string[] {
+function nothingIn({ settings: { dir } }: HookLocation, { dir: wanted }: HooksTestFlags): readonly string[] {
   return wanted === undefined ? [] : [`There are no hooks in ${dir}.`]
 }
 
 /** An event that was written down at another moment than the one it is tested as. */
 function otherEvent({ hook_event_name: said }: JsonObject, event: ClaudeEvent): readonly string[] {
-  if (typeof said !== 'string' || eventNamed(said, {}) === event) return []
+  if (typeof said !== 'string' || findEvent(said, {}) === event) return []
   return [`The event says that it is ${said}. It is tested as ${event}.`]
 }
 
@@ -192,7 +197,7 @@ type Folders = { readonly projectDir: string; readonly cwd: string }
  */
 function foldersFor(
   { event, input }: Payload,
-  how: { readonly named: NamedPlace; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
+  how: { readonly named: HookLocation; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
 ): Folders {
   const { named, groups, flags } = how
   const { dir } = named.settings
@@ -214,7 +219,7 @@ function isFolder(path: string): boolean {
 /** Hooks of an agent run if the payload is about it, those of a skill if `skills` names it, and either if its file is named. */
 function activeFor(
   { input }: Payload,
-  { skills, named }: { readonly skills: unknown; readonly named: NamedPlace },
+  { skills, named }: { readonly skills: unknown; readonly named: HookLocation },
 ): (source: HookSource) => boolean {
   const loaded: readonly unknown[] = Array.isArray(skills) ? skills : []
   return ({ kind, name, file }) => {
@@ -233,7 +238,7 @@ type FileHooks = {
 const noFileHooks: FileHooks = { hooks: [], problems: [], untrusted: [] }
 
 /** Hooks of `.hookloop/`, under the same trust as those of Claude Code. */
-function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, files } }: NamedPlace): FileHooks {
+function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, files } }: HookLocation): FileHooks {
   if (files !== undefined) return noFileHooks // one file was named, and not the folder
   try {
     const trust = wanted === undefined ? new TrustStore() : 'all'

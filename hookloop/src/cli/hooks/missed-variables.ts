@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { environmentFor, type EnvironmentRules } from '../../hook-files/claude/hook-environment.ts'
-import type { HookGroup } from '../../hook-files/claude/handlers.ts'
-import { commandLineOf, scriptsOf } from '../../hook-files/claude/trusted-groups.ts'
+import { environmentFor, type EnvironmentRules } from '../../hook-files/claude/run/hook-environment.ts'
+import type { HookGroup } from '../../hook-files/claude/load/handlers.ts'
+import { commandLineOf, scriptsOf } from '../../hook-files/claude/load/trusted-groups.ts'
 
 /** Variables that many published hooks read and nobody has ever set: what they are about is in the event. */
 const neverSet = /\bCLAUDE_(?:TOOL_\w+|FILE_PATHS?|SESSION_ID|HOOK_EVENT\w*)\b/g

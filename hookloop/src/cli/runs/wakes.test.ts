@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
-import { HookMemory } from '../../hook-files/claude/hook-memory.ts'
-import type { RanHandler } from '../../hook-files/claude/run-event.ts'
+import { HookMemory } from '../../hook-files/claude/run/hook-memory.ts'
+import type { RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { Wakes } from './wakes.ts'
 
 /** A hook in the background that has ended with these words for the model. */

@@ -1,4 +1,4 @@
-import type { Wake } from '../../hook-files/claude/hook-memory.ts'
+import type { Wake } from '../../hook-files/claude/run/hook-memory.ts'
 
 /** A hook that answers a turn by waking the model would never let it rest. */
 const MAX_IN_A_ROW = 8

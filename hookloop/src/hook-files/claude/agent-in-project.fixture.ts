@@ -8,7 +8,7 @@ import { textOf, type Message } from '../../state/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { claudeHooks, type ClaudeHooksOptions } from './claude-hooks.ts'
-import type { ClaudeEvent } from './events.ts'
+import type { ClaudeEvent } from './events/claude-events.ts'
 import { quoted, type HookProject } from './hook-project.fixture.ts'
 
 export const own = (event: ClaudeEvent, fields: JsonObject): string =>

@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
-import { isClaudeEvent, triggersOfEvent } from './events.ts'
-import { readHandler, type HookGroup, type HookSource } from './handlers.ts'
-import { payloadsFor } from './payload.ts'
-import { HookTable, runEvent } from './run-event.ts'
-import { toHookOutcome } from './to-outcome.ts'
-import { Transcripts } from './transcript.ts'
+import { isClaudeEvent, triggersOfEvent } from './events/claude-events.ts'
+import { readHandler, type HookGroup, type HookSource } from './load/handlers.ts'
+import { payloadsFor } from './events/payload.ts'
+import { HookTable, runEvent } from './run/run-event.ts'
+import { toHookOutcome } from './answer/to-hook-outcome.ts'
+import { Transcripts } from './events/transcripts.ts'
 
 /**
  * One handler that was written for Claude Code, as a hook of its own: it is told and answers what its specification says,

@@ -8,17 +8,17 @@ import { action, type Action } from '../../hooks/action.ts'
 import { Context } from '../../hooks/draft.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
-import { TrustStore } from '../trust/trust.ts'
-import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTrigger } from './events.ts'
-import { isExpansion } from './expansion.ts'
-import { GroupRun } from './group-run.ts'
-import type { HookGroup } from './handlers.ts'
-import type { Wake } from './hook-memory.ts'
-import { HookTable } from './run-event.ts'
-import type { AskModel } from './ask-model.ts'
-import type { CallMcp, HandlerWorld } from './run-handler.ts'
-import { readSettings, type PluginPlace, type Settings } from './settings.ts'
-import { scriptWatch, trustedGroups, type Untrusted } from './trusted-groups.ts'
+import { TrustStore } from '../trust/trust-store.ts'
+import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTrigger } from './events/claude-events.ts'
+import { isExpansion } from './events/expansion-payload.ts'
+import { TriggerRunner } from './run/trigger-runner.ts'
+import type { HookGroup } from './load/handlers.ts'
+import type { Wake } from './run/hook-memory.ts'
+import { HookTable } from './run/run-event.ts'
+import type { AskModel } from './run/ask-model.ts'
+import type { CallMcp, HandlerWorld } from './run/run-handler.ts'
+import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
+import { scriptWatch, trustedGroups, type Untrusted } from './load/trusted-groups.ts'
 
 export type ClaudeHooksOptions = {
   /** The project: where `.claude/settings.json` is. */
@@ -99,7 +99,7 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   if (trust !== 'all') trust.checkOutside(dir)
   const settings = readSettings({ ...options, dir })
   const { groups, untrusted } = trustedGroups(settings, { dir, trust })
-  return { ...asOne(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
+  return { ...combineGroups(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
 }
 
 /** What groups of handlers are put together with. */
@@ -112,7 +112,7 @@ type Together = {
 }
 
 /** Groups of handlers as one hook, without any notes. */
-export function asOne(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
+export function combineGroups(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
   const table = new HookTable(groups)
   const changedSince = scriptWatch(groups, dir)
   const world: HandlerWorld = {
@@ -130,7 +130,7 @@ export function asOne(groups: readonly HookGroup[], { options, dir, settings, on
     callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
   }
   const { answer, models = {} } = options
-  const group = new GroupRun(table, {
+  const group = new TriggerRunner(table, {
     world,
     models,
     skills: findSkills(groups),
@@ -152,7 +152,7 @@ function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
   return (server, tool, { input, signal }) => servers.call(tool, input, { server, signal })
 }
 
-function hooksFor(table: HookTable, group: GroupRun, groups: readonly HookGroup[]): readonly Hook[] {
+function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookGroup[]): readonly Hook[] {
   if (groups.length === 0) return []
   const name = 'claude'
   const performing = (perform: Action['perform']): Action =>
@@ -194,7 +194,7 @@ function findSkills(groups: readonly HookGroup[]): ReadonlySet<string> {
 }
 
 /** Hooks that answer questions are asked before a person is. */
-function approvalFor(group: GroupRun, answer: ApprovalPolicy['answer']): ApprovalPolicy {
+function approvalFor(group: TriggerRunner, answer: ApprovalPolicy['answer']): ApprovalPolicy {
   return {
     expiresInMs: undefined,
     onUnknownOutcome: 'tell',

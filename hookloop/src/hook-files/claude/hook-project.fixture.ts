@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { problemWith } from '../../system/find-executable.ts'
-import type { ClaudeEvent } from './events.ts'
-import { HookTable, runEvent, type EventResult } from './run-event.ts'
-import type { HandlerWorld } from './run-handler.ts'
-import { readSettings } from './settings.ts'
-import { payloadFrom } from './test-event.ts'
+import type { ClaudeEvent } from './events/claude-events.ts'
+import { HookTable, runEvent, type EventResult } from './run/run-event.ts'
+import type { HandlerWorld } from './run/run-handler.ts'
+import { readSettings } from './load/read-settings.ts'
+import { examplePayload } from './events/example-payload.ts'
 
 /** A folder with hooks in it that goes away with `using`. */
 export class HookProject implements Disposable {
@@ -42,7 +42,7 @@ export class HookProject implements Disposable {
   /** Fires an event at whatever the settings say. */
   async fire(event: ClaudeEvent, input: JsonObject = {}, world: Partial<HandlerWorld> = {}): Promise<EventResult> {
     const { groups } = readSettings({ dir: this.dir, home: false })
-    return runEvent(new HookTable(groups), payloadFrom(input, event, this.dir), {
+    return runEvent(new HookTable(groups), examplePayload(input, event, this.dir), {
       world: { ...worldOf(this.dir), ...world },
     })
   }

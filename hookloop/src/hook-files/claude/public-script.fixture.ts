@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../state/json.ts'
-import type { ClaudeEvent } from './events.ts'
+import type { ClaudeEvent } from './events/claude-events.ts'
 
 /** A hook as people publish them: its file, how it is called, and what it does to which events. */
 export type PublicScript = {

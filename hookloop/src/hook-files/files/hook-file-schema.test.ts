@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import { Validator } from '@cfworker/json-schema'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
-import { claudeEventNames, triggersOfEvent } from '../claude/events.ts'
+import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { hookFileSchema } from './hook-file-schema.ts'
 import { readHookFile } from './hook-file.ts'
 

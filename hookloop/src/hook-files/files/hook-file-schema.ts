@@ -1,7 +1,7 @@
 import { answerKinds } from '../../actions/verdict.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
-import { claudeEventNames, triggersOfEvent } from '../claude/events.ts'
+import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { stepTypes } from './hook-condition.ts'
 import { actionKinds, modes } from './hook-file.ts'
 

@@ -10,9 +10,9 @@ import type { Matcher } from '../../hooks/matchers.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { isAround, isTrigger, triggerNames } from '../../hooks/triggers.ts'
 import { claudeAction } from '../claude/claude-action.ts'
-import { claudeEventNames, eventSpec, isClaudeEvent, triggersOfEvent } from '../claude/events.ts'
+import { claudeEventNames, eventSpec, isClaudeEvent, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { whenOf } from './hook-condition.ts'
-import { Misspelt } from './option-names.ts'
+import { InvalidEntry } from './invalid-entry.ts'
 import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
 
 /** Where a hook of a file comes from, in the order in which they are put together. */
@@ -116,7 +116,7 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, m
   }
 
   function refusalOf(error: unknown): unknown {
-    return error instanceof Misspelt ? refuse(error.path, error.message.replace(/\.$/, '')) : error
+    return error instanceof InvalidEntry ? refuse(error.path, error.message.replace(/\.$/, '')) : error
   }
 
   function readOrTell(entry: Json, i: number): readonly FileHook[] {
@@ -135,7 +135,7 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, m
       const made = toHook(entry, { ...making, source })
       return { hook: made, source, entry: entry as JsonObject, line: lineOf(['hooks', i]), cwd: making.cwd }
     } catch (error) {
-      throw new Misspelt(['hooks', i, ...(error instanceof Misspelt ? error.path : [])], messageOf(error))
+      throw new InvalidEntry(['hooks', i, ...(error instanceof InvalidEntry ? error.path : [])], messageOf(error))
     }
   }
 }
@@ -151,10 +151,10 @@ function onlyWatches(entry: Json): boolean {
 function toAllowed(allow: Json): Allowed {
   const { env = [], privateAddresses = false, ...rest } = isJsonObject(allow) ? allow : { none: true }
   const [stray] = Object.keys(rest)
-  if (stray !== undefined) throw new Misspelt(['allow'], '"allow" takes "env", a list, and "privateAddresses"')
-  if (!isTexts(env)) throw new Misspelt(['allow', 'env'], '"env" must be a list of names')
+  if (stray !== undefined) throw new InvalidEntry(['allow'], '"allow" takes "env", a list, and "privateAddresses"')
+  if (!isTexts(env)) throw new InvalidEntry(['allow', 'env'], '"env" must be a list of names')
   if (typeof privateAddresses !== 'boolean') {
-    throw new Misspelt(['allow', 'privateAddresses'], '"privateAddresses" must be true or false')
+    throw new InvalidEntry(['allow', 'privateAddresses'], '"privateAddresses" must be true or false')
   }
   return { env, privateAddresses }
 }
@@ -162,15 +162,15 @@ function toAllowed(allow: Json): Allowed {
 type Making = HookMaking & { readonly source: FileSource }
 
 function toHook(entry: Json, making: Making): Hook {
-  if (!isJsonObject(entry)) throw new Misspelt([], 'a hook must be an object')
+  if (!isJsonObject(entry)) throw new InvalidEntry([], 'a hook must be an object')
   const known: readonly string[] = [...entryFields, ...actionKinds]
   const stray = Object.keys(entry).find((key) => !known.includes(key))
-  if (stray !== undefined) throw new Misspelt([stray], `there is no "${stray}". Known: ${known.join(', ')}`)
+  if (stray !== undefined) throw new InvalidEntry([stray], `there is no "${stray}". Known: ${known.join(', ')}`)
   const given = actionKinds.filter((kind) => entry[kind] !== undefined)
-  if (given.length !== 1) throw new Misspelt([], `a hook needs exactly one of ${actionKinds.join(', ')}`)
+  if (given.length !== 1) throw new InvalidEntry([], `a hook needs exactly one of ${actionKinds.join(', ')}`)
   const [kind] = given as [ActionKind]
   const mode = modes.find((each) => each === entry['mode'])
-  if (mode === undefined) throw new Misspelt(['mode'], `"mode" must be one of ${modes.join(', ')}`)
+  if (mode === undefined) throw new InvalidEntry(['mode'], `"mode" must be one of ${modes.join(', ')}`)
   const on = triggersOf(entry['on'])
   if (kind === 'claude') checkEvent(entry[kind]!, on)
   const options = optionsOf(entry, making)
@@ -187,20 +187,21 @@ function within<T>(key: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw error instanceof Misspelt ? error : new Misspelt([key], messageOf(error))
+    throw error instanceof InvalidEntry ? error : new InvalidEntry([key], messageOf(error))
   }
 }
 
 function triggersOf(on: Json | undefined): string[] {
   const names = typeof on === 'string' ? [on] : Array.isArray(on) ? on : []
-  if (names.length === 0) throw new Misspelt(['on'], `"on" must be a trigger, or a list of them: ${known.join(', ')}`)
+  if (names.length === 0)
+    throw new InvalidEntry(['on'], `"on" must be a trigger, or a list of them: ${known.join(', ')}`)
   for (const name of names) {
     if (isTrigger(name) && !isAround(name)) continue
     const isNear = (each: string): boolean => each.toLowerCase() === String(name).toLowerCase()
     const event = claudeEventNames.find(isNear)
     const guess = known.find(isNear) ?? (event && eventSpec(event).trigger)
     const hint = guess === undefined ? `. Known: ${known.join(', ')}` : `; did you mean "${guess}"?`
-    throw new Misspelt(['on'], `there is no trigger ${JSON.stringify(name)}${hint}`)
+    throw new InvalidEntry(['on'], `there is no trigger ${JSON.stringify(name)}${hint}`)
   }
   return names as string[]
 }
@@ -213,18 +214,18 @@ function checkEvent(given: Json, on: readonly string[]): void {
   if (typeof event !== 'string' || !isClaudeEvent(event)) return
   const { type = 'command' } = given as JsonObject
   if (type !== 'command' && type !== 'http') {
-    throw new Misspelt(['claude', 'type'], '"type" must be "command" or "http"; for a model there is "prompt"')
+    throw new InvalidEntry(['claude', 'type'], '"type" must be "command" or "http"; for a model there is "prompt"')
   }
   const triggers: readonly string[] = triggersOfEvent(event)
   if (triggers.length > 0 && on.some((each) => !triggers.includes(each))) {
-    throw new Misspelt(['on'], `${event} fires at ${triggers.join(' and ')} and nowhere else`)
+    throw new InvalidEntry(['on'], `${event} fires at ${triggers.join(' and ')} and nowhere else`)
   }
 }
 
 function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allowed }: Making): Action {
   const shortFor = { shell: 'command', http: 'url', prompt: 'prompt', subagent: 'prompt', claude: 'command' }
   const options = typeof given === 'string' ? { [shortFor[kind]]: given } : given
-  if (!isJsonObject(options)) throw new Misspelt([kind], `"${kind}" must be an object`)
+  if (!isJsonObject(options)) throw new InvalidEntry([kind], `"${kind}" must be an object`)
   if (source.kind !== 'user') checkAllowed(kind, options, allowed)
   switch (kind) {
     case 'shell': {
@@ -250,10 +251,10 @@ function checkAllowed(kind: ActionKind, options: JsonObject, { env, privateAddre
     kind === 'shell' ? ['passEnv', options['passEnv']] : ['allowedEnvVars', options['allowedEnvVars']]
   const stray = isTexts(named) ? named.find((name) => !env.includes(name)) : undefined
   if (stray !== undefined) {
-    throw new Misspelt([kind, key], `${stray} is not among the variables that your own file allows under "allow"`)
+    throw new InvalidEntry([kind, key], `${stray} is not among the variables that your own file allows under "allow"`)
   }
   if (options['allowPrivate'] === true && !privateAddresses) {
-    throw new Misspelt([kind, 'allowPrivate'], 'your own file must say so: "allow": { "privateAddresses": true }')
+    throw new InvalidEntry([kind, 'allowPrivate'], 'your own file must say so: "allow": { "privateAddresses": true }')
   }
 }
 
@@ -270,17 +271,17 @@ export const subagentFields = [
 
 function toSubagent(options: JsonObject): Action {
   const stray = Object.keys(options).find((key) => !(subagentFields as readonly string[]).includes(key))
-  if (stray !== undefined) throw new Misspelt(['subagent', stray], `there is no "${stray}" of a subagent`)
+  if (stray !== undefined) throw new InvalidEntry(['subagent', stray], `there is no "${stray}" of a subagent`)
   const { name, prompt: question, instructions, tools, model, answer, maxSteps, maxTokens } = options
   for (const [key, value] of Object.entries({ instructions, model, name })) {
     if (value !== undefined && typeof value !== 'string')
-      throw new Misspelt(['subagent', key], `"${key}" must be a text`)
+      throw new InvalidEntry(['subagent', key], `"${key}" must be a text`)
   }
   if (tools !== undefined && !isTexts(tools))
-    throw new Misspelt(['subagent', 'tools'], '"tools" must be a list of names')
+    throw new InvalidEntry(['subagent', 'tools'], '"tools" must be a list of names')
   for (const [key, value] of Object.entries({ maxSteps, maxTokens })) {
     const isCount = value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1)
-    if (!isCount) throw new Misspelt(['subagent', key], `"${key}" must be a whole number from 1 up`)
+    if (!isCount) throw new InvalidEntry(['subagent', key], `"${key}" must be a whole number from 1 up`)
   }
   return subagent({
     prompt: question as string,
@@ -305,9 +306,10 @@ function isTexts(value: Json | undefined): value is readonly string[] {
 function optionsOf(entry: JsonObject, { when: always }: Making): object {
   const { tool, when, priority, timeoutMs, onFailure, stream } = entry
   for (const [key, type] of optionTypes) {
-    if (entry[key] !== undefined && typeof entry[key] !== type) throw new Misspelt([key], `"${key}" must be a ${type}`)
+    if (entry[key] !== undefined && typeof entry[key] !== type)
+      throw new InvalidEntry([key], `"${key}" must be a ${type}`)
   }
-  if (stream === 'window') throw new Misspelt(['stream'], 'an action sees an answer once: "hold" or "after"')
+  if (stream === 'window') throw new InvalidEntry(['stream'], 'an action sees an answer once: "hold" or "after"')
   return {
     ...(tool !== undefined && { tool: toolPattern(tool as string) }),
     ...whenOf(when, always),
@@ -330,8 +332,9 @@ const optionTypes = [
 /** A name is given once in a file. What another file has called so stays, and this one says whose it is. */
 function nameFor({ name: given }: JsonObject, label: string, { taken, source }: Making): string {
   if (typeof given === 'string') {
-    if (given.trim() === '') throw new Misspelt(['name'], '"name" must not be empty')
-    if (taken.has(keyIn(source, given))) throw new Misspelt(['name'], `another hook of this file is called "${given}"`)
+    if (given.trim() === '') throw new InvalidEntry(['name'], '"name" must not be empty')
+    if (taken.has(keyIn(source, given)))
+      throw new InvalidEntry(['name'], `another hook of this file is called "${given}"`)
   }
   const wanted = typeof given === 'string' ? given : label
   const other = `${source.kind}:${wanted}`
@@ -359,7 +362,7 @@ function keyIn({ file }: FileSource, name: string): string {
 
 /** A name, one with `*` in it, or a regular expression between slashes. */
 function toolPattern(text: string): string | RegExp {
-  if (text === '') throw new Misspelt(['tool'], '"tool" must not be empty; leave it out for every tool')
+  if (text === '') throw new InvalidEntry(['tool'], '"tool" must not be empty; leave it out for every tool')
   const expression = /^\/(.*)\/([a-z]*)$/s.exec(text)
   if (expression === null) return text
   return within('tool', () => {

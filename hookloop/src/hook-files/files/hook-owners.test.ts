@@ -19,7 +19,7 @@ import { createAgent } from '../../create-agent.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { hookFilesOf, projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
-import { TrustStore } from '../trust/trust.ts'
+import { TrustStore } from '../trust/trust-store.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-owners-')))
 after(() => rmSync(root, { recursive: true, force: true }))

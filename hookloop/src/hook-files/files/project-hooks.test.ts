@@ -18,7 +18,7 @@ import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { sourceKinds, type FileSource } from './hook-file.ts'
 import { hookFilesOf, projectHooks, type ProjectHooksOptions } from './project-hooks.ts'
-import { TrustStore } from '../trust/trust.ts'
+import { TrustStore } from '../trust/trust-store.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-sources-')))
 after(() => rmSync(root, { recursive: true, force: true }))

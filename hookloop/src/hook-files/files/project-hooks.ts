@@ -8,10 +8,10 @@ import { action, type Action } from '../../hooks/action.ts'
 import type { HookOutcome } from '../../hooks/outcome.ts'
 import { readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
 import { agentAt, hooksAtHead, isInForce, keepsSkills, ownersIn, skillAt, type HookOwner } from './hook-owners.ts'
-import { scriptsIn } from '../trust/named-scripts.ts'
+import { namedScripts } from '../trust/named-scripts.ts'
 import { invalid, readDocument } from './read-document.ts'
 import { isInside, isThere, readPrinted, realPath, type Fingerprint } from '../trust/fingerprint.ts'
-import { TrustStore, type TrustStatus } from '../trust/trust.ts'
+import { TrustStore, type TrustStatus } from '../trust/trust-store.ts'
 
 export type ProjectHooksOptions = {
   /** The project: where `.hookloop/` is. */
@@ -35,12 +35,15 @@ export type ProjectHooksOptions = {
 }
 
 /** A file that is not trusted as it is. */
-export type Doubt = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'>; readonly isConfig: boolean }
+export type UntrustedFile = Fingerprint & {
+  readonly status: Exclude<TrustStatus, 'trusted'>
+  readonly isConfig: boolean
+}
 
 /** What was found: hooks that apply, files that are not trusted, and the files that hooks stand in. */
 export type FoundHooks = {
   readonly hooks: readonly FileHook[]
-  readonly untrusted: readonly Doubt[]
+  readonly untrusted: readonly UntrustedFile[]
   readonly files: readonly Fingerprint[]
   /** Mistakes in entries that only watch, which are left out. */
   readonly mistakes: readonly AgentError[]
@@ -67,14 +70,14 @@ export function projectHooks(options: ProjectHooksOptions): Capability {
   }
 }
 
-export function untrustedError(doubts: readonly Doubt[]): AgentError {
+export function untrustedError(doubts: readonly UntrustedFile[]): AgentError {
   const words = doubts.map(wordsFor).join('; ')
   return new AgentError('CONFIG_UNTRUSTED', `${words}. Look at it with: hookloop trust`, {
     value: doubts.map(({ path }) => path),
   })
 }
 
-function wordsFor({ path, status, isConfig }: Doubt): string {
+function wordsFor({ path, status, isConfig }: UntrustedFile): string {
   const how = status === 'changed' ? 'is not what was trusted' : 'is not trusted'
   return `${path} ${how}: ${isConfig ? 'its hooks do not run' : 'the hooks that name it say no'}`
 }
@@ -96,7 +99,7 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
   const dir = resolve(options.dir)
   if (trust !== 'all') trust.checkOutside(dir)
   const taken = new Set<string>()
-  const untrusted: Doubt[] = []
+  const untrusted: UntrustedFile[] = []
   const own = home === false ? undefined : configIn(home)
   if (own?.isUnreadable === true) throw invalid(own.path, undefined, 'it cannot be read')
   const user =
@@ -131,7 +134,7 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
     const document = head?.document ?? readDocument(config.text, config.path)
     const whose = owner && { kind: owner.kind, name: head?.name ?? owner.name }
     files.push(print)
-    const check = (entry: JsonObject): readonly Doubt[] =>
+    const check = (entry: JsonObject): readonly UntrustedFile[] =>
       trust === 'all' || isOwn ? [] : doubtful(scriptsOf(entry, root), trust)
     const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
     const read = readHooks(
@@ -216,7 +219,7 @@ function ownersOf(hooks: readonly FileHook[]): readonly Pick<HookOwner, 'kind' |
   )
 }
 
-function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly Doubt[] {
+function doubtful(files: readonly Fingerprint[], trust: TrustStore): readonly UntrustedFile[] {
   return files.flatMap((file) => {
     const status = trust.statusOf(file)
     return status === 'trusted' ? [] : [{ ...file, status, isConfig: false }]
@@ -233,7 +236,7 @@ export function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readon
  */
 function held(
   made: Action,
-  { kind, doubts }: { readonly kind: Kind; readonly doubts: () => readonly Doubt[] },
+  { kind, doubts }: { readonly kind: Kind; readonly doubts: () => readonly UntrustedFile[] },
 ): Action {
   return action({
     ...made,
@@ -275,7 +278,7 @@ export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint
   const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
   const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
   if (line === '') return []
-  return scriptsIn(line, {
+  return namedScripts(line, {
     dir: root,
     ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }),
     ...(typeof pluginRoot === 'string' && { variables: { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) } }),

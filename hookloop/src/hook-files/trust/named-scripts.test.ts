@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { scriptsIn } from './named-scripts.ts'
+import { namedScripts } from './named-scripts.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-named-')))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -60,7 +60,7 @@ suite('a command line names', () => {
   ]
   for (const [command, files, options = {}] of cases) {
     test(`${command || 'nothing'}: ${files.join(', ') || 'no file'}`, () => {
-      const found = scriptsIn(command, { dir, ...options }).map(({ path }) => relative(dir, path))
+      const found = namedScripts(command, { dir, ...options }).map(({ path }) => relative(dir, path))
       const expected = command.includes('*.sh')
         ? files.map((file) => (file === 'hooks/linked.sh' ? '../outside/shared.sh' : file))
         : files

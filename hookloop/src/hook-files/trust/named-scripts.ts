@@ -18,7 +18,7 @@ export type NamedIn = {
  * other names, and a script may load other files, so this finds what is written; the command line itself is part of the
  * file that holds it.
  */
-export function scriptsIn(command: string, { dir, cwd = dir, variables = {} }: NamedIn): readonly Fingerprint[] {
+export function namedScripts(command: string, { dir, cwd = dir, variables = {} }: NamedIn): readonly Fingerprint[] {
   const known: Readonly<Record<string, string>> = { CLAUDE_PROJECT_DIR: dir, PWD: cwd, HOME: homedir(), ...variables }
   const filled = command
     .replace(/\$(?:\{(\w+)\}|(\w+))/g, (all, braced: string | undefined, bare: string | undefined) => {

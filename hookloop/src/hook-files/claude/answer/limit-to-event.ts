@@ -1,0 +1,50 @@
+import { isJsonObject, type Json } from '../../../state/json.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
+import { eventSpec } from '../events/claude-events.ts'
+import type { Payload } from '../events/payload.ts'
+
+/** An answer as far as it has an effect at its event. */
+export function limitToEvent(answer: HandlerAnswer, payload: Payload): HandlerAnswer {
+  return withOutput(withBlock(answer, payload), payload)
+}
+
+/** A block where there is nothing to block is a notice, or nothing at all. */
+function withBlock(answer: HandlerAnswer, { event, input }: Payload): HandlerAnswer {
+  if (answer.block === undefined) return answer
+  const { block, ...rest } = answer
+  const { block: effect } = eventSpec(event)
+  const isPolicy = event === 'ConfigChange' && input['source'] === 'policy_settings' // nobody can keep it from applying
+  if (effect === 'ignored' || isPolicy) return rest
+  if (effect !== 'warns') return answer
+  const problem = [block.reason, rest.problem ?? ''].filter((text) => text !== '').join('\n')
+  return { ...rest, ...(problem !== '' && { problem }) }
+}
+
+/** Another output counts if it has the shape of the one there was. The older word for it is for tools of servers only. */
+function withOutput(answer: HandlerAnswer, { input }: Payload): HandlerAnswer {
+  const { updatedMCPToolOutput, ...other } = answer.other ?? {}
+  const isMcp = typeof input['tool_name'] === 'string' && input['tool_name'].startsWith('mcp__')
+  const given = answer.updatedOutput ?? (isMcp ? updatedMCPToolOutput : undefined)
+  const { updatedOutput: _given, other: _other, ...rest } = answer
+  const said = { ...rest, ...(Object.keys(other).length > 0 && { other }) }
+  if (given === undefined) return updatedMCPToolOutput === undefined && answer.other === undefined ? rest : said
+  if (isMcp || isAlike(input['tool_response'], given)) return { ...said, updatedOutput: given }
+  return {
+    ...said,
+    problem: said.problem ?? 'its "updatedToolOutput" has another shape than the output, and is ignored',
+  }
+}
+
+function isAlike(before: Json | undefined, after: Json): boolean {
+  if (before === undefined || before === null) return true
+  if (kindOf(before) !== kindOf(after)) return false
+  if (!isJsonObject(before) || !isJsonObject(after)) return true
+  return Object.entries(after).every(([key, value]) => {
+    const old = before[key]
+    return old === undefined || old === null || value === null || kindOf(old) === kindOf(value)
+  })
+}
+
+function kindOf(value: Json): string {
+  return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
+}

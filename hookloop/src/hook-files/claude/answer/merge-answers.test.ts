@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import type { JsonObject } from '../../../state/json.ts'
+import type { ClaudeEvent } from '../events/claude-events.ts'
+import { bashCall, HookProject, languages, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
+
+const own = (event: ClaudeEvent, fields: JsonObject): Said => ({
+  stdout: JSON.stringify({ hookSpecificOutput: { hookEventName: event, ...fields } }),
+})
+const says = (permissionDecision: string, permissionDecisionReason = permissionDecision): Said =>
+  own('PreToolUse', { permissionDecision, permissionDecisionReason })
+const rewrites = (command: string, more: JsonObject = {}): Said =>
+  own('PreToolUse', { updatedInput: { command }, ...more })
+const no = (reason: string): Said => ({ stderr: reason, exit: 2 })
+const quiet: Said = {}
+
+type Row = readonly [title: string, event: ClaudeEvent, scripts: readonly Said[], gives: JsonObject]
+
+const rows: readonly Row[] = [
+  [
+    'deny wins over everything',
+    'PreToolUse',
+    [says('allow'), says('ask'), says('defer'), says('deny')],
+    { decision: 'deny', reason: 'deny' },
+  ],
+  ['wherever it stands', 'PreToolUse', [says('deny'), says('allow')], { decision: 'deny', reason: 'deny' }],
+  ['defer wins over ask', 'PreToolUse', [says('ask'), says('defer')], { decision: 'defer', reason: 'defer' }],
+  ['ask wins over allow', 'PreToolUse', [says('allow'), says('ask')], { decision: 'ask', reason: 'ask' }],
+  ['allow wins over silence', 'PreToolUse', [quiet, says('allow')], { decision: 'allow', reason: 'allow' }],
+  ['exit 2 counts as deny', 'PreToolUse', [says('allow'), no('exit')], { decision: 'deny', reason: 'exit' }],
+  [
+    'the reasons of several denies are joined in order',
+    'PreToolUse',
+    [says('deny', 'a'), says('ask', 'x'), no('b')],
+    { decision: 'deny', reason: 'a\nb' },
+  ],
+  [
+    'a failure beside a deny changes nothing',
+    'PreToolUse',
+    [{ exit: 1 }, says('deny')],
+    { decision: 'deny', reason: 'deny' },
+  ],
+  [
+    'continue: false beats every decision',
+    'PreToolUse',
+    [says('deny'), { stdout: '{"continue":false,"stopReason":"over"}' }],
+    { decision: 'stop', reason: 'over', beside: { decision: 'deny', reason: 'deny' } },
+  ],
+  [
+    'of several reasons to stop the first is told',
+    'PostToolUse',
+    [{ stdout: '{"continue":false,"stopReason":"a"}' }, { stdout: '{"continue":false,"stopReason":"b"}' }],
+    { decision: 'stop', reason: 'a' },
+  ],
+  [
+    'updatedInput replaces the whole input, without any decision',
+    'PreToolUse',
+    [rewrites('pwd')],
+    { decision: 'none', updatedInput: { command: 'pwd' } },
+  ],
+  [
+    'updatedInput stands beside allow',
+    'PreToolUse',
+    [rewrites('pwd', { permissionDecision: 'allow' })],
+    { decision: 'allow', updatedInput: { command: 'pwd' } },
+  ],
+  [
+    'updatedInput stands beside ask',
+    'PreToolUse',
+    [rewrites('pwd', { permissionDecision: 'ask' })],
+    { decision: 'ask', updatedInput: { command: 'pwd' } },
+  ],
+  [
+    'updatedInput is ignored with defer',
+    'PreToolUse',
+    [rewrites('pwd'), says('defer', 'later')],
+    { decision: 'defer', reason: 'later' },
+  ],
+  [
+    'of several inputs the last in order counts',
+    'PreToolUse',
+    [rewrites('a'), rewrites('b')],
+    { decision: 'none', updatedInput: { command: 'b' } },
+  ],
+  [
+    'all contexts are delivered',
+    'PreToolUse',
+    [own('PreToolUse', { additionalContext: 'a' }), quiet, own('PreToolUse', { additionalContext: 'b' })],
+    { decision: 'context', additionalContext: 'a\nb' },
+  ],
+  [
+    'plain text and JSON context come together',
+    'UserPromptSubmit',
+    [{ stdout: 'a' }, own('UserPromptSubmit', { additionalContext: 'b' })],
+    { decision: 'context', additionalContext: 'a\nb' },
+  ],
+  [
+    'a block of a prompt and its context are both told',
+    'UserPromptSubmit',
+    [{ stdout: '{"decision":"block","reason":"no"}' }, { stdout: 'ctx' }],
+    { decision: 'block', reason: 'no', additionalContext: 'ctx' },
+  ],
+  [
+    'block, context and another output can coexist',
+    'PostToolUse',
+    [
+      { stdout: '{"decision":"block","reason":"lint"}' },
+      own('PostToolUse', { updatedToolOutput: { stdout: 'x' }, additionalContext: 'c' }),
+    ],
+    { decision: 'block', reason: 'lint', updatedOutput: { stdout: 'x' }, additionalContext: 'c' },
+  ],
+  [
+    'of several outputs the last counts',
+    'PostToolUse',
+    [
+      own('PostToolUse', { updatedToolOutput: { stdout: 'x' } }),
+      own('PostToolUse', { updatedToolOutput: { stdout: 'y' } }),
+    ],
+    { decision: 'none', updatedOutput: { stdout: 'y' } },
+  ],
+  [
+    'any block keeps a turn going',
+    'Stop',
+    [quiet, { stdout: '{"decision":"block","reason":"tests"}' }],
+    { decision: 'block', reason: 'tests' },
+  ],
+  [
+    'one yes is enough for another try',
+    'PermissionDenied',
+    [own('PermissionDenied', { retry: true }), own('PermissionDenied', { retry: false })],
+    { decision: 'none', other: { retry: true } },
+  ],
+  [
+    'who answers instead of a person: a no wins over a yes',
+    'PermissionRequest',
+    [
+      own('PermissionRequest', { decision: { behavior: 'allow' } }),
+      own('PermissionRequest', { decision: { behavior: 'deny', message: 'm' } }),
+    ],
+    { decision: 'deny', reason: 'm' },
+  ],
+]
+
+describe('several answers', { concurrency: 3 }, () => {
+  for (const [title, event, scripts, gives] of rows) {
+    test(title, async () => {
+      using project = new HookProject()
+      const handlers = scripts.map((said, i) => ({
+        type: 'command',
+        command: scriptIn(project, languages[i % languages.length]!, said),
+      }))
+      project.handlers(event, handlers)
+      const input = { ...bashCall, tool_response: { stdout: 'a' }, prompt: 'p' }
+      assert.deepEqual(saidOf(await project.fire(event, input)), gives)
+    })
+  }
+
+  test('the order of the configuration decides nothing about who wins', async () => {
+    const all = [says('deny'), says('ask'), says('allow')]
+    for (const order of [
+      [0, 1, 2],
+      [2, 1, 0],
+      [1, 0, 2],
+    ]) {
+      using project = new HookProject()
+      project.handlers(
+        'PreToolUse',
+        order.map((i) => ({ type: 'command', command: scriptIn(project, 'bash', all[i]!) })),
+      )
+      assert.equal((await project.fire('PreToolUse', bashCall)).merged.decision, 'deny')
+    }
+  })
+})
+
+describe('handlers of one event', { concurrency: 2 }, () => {
+  test('run together: each of two waits for the other', async () => {
+    using project = new HookProject()
+    const meet = (mine: string, yours: string): JsonObject => ({
+      type: 'command',
+      command: `touch ${mine}; for i in $(seq 200); do [ -e ${yours} ] && exit 0; sleep 0.05; done; exit 1`,
+    })
+    project.handlers('PreToolUse', [meet('a', 'b'), meet('b', 'a')])
+    const { ran } = await project.fire('PreToolUse', bashCall)
+    assert.deepEqual(
+      ran.map(({ answer }) => answer.exitCode),
+      [0, 0],
+    )
+  })
+
+  test('all run to their end, even when one has denied', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [
+      { type: 'command', command: 'exit 2' },
+      { type: 'command', command: 'sleep 0.5; touch done' },
+    ])
+    await project.fire('PreToolUse', bashCall)
+    assert.ok(existsSync(project.path('done')))
+  })
+
+  test('all see the original input, whatever another one makes of it', async () => {
+    using project = new HookProject()
+    const seen = { type: 'command', command: 'cat > seen.json' }
+    project.handlers('PreToolUse', [{ type: 'command', command: scriptIn(project, 'bash', rewrites('pwd')) }, seen])
+    await project.fire('PreToolUse', bashCall)
+    const { tool_input } = JSON.parse(readFileSync(project.path('seen.json'), 'utf8')) as JsonObject
+    assert.deepEqual(tool_input, { command: 'ls' })
+  })
+
+  const count = { type: 'command', command: 'echo x >> count' }
+  const counted = async (project: HookProject): Promise<number> => {
+    await project.fire('PreToolUse', bashCall)
+    return readFileSync(project.path('count'), 'utf8').trim().split('\n').length
+  }
+
+  test('that stand in several settings files run once', async () => {
+    using project = new HookProject()
+    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [count] }] }
+    project.settings({ hooks }).settings({ hooks }, '.claude/settings.local.json')
+    assert.equal(await counted(project), 1)
+  })
+
+  test('that stand in several groups run once, whatever their time', async () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: {
+        PreToolUse: [
+          { matcher: 'Bash', hooks: [count] },
+          { matcher: '*', hooks: [{ ...count, timeout: 5, statusMessage: 'counting' }] },
+        ],
+      },
+    })
+    assert.equal(await counted(project), 1)
+  })
+
+  test('that differ in what they run or when both run', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [count, { ...count, if: 'Bash' }, { ...count, shell: 'sh' }])
+    assert.equal(await counted(project), 3)
+  })
+})

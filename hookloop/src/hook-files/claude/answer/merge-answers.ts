@@ -1,0 +1,109 @@
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
+import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
+
+/** What all handlers of one event come to, in the words of the specification. */
+export type MergedAnswer = {
+  readonly decision: 'allow' | 'deny' | 'ask' | 'defer' | 'block' | 'stop' | 'context' | 'none'
+  readonly reason: string
+  readonly updatedInput?: JsonObject
+  readonly updatedOutput?: Json
+  readonly additionalContext?: string
+  readonly systemMessage?: string
+  /** With `deny` of a PermissionRequest: the run ends as well. */
+  readonly interrupt?: true
+  /** A decision that stands beside `stop`, and why. */
+  readonly beside?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer' | 'block'; readonly reason: string }
+  /** What else was said, such as a new title. */
+  readonly other?: JsonObject
+}
+
+const rank = { deny: 4, defer: 3, ask: 2, allow: 1 } as const
+
+/** Puts the answers of one event together, in the order of the configuration: deny > defer > ask > allow > nothing. */
+export function mergeAnswers(answers: readonly HandlerAnswer[], event: ClaudeEvent): MergedAnswer {
+  const judged = event === 'PermissionRequest' ? mergedRequest(answers) : mergedPermission(answers, event)
+  const blocks = answers.filter(({ block }) => block !== undefined)
+  const isBlocked = blocks.length > 0
+  const stop = answers.find((answer) => answer.stop !== undefined)?.stop
+  const context = joined(answers.map((answer) => answer.context))
+  const own =
+    judged ??
+    (isBlocked
+      ? { decision: 'block' as const, reason: joined(blocks.map(({ block }) => block!.reason)) ?? '' }
+      : undefined)
+  const decided = stop !== undefined ? { decision: 'stop' as const, reason: stop.reason } : own
+  const updatedInput = own?.decision === 'defer' ? undefined : lastInput(answers, event)
+  const updatedOutput = answers.findLast((answer) => answer.updatedOutput !== undefined)?.updatedOutput
+  const systemMessage = joined(answers.map((answer) => answer.systemMessage))
+  const other = mergedOther(answers)
+  return {
+    decision: decided?.decision ?? (context === undefined ? 'none' : 'context'),
+    reason: decided?.reason ?? '',
+    ...(stop !== undefined && own !== undefined && { beside: { decision: own.decision, reason: own.reason } }),
+    ...(judged?.interrupt === true && { interrupt: true as const }),
+    ...(updatedInput !== undefined && { updatedInput }),
+    ...(updatedOutput !== undefined && { updatedOutput }),
+    ...(context !== undefined && { additionalContext: context }),
+    ...(systemMessage !== undefined && { systemMessage }),
+    ...(Object.keys(other).length > 0 && { other }),
+  }
+}
+
+type Judged = {
+  readonly decision: 'allow' | 'deny' | 'ask' | 'defer'
+  readonly reason: string
+  readonly interrupt?: boolean
+}
+
+/** Exit code 2 is a deny. Of several denies all reasons are told. */
+function mergedPermission(answers: readonly HandlerAnswer[], event: ClaudeEvent): Judged | undefined {
+  if (eventSpec(event).block !== 'denies') return undefined
+  const all = answers.flatMap(({ block, permission, other }): Judged[] => {
+    if (block !== undefined) return [{ decision: 'deny', reason: block.reason }]
+    if (permission !== undefined) return [permission]
+    const action = other?.['action'] // of an answer to a server, in the words of its question
+    return typeof action === 'string' ? [{ decision: action === 'accept' ? 'allow' : 'deny', reason: action }] : []
+  })
+  const strongest = all.reduce<Judged | undefined>(
+    (best, each) => (best === undefined || rank[each.decision] > rank[best.decision] ? each : best),
+    undefined,
+  )
+  if (strongest === undefined) return undefined
+  const reasons = all.filter(({ decision }) => decision === strongest.decision).map(({ reason }) => reason)
+  return { decision: strongest.decision, reason: joined(reasons) ?? '' }
+}
+
+/** Who is asked instead of a person: a no wins over a yes. */
+function mergedRequest(answers: readonly HandlerAnswer[]): Judged | undefined {
+  const requests = answers.flatMap(({ request }) => (request === undefined ? [] : [request]))
+  const no = requests.find((request) => request.behavior === 'deny')
+  if (no?.behavior === 'deny') return { decision: 'deny', reason: no.message, interrupt: no.interrupt }
+  return requests.length > 0 ? { decision: 'allow', reason: '', interrupt: false } : undefined
+}
+
+/** Of several values the last stands, of each variable too; one yes is enough for another try. */
+function mergedOther(answers: readonly HandlerAnswer[]): JsonObject {
+  const all = answers.map(({ other }) => other ?? {})
+  const other = Object.assign({}, ...all) as JsonObject
+  const variables = all.flatMap(({ environment }) => (isJsonObject(environment) ? [environment] : []))
+  return {
+    ...other,
+    ...(all.some(({ retry }) => retry === true) && { retry: true }),
+    ...(variables.length > 0 && { environment: Object.assign({}, ...variables) as JsonObject }),
+  }
+}
+
+/** The whole input; of several, the last in the order of the configuration. */
+function lastInput(answers: readonly HandlerAnswer[], event: ClaudeEvent): JsonObject | undefined {
+  if (event !== 'PermissionRequest') {
+    return answers.findLast((answer) => answer.updatedInput !== undefined)?.updatedInput
+  }
+  const last = answers.findLast(({ request }) => request?.behavior === 'allow' && request.updatedInput !== undefined)
+  return last?.request?.behavior === 'allow' ? last.request.updatedInput : undefined
+}
+
+function joined(texts: readonly (string | undefined)[]): string | undefined {
+  const said = texts.filter((text) => text !== undefined && text !== '')
+  return said.length === 0 ? undefined : said.join('\n')
+}

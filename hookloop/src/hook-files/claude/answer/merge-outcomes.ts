@@ -1,0 +1,40 @@
+import { ENVIRONMENT_KEY } from '../../../state/agent-state.ts'
+import type { JsonObject } from '../../../state/json.ts'
+import { addTokens } from '../../../state/usage.ts'
+import type { HookOutcome } from '../../../hooks/outcome.ts'
+import { keepEnvironment, keptEnvironment } from '../../../system/kept-environment.ts'
+import type { EventResult } from '../run/run-event.ts'
+
+/** What several events at one trigger come to. Only the first has more to decide than a no. */
+export function mergeOutcomes(first: HookOutcome, second: HookOutcome): HookOutcome {
+  const appended = [...(first.state?.appended ?? []), ...(second.state?.appended ?? [])]
+  const votes = [...(first.votes ?? []), ...(second.votes ?? [])]
+  const spent = [first.spent, second.spent].filter((each) => each !== undefined)
+  const metadata = { ...first.state?.metadata, ...second.state?.metadata, ...variablesOfBoth(first, second) }
+  const state = {
+    ...first.state,
+    ...second.state,
+    ...(appended.length > 0 && { appended }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  }
+  return {
+    ...first,
+    ...second,
+    ...(Object.keys(state).length > 0 && { state }),
+    ...(votes.length > 0 && { votes }),
+    ...(spent.length > 0 && { spent: spent.reduce(addTokens) }),
+  }
+}
+
+/** Each has kept its variables under a name of its own. */
+function variablesOfBoth(...both: readonly [HookOutcome, HookOutcome]): JsonObject {
+  const names = both.flatMap(({ state }) => state?.metadata?.[ENVIRONMENT_KEY] ?? [])
+  if (names.length < 2) return {}
+  return { [ENVIRONMENT_KEY]: keepEnvironment(Object.assign({}, ...names.map(keptEnvironment))) }
+}
+
+/** What agents of handlers have cost. */
+export function spentOn(ran: EventResult['ran']): Pick<HookOutcome, 'spent'> {
+  const spent = ran.flatMap(({ answer }) => answer.spent ?? [])
+  return spent.length === 0 ? {} : { spent: spent.reduce(addTokens) }
+}

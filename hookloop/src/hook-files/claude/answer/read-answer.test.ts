@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { JsonObject } from '../../../state/json.ts'
+import type { ClaudeEvent } from '../events/claude-events.ts'
+import { bashCall, HookProject, languages, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
+
+/** One row: what a script says at an event, and what comes of it. */
+type Row = {
+  readonly title: string
+  readonly event: ClaudeEvent
+  readonly input?: JsonObject
+  readonly says: Said
+  readonly gives: JsonObject
+  /** What its own entry must say is wrong. */
+  readonly problem?: RegExp
+}
+
+const json = (value: unknown): string => JSON.stringify(value)
+const pre = (fields: JsonObject): string => json({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...fields } })
+
+const rows: readonly Row[] = [
+  // exit 0
+  {
+    title: 'exit 0 and silence is no opinion',
+    event: 'PreToolUse',
+    says: {},
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'exit 0 with valid JSON: its fields apply',
+    event: 'PreToolUse',
+    says: { stdout: pre({ permissionDecision: 'allow', permissionDecisionReason: 'fine' }) },
+    gives: { decision: 'allow', reason: 'fine' },
+  },
+  {
+    title: 'JSON may stand between blank lines',
+    event: 'PreToolUse',
+    says: { stdout: `\n\n  ${pre({ permissionDecision: 'deny', permissionDecisionReason: 'no' })}\n\n` },
+    gives: { decision: 'deny', reason: 'no' },
+  },
+  {
+    title: 'exit 0 with text is context at UserPromptSubmit',
+    event: 'UserPromptSubmit',
+    input: { prompt: 'hi' },
+    says: { stdout: 'On branch main\n' },
+    gives: { decision: 'context', additionalContext: 'On branch main' },
+  },
+  {
+    title: 'exit 0 with text is context at SessionStart',
+    event: 'SessionStart',
+    input: { source: 'startup' },
+    says: { stdout: 'Today is Friday' },
+    gives: { decision: 'context', additionalContext: 'Today is Friday' },
+  },
+  {
+    title: 'exit 0 with text is context at UserPromptExpansion',
+    event: 'UserPromptExpansion',
+    input: { command_name: 'deploy' },
+    says: { stdout: 'Deploys are frozen' },
+    gives: { decision: 'context', additionalContext: 'Deploys are frozen' },
+  },
+  {
+    title: 'exit 0 with text is context at PostModelSwitch',
+    event: 'PostModelSwitch',
+    says: { stdout: 'now smaller' },
+    gives: { decision: 'context', additionalContext: 'now smaller' },
+  },
+  {
+    title: 'exit 0 with text is nothing at PreToolUse',
+    event: 'PreToolUse',
+    says: { stdout: 'all fine' },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'exit 0 with text is nothing at PostToolUse',
+    event: 'PostToolUse',
+    says: { stdout: 'formatted' },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'exit 0 with text is nothing at SubagentStart',
+    event: 'SubagentStart',
+    input: { agent_type: 'reviewer' },
+    says: { stdout: 'hello' },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'what is written to standard error at exit 0 is seen by nobody',
+    event: 'PreToolUse',
+    says: { stderr: 'debug: looked at it' },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'JSON that does not fit the schema is dropped as a whole and told',
+    event: 'PreToolUse',
+    says: { stdout: json({ decision: 'allow', systemMessage: 'hello' }) },
+    gives: { decision: 'none' },
+    problem: /"decision" must be "approve" or "block"/,
+  },
+  {
+    title: 'a field of the wrong type drops the whole answer',
+    event: 'PostToolUse',
+    says: { stdout: json({ continue: 'no', decision: 'block', reason: 'x' }) },
+    gives: { decision: 'none' },
+    problem: /"continue" must be a boolean/,
+  },
+  {
+    title: 'hookSpecificOutput without its event does not fit',
+    event: 'PreToolUse',
+    says: { stdout: json({ hookSpecificOutput: { permissionDecision: 'deny' } }) },
+    gives: { decision: 'none' },
+    problem: /"hookEventName" must be "PreToolUse", and it is missing/,
+  },
+  {
+    title: 'hookSpecificOutput of another event does not fit',
+    event: 'PreToolUse',
+    says: { stdout: json({ hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'x' } }) },
+    gives: { decision: 'none' },
+    problem: /"hookEventName" must be "PreToolUse", and it is "PostToolUse"/,
+  },
+  {
+    title: 'there is no hookSpecificOutput at PreCompact',
+    event: 'PreCompact',
+    input: { trigger: 'auto' },
+    says: { stdout: json({ decision: 'block', hookSpecificOutput: { hookEventName: 'PreCompact' } }) },
+    gives: { decision: 'none' },
+    problem: /there is no "hookSpecificOutput" at PreCompact/,
+  },
+  {
+    title: 'an unknown decision about a call does not fit',
+    event: 'PreToolUse',
+    says: { stdout: pre({ permissionDecision: 'block' }) },
+    gives: { decision: 'none' },
+    problem: /"permissionDecision" cannot be "block"/,
+  },
+  {
+    title: 'an answer to a question without a decision does not fit',
+    event: 'PermissionRequest',
+    says: { stdout: json({ systemMessage: 'x', hookSpecificOutput: { hookEventName: 'PermissionRequest' } }) },
+    gives: { decision: 'none' },
+    problem: /PermissionRequest needs a "decision"/,
+  },
+  {
+    title: 'an array is text',
+    event: 'UserPromptSubmit',
+    says: { stdout: '["a"]' },
+    gives: { decision: 'context', additionalContext: '["a"]' },
+  },
+  {
+    title: 'a quoted string is text',
+    event: 'UserPromptSubmit',
+    says: { stdout: '"a"' },
+    gives: { decision: 'context', additionalContext: '"a"' },
+  },
+  {
+    title: 'text before an object makes all of it text, and that is told',
+    event: 'PreToolUse',
+    says: { stdout: `checking\n${pre({ permissionDecision: 'deny' })}` },
+    gives: { decision: 'none' },
+    problem: /looks like JSON.*: an answer is one object and nothing else$/,
+  },
+  {
+    title: 'of an object that cannot be read it is told why: expressions are often copied into one as they are',
+    event: 'PreToolUse',
+    says: { stdout: String.raw`{"decision":"block","reason":"it matches rm\s+-rf"}` },
+    gives: { decision: 'none' },
+    problem: /looks like JSON.*\(Bad escaped character.*\)$/,
+  },
+  {
+    title: 'what begins like an object and is none is text',
+    event: 'UserPromptSubmit',
+    says: { stdout: '{not json}' },
+    gives: { decision: 'context', additionalContext: '{not json}' },
+  },
+  {
+    title: 'an object with text behind it is text',
+    event: 'UserPromptSubmit',
+    says: { stdout: '{"decision":"block"} done' },
+    gives: { decision: 'context', additionalContext: '{"decision":"block"} done' },
+  },
+  {
+    title: 'unknown keys are ignored, so a script may print its input back',
+    event: 'PreToolUse',
+    says: { stdout: json({ session_id: 's', tool_name: 'Bash', tool_input: { command: 'ls' }, cwd: '.' }) },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'additionalContext and permissionDecision at the top level are no fields',
+    event: 'PreToolUse',
+    says: { stdout: json({ permissionDecision: 'deny', additionalContext: 'x' }) },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'suppressOutput and terminalSequence are accepted and do nothing',
+    event: 'PreToolUse',
+    says: { stdout: json({ suppressOutput: true, terminalSequence: '\u0007' }) },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'a systemMessage is told and decides nothing',
+    event: 'PreToolUse',
+    says: { stdout: json({ systemMessage: 'careful' }) },
+    gives: { decision: 'none', systemMessage: 'careful' },
+  },
+  {
+    title: 'continue: false stops',
+    event: 'PostToolUse',
+    says: { stdout: json({ continue: false, stopReason: 'enough' }) },
+    gives: { decision: 'stop', reason: 'enough' },
+  },
+  {
+    title: 'continue: true means nothing',
+    event: 'PostToolUse',
+    says: { stdout: json({ continue: true }) },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'the older decision "approve" allows a call',
+    event: 'PreToolUse',
+    says: { stdout: json({ decision: 'approve', reason: 'known' }) },
+    gives: { decision: 'allow', reason: 'known' },
+  },
+  {
+    title: 'the older decision "block" denies a call',
+    event: 'PreToolUse',
+    says: { stdout: json({ decision: 'block', reason: 'not here' }) },
+    gives: { decision: 'deny', reason: 'not here' },
+  },
+  {
+    title: 'the newer decision wins over the older one in the same answer',
+    event: 'PreToolUse',
+    says: {
+      stdout: json({
+        decision: 'approve',
+        hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'ask', permissionDecisionReason: 'hm' },
+      }),
+    },
+    gives: { decision: 'ask', reason: 'hm' },
+  },
+  // exit 2
+  {
+    title: 'exit 2 denies a call with what is on standard error',
+    event: 'PreToolUse',
+    says: { stderr: 'rm is not allowed\n', exit: 2 },
+    gives: { decision: 'deny', reason: 'rm is not allowed' },
+  },
+  {
+    title: 'exit 2 does not use standard output as its reason, and that is told',
+    event: 'PreToolUse',
+    says: { stdout: 'because', exit: 2 },
+    gives: { decision: 'deny' },
+    problem: /only what is written to standard error is read$/,
+  },
+  {
+    title: 'exit 2 wins over JSON that allows',
+    event: 'PreToolUse',
+    says: { stdout: pre({ permissionDecision: 'allow' }), stderr: 'no', exit: 2 },
+    gives: { decision: 'deny', reason: 'no' },
+  },
+  {
+    title: 'exit 2 takes the reason of JSON that denies as well',
+    event: 'PreToolUse',
+    says: { stdout: pre({ permissionDecision: 'deny', permissionDecisionReason: 'in JSON' }), stderr: 'no', exit: 2 },
+    gives: { decision: 'deny', reason: 'in JSON' },
+  },
+  {
+    title: 'at exit 2 the other fields of JSON still apply',
+    event: 'PreToolUse',
+    says: {
+      stdout: json({
+        systemMessage: 'told',
+        hookSpecificOutput: { hookEventName: 'PreToolUse', additionalContext: 'c' },
+      }),
+      stderr: 'no',
+      exit: 2,
+    },
+    gives: { decision: 'deny', reason: 'no', systemMessage: 'told', additionalContext: 'c' },
+  },
+  {
+    title: 'exit 2 with JSON that does not fit still blocks',
+    event: 'PreToolUse',
+    says: { stdout: json({ decision: 'denny' }), stderr: 'no', exit: 2 },
+    gives: { decision: 'deny', reason: 'no' },
+    problem: /does not fit: "decision" must be/,
+  },
+  {
+    title: 'exit 2 with broken JSON still blocks',
+    event: 'PreToolUse',
+    says: { stdout: '{not json', stderr: 'no', exit: 2 },
+    gives: { decision: 'deny', reason: 'no' },
+    problem: /looks like JSON/,
+  },
+  {
+    title: 'exit 2 with a decision that does not name its event has no reason, and that is told',
+    event: 'PreToolUse',
+    says: { stdout: json({ hookSpecificOutput: { permissionDecision: 'deny' }, systemMessage: 'no' }), exit: 2 },
+    gives: { decision: 'deny' },
+    problem: /does not fit: .*hookEventName/,
+  },
+  // other exits
+  {
+    title: 'another exit code is ignored where valid JSON decides',
+    event: 'PreToolUse',
+    says: { stdout: pre({ permissionDecision: 'deny', permissionDecisionReason: 'json' }), stderr: 'x', exit: 1 },
+    gives: { decision: 'deny', reason: 'json' },
+  },
+  {
+    title: 'exit 1 lets the action proceed, and the first line of standard error is told',
+    event: 'PreToolUse',
+    says: { stderr: 'Traceback\n  more\n', exit: 1 },
+    gives: { decision: 'none' },
+    problem: /exited with 1: Traceback$/,
+  },
+  {
+    title: 'of an error in Python the last line is told',
+    event: 'PreToolUse',
+    says: { stderr: 'Traceback (most recent call last):\n  File "x", line 1\nKeyError: 1', exit: 1 },
+    gives: { decision: 'none' },
+    problem: /exited with 1: KeyError: 1$/,
+  },
+  {
+    title: 'words in brackets, and a number, are text like any other',
+    event: 'PreToolUse',
+    says: { stdout: '[check] 3 of {3}\n' },
+    gives: { decision: 'none' },
+  },
+  {
+    title: 'exit 1 with text is no context',
+    event: 'UserPromptSubmit',
+    says: { stdout: 'context?', exit: 1 },
+    gives: { decision: 'none' },
+    problem: /exited with 1$/,
+  },
+  {
+    title: 'exit 3 with JSON that does not fit is an error like any other',
+    event: 'PreToolUse',
+    says: { stdout: json({ decision: 'denny' }), exit: 3 },
+    gives: { decision: 'none' },
+    problem: /exited with 3/,
+  },
+]
+
+for (const language of languages) {
+  describe(`what a script in ${language} says`, { concurrency: 4 }, () => {
+    for (const { title, event, input = bashCall, says, gives, problem } of rows) {
+      test(title, async () => {
+        using project = new HookProject()
+        project.handlers(event, [{ type: 'command', command: scriptIn(project, language, says) }])
+        const result = await project.fire(event, input)
+        assert.deepEqual(saidOf(result), gives)
+        assert.match(result.ran[0]!.answer.problem ?? '', problem ?? /^$/)
+      })
+    }
+  })
+}

@@ -1,0 +1,215 @@
+import { isJsonObject, type Json } from '../../../state/json.ts'
+import { messageOf } from '../../../errors.ts'
+import type { ProcessResult } from '../../../system/run-process.ts'
+import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
+import type { Failure, HandlerAnswer } from './handler-answer.ts'
+import { readSpecific } from './read-specific-output.ts'
+
+/** Reads how a command ended and what it printed. */
+export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+  const { exitCode, leftBehind } = result
+  const answer = readEnded(result, event, command)
+  return {
+    ...(leftBehind > 0 && { problem: `what ${short(command)} left running in the background was ended` }),
+    ...answer,
+    ...(exitCode !== null && { exitCode }),
+  }
+}
+
+function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+  const { ended, exitCode, stdout, stderr, problem } = result
+  const name = short(command)
+  if (ended === 'timedOut') return failure('timedOut', `${name} did not answer in time`)
+  if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
+  if (ended === 'notStarted') {
+    return failure('notStarted', `${name} could not be started: ${problem ?? 'nobody knows why'}`)
+  }
+  if (event === 'WorktreeCreate') return readPath(result)
+  const said = stderr.head.trim()
+  const printed = readText(stdout.head, event)
+  if (exitCode === 2) return blockedBy(printed, { said, unread: stdout.head.trim() !== '' && said === '' }, event)
+  const isValid = printed.isJson && printed.answer.problem === undefined
+  if (exitCode === 0) {
+    if (stdout.droppedBytes > 0 && printed.answer.context === undefined) {
+      return failure('tooMuchOutput', `${name} printed ${stdout.totalBytes} bytes, which is more than is read`)
+    }
+    return isValid ? printed.answer : withFailure(printed)
+  }
+  if (isValid) return { ...printed.answer, exitedOddly: true }
+  const lines = said.split('\n')
+  const first = (lines[0]!.startsWith('Traceback (') ? lines.at(-1) : lines[0])! // Python says at the end what it was
+  const how = exitCode === null ? `was killed by ${result.signal ?? 'a signal'}` : `exited with ${exitCode}`
+  return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${first === '' ? '' : `: ${first}`}`)
+}
+
+type Printed = {
+  readonly isJson: boolean
+  readonly answer: HandlerAnswer
+  /** Why it is text, if it was meant to be JSON, as it seems. */
+  readonly broken?: string
+}
+
+/** Reads what was printed, or answered over HTTP, without regard to how it ended. */
+export function readText(text: string, event: ClaudeEvent): Printed {
+  const trimmed = text.trim()
+  const isObject = trimmed.startsWith('{') && trimmed.endsWith('}')
+  const { value, problem } = parsed(trimmed)
+  if (isObject && value !== undefined) return { isJson: true, answer: readJson(value, event) }
+  const isContext = eventSpec(event).textIsContext === true && trimmed !== ''
+  if (isContext) return { isJson: false, answer: { context: trimmed } }
+  if (!looksLikeJson(trimmed, value)) return { isJson: false, answer: {} }
+  const why = isObject && problem !== undefined ? ` (${problem})` : ''
+  return { isJson: false, answer: {}, broken: `${lookAlike}${why}` }
+}
+
+const lookAlike = 'it printed something that looks like JSON, and is text: an answer is one object and nothing else'
+
+function parsed(text: string): { readonly value?: unknown; readonly problem?: string } {
+  try {
+    return { value: JSON.parse(text) }
+  } catch (error) {
+    return { problem: messageOf(error) }
+  }
+}
+
+/** An object on a line of its own or at the end of one, or any other value than a word or a number. `[check] fine` is text. */
+function looksLikeJson(text: string, value: unknown): boolean {
+  return /^\s*\{/m.test(text) || /\{\s*"[^]*\}$/.test(text) || typeof value === 'object' || typeof value === 'string'
+}
+
+/** Exit code 0: JSON that does not fit is told. Text is text, but a handler that fails closed has not answered with it. */
+function withFailure({ isJson, answer, broken }: Printed): HandlerAnswer {
+  if (isJson) return { ...answer, failed: 'invalidOutput' }
+  return broken === undefined ? answer : { ...answer, problem: broken, failed: 'invalidOutput' }
+}
+
+/** Exit code 2: whatever the JSON allows, it blocks; what else it says still counts. */
+function blockedBy(
+  { isJson, answer, broken }: Printed,
+  { said, unread }: { readonly said: string; readonly unread: boolean },
+  event: ClaudeEvent,
+): HandlerAnswer {
+  if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: said, by: 'exit' } }
+  const problem = isJson ? answer.problem : (broken ?? (unread ? notRead : undefined))
+  const valid = isJson && problem === undefined ? answer : {}
+  const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
+  const { permission: _permission, request, ...rest } = valid
+  return {
+    ...(problem !== undefined && { problem }),
+    ...rest,
+    ...(request?.behavior === 'deny' && { request }),
+    block: { reason: own ?? said, by: own === undefined ? 'exit' : 'json' },
+  }
+}
+
+const notRead = 'it printed why, and with exit code 2 only what is written to standard error is read'
+
+/** The last line that is not empty is the path; without one, nothing is made. */
+function readPath({ exitCode, signal, stdout, stderr }: ProcessResult): HandlerAnswer {
+  const lines = stdout.head.replace(ANSI, '').split('\n')
+  const path = lines.findLast((line) => line.trim() !== '')?.trim()
+  if (exitCode === 0 && path !== undefined) return { other: { worktreePath: path } }
+  const said = stderr.head.trim()
+  const how = exitCode === 0 ? 'it printed no path' : `it ended with ${exitCode ?? signal ?? 'a signal'}`
+  return { block: { reason: said === '' ? how : said, by: 'exit' } }
+}
+
+// oxlint-disable-next-line no-control-regex -- what colours a terminal begins with one
+const ANSI = /\u001B(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\))/g
+
+/** Reads an object by the schema of an event. One that does not fit is dropped as a whole. */
+export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
+  if (!isJsonObject(value)) return unfit('the answer is not an object')
+  const { decides, stops, specific, isSilent } = eventSpec(event)
+  for (const [name, type] of topLevel) {
+    if (value[name] !== undefined && typeof value[name] !== type) return unfit(`"${name}" must be a ${type}`)
+  }
+  const decision = value['decision']
+  if (decision !== undefined && decision !== 'approve' && decision !== 'block') {
+    return unfit(`"decision" must be "approve" or "block", not ${JSON.stringify(decision)}`)
+  }
+  const own = value['hookSpecificOutput']
+  const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
+  if (typeof specificAnswer === 'string') return unfit(specificAnswer)
+  const reason = text(value['reason'])
+  const { systemMessage, terminalSequence } = value
+  return {
+    ...legacyPermission(decision, reason, event),
+    ...specificAnswer,
+    ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
+    ...(value['continue'] === false && stops === true && { stop: { reason: text(value['stopReason']) } }),
+    ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
+    ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
+  }
+}
+
+const topLevel = [
+  ['continue', 'boolean'],
+  ['stopReason', 'string'],
+  ['suppressOutput', 'boolean'],
+  ['systemMessage', 'string'],
+  ['terminalSequence', 'string'],
+  ['reason', 'string'],
+] as const
+
+/** Before there was a `permissionDecision`, a call was decided about at the top. */
+function legacyPermission(decision: Json | undefined, reason: string, event: ClaudeEvent): HandlerAnswer {
+  if (event !== 'PreToolUse' || decision === undefined) return {}
+  return { permission: { decision: decision === 'approve' ? 'allow' : 'deny', reason } }
+}
+
+/** A model that was asked whether something is in order. */
+export function readVerdict(value: unknown, event: ClaudeEvent, continueOnBlock: boolean): HandlerAnswer {
+  if (!isVerdict(value)) return failure('invalidOutput', 'the model did not answer with { ok, reason }')
+  if (value.ok) return {}
+  const reason = value.reason ?? ''
+  switch (event) {
+    case 'Stop':
+    case 'SubagentStop':
+      return value.impossible === true ? {} : { block: { reason, by: 'json' } }
+    case 'PreToolUse':
+      return { permission: { decision: 'deny', reason }, ...(!continueOnBlock && { stop: { reason } }) }
+    case 'PostToolUse':
+    case 'TeammateIdle':
+      return continueOnBlock
+        ? { block: { reason, by: 'json' } }
+        : { ...(event === 'PostToolUse' && { block: { reason, by: 'json' } }), stop: { reason } }
+    case 'PostToolBatch':
+    case 'UserPromptSubmit':
+    case 'UserPromptExpansion':
+      return { block: { reason, by: 'json' }, stop: { reason } }
+    case 'PermissionRequest':
+    case 'PermissionDenied':
+      return {}
+    default:
+      return { block: { reason, by: 'json' } }
+  }
+}
+
+export type Verdict = { readonly ok: boolean; readonly reason?: string; readonly impossible?: boolean }
+
+function isVerdict(value: unknown): value is Verdict {
+  if (!isJsonObject(value) || typeof value['ok'] !== 'boolean') return false
+  const { reason, impossible } = value
+  return (
+    (reason === undefined || reason === null || typeof reason === 'string') &&
+    (impossible === undefined || typeof impossible === 'boolean')
+  )
+}
+
+/** A failure is nothing but a notice, unless its handler says otherwise. */
+export function failure(failed: Failure, problem: string): HandlerAnswer {
+  return { problem, failed }
+}
+
+function unfit(problem: string): HandlerAnswer {
+  return { problem: `its answer does not fit: ${problem}` }
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function short(command: string): string {
+  return command.length > 200 ? `${command.slice(0, 200)}…` : command
+}

@@ -1,0 +1,94 @@
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
+import type { ClaudeEvent } from '../events/claude-events.ts'
+
+/** Reads `hookSpecificOutput` as far as it is honoured, or says what is wrong with it. */
+export function readSpecific(
+  value: Json,
+  event: ClaudeEvent,
+  honoured: readonly string[] | undefined,
+): HandlerAnswer | string {
+  if (!isJsonObject(value)) return '"hookSpecificOutput" must be an object'
+  const { hookEventName } = value
+  if (hookEventName !== event) {
+    const what = hookEventName === undefined ? 'is missing' : `is ${JSON.stringify(hookEventName)}`
+    return `"hookEventName" must be "${event}", and it ${what}`
+  }
+  if (honoured === undefined) return `there is no "hookSpecificOutput" at ${event}`
+  const wrong = Object.entries(value).find(([name, given]) => honoured.includes(name) && !fits(name, given, event))
+  if (wrong !== undefined) return `"${wrong[0]}" cannot be ${JSON.stringify(wrong[1])}`
+  if (event === 'PermissionRequest' && value['decision'] === undefined) {
+    return '"hookSpecificOutput" of PermissionRequest needs a "decision"'
+  }
+  return toAnswer(Object.fromEntries(Object.entries(value).filter(([name]) => honoured.includes(name))))
+}
+
+function toAnswer(given: JsonObject): HandlerAnswer {
+  const { permissionDecision, permissionDecisionReason, updatedInput, additionalContext, decision, ...rest } = given
+  const { updatedToolOutput, updatedMCPToolOutput, ...other } = rest
+  return {
+    ...(permissionDecision !== undefined && {
+      permission: { decision: permissionDecision as 'allow', reason: text(permissionDecisionReason) },
+    }),
+    ...(updatedInput !== undefined && { updatedInput: updatedInput as JsonObject }),
+    ...(updatedToolOutput !== undefined && { updatedOutput: updatedToolOutput }),
+    ...(typeof additionalContext === 'string' && additionalContext.trim() !== '' && { context: additionalContext }),
+    ...(decision !== undefined && { request: requestOf(decision as JsonObject) }),
+    ...((Object.keys(other).length > 0 || updatedMCPToolOutput !== undefined) && {
+      other: { ...other, ...(updatedMCPToolOutput !== undefined && { updatedMCPToolOutput }) },
+    }),
+  }
+}
+
+function fits(name: string, value: Json, event: ClaudeEvent): boolean {
+  switch (name) {
+    case 'permissionDecision':
+      return ['allow', 'deny', 'ask', ...(event === 'PreToolUse' ? ['defer'] : [])].includes(value as string)
+    case 'permissionDecisionReason':
+    case 'additionalContext':
+    case 'initialUserMessage':
+    case 'sessionTitle':
+    case 'displayContent':
+    case 'classifierContext':
+    case 'worktreePath':
+      return typeof value === 'string'
+    case 'updatedInput':
+    case 'content':
+      return isJsonObject(value)
+    case 'watchPaths':
+      return Array.isArray(value) && value.every((path) => typeof path === 'string')
+    case 'retry':
+    case 'reloadSkills':
+    case 'suppressOriginalPrompt':
+      return typeof value === 'boolean'
+    case 'action':
+      return ['accept', 'decline', 'cancel'].includes(value as string)
+    case 'decision':
+      return isJsonObject(value) && fitsRequest(value)
+    default:
+      return true
+  }
+}
+
+function fitsRequest({ behavior, updatedInput, updatedPermissions, message, interrupt }: JsonObject): boolean {
+  if (behavior === 'allow') {
+    return (
+      (updatedInput === undefined || isJsonObject(updatedInput)) &&
+      (updatedPermissions === undefined || Array.isArray(updatedPermissions))
+    )
+  }
+  return (
+    behavior === 'deny' &&
+    (message === undefined || typeof message === 'string') &&
+    (interrupt === undefined || typeof interrupt === 'boolean')
+  )
+}
+
+function requestOf({ behavior, updatedInput, message, interrupt }: JsonObject): NonNullable<HandlerAnswer['request']> {
+  if (behavior === 'deny') return { behavior, message: text(message), interrupt: interrupt === true }
+  return { behavior: 'allow', ...(isJsonObject(updatedInput) && { updatedInput }) }
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { existsSync, symlinkSync } from 'node:fs'
+import { test } from 'node:test'
+import { subagents } from '../../capabilities/subagents/subagents.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { own, said } from './agent-in-project.fixture.ts'
+import { claudeHooks } from './claude-hooks.ts'
+import { claudeCommands } from './claude-commands.ts'
+import { HookProject } from './hook-project.fixture.ts'
+
+function usedIn({ dir }: HookProject) {
+  return [claudeCommands({ dir, home: false }), claudeHooks({ dir, home: false, trust: 'all' })]
+}
+
+test('a replay expands to what was said then, and asks no hook again', async () => {
+  using project = new HookProject()
+  const context = own('UserPromptExpansion', { additionalContext: 'be brief' })
+  project.handlers('UserPromptExpansion', [{ type: 'command', command: `echo x >> fired; ${context}` }])
+  const make = () => createAgent({ model: scriptedModel(['Hello.']), use: usedIn(project) })
+  const recording = memoryRecording()
+  project.write('.claude/commands/greet.md', 'Greet $1.')
+  const first = await make().run('/greet you', { effects: recordEffects(recording) })
+  assert.deepEqual(said(first.state.messages).slice(1), ['user: Greet you.', 'assistant: Hello.'])
+  project.write('.claude/commands/greet.md', 'Greet nobody.')
+  project.handlers('UserPromptExpansion', [{ type: 'command', command: 'touch again' }])
+  const again = await make().run('/greet you', { effects: replayEffects(recording) })
+  assert.deepEqual(again.state.toJSON(), first.state.toJSON())
+  assert.ok(!existsSync(project.path('again')))
+})
+
+test('a model may judge a command, too', async () => {
+  using project = new HookProject()
+  project.write('.claude/commands/ship.md', 'Ship it.')
+  project.handlers('UserPromptExpansion', [{ type: 'prompt', prompt: 'Is it Friday? $ARGUMENTS' }])
+  const model = scriptedModel(['{"ok":false,"reason":"it is Friday"}', 'never said'])
+  const run = await createAgent({ model, use: usedIn(project) }).run('/ship now')
+  assert.deepEqual([run.status, run.text], ['stopped', ''])
+  assert.match(JSON.stringify('final' in run && run.final), /it is Friday/)
+})
+
+test('what another agent says is no command that a person has typed', async () => {
+  using project = new HookProject()
+  project.write('.claude/commands/greet.md', 'Greet.')
+  project.handlers('UserPromptExpansion', [{ type: 'command', command: 'touch fired; exit 2' }])
+  const spawn = { name: 'spawn_subagent', args: { subagent: 'helper', prompt: '/greet' } }
+  const model = scriptedModel([{ toolCalls: [spawn] }, 'Hello.', 'Done.'])
+  const helping = subagents({ agents: { helper: { description: 'Helps.', instructions: 'Help.' } } })
+  const run = await createAgent({ model, use: [helping, ...usedIn(project)] }).run('Go.')
+  assert.equal(run.status, 'completed')
+  assert.ok(!existsSync(project.path('fired')))
+})
+
+test('a description of the agent says which files are not used, and why', () => {
+  using project = new HookProject()
+  project.write('.claude/commands/a b.md', 'x')
+  project.write('.claude/commands/empty.md', '---\ndescription: d\n---\n')
+  project.write('.claude/commands/huge.md', 'x'.repeat(65_537))
+  project.write('.claude/commands/head.md', '---\na: *b\n---\nx')
+  project.write('.claude/commands/same.md', 'x')
+  project.write('.claude/commands/deep/same.md', 'x')
+  project.write('outside.md', 'x')
+  symlinkSync('../../outside.md', project.path('.claude/commands/link.md'))
+  symlinkSync('.', project.path('.claude/commands/circle'))
+  const { notes = [], slashCommands = [] } = claudeCommands({ dir: project.dir, home: false })
+  assert.deepEqual(slashCommands, [{ name: 'same', description: '', source: 'project' }])
+  const expected = [
+    ['a b.md', /its name must be/],
+    ['empty.md', /it is empty/],
+    ['head.md', /stands for something else/],
+    ['huge.md', /larger than 65536 bytes/],
+    ['link.md', /leads out of the folder/],
+    ['deep/same.md', /one of that name \(project\)/],
+  ] as const
+  assert.equal(notes.length, expected.length)
+  for (const [i, [file, why]] of expected.entries()) {
+    assert.ok(notes[i]!.startsWith(`The command "${file}" is not used: `), notes[i])
+    assert.match(notes[i]!, why)
+  }
+})
+
+test('options that are none are refused', () => {
+  assert.throws(() => claudeCommands({ dir: '' }), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => claudeCommands({ dir: '.', folder: 'x' } as never), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => claudeHooks({ dir: '.', setup: 'now' as never }), { code: 'AGENT_INVALID_OPTION' })
+})

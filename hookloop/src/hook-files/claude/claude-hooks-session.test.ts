@@ -1,0 +1,317 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { tool } from '../../agent/tool.ts'
+import { skills } from '../../capabilities/skills/skills.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { guard } from '../../hooks/hook.ts'
+import { type ScriptedTurn } from '../../models/scripted.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { TrustStore } from '../trust/trust-store.ts'
+import { claudeHooks } from './claude-hooks.ts'
+import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
+
+import { agentIn, askedUntil, call, own, resultIn, said } from './agent-in-project.fixture.ts'
+
+describe('a session', { concurrency: 2 }, () => {
+  test('begins with what scripts print, has one id in every event, and ends', async () => {
+    using project = new HookProject()
+    const log = {
+      type: 'command',
+      command: `${prints('[e.hook_event_name, e.session_id, e.source, e.reason].join("\\t")')} >> log; echo hello`,
+    }
+    const names = ['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'Stop', 'SessionEnd']
+    project.settings({ hooks: Object.fromEntries(names.map((name) => [name, [{ hooks: [log] }]])) })
+    const { agent } = agentIn(project)
+    const session = agent.session('one')
+    const run = await session.send('Go.')
+    await session.end('logout')
+    const lines = readFileSync(project.path('log'), 'utf8').trimEnd().split('\n')
+    assert.deepEqual(
+      lines.map((line) => line.split('\t')),
+      [
+        ['SessionStart', 'one', 'startup', ''],
+        ['UserPromptSubmit', 'one', '', ''],
+        ['PreToolUse', 'one', '', ''],
+        ['Stop', 'one', '', ''],
+        ['SessionEnd', 'one', '', 'logout'],
+      ],
+    )
+    assert.match(said(run.state.messages)[0]!, /hello/)
+  })
+
+  test('is a file that scripts can read, in the shape they know', async () => {
+    using project = new HookProject()
+    const script = project.write(
+      'last.mjs',
+      [
+        "import { readFileSync } from 'node:fs'",
+        "const { transcript_path: path } = JSON.parse(readFileSync(0, 'utf8'))",
+        "const lines = readFileSync(path, 'utf8').trim().split('\\n').map((line) => JSON.parse(line))",
+        "const kinds = lines.map(({ type, message }) => [type, typeof message.content === 'string' ? message.content : message.content.map((b) => b.type + ':' + (b.name ?? b.text ?? b.content)).join()])",
+        'console.error(JSON.stringify(kinds)); process.exit(1)',
+      ].join('\n'),
+    )
+    const read = { type: 'command', command: `${quoted(process.execPath)} ${script}` }
+    project.settings({ hooks: { PreToolUse: [{ hooks: [read] }], Stop: [{ hooks: [read] }] } })
+    const { agent } = agentIn(project)
+    const events: AgentEvent[] = []
+    for await (const event of agent.stream('Go.')) events.push(event)
+    const [before, after] = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+    assert.match(before!, /\[\["user","Go\."\],\["assistant","tool_use:Bash"\]\]$/)
+    assert.match(
+      after!,
+      /\[\["user","Go\."\],\["assistant","tool_use:Bash"\],\["user","tool_result:ran ls"\],\["assistant","text:Done\."\]\]$/,
+    )
+  })
+
+  test('what a script says that nobody waited for is told at the next prompt', async () => {
+    using project = new HookProject()
+    const command = `until [ -e go ]; do sleep 0.05; done; ${own('PostToolUse', { additionalContext: 'the build is green' })}`
+    project.handlers('PostToolUse', [{ type: 'command', command, async: true }])
+    const { agent } = agentIn(project, { replies: [call('ls'), ...Array<string>(300).fill('Done.')] })
+    const session = agent.session('s')
+    const first = await session.send('Go.')
+    project.write('go', '')
+    const heard = await askedUntil(session, 'green')
+    assert.doesNotMatch(said(first.state.messages).join(), /green/)
+    assert.match(heard.join(), /the build is green/)
+  })
+
+  test('what runs beside it ends with it', async () => {
+    using project = new HookProject()
+    project.handlers('PostToolUse', [{ type: 'command', command: 'echo $$ > pid; touch begun; sleep 60', async: true }])
+    const { agent } = agentIn(project)
+    const session = agent.session('s')
+    await session.send('Go.')
+    while (!existsSync(project.path('begun'))) await sleep(20)
+    await session.end()
+    const pid = Number(readFileSync(project.path('pid'), 'utf8'))
+    const isThere = (): boolean => {
+      try {
+        return process.kill(pid, 0)
+      } catch {
+        return false
+      }
+    }
+    for (let i = 0; i < 100 && isThere(); i++) await sleep(50)
+    assert.ok(!isThere())
+  })
+})
+
+describe('hooks of a project in code', { concurrency: 2 }, () => {
+  test('a replay runs no script again', async () => {
+    using project = new HookProject()
+    const count = { type: 'command', command: 'echo x >> count' }
+    project.settings({
+      hooks: { PreToolUse: [{ hooks: [count] }], PostToolUse: [{ hooks: [count] }], Stop: [{ hooks: [count] }] },
+    })
+    const { bare } = agentIn(project)
+    const agent = createAgent(bare)
+    const recording = memoryRecording()
+    await agent.run('Go.', { effects: recordEffects(recording) })
+    const before = readFileSync(project.path('count'), 'utf8')
+    const again = await agent.run('Go.', { effects: replayEffects(recording) })
+    assert.deepEqual([before.length, readFileSync(project.path('count'), 'utf8')], [6, before])
+    assert.equal(again.status, 'completed')
+  })
+
+  test('streams and calls that run together are judged each', async () => {
+    using project = new HookProject()
+    const command = `${holds('e.tool_input.command === "b"')} && { echo no b >&2; exit 2; }; exit 0`
+    project.handlers('PreToolUse', [{ type: 'command', command }])
+    const { agent, ran } = agentIn(project, { replies: [call('a', 'b', 'c'), 'Done.'] })
+    await agent.stream('Go.').run
+    assert.deepEqual(ran.toSorted(), ['a', 'c'])
+  })
+
+  test('nothing of a project runs that nobody has trusted, and the agent says so', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark' }])
+    const { agent } = agentIn(project, { options: { trust: TrustStore.holding([]) } })
+    await agent.run('Go.')
+    assert.ok(!existsSync(project.path('mark')))
+    assert.match(agent.describe().notes.join('\n'), /is not trusted: its hooks do not run/)
+  })
+
+  for (const [what, change] of [
+    ['another text', (path: string) => writeFileSync(path, '#!/bin/sh\nexit 0\n')],
+    ['gone', (path: string) => rmSync(path)],
+  ] as const) {
+    test(`a script that is ${what} since the agent was put together is not run, and the call is denied`, async () => {
+      using project = new HookProject()
+      const script = project.write('.claude/hooks/check.sh', '#!/bin/sh\nexit 0\n# first\n', 0o755)
+      project.handlers('PreToolUse', [{ type: 'command', command: '"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh' }])
+      const { agent, ran } = agentIn(project, { replies: [call('a'), 'Done.', call('b'), 'Done.'] })
+      await agent.run('Go.')
+      change(script)
+      const { state } = await agent.run('Again.')
+      assert.deepEqual(ran, ['a'])
+      assert.match((resultIn(state.messages) as { output: string }).output, /check\.sh is not what it was/)
+    })
+  }
+
+  test('a file that a hook writes to may change', async () => {
+    using project = new HookProject()
+    const script = project.write('.claude/hooks/log.sh', '#!/bin/sh\necho x >> "$1"\n', 0o755)
+    project.write('.claude/hooks.log', '')
+    project.handlers('PreToolUse', [{ type: 'command', command: `${script} .claude/hooks.log` }])
+    const { agent, ran } = agentIn(project, { replies: [call('a'), call('b'), 'Done.'] })
+    await agent.run('Go.')
+    assert.deepEqual(ran, ['a', 'b'])
+  })
+
+  test('events that never fire here, and what cannot be read, are in the notes', () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: { FileChanged: [{ hooks: [{ type: 'command', command: 'true' }] }], PreToolUs: [] },
+    })
+    const notes = claudeHooks({ dir: project.dir, trust: 'all', home: false }).notes!.join('\n')
+    assert.match(notes, /PreToolUs: there is no such event.*\n.*FileChanged of .* never fires here\./)
+  })
+
+  test('a project without hooks adds none', () => {
+    using project = new HookProject()
+    assert.deepEqual(claudeHooks({ dir: project.dir, trust: 'all', home: false }).hooks, [])
+  })
+
+  test('a misspelt option is refused by its name', () => {
+    assert.throws(() => claudeHooks({ dir: '.', homes: false } as never), /homes/)
+  })
+})
+
+describe('a question', { concurrency: 2 }, () => {
+  const request = (decision: JsonObject): JsonObject => ({
+    type: 'command',
+    command: `cat > asked.json; ${own('PermissionRequest', { decision })}`,
+  })
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
+
+  test('of a guard is put to PermissionRequest hooks before a person', async () => {
+    using project = new HookProject()
+    project.handlers('PermissionRequest', [request({ behavior: 'allow', updatedInput: { command: 'pwd' } })], 'Bash')
+    const { agent, ran } = agentIn(project, { options: { answer: 'deny' }, use: [asks] })
+    await agent.run('Go.')
+    const { tool_use_id, ...asked } = JSON.parse(readFileSync(project.path('asked.json'), 'utf8')) as JsonObject
+    assert.deepEqual(
+      [ran, tool_use_id, asked['tool_name'], asked['tool_input']],
+      [['pwd'], undefined, 'Bash', { command: 'ls' }],
+    )
+    assert.ok(typeof asked['session_id'] === 'string' && asked['session_id'] !== '')
+  })
+
+  test('that they answer with no is not put to a person', async () => {
+    using project = new HookProject()
+    project.handlers('PermissionRequest', [request({ behavior: 'deny', message: 'policy' })])
+    const people: string[] = []
+    const answer = (): 'allow' => (people.push('asked'), 'allow')
+    const { agent, ran } = agentIn(project, { options: { answer }, use: [asks] })
+    const { state } = await agent.run('Go.')
+    assert.deepEqual([ran, people, (resultIn(state.messages) as { output: string }).output], [[], [], 'policy'])
+  })
+
+  test('that they do not answer is put to a person', async () => {
+    using project = new HookProject()
+    project.handlers('PermissionRequest', [{ type: 'command', command: 'exit 2' }])
+    const { agent, ran } = agentIn(project, { options: { answer: () => 'allow' }, use: [asks] })
+    await agent.run('Go.')
+    assert.deepEqual(ran, ['ls'])
+  })
+
+  test('of hooks themselves is put to them also without a way to reach people', async () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: {
+        PreToolUse: [{ hooks: [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'ask' }) }] }],
+        PermissionRequest: [{ hooks: [request({ behavior: 'allow' })] }],
+      },
+    })
+    const { agent, ran } = agentIn(project)
+    await agent.run('Go.')
+    assert.deepEqual(ran, ['ls'])
+  })
+})
+
+describe('a model that hooks ask', () => {
+  const judging = (project: HookProject): void =>
+    void project.handlers('PreToolUse', [
+      { type: 'command', command: 'echo x >> count' },
+      { type: 'prompt', prompt: 'Is this safe? $ARGUMENTS', continueOnBlock: true },
+    ])
+  const verdict = (ok: boolean): ScriptedTurn => JSON.stringify({ ok, reason: 'it deletes' })
+
+  test('is that of the conversation, and what it costs is counted', async () => {
+    using project = new HookProject()
+    judging(project)
+    const replies = [call('rm'), verdict(false), call('ls'), verdict(true), 'Done.']
+    const { agent, ran, model } = agentIn(project, { replies })
+    const run = await agent.run('Go.')
+    assert.deepEqual([ran, model.requests.length, run.state.usage.inputTokens], [['ls'], 5, 50])
+    const [denied] = [...run.state.messages].flatMap(({ content }) =>
+      content.filter((part) => part.type === 'tool-result'),
+    )
+    assert.equal(denied!.output, 'PreToolUse:Bash hook error: it deletes')
+  })
+
+  test('is not asked again in a replay, and nothing beside it is run again', async () => {
+    using project = new HookProject()
+    judging(project)
+    const { bare, model } = agentIn(project, { replies: [call('rm'), verdict(false), 'Done.'] })
+    const agent = createAgent(bare)
+    const recording = memoryRecording()
+    const run = await agent.run('Go.', { effects: recordEffects(recording) })
+    const again = await agent.run('Go.', { effects: replayEffects(recording) })
+    assert.deepEqual(
+      [again.status, model.requests.length, readFileSync(project.path('count'), 'utf8')],
+      ['completed', 3, 'x\n'],
+    )
+    assert.deepEqual(again.state.toJSON(), run.state.toJSON())
+  })
+})
+
+test('hooks of a skill are in force from when it is loaded', async () => {
+  using project = new HookProject()
+  project.write(
+    '.claude/skills/careful/SKILL.md',
+    '---\nname: careful\ndescription: d\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: exit 2\n---\nBe careful.\n',
+  )
+  const load = tool({
+    name: 'load_skill',
+    description: 'Loads.',
+    input: { type: 'object', properties: { skill_name: { type: 'string' } } },
+    execute: () => 'Be careful.',
+  })
+  const loading: ScriptedTurn = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'careful' } }] }
+  const { agent, ran } = agentIn(project, { use: [load], replies: [call('a'), loading, call('b'), 'Done.'] })
+  await agent.run('Go.')
+  assert.deepEqual(ran, ['a'])
+})
+
+test('a script that lost its right to be run lets the call pass, with a warning', async () => {
+  using project = new HookProject()
+  const script = project.write('check.sh', '#!/bin/sh\nexit 2\n', 0o755)
+  project.handlers('PreToolUse', [{ type: 'command', command: script }])
+  const { agent, ran } = agentIn(project)
+  chmodSync(script, 0o644)
+  await agent.run('Go.')
+  assert.deepEqual(ran, ['ls'])
+})
+
+test('hooks of a skill that a person asks for are in force as well, and stay for the session', async () => {
+  using project = new HookProject()
+  const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
+  project.write(
+    '.claude/skills/careful/SKILL.md',
+    `---\nname: careful\ndescription: Careful.\n${hooks}\n---\nBe careful.`,
+  )
+  const replies = [call('a'), 'Done.', call('b'), 'Done.', call('c'), 'Done.']
+  const { agent, ran } = agentIn(project, { replies, use: [skills({ cwd: project.dir })] })
+  const session = agent.session('s')
+  for (const words of ['go', '/careful', 'and again']) await session.send(words)
+  assert.deepEqual(ran, ['a'])
+})

@@ -1,0 +1,97 @@
+import { basename, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { isTrigger } from '../../../hooks/triggers.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './claude-events.ts'
+import type { Payload } from './payload.ts'
+import { namesOf, toClaudeCall } from './tool-names.ts'
+import { emptyTranscript } from './transcripts.ts'
+
+/** The event that is meant, by its own name, however it is spelled, or by that of one of our triggers. */
+export function findEvent(name: string, given: JsonObject): ClaudeEvent | undefined {
+  if (isClaudeEvent(name)) return name
+  if (name === 'afterToolUse') {
+    const { toolExecution } = given
+    const hasFailed = isJsonObject(toolExecution) && toolExecution['status'] === 'failed'
+    return hasFailed || given['error'] !== undefined ? 'PostToolUseFailure' : 'PostToolUse'
+  }
+  const own = claudeEventNames.find((event) => eventSpec(event).trigger === name)
+  return own ?? claudeEventNames.find((event) => plain(event) === plain(name))
+}
+
+/** `pre_tool_use` and `pretooluse` are what scripts for an event are called. */
+function plain(name: string): string {
+  return name.replaceAll(/[-_]/g, '').toLowerCase()
+}
+
+/** A payload somebody wrote by hand, in the names of the specification or in ours, with what it leaves out. */
+export function examplePayload(given: JsonObject, event: ClaudeEvent, dir: string): Payload {
+  const cwd = typeof given['cwd'] === 'string' ? given['cwd'] : resolve(dir)
+  const input: JsonObject = {
+    session_id: randomUUID(),
+    transcript_path: typeof given['transcript_path'] === 'string' ? given['transcript_path'] : emptyTranscript(),
+    cwd,
+    ...usual[event],
+    ...fromOurs(given, cwd),
+    hook_event_name: event,
+  }
+  return { event, input, matched: matchedBy(input, event) }
+}
+
+const call = { permission_mode: 'default', tool_use_id: 'toolu_test' }
+const ending = { permission_mode: 'default', stop_hook_active: false }
+
+/** What scripts rely on at an event and people leave out who write one by hand, as it is most of the time. */
+const usual: { readonly [event in ClaudeEvent]?: JsonObject } = {
+  SessionStart: { source: 'startup' },
+  Setup: { trigger: 'init' },
+  UserPromptSubmit: { permission_mode: 'default' },
+  UserPromptExpansion: { permission_mode: 'default', expansion_type: 'slash_command' },
+  PreToolUse: call,
+  PermissionRequest: { permission_mode: 'default' },
+  PostToolUse: call,
+  PostToolUseFailure: call,
+  Stop: ending,
+  SubagentStop: ending,
+  PreCompact: { trigger: 'auto', custom_instructions: '' },
+  PostCompact: { trigger: 'auto', compact_summary: '' },
+  SessionEnd: { reason: 'other' },
+}
+
+function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
+  const { matches } = eventSpec(event)
+  const value = matches === undefined ? undefined : input[matches]
+  if (typeof value !== 'string') return ['']
+  if (matches === 'tool_name') return namesOf(value)
+  return [matches === 'file_path' ? basename(value) : value]
+}
+
+/** Our names for what a trigger carries, as the specification has them. What it knows stays as it is. */
+function fromOurs(given: JsonObject, cwd: string): JsonObject {
+  const { toolCall, toolExecution, input, trigger, ...rest } = given
+  if (given['prompt'] !== undefined || given['tool_name'] !== undefined) return given // it is theirs, whatever else is in it
+  return {
+    ...rest,
+    ...(trigger !== undefined && !isTrigger(trigger) && { trigger }), // theirs says what has brought it about
+    ...(isJsonObject(toolCall) && callFields(toolCall, cwd)),
+    ...(isJsonObject(toolExecution) && outputFields(toolExecution)),
+    ...(input !== undefined && { prompt: textOfInput(input) }),
+  }
+}
+
+function outputFields({ status, output = null }: JsonObject): JsonObject {
+  if (status !== 'failed') return { tool_response: output }
+  return { error: typeof output === 'string' ? output : JSON.stringify(output) }
+}
+
+function callFields({ id, name, args }: JsonObject, cwd: string): JsonObject {
+  const call = toClaudeCall(typeof name === 'string' ? name : '', args ?? {}, cwd)
+  return { tool_name: call.name, tool_input: call.input, tool_use_id: typeof id === 'string' ? id : 'call' }
+}
+
+function textOfInput(input: Json): string {
+  if (typeof input === 'string') return input
+  const content = isJsonObject(input) ? input['content'] : undefined
+  const parts = Array.isArray(content) ? content : []
+  return parts.map((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')
+}

@@ -1,0 +1,380 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Use } from '../../../agent/capability.ts'
+import { approval } from '../../../capabilities/approval.ts'
+import { bash } from '../../../capabilities/bash/bash.ts'
+import { subagents } from '../../../capabilities/subagents/subagents.ts'
+import { summarization } from '../../../capabilities/summarization/summarization.ts'
+import { tasks } from '../../../capabilities/tasks/tasks.ts'
+import { createAgent } from '../../../create-agent.ts'
+import { ENVIRONMENT_KEY, TASKS_KEY } from '../../../state/agent-state.ts'
+import type { JsonObject } from '../../../state/json.ts'
+import { guard } from '../../../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
+import { memoryStore } from '../../../sessions/stores/memory-store.ts'
+import { recordEffects } from '../../../effects/record-effects.ts'
+import { memoryRecording } from '../../../effects/recording.ts'
+import { replayEffects } from '../../../effects/replay-effects.ts'
+import { agentIn, askedUntil, call, own, resultIn, said } from '../agent-in-project.fixture.ts'
+import { claudeHooks, type ClaudeHooksOptions } from '../claude-hooks.ts'
+import { claudeEventNames } from './claude-events.ts'
+import { holds, HookProject, prints } from '../hook-project.fixture.ts'
+
+/** Writes down what it is told, and says something. */
+function log(fields: string, says = 'true'): JsonObject {
+  const values = fields.split(' ').map((name) => `e.${name} ?? null`)
+  return { type: 'command', command: `${prints(`[${values.join()}]`)} >> seen; ${says}` }
+}
+
+function seen(project: HookProject): readonly unknown[] {
+  if (!existsSync(project.path('seen'))) return []
+  const lines = readFileSync(project.path('seen'), 'utf8').split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line) as unknown)
+}
+
+type World = {
+  readonly replies: readonly ScriptedTurn[]
+  readonly use?: readonly Use[]
+  readonly options?: Partial<ClaudeHooksOptions>
+}
+
+function agentWith(project: HookProject, { replies, use = [], options = {} }: World) {
+  const model = scriptedModel([...replies])
+  const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false, ...options })
+  const store = memoryStore()
+  return { agent: createAgent({ model, store, use: [...use, hooks] }), model, store }
+}
+
+describe('what a call is about to do', { concurrency: 2 }, () => {
+  test('SubagentStart: the subagent is told', async () => {
+    using project = new HookProject()
+    const says = own('SubagentStart', { additionalContext: 'the moon is full' })
+    project.handlers('SubagentStart', [log('hook_event_name agent_type agent_id', says)], 'helper')
+    const spawn = (subagent: string): ScriptedTurn => ({
+      toolCalls: [{ name: 'spawn_subagent', args: { subagent, prompt: 'Look.' } }],
+    })
+    const agents = {
+      helper: { description: 'Helps.', instructions: 'Help.' },
+      other: { description: 'Is another.', instructions: 'Be another.' },
+    }
+    const { agent, model } = agentWith(project, {
+      replies: [spawn('helper'), 'Seen.', spawn('other'), 'Seen too.', 'Done.'],
+      use: [subagents({ agents })],
+    })
+    const run = await agent.run('Go.')
+    assert.equal(run.status, 'completed')
+    const [, helper, , other] = model.requests.map(({ messages }) => said(messages).at(-1))
+    assert.match(helper!, /^user: Look\.\n\n[^]*the moon is full/)
+    assert.equal(other, 'user: Look.')
+    assert.deepEqual(seen(project), [['SubagentStart', 'helper', run.state.execution!.steps.at(0)!.toolCalls[0]!.id]])
+  })
+
+  test('TaskCreated and TaskCompleted: a no leaves the list as it is', async () => {
+    using project = new HookProject()
+    const fields = 'hook_event_name task_id task_subject'
+    const no = 'grep -q Shout seen && { echo "No shouting." >&2; exit 2; } || true'
+    project.settings({
+      hooks: {
+        TaskCreated: [{ hooks: [log(fields, no)] }],
+        TaskCompleted: [{ hooks: [log(fields)] }],
+      },
+    })
+    const write = (...todos: readonly JsonObject[]): ScriptedTurn => ({
+      toolCalls: [{ name: 'todo_write', args: { todos } }],
+    })
+    const sing = { content: 'Sing', status: 'in_progress', activeForm: 'Singing' }
+    const { agent } = agentWith(project, {
+      replies: [
+        write(sing),
+        write({ ...sing, status: 'completed' }),
+        write({ ...sing, status: 'completed' }, { ...sing, content: 'Shout' }),
+        'Done.',
+      ],
+      use: [tasks()],
+    })
+    const run = await agent.run('Go.')
+    assert.deepEqual(seen(project), [
+      ['TaskCreated', '1', 'Sing'],
+      ['TaskCompleted', '1', 'Sing'],
+      ['TaskCreated', '2', 'Shout'],
+    ])
+    assert.match(JSON.stringify(resultIn(run.state.messages)), /No shouting\./)
+    assert.doesNotMatch(JSON.stringify(run.state.metadata), /Shout/)
+  })
+
+  test('TaskCreated judges the tasks that another hook has made of the call', async () => {
+    using project = new HookProject()
+    const todos = (content: string): JsonObject => ({ todos: [{ content, status: 'pending', activeForm: content }] })
+    const changes = own('PreToolUse', { updatedInput: todos('Shout') })
+    project.settings({
+      hooks: {
+        PreToolUse: [{ hooks: [{ type: 'command', command: changes }] }],
+        TaskCreated: [{ hooks: [log('task_subject', 'grep -q Shout seen && exit 2; exit 0')] }],
+      },
+    })
+    const replies = [{ toolCalls: [{ name: 'todo_write', args: todos('Sing') }] }, 'Done.']
+    const { agent } = agentWith(project, { replies, use: [tasks()] })
+    const run = await agent.run('Go.')
+    assert.deepEqual(seen(project), [['Shout']])
+    assert.equal(run.state.metadata[TASKS_KEY], undefined)
+  })
+
+  test('PermissionDenied: only if a guard said no, and the model may be told to try again', async () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: {
+        PreToolUse: [{ hooks: [{ type: 'command', command: 'grep -q mine && exit 2; exit 0' }] }],
+        PermissionDenied: [{ hooks: [log('tool_name reason', own('PermissionDenied', { retry: true }))] }],
+      },
+    })
+    const strict = guard('beforeToolUse', (ctx) =>
+      JSON.stringify(ctx.toolCall.args).includes('theirs') ? ctx.block('too early') : ctx,
+    )
+    const { agent, ran } = agentIn(project, { use: [strict], replies: [call('mine'), call('theirs'), 'Done.'] })
+    const run = await agent.run('Go.')
+    assert.deepEqual(ran, [])
+    assert.equal(seen(project).length, 1)
+    assert.match(JSON.stringify(seen(project)), /Bash.*too early/)
+    assert.match(said(run.state.messages).at(-2)!, /PermissionDenied:Bash hook: .* try it once more/)
+  })
+
+  test('Notification: while a person is asked, who does not wait for it', async () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: { Notification: [{ matcher: 'permission_prompt', hooks: [log('notification_type message session_id')] }] },
+    })
+    const asks = guard('beforeToolUse', (ctx) => ctx.ask('may it?'))
+    const { agent, ran } = agentIn(project, {
+      use: [asks],
+      options: {
+        answer: async () => {
+          while (seen(project).length === 0) await sleep(10)
+          return 'allow' as const
+        },
+      },
+    })
+    await agent.session('s').send('Go.')
+    assert.deepEqual(ran, ['ls'])
+    assert.deepEqual(seen(project), [['permission_prompt', 'Permission is needed to use Bash', 's']])
+  })
+})
+
+test('a hook that answers instead of a person may end the run as well', async () => {
+  for (const answer of [undefined, () => 'allow' as const]) {
+    using project = new HookProject()
+    const decision = { behavior: 'deny', message: 'go home', interrupt: true }
+    project.settings({
+      hooks: {
+        PreToolUse: [{ hooks: [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'ask' }) }] }],
+        PermissionRequest: [{ hooks: [{ type: 'command', command: own('PermissionRequest', { decision }) }] }],
+      },
+    })
+    const { agent, ran } = agentIn(project, { ...(answer !== undefined && { options: { answer } }) })
+    const run = await agent.run('Go.')
+    assert.deepEqual([ran, run.status], [[], 'stopped'])
+    assert.match(JSON.stringify(run), /go home/)
+  }
+})
+
+test('of two runs at once whose calls have the same id, each is asked about as what it is', async () => {
+  using project = new HookProject()
+  const decision = { behavior: 'deny', message: 'go home', interrupt: true }
+  const deny = own('PermissionRequest', { decision })
+  const first = holds('e.session_id === "first"')
+  project.settings({
+    hooks: {
+      PermissionRequest: [
+        { hooks: [{ type: 'command', command: `sleep 0.3; cat > $$; ${first} < $$ && ${deny}; rm $$` }] },
+      ],
+    },
+  })
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('may it?'))
+  const options = { answer: () => 'allow' as const }
+  const { bare } = agentIn(project, { options, use: [asks] })
+  const same = { toolCalls: [{ id: 'same', name: 'bash', args: { command: 'ls' } }] }
+  const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'Done.' : same))
+  const agent = createAgent({ ...bare, model, store: memoryStore() })
+  const runs = await Promise.all(['first', 'second'].map((id) => agent.session(id).send('Go.')))
+  assert.deepEqual(
+    runs.map(({ status }) => status),
+    ['stopped', 'completed'],
+  )
+})
+
+describe('what is shown and summed up', { concurrency: 2 }, () => {
+  test('MessageDisplay: every text of the model, once', async () => {
+    using project = new HookProject()
+    project.handlers('MessageDisplay', [log('hook_event_name delta index final')])
+    const { agent } = agentIn(project, { replies: [call('ls'), 'Done.'] })
+    await agent.run('Go.')
+    assert.deepEqual(seen(project), [['MessageDisplay', 'Done.', 0, true]])
+  })
+
+  test('MessageDisplay: nobody who watches has to wait for it', async () => {
+    using project = new HookProject()
+    project.handlers('MessageDisplay', [
+      { type: 'command', command: 'until [ -e shown ]; do sleep 0.02; done; touch seen' },
+    ])
+    const { agent } = agentIn(project, { replies: ['Done.'] })
+    for await (const event of agent.stream('Go.')) if (event.type === 'text') project.write('shown', '')
+    assert.ok(existsSync(project.path('seen')))
+  })
+
+  test('PreCompact, SessionStart and PostCompact fire in this order, and know who wanted it', async () => {
+    using project = new HookProject()
+    const fields = 'hook_event_name trigger source'
+    const adds = own('SessionStart', { additionalContext: 'mind the gap' })
+    project.settings({
+      hooks: {
+        PreCompact: [{ matcher: 'manual', hooks: [log(fields)] }],
+        SessionStart: [{ matcher: 'compact', hooks: [log(fields, adds)] }],
+        PostCompact: [{ matcher: 'manual', hooks: [log(fields)] }],
+      },
+    })
+    const { agent } = agentWith(project, {
+      replies: ['One.', 'Two.', 'Three.'],
+      use: [summarization({ summarize: () => 'numbers' })],
+    })
+    const session = agent.session('s')
+    await session.send('First, and this is quite a long text.')
+    await session.send('Second, and this one is quite long as well.')
+    await session.compact()
+    const run = await session.send('Third.')
+    assert.deepEqual(seen(project), [
+      ['PreCompact', 'manual', null],
+      ['SessionStart', null, 'compact'],
+      ['PostCompact', 'manual', null],
+    ])
+    assert.ok(said(run.state.messages).some((each) => each.includes('mind the gap')))
+  })
+})
+
+describe('the beginning of a session', { concurrency: 2 }, () => {
+  test('says why: it is new, a copy, cleared or come back to', async () => {
+    using project = new HookProject()
+    project.settings({
+      hooks: {
+        SessionStart: [{ hooks: [log('hook_event_name session_id source')] }],
+        SessionEnd: [{ hooks: [log('hook_event_name session_id reason')] }],
+      },
+    })
+    const { agent } = agentWith(project, { replies: ['One.', 'Two.', 'Three.'] })
+    const session = agent.session('s')
+    await session.send('First.')
+    await (await session.fork({ as: 'copy' })).send('Second.')
+    await session.clear()
+    await agent.session('s').send('Third.')
+    assert.deepEqual(seen(project), [
+      ['SessionStart', 's', 'startup'],
+      ['SessionStart', 'copy', 'fork'],
+      ['SessionEnd', 's', 'clear'],
+      ['SessionStart', 's', 'clear'],
+      ['SessionStart', 's', 'resume'],
+    ])
+  })
+
+  test('gives it a title and a first message, and later hooks know the title', async () => {
+    using project = new HookProject()
+    const start = own('SessionStart', { sessionTitle: 'Monday', initialUserMessage: 'Read the news.' })
+    project.settings({
+      hooks: {
+        SessionStart: [{ hooks: [{ type: 'command', command: start }] }],
+        UserPromptSubmit: [{ hooks: [log('session_title', own('UserPromptSubmit', { sessionTitle: 'Tuesday' }))] }],
+      },
+    })
+    const { agent, store } = agentWith(project, { replies: ['One.', 'Two.'] })
+    const session = agent.session('s')
+    const run = await session.send('First.')
+    await session.send('Second.')
+    assert.deepEqual(seen(project), [['Monday'], ['Tuesday']])
+    assert.deepEqual(
+      (await store.list()).map(({ head }) => head['title']),
+      ['Tuesday'],
+    )
+    assert.deepEqual(said(run.state.messages), ['user: Read the news.', 'user: First.', 'assistant: One.'])
+  })
+
+  test('what it exports is seen by the commands that come after it, and is nowhere in what is kept', async () => {
+    using project = new HookProject()
+    const lines = [
+      'export COLOUR="deep $NAME"',
+      'export PATH="$PATH:/opt/there"',
+      'export LD_PRELOAD=evil.so',
+      'PLAIN=1',
+    ]
+    const command = `export NAME=blue; { echo 'NAME=red'; printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')}; } >> "$CLAUDE_ENV_FILE"`
+    project.handlers('SessionStart', [{ type: 'command', command }])
+    const { agent, store } = agentWith(project, {
+      replies: [
+        {
+          toolCalls: [{ name: 'bash', args: { command: 'echo "$COLOUR|$PLAIN|$LD_PRELOAD|${PATH##*:}"' } }],
+        },
+        'Done.',
+      ],
+      use: [bash({ cwd: project.dir, sandbox: 'off' }), approval({ answer: () => 'allow' })],
+    })
+    const run = await agent.session('s').send('Go.')
+    assert.match(JSON.stringify(resultIn(run.state.messages)), /deep red\|\|\|\/opt\/there/)
+    const { lines: kept } = (await store.read('s'))!
+    assert.equal(typeof run.state.metadata[ENVIRONMENT_KEY], 'string')
+    assert.doesNotMatch(kept.filter((line) => line.includes(ENVIRONMENT_KEY)).join('\n'), /"COLOUR":/)
+  })
+
+  test('a script that wakes the model is heard at the next event', async () => {
+    using project = new HookProject()
+    const command = 'until [ -e go ]; do sleep 0.05; done; echo "the build broke" >&2; exit 2'
+    project.handlers('PostToolUse', [{ type: 'command', command, asyncRewake: true }])
+    const { agent } = agentIn(project, { replies: [call('ls'), ...Array<string>(300).fill('Done.')] })
+    const session = agent.session('s')
+    const first = await session.send('Go.')
+    project.write('go', '')
+    const heard = await askedUntil(session, 'the build broke')
+    assert.ok(!said(first.state.messages).some((each) => each.includes('the build broke')))
+    assert.ok(heard.some((each) => each.includes('the build broke')))
+  })
+})
+
+test('a replay fires none of them again, and comes to the same state', async () => {
+  using project = new HookProject()
+  const says: { readonly [event: string]: string } = {
+    PreToolUse: own('PreToolUse', { additionalContext: 'mind the step' }),
+    SubagentStart: own('SubagentStart', { additionalContext: 'the moon is full' }),
+    PermissionDenied: own('PermissionDenied', { retry: true }),
+    UserPromptSubmit: own('UserPromptSubmit', { sessionTitle: 'Monday' }),
+  }
+  project.settings({
+    hooks: Object.fromEntries(
+      claudeEventNames.map((event) => [event, [{ hooks: [log('hook_event_name', says[event])] }]]),
+    ),
+  })
+  const strict = guard('beforeToolUse', (ctx) => (ctx.toolCall.name === 'bash' ? ctx.block('too early') : ctx))
+  const todo = { content: 'Sing', status: 'completed', activeForm: 'Singing' }
+  const replies: readonly ScriptedTurn[] = [
+    { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Look.' } }] },
+    'Seen.',
+    { toolCalls: [{ name: 'todo_write', args: { todos: [todo] } }] },
+    call('ls'),
+    'Done.',
+  ]
+  const make = () =>
+    createAgent({
+      model: scriptedModel([...replies]),
+      use: [
+        subagents({ agents: { helper: { description: 'Helps.', instructions: 'Help.' } } }),
+        tasks(),
+        bash({ cwd: project.dir, sandbox: 'off' }),
+        strict,
+        claudeHooks({ dir: project.dir, trust: 'all', home: false }),
+      ],
+    })
+  const recording = memoryRecording()
+  const first = await make().run('Go.', { effects: recordEffects(recording) })
+  const fired = seen(project).flat()
+  for (const event of ['SubagentStart', 'TaskCreated', 'TaskCompleted', 'PermissionDenied', 'MessageDisplay'])
+    assert.ok(fired.includes(event), event)
+  const again = await make().run('Go.', { effects: replayEffects(recording) })
+  assert.deepEqual(seen(project).flat(), fired)
+  assert.deepEqual(again.state.toJSON(), first.state.toJSON())
+})

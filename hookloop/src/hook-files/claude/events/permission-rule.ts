@@ -1,0 +1,66 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative } from 'node:path'
+import picomatch from 'picomatch'
+import { commandsIn } from '../../../capabilities/bash/commands-in.ts'
+import type { JsonObject } from '../../../state/json.ts'
+import { toNameTest } from '../../../hooks/patterns.ts'
+
+/** One permission rule, as `Bash(git *)` or `Edit(*.ts)`. */
+export type PermissionRule = { readonly tool: string; readonly pattern: string | undefined }
+
+export function readRule(text: string): PermissionRule | undefined {
+  const found = /^\s*([\w*-]+)(?:\((.*)\))?\s*$/s.exec(text)
+  return found === null ? undefined : { tool: found[1]!, pattern: found[2] }
+}
+
+/**
+ * Whether a handler with this `if` runs for a call. It is not a guard: where nobody can tell, it runs, and the handler
+ * decides.
+ */
+export function fitsRule(
+  rule: PermissionRule,
+  { names, input, cwd }: { readonly names: readonly string[]; readonly input: JsonObject; readonly cwd: string },
+): boolean {
+  if (!names.some(toNameTest(rule.tool))) return false
+  const { pattern } = rule
+  if (pattern === undefined || pattern === '' || pattern === '*') return true
+  if (names.includes('Bash')) return fitsCommand(pattern, text(input['command']))
+  const path = text(input['file_path'] ?? input['path'] ?? input['notebook_path'])
+  if (path !== '') return fitsPath(pattern, path, cwd)
+  const [first] = Object.values(input)
+  return fitsText(pattern, text(first))
+}
+
+function fitsCommand(pattern: string, command: string): boolean {
+  const { commands, doubt } = commandsIn(command)
+  if (doubt !== undefined || commands.length === 0) return true
+  const hasUnknown = /\$\(|`|\$\w|\$\{/.test(command)
+  const namesMore = /\s/.test(pattern.trim().replace(/[\s:]\*$/, ''))
+  if (hasUnknown && namesMore) return true
+  return commands.some(({ words, text: whole }) => {
+    const said = words.length === 0 ? whole : words.map(({ value, loose }) => value ?? loose).join(' ')
+    return fitsText(pattern, said) // assignments in front are no words of it
+  })
+}
+
+/** `*` stands for anything; ` *` and `:*` at the end also for nothing, after a whole word. */
+function fitsText(pattern: string, value: string): boolean {
+  const open = /^(.*?)(?:\s|:)\*$/s.exec(pattern)
+  if (open === null) return toNameTest(pattern)(value)
+  return toNameTest(open[1]!)(value) || toNameTest(`${open[1]!} *`)(value)
+}
+
+/** A pattern with a folder in it begins where we are; `**` in front of it means any depth, and so does a bare name. */
+function fitsPath(pattern: string, path: string, cwd: string): boolean {
+  const target = isAbsolute(path) ? path : join(cwd, path)
+  const options = { dot: true }
+  if (pattern.startsWith('//')) return picomatch.isMatch(target, pattern.slice(1), options)
+  if (pattern.startsWith('~/')) return picomatch.isMatch(target, join(homedir(), pattern.slice(2)), options)
+  const inside = relative(cwd, target)
+  if (!pattern.includes('/')) return picomatch.isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
+  return picomatch.isMatch(inside, pattern.replace(/^\.?\//, ''), options)
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,132 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AgentState } from '../../../state/agent-state.ts'
+import type { Json, JsonObject } from '../../../state/json.ts'
+import type { List } from '../../../state/list.ts'
+import type { Message, Part } from '../../../state/message.ts'
+import { toClaudeCall } from './tool-names.ts'
+
+type Kept = { readonly path: string; readonly written: List<Message>; readonly last: string | null }
+
+const MAX_KEPT = 256
+
+/**
+ * Conversations as files that hook scripts can open: one line of JSON for each message, in the shape they know. A file is
+ * there while its conversation goes on, only its user can read it, and it is gone when this process is.
+ */
+export class Transcripts {
+  readonly #cwd: string
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(cwd: string) {
+    this.#cwd = cwd
+  }
+
+  /** The file of a conversation, with all of it that there is now. */
+  pathFor(state: AgentState, sessionId: string): string {
+    const { messages } = state
+    const key = state.parentId === undefined ? sessionId : `${sessionId}/${state.agentId}`
+    const known = this.#kept.get(key)
+    const isMore = known !== undefined && messages.extends(known.written)
+    const path = known?.path ?? join(folder(), `${crypto.randomUUID()}.jsonl`)
+    const fresh = isMore ? messages.slice(known.written.length) : [...messages]
+    const { text, last } = this.#lines(fresh, { sessionId, last: isMore ? known.last : null })
+    if (!isMore) writeFileSync(path, text, { mode: 0o600 })
+    else if (text !== '') appendFileSync(path, text)
+    this.#kept.delete(key)
+    this.#kept.set(key, { path, written: messages, last })
+    if (this.#kept.size > MAX_KEPT) this.#forgetOldest()
+    return path
+  }
+
+  #lines(
+    messages: readonly Message[],
+    { sessionId, last }: { readonly sessionId: string; readonly last: string | null },
+  ): { readonly text: string; readonly last: string | null } {
+    let [text, parentUuid] = ['', last]
+    for (const message of messages) {
+      if (message.role === 'system') continue
+      const uuid = crypto.randomUUID()
+      const type = message.role === 'assistant' ? 'assistant' : 'user'
+      const line = {
+        parentUuid,
+        isSidechain: false,
+        userType: 'external',
+        cwd: this.#cwd,
+        sessionId,
+        type,
+        message: {
+          ...(type === 'assistant' && { type: 'message' }),
+          role: type,
+          content: contentOf(message, this.#cwd),
+        },
+        uuid,
+        timestamp: new Date().toISOString(),
+      }
+      text += `${JSON.stringify(line)}\n`
+      parentUuid = uuid
+    }
+    return { text, last: parentUuid }
+  }
+
+  #forgetOldest(): void {
+    for (const [key, { path }] of this.#kept) {
+      this.#kept.delete(key)
+      return rmSync(path, { force: true })
+    }
+  }
+}
+
+/** What a user says is a text there, if it is nothing else. */
+function contentOf({ role, content }: Message, cwd: string): Json {
+  const [only] = content
+  if (role === 'user' && content.length === 1 && only!.type === 'text') return only!.text
+  return content.flatMap((part) => blockOf(part, cwd))
+}
+
+function blockOf(part: Part, cwd: string): readonly JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text }]
+    case 'reasoning':
+      return [{ type: 'thinking', thinking: part.text }]
+    case 'tool-call': {
+      const { name, input } = toClaudeCall(part.toolName, part.input, cwd)
+      return [{ type: 'tool_use', id: part.toolCallId, name, input }]
+    }
+    case 'tool-result': {
+      const content = typeof part.output === 'string' ? part.output : JSON.stringify(part.output)
+      return [
+        {
+          type: 'tool_result',
+          tool_use_id: part.toolCallId,
+          content,
+          ...(part.isError === true && { is_error: true }),
+        },
+      ]
+    }
+    case 'file':
+      return []
+    default:
+      return part satisfies never
+  }
+}
+
+let made: string | undefined
+
+function folder(): string {
+  if (made === undefined) {
+    const path = mkdtempSync(join(tmpdir(), 'hookloop-transcripts-'))
+    process.on('exit', () => rmSync(path, { recursive: true, force: true }))
+    made = path
+  }
+  return made
+}
+
+/** A file with nothing in it, for whoever has no conversation. */
+export function emptyTranscript(): string {
+  const path = join(folder(), `${crypto.randomUUID()}.jsonl`)
+  writeFileSync(path, '', { mode: 0o600 })
+  return path
+}

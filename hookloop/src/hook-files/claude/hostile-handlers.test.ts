@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { shell } from '../../actions/shell.ts'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { anHour, countWith, until } from '../../system/processes.fixture.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { guard } from '../../hooks/hook.ts'
+import { claudeHooks } from './claude-hooks.ts'
+import { HookProject } from './hook-project.fixture.ts'
+import { toMatcher } from './events/matcher.ts'
+
+// Named after the cases they are: S for hooks that fail or lie, H for what configures them. Judged by what was done.
+
+/** A hook in each way it can be written, failing closed. */
+type Kind = 'claude' | 'shell'
+const kinds: readonly Kind[] = ['claude', 'shell']
+
+function closedHook(kind: Kind, project: HookProject, command: string, timeoutMs = 10_000): Use {
+  if (kind === 'shell') {
+    return guard('beforeToolUse', shell({ command, cwd: project.dir }), { name: 'check', timeoutMs })
+  }
+  project.handlers('PreToolUse', [{ type: 'command', command, onFailure: 'block', timeout: timeoutMs / 1000 }])
+  return claudeHooks({ dir: project.dir, trust: 'all', home: false })
+}
+
+type Tried = { readonly isMarked: boolean; readonly said: string; readonly events: readonly AgentEvent[] }
+
+/** Lets a model call a tool that leaves a mark, under these hooks. */
+async function tried(project: HookProject, use: readonly Use[], command = 'touch mark'): Promise<Tried> {
+  const bash = tool({
+    name: 'bash',
+    description: 'Runs.',
+    input: { type: 'object', properties: { command: { type: 'string' } } },
+    execute: () => writeFileSync(project.path('mark'), ''),
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'bash', args: { command } }] }, 'Done.'])
+  const events: AgentEvent[] = []
+  for await (const event of createAgent({ model, use: [bash, ...use] }).stream('Go.')) events.push(event)
+  const finished = events.find((event) => event.type === 'toolFinished')
+  return {
+    isMarked: existsSync(project.path('mark')),
+    said: finished?.type === 'toolFinished' ? JSON.stringify(finished.execution.output) : '',
+    events,
+  }
+}
+
+for (const kind of kinds) {
+  describe(`hooks that fail, as ${kind}`, { concurrency: 2 }, () => {
+    const starts = [
+      ['is missing', './missing.sh'],
+      ['is not executable', './plain.sh'],
+      ['has an interpreter that is missing', './odd.sh'],
+      ['is longer than the machine allows', `: ${'x'.repeat(3_000_000)}`],
+    ] as const
+    for (const [what, command] of starts) {
+      test(`S02 a hook whose command ${what} has not said yes`, async () => {
+        using project = new HookProject()
+        project.write('plain.sh', '#!/bin/sh\nexit 0\n')
+        project.write('odd.sh', '#!/no/such\nexit 0\n', 0o755)
+        const { isMarked, said } = await tried(project, [closedHook(kind, project, command)])
+        assert.deepEqual([isMarked, said === ''], [false, false])
+      })
+    }
+
+    const exits = [
+      ['0', 'exit 0', true],
+      ['1', 'exit 1', false],
+      ['2', 'exit 2', false],
+      ['3', 'exit 3', false],
+      ['127', 'exit 127', false],
+      ['a signal', 'kill -9 $$', false],
+    ] as const
+    for (const [what, command, passes] of exits) {
+      test(`S03 a hook that ends with ${what} ${passes ? 'lets a call pass' : 'is a no'}`, async () => {
+        using project = new HookProject()
+        assert.equal((await tried(project, [closedHook(kind, project, command)])).isMarked, passes)
+      })
+    }
+
+    test('S04 exit 2 with broken JSON is a no, and standard error is why', async () => {
+      using project = new HookProject()
+      const command = `echo '{not json'; echo 'because of this' >&2; exit 2`
+      const { isMarked, said } = await tried(project, [closedHook(kind, project, command)])
+      assert.equal(isMarked, false)
+      assert.match(said, /because of this/)
+    })
+
+    const foreign = [
+      ['a word that is none', `echo '{"decision":"denny"}'`],
+      ['a banner before JSON', `echo welcome; echo '{"decision":"block"}'`],
+      ['JSON in a string', `echo '"{\\"decision\\":\\"block\\"}"'`],
+      ['an array', 'echo "[]"'],
+      ['null', 'echo null'],
+      ['half of an object', `echo '{"decision":"block"'`],
+    ] as const
+    for (const [what, command] of foreign) {
+      test(`S05 exit 0 with ${what} is a no`, async () => {
+        using project = new HookProject()
+        assert.equal((await tried(project, [closedHook(kind, project, command)])).isMarked, false)
+      })
+    }
+
+    for (const [what, command] of [
+      ['a flood', 'yes'],
+      ['a flood without an end of line', 'cat /dev/zero'],
+      ['a flood of errors', 'yes >&2'],
+      ['a long answer that ends', `head -c 5000000 /dev/zero | tr '\\0' x`],
+    ] as const) {
+      test(`S11 ${what} is a no, and the model is not told all of it`, async () => {
+        using project = new HookProject()
+        const { isMarked, said } = await tried(project, [closedHook(kind, project, command, 1_500)])
+        assert.equal(isMarked, false)
+        assert.ok(said.length < 64_000)
+      })
+    }
+
+    test('S12 a process that a hook leaves behind does not hold its answer, and is gone', async () => {
+      using project = new HookProject()
+      const hour = anHour()
+      const { isMarked } = await tried(project, [closedHook(kind, project, `(sleep ${hour} &); exit 0`, 60_000)])
+      assert.equal(isMarked, true)
+      assert.ok(await until(() => countWith(hour) === 0))
+    })
+
+    for (const command of ['"; touch evil; #', '$(touch evil)', '`touch evil`', 'a\ntouch evil', "'; touch evil; '"]) {
+      test(`S14 arguments are data on standard input and nothing else: ${JSON.stringify(command)}`, async () => {
+        using project = new HookProject()
+        const hook = closedHook(kind, project, 'cat > seen.json; env > seen.env')
+        await tried(project, [hook], command)
+        assert.ok(!existsSync(project.path('evil')))
+        assert.ok(!readFileSync(project.path('seen.env'), 'utf8').includes('touch evil'))
+        assert.ok(readFileSync(project.path('seen.json'), 'utf8').includes(JSON.stringify(command).slice(1, -1)))
+      })
+    }
+
+    test('S23 a hook sees no secret of ours, and none is in what is told of it', async () => {
+      using project = new HookProject()
+      process.env['AGENT_API_KEY'] = 'CANARY-KEY'
+      process.env['AWS_SECRET_ACCESS_KEY'] = 'CANARY-AWS'
+      try {
+        const { said, events } = await tried(project, [closedHook(kind, project, 'env >&2; env; exit 2')])
+        assert.doesNotMatch(said + JSON.stringify(events), /CANARY/)
+      } finally {
+        delete process.env['AGENT_API_KEY']
+        delete process.env['AWS_SECRET_ACCESS_KEY']
+      }
+    })
+  })
+}
+
+test('S05 a decision at the wrong level is no decision: a script that fails closed by its own word is not heard', async () => {
+  using project = new HookProject()
+  project.handlers('PreToolUse', [{ type: 'command', command: `echo '{"permissionDecision":"deny"}'` }])
+  const { isMarked } = await tried(project, [claudeHooks({ dir: project.dir, trust: 'all', home: false })])
+  assert.equal(isMarked, true) // as its specification says; a guard of ours refuses such an answer
+  using other = new HookProject()
+  const strict = closedHook('shell', other, `echo '{"permissionDecision":"deny"}'`)
+  assert.equal((await tried(other, [strict])).isMarked, false)
+})
+
+test('S16 a hook that never lets it stop is overruled after eight times, and a limit comes before it', async () => {
+  using project = new HookProject()
+  project.handlers('Stop', [{ type: 'command', command: 'cat >> stops; echo more >&2; exit 2' }])
+  const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })
+  const run = await createAgent({ model: scriptedModel(() => 'Done.'), use: [hooks] }).run('Go.')
+  const seen = readFileSync(project.path('stops'), 'utf8').trim().split('\n')
+  const active = seen.map((line) => (JSON.parse(line) as JsonObject)['stop_hook_active'])
+  assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'continuationLimit'])
+  assert.deepEqual([active.length, active[0], active.slice(1).every((each) => each === true)], [9, false, true])
+  const limited = createAgent({ model: scriptedModel(() => 'Done.'), use: [hooks, guards({ maxSteps: 3 })] })
+  const short = await limited.run('Go.')
+  assert.deepEqual([short.status, short.status === 'stopped' && short.reason], ['stopped', 'stepsLimit'])
+})
+
+test('S22 a no of a hook, a hook that is late, one that cannot start and a no of a person read differently', async () => {
+  const said: string[] = []
+  for (const command of ['echo policy >&2; exit 2', 'sleep 30', './missing.sh']) {
+    using project = new HookProject()
+    said.push((await tried(project, [closedHook('claude', project, command, 700)])).said)
+  }
+  using project = new HookProject()
+  const ask = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'`
+  said.push((await tried(project, [closedHook('claude', project, ask), approval(() => ({ block: 'I say no.' }))])).said)
+  assert.match(said[0]!, /hook error: policy/)
+  assert.match(said[1]!, /did not answer in time/)
+  assert.match(said[2]!, /exited with 127/)
+  assert.match(said[3]!, /I say no\./)
+})
+
+describe('matchers', () => {
+  for (const [matcher, name, fits] of [
+    ['Bash', 'BashOutput', false],
+    ['mcp__a-b', 'mcp__a-b-evil', false],
+    ['*', 'Anything', true],
+    ['', 'Anything', true],
+    ['Bash|Edit', 'Edit', true],
+    ['Bash|Edit', 'MultiEdit', false],
+    ['bash', 'Bash', false],
+  ] as const) {
+    test(`H10 ${JSON.stringify(matcher)} ${fits ? 'is' : 'is not'} for ${name}`, () => {
+      assert.equal(toMatcher(matcher, 'PreToolUse').matches(name), fits)
+    })
+  }
+
+  for (const pattern of ['^(a+)+$', '^(?=(a+)+$)a', '(a|aa)+$(?<!b)']) {
+    test(`H11 ${pattern} does not hang on a name that was made for it`, async () => {
+      using project = new HookProject()
+      project.handlers('PreToolUse', [{ type: 'command', command: 'true' }], pattern)
+      const begun = performance.now()
+      const { merged } = await project.fire('PreToolUse', { tool_name: `${'a'.repeat(60)}!`, tool_input: {} })
+      assert.ok(performance.now() - begun < 5_000)
+      assert.ok(['none', 'deny'].includes(merged.decision))
+    })
+  }
+
+  test('H11 where a matcher does not come to an end, the call is denied', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: 'true' }], '^(?=(a+)+$)a')
+    const { merged } = await project.fire('PreToolUse', { tool_name: `${'a'.repeat(60)}!`, tool_input: {} })
+    assert.deepEqual([merged.decision, /could not be matched/.test(merged.reason)], ['deny', true])
+  })
+})

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { JsonObject } from '../../../state/json.ts'
+import { toNameTest } from '../../../hooks/patterns.ts'
+import { readHookFile } from '../../files/hook-file.ts'
+import { readHooks } from '../load/handlers.ts'
+import { importHooks, type ImportedHooks } from './import-hooks.ts'
+
+const source = { kind: 'project', file: 'settings.json' } as const
+
+function imported(event: string, handler: JsonObject, matcher?: string): ImportedHooks {
+  const group = { ...(matcher !== undefined && { matcher }), hooks: [{ prompt: 'Is $ARGUMENTS safe?', ...handler }] }
+  const { groups, problems } = readHooks({ [event]: [group] }, source)
+  assert.deepEqual(problems, [])
+  return importHooks(groups, '.')
+}
+
+suite('a handler that asks a model becomes a hook that does', () => {
+  for (const [event, expected] of [
+    ['PreToolUse', { on: 'beforeToolUse', mode: 'guard', timeoutMs: 30_000 }],
+    ['UserPromptSubmit', { on: 'onUserInput', mode: 'guard', timeoutMs: 30_000 }],
+    ['PostToolBatch', { on: 'afterStep', mode: 'guard', when: { stepType: 'toolExecution' }, timeoutMs: 30_000 }],
+    ['Stop', { on: 'onStop', mode: 'hook', timeoutMs: 30_000 }],
+  ] as const) {
+    test(`at ${event}`, () => {
+      const { entries, leftOut } = imported(event, { type: 'prompt' })
+      const prompt = { prompt: 'Is the event below safe?' }
+      assert.deepEqual([entries, leftOut], [[{ name: `${event} prompt`, ...expected, prompt }], []])
+      const making = { cwd: '.', projectDir: '.', allowed: { env: [], privateAddresses: false } }
+      const file = JSON.stringify({ hooks: entries })
+      assert.equal(readHookFile(file, source, { ...making, taken: new Set() }).hooks.length, 1)
+    })
+  }
+
+  test('and an agent becomes one that reads with the tools of the agent it judges', () => {
+    const { entries, differs } = imported('PreToolUse', { type: 'agent', model: 'haiku', timeout: 5 }, 'Bash')
+    const { subagent, timeoutMs } = entries[0]!
+    assert.deepEqual(
+      [subagent, timeoutMs],
+      [{ prompt: 'Is the event below safe?', tools: ['read_file', 'list_dir', 'search_files'], maxSteps: 50 }, 5000],
+    )
+    assert.match(differs.join('\n'), /the model of the conversation; name one for "haiku".*if that has them.*toolCall/s)
+  })
+
+  for (const [what, event, handler, why] of [
+    ['would withhold a result', 'PostToolUse', {}, /withhold the result/],
+    ['cannot tell what failed', 'PostToolUseFailure', {}, /calls that failed/],
+    ['would withhold an answer', 'SubagentStop', {}, /withhold what the subagent found/],
+    ['had no effect', 'PermissionRequest', {}, /no effect there either/],
+    ['has an "if"', 'PreToolUse', { if: 'Bash(git *)' }, /has no "if"/],
+    ['has no such moment', 'TaskCreated', {}, /no such moment/],
+  ] as const) {
+    test(`not where it ${what}`, () => {
+      const { entries, leftOut } = imported(event, { type: 'prompt', ...handler })
+      assert.deepEqual(entries, [])
+      assert.match(leftOut.join(), why)
+    })
+  }
+
+  test('not where its matcher looks ahead', () => {
+    assert.match(imported('PreToolUse', { type: 'prompt' }, '^(?!Bash)').leftOut.join(), /looks ahead/)
+  })
+
+  test('and says that a no ended the turn, unless it did not', () => {
+    assert.match(imported('PreToolUse', { type: 'prompt' }).differs.join(), /there the turn ended/)
+    assert.doesNotMatch(
+      imported('PreToolUse', { type: 'prompt', continueOnBlock: true }).differs.join(),
+      /there the turn ended/,
+    )
+  })
+})
+
+suite('the tools that a matcher names there are the same here', () => {
+  for (const [matcher, yes, no] of [
+    ['Bash', ['bash', 'Bash'], ['BashOutput', 'read_file']],
+    ['Edit|Write', ['edit_file', 'write_file', 'Edit'], ['NotebookEdit', 'bash']],
+    ['Edit, Read', ['edit_file', 'read_file'], ['write_file']],
+    ['Task', ['spawn_subagent', 'Agent'], ['Tasks']],
+    ['mcp__memory__.*', ['mcp__memory__get'], ['bash', 'mcp__other__get']],
+    ['^(Read|mcp__.*)$', ['read_file', 'mcp__a__b'], ['write_file']],
+    ['deploy', ['deploy'], ['deployed']],
+    ['.*', ['bash', 'anything'], []],
+    ['*', ['bash', 'anything'], []],
+  ] as const) {
+    test(matcher, () => {
+      const tool = imported('PreToolUse', { type: 'prompt' }, matcher).entries[0]!['tool'] as string | undefined
+      const expression = tool === undefined ? undefined : /^\/(.*)\/$/.exec(tool)
+      const fits = toNameTest(expression ? new RegExp(expression[1]!) : (tool ?? '*'))
+      assert.deepEqual([yes.map(fits), no.map(fits)], [yes.map(() => true), no.map(() => false)])
+    })
+  }
+})

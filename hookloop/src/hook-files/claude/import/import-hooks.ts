@@ -1,0 +1,135 @@
+import { relative, resolve } from 'node:path'
+import type { JsonObject } from '../../../state/json.ts'
+import { triggersOfEvent, type ClaudeEvent } from '../events/claude-events.ts'
+import type { CommandHandler, Handler, HookGroup, HookSource, HttpHandler } from '../load/handlers.ts'
+import { importPrompt } from './import-prompt.ts'
+
+export type ImportedHooks = {
+  /** Entries for `.hookloop/hooks.json`. */
+  readonly entries: readonly JsonObject[]
+  /** What was left behind, and why. */
+  readonly leftOut: readonly string[]
+  /** What is better now, in words. */
+  readonly gained: readonly string[]
+  /** What is not as it was. */
+  readonly differs: readonly string[]
+}
+
+/** Events at which a hook that fails should have said no. */
+const judging = new Set(['PreToolUse', 'UserPromptSubmit', 'PreCompact'])
+
+/**
+ * Hooks of Claude Code as entries of our own file, one for each handler, in the order they stand in. `root` is the folder
+ * whose file it will be.
+ */
+export function importHooks(groups: readonly HookGroup[], root: string): ImportedHooks {
+  const leftOut: string[] = []
+  const differs: string[] = []
+  const names = new Map<string, number>()
+  const entries = groups.flatMap(({ event, matcher, handlers, source }) =>
+    handlers.flatMap((handler): JsonObject[] => {
+      const base = `${event} ${briefly(handler)}`
+      const made = staysWith(source) ?? entryFor({ event, matcher, source }, handler, root)
+      if (typeof made === 'string') {
+        leftOut.push(`${base}: ${made}`)
+        return []
+      }
+      const times = (names.get(base) ?? 0) + 1
+      names.set(base, times)
+      const name = times === 1 ? base : `${base} ${times}`
+      differs.push(...made.differs.map((words) => `${name}: ${words}`))
+      return [{ name, ...made.entry }]
+    }),
+  )
+  return {
+    entries,
+    leftOut,
+    gained: entries.length === 0 ? [] : gainedBy(entries),
+    differs: [...differs, ...(entries.some(asks) ? [OTHER_NAMES] : [])],
+  }
+}
+
+const OTHER_NAMES =
+  'Models are told the event as Hookloop has it: toolCall.name and toolCall.args, not tool_name and tool_input.'
+
+function asks({ prompt, subagent }: JsonObject): boolean {
+  return prompt !== undefined || subagent !== undefined
+}
+
+function gainedBy(entries: readonly JsonObject[]): readonly string[] {
+  const closed = entries.filter(({ onFailure, mode }) => onFailure === 'block' || mode === 'guard').length
+  return [
+    'They run one after the other, in this order, and each sees what the one before it changed.',
+    'Each has a name, a priority and its own line in the ledger.',
+    ...(closed > 0
+      ? [
+          `${closed} of ${entries.length} now ${closed === 1 ? 'fails' : 'fail'} closed: one that crashes or hangs is a no, where it was a yes.`,
+        ]
+      : []),
+    'They also apply to subagents, streams, resumed and replayed runs, and `hookloop hooks doctor` shows it.',
+  ]
+}
+
+type Place = { readonly event: ClaudeEvent; readonly matcher: string | undefined; readonly source: HookSource }
+type Entry = { readonly entry: JsonObject; readonly differs: readonly string[] }
+
+/** What a handler is in a file of ours, or why it is nothing there. */
+function entryFor({ event, matcher, source }: Place, handler: Handler, root: string): Entry | string {
+  const [trigger, ...others] = triggersOfEvent(event)
+  if ('prompt' in handler) return importPrompt(event, matcher, handler)
+  if (trigger === undefined) return 'a hook of its own has no such moment'
+  if (handler.type === 'mcp_tool') return 'a handler of type mcp_tool has no counterpart as a single hook'
+  if (handler.type === 'command' && handler.async) return 'it runs beside the agent; write it as an observer'
+  return {
+    entry: {
+      on: others.length === 0 ? trigger : [trigger, ...others],
+      mode: 'hook',
+      ...(judging.has(event) && { onFailure: 'block' }),
+      claude: {
+        event,
+        ...(matcher !== undefined && matcher !== '' && { matcher }),
+        ...fieldsOf(handler),
+        ...pluginOf(source, root),
+      },
+    },
+    differs: source.kind === 'plugin' ? ['it runs in the folder of its file, and not where the agent works'] : [],
+  }
+}
+
+function pluginOf({ root: plugin }: HookSource, root: string): JsonObject {
+  return plugin === undefined ? {} : { pluginRoot: relative(root, resolve(plugin)) || '.' }
+}
+
+/** What is for a skill or an agent would always apply here. */
+function staysWith({ kind, name = '' }: HookSource): string | undefined {
+  return kind === 'skill' || kind === 'agent' ? `it is for the ${kind} ${name}, and stays there` : undefined
+}
+
+function fieldsOf(handler: CommandHandler | HttpHandler): JsonObject {
+  const common = { timeout: handler.timeoutMs / 1000, ...(handler.if !== undefined && { if: handler.if }) }
+  if (handler.type === 'command') {
+    return {
+      type: 'command',
+      command: handler.command,
+      ...(handler.args !== undefined && { args: [...handler.args] }),
+      ...(handler.shell !== 'default' && { shell: handler.shell }),
+      ...common,
+    }
+  }
+  return {
+    type: 'http',
+    url: handler.url,
+    headers: { ...handler.headers },
+    allowedEnvVars: [...handler.allowedEnvVars],
+    ...common,
+  }
+}
+
+function briefly(handler: Handler): string {
+  if (handler.type === 'http') return new URL(handler.url).host
+  if (handler.type !== 'command') return handler.type
+  const [word = ''] = handler.command
+    .split(/\s+/)
+    .filter((each) => !/^(?:bash|sh|node|python3?|npx|uv|run)$/.test(each))
+  return word.replaceAll(/["']/g, '').split('/').at(-1) || 'command'
+}

@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import type { JsonObject } from '../../../state/json.ts'
+import { readFrontMatterHooks } from './front-matter-hooks.ts'
+import { HookProject, worldOf } from '../hook-project.fixture.ts'
+import { HookTable, runEvent } from '../run/run-event.ts'
+import { readSettings, type Settings, type SettingsPlaces } from './read-settings.ts'
+import { examplePayload } from '../events/example-payload.ts'
+
+const hooks = (command: string): JsonObject => ({ Stop: [{ hooks: [{ type: 'command', command }] }] })
+
+/** A project, a home, an organisation and a plugin, each with one hook. */
+function everything(project: HookProject, more: { readonly [kind: string]: JsonObject } = {}): SettingsPlaces {
+  project.settings({ hooks: hooks('managed'), ...more['managed'] }, 'managed.json')
+  project.settings({ hooks: hooks('user'), ...more['user'] }, 'home/.claude/settings.json')
+  project.settings({ hooks: hooks('project'), ...more['project'] }, 'repo/.claude/settings.json')
+  project.settings({ hooks: hooks('local'), ...more['local'] }, 'repo/.claude/settings.local.json')
+  project.settings({ description: 'd', hooks: hooks('plugin') }, 'plugin/hooks/hooks.json')
+  return {
+    dir: project.path('repo'),
+    home: project.path('home'),
+    managed: project.path('managed.json'),
+    plugins: [project.path('plugin')],
+    settings: { hooks: hooks('given'), ...more['given'] },
+  }
+}
+
+function commandsOf({ groups }: Settings): readonly string[] {
+  return groups.flatMap(({ handlers }) => handlers.map((each) => (each.type === 'command' ? each.command : each.type)))
+}
+
+describe('where hooks come from', () => {
+  test('hooks of all sources add up', () => {
+    using project = new HookProject()
+    assert.deepEqual(commandsOf(readSettings(everything(project))), [
+      'managed',
+      'user',
+      'project',
+      'local',
+      'given',
+      'plugin',
+    ])
+  })
+
+  const switches: readonly (readonly [string, { readonly [kind: string]: JsonObject }, readonly string[]])[] = [
+    ['disableAllHooks of the organisation turns off all', { managed: { disableAllHooks: true } }, []],
+    ['disableAllHooks of the user leaves those of the organisation', { user: { disableAllHooks: true } }, ['managed']],
+    ['disableAllHooks given in code does so too', { given: { disableAllHooks: true } }, ['managed']],
+    [
+      'what is given in code stands above what the user says',
+      { user: { disableAllHooks: true }, given: { disableAllHooks: false } },
+      ['managed', 'user', 'project', 'local', 'given', 'plugin'],
+    ],
+    [
+      'disableAllHooks of a project is about its own hooks',
+      { project: { disableAllHooks: true } },
+      ['managed', 'user', 'given', 'plugin'],
+    ],
+    [
+      'its local settings stand above it',
+      { project: { disableAllHooks: true }, local: { disableAllHooks: false } },
+      ['managed', 'user', 'project', 'local', 'given', 'plugin'],
+    ],
+    [
+      'allowManagedHooksOnly leaves those of the organisation',
+      { managed: { allowManagedHooksOnly: true } },
+      ['managed'],
+    ],
+    [
+      'allowManagedHooksOnly is a word of the organisation',
+      { project: { allowManagedHooksOnly: true } },
+      ['managed', 'user', 'project', 'local', 'given', 'plugin'],
+    ],
+    [
+      'strictPluginOnlyCustomization leaves plugins and the organisation',
+      { managed: { strictPluginOnlyCustomization: ['hooks'] } },
+      ['managed', 'plugin'],
+    ],
+  ]
+  for (const [title, more, left] of switches) {
+    test(title, () => {
+      using project = new HookProject()
+      assert.deepEqual(commandsOf(readSettings(everything(project, more))), left)
+    })
+  }
+
+  test('lists of addresses add up, and an empty one allows none', () => {
+    using project = new HookProject()
+    const places = everything(project, {
+      user: { allowedHttpHookUrls: ['https://a/*'] },
+      managed: { allowedHttpHookUrls: ['https://b/*'], httpHookAllowedEnvVars: [] },
+    })
+    const { allowedHttpUrls, allowedHttpVariables } = readSettings(places)
+    assert.deepEqual([allowedHttpUrls, allowedHttpVariables], [['https://b/*', 'https://a/*'], []])
+  })
+
+  test('an address that is on no list is not asked', async () => {
+    using project = new HookProject()
+    project.settings({
+      allowedHttpHookUrls: ['https://hooks.example/*'],
+      hooks: { PreToolUse: [{ hooks: [{ type: 'http', url: 'https://hooks.example.evil.test/x' }] }] },
+    })
+    const { allowedHttpUrls } = readSettings({ dir: project.dir, home: false })
+    const { ran } = await project.fire('PreToolUse', { tool_name: 'Bash' }, { allowedHttpUrls })
+    assert.match(ran[0]!.answer.problem!, /not among the addresses/)
+  })
+
+  test('a project adds no address to the list of its user', () => {
+    using project = new HookProject()
+    const places = everything(project, {
+      user: { allowedHttpHookUrls: ['https://a/*'] },
+      project: { allowedHttpHookUrls: ['https://evil/*'] },
+    })
+    assert.deepEqual(readSettings(places).allowedHttpUrls, ['https://a/*'])
+  })
+})
+
+describe('variables in settings', () => {
+  test('are for the hooks of the same file, and those of the user for all', async () => {
+    using project = new HookProject()
+    project.settings(
+      { hooks: hooks('printf "%s %s;" "$TEAM" "$LEVEL" >> user'), env: { LEVEL: 1 } },
+      '.claude/settings.json',
+    )
+    project.settings(
+      { hooks: hooks('printf "%s %s;" "$TEAM" "$LEVEL" >> seen'), env: { TEAM: 'red' } },
+      'repo/.claude/settings.json',
+    )
+    const dir = project.path('repo')
+    const { groups } = readSettings({ dir, home: project.dir })
+    await runEvent(new HookTable(groups), examplePayload({}, 'Stop', dir), { world: worldOf(dir) })
+    const read = (name: string): string => readFileSync(project.path(`repo/${name}`), 'utf8')
+    assert.deepEqual([read('user'), read('seen')], [' 1;', 'red 1;'])
+  })
+
+  test('cannot say where the project is', async () => {
+    using project = new HookProject()
+    project.settings({ hooks: hooks('printf %s "$CLAUDE_PROJECT_DIR" > seen'), env: { CLAUDE_PROJECT_DIR: '/' } })
+    await project.fire('Stop')
+    assert.equal(readFileSync(project.path('seen'), 'utf8'), project.dir)
+  })
+})
+
+describe('what cannot be read', () => {
+  test('an unknown event is left out and named, and the rest stays', () => {
+    using project = new HookProject()
+    project.settings({ hooks: { ...hooks('ok'), PreTooluse: [], Nonsense: [] } })
+    const settings = readSettings({ dir: project.dir, home: false })
+    assert.deepEqual(commandsOf(settings), ['ok'])
+    assert.match(
+      settings.problems.map(({ message }) => message).join('\n'),
+      /did you mean PreToolUse\?\nthere is no such/,
+    )
+  })
+
+  const wrong: readonly (readonly [string, JsonObject])[] = [
+    ['a time that is no number', { type: 'command', command: 'x', timeout: 'thirty' }],
+    ['a type that is none', { type: 'shell', command: 'x' }],
+    ['a command that is missing', { type: 'command' }],
+    ['an address that is none', { type: 'http', url: 'nowhere' }],
+    ['a protocol that is not http', { type: 'http', url: 'file:///etc/passwd' }],
+    ['arguments that are no texts', { type: 'command', command: 'x', args: [1] }],
+    ['a policy that is none', { type: 'command', command: 'x', onFailure: 'deny' }],
+    ['a shell that is none', { type: 'command', command: 'x', shell: 'fish' }],
+  ]
+  for (const [what, handler] of wrong) {
+    test(`${what} removes that handler only`, () => {
+      using project = new HookProject()
+      project.settings({ hooks: { Stop: [{ hooks: [handler, { type: 'command', command: 'ok' }] }] } })
+      const settings = readSettings({ dir: project.dir, home: false })
+      assert.deepEqual([commandsOf(settings), settings.problems.length], [['ok'], 1])
+    })
+  }
+
+  test('a file that is no JSON is told, and the others are read', () => {
+    using project = new HookProject()
+    project.settings({ hooks: hooks('local') }, '.claude/settings.local.json')
+    project.write('.claude/settings.json', '{ "hooks": ')
+    const settings = readSettings({ dir: project.dir, home: false })
+    assert.deepEqual([commandsOf(settings), settings.problems.length], [['local'], 1])
+  })
+
+  test('a file may begin with a byte order mark', () => {
+    using project = new HookProject()
+    project.write('.claude/settings.json', `\uFEFF${JSON.stringify({ hooks: hooks('ok') })}`)
+    assert.deepEqual(commandsOf(readSettings({ dir: project.dir, home: false })), ['ok'])
+  })
+
+  test('no key of a settings file reaches the prototype of objects', () => {
+    using project = new HookProject()
+    project.write('.claude/settings.json', '{"hooks":{"__proto__":{"enabled":false},"constructor":[]}}')
+    const { problems } = readSettings({ dir: project.dir, home: false })
+    assert.deepEqual([problems.length, ({} as { enabled?: boolean }).enabled], [2, undefined])
+  })
+})
+
+describe('plugins', () => {
+  const ran = async (plugin: SettingsPlaces['plugins'], dir: string): Promise<void> => {
+    const { groups } = readSettings({ dir, home: false, plugins: plugin! })
+    await runEvent(new HookTable(groups), examplePayload({}, 'Stop', dir), {
+      world: { ...worldOf(dir), env: { ...process.env, CLAUDE_CONFIG_DIR: `${dir}/config` } },
+    })
+  }
+
+  test('know where they are and what the user has set, and have a folder for their data', async () => {
+    using project = new HookProject()
+    const command = 'printf "%s\\n" "$CLAUDE_PLUGIN_ROOT" "$CLAUDE_PLUGIN_OPTION_LEVEL" > "$CLAUDE_PLUGIN_DATA/seen"'
+    project.settings({ hooks: hooks(command) }, 'plugin/hooks/hooks.json')
+    await ran([{ dir: project.path('plugin'), options: { level: 'high' } }], project.dir)
+    const seen = readFileSync(project.path('config/plugins/data/plugin/seen'), 'utf8')
+    assert.equal(seen, `${project.path('plugin')}\nhigh\n`)
+  })
+
+  test('in the form without a shell, what the user has set stands for itself', async () => {
+    using project = new HookProject()
+    const handler = { type: 'command', command: 'touch', args: ['${CLAUDE_PLUGIN_ROOT}/${user_config.name}'] }
+    project.settings({ hooks: { Stop: [{ hooks: [handler] }] } }, 'plugin/hooks/hooks.json')
+    await ran([{ dir: project.path('plugin'), options: { name: 'made' } }], project.dir)
+    assert.ok(existsSync(project.path('plugin/made')))
+  })
+
+  for (const [what, manifest] of [
+    ['a path', { hooks: './other.json' }],
+    ['a list of paths', { hooks: ['./other.json'] }],
+    ['the hooks themselves', { hooks: hooks('other') }],
+    ['the hooks under their own key', { hooks: { hooks: hooks('other') } }],
+  ] as const) {
+    test(`may name their hooks as ${what}`, () => {
+      using project = new HookProject()
+      project.settings({ hooks: hooks('other') }, 'plugin/other.json')
+      project.settings(manifest, 'plugin/.claude-plugin/plugin.json')
+      const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+      assert.deepEqual(commandsOf(settings), ['other'])
+    })
+  }
+
+  test('what a manifest names stands beside the file that every plugin may have', () => {
+    using project = new HookProject()
+    project.settings({ hooks: hooks('usual') }, 'plugin/hooks/hooks.json')
+    project.settings({ hooks: hooks('other') }, 'plugin/other.json')
+    const named = ['./hooks/hooks.json', './other.json', hooks('inline')]
+    project.settings({ hooks: named }, 'plugin/.claude-plugin/plugin.json')
+    const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.deepEqual(commandsOf(settings), ['usual', 'other', 'inline'])
+  })
+
+  test('a file that a manifest names and that is not there is told', () => {
+    using project = new HookProject()
+    project.settings({ hooks: ['./hooks.json'] }, 'plugin/.claude-plugin/plugin.json')
+    project.settings({ hooks: hooks('beside the manifest') }, 'plugin/.claude-plugin/hooks.json')
+    const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.deepEqual(
+      settings.problems.map(({ source, message }) => [source.file, message]),
+      [[project.path('plugin/.claude-plugin/plugin.json'), `there is no ./hooks.json in ${project.path('plugin')}`]],
+    )
+  })
+
+  test('their skills and commands bring hooks that know the plugin, and their agents none', () => {
+    using project = new HookProject()
+    const head = 'hooks:\n  Stop:\n    - hooks:\n        - { type: command, command: x }\n---\n'
+    for (const file of ['skills/a/SKILL.md', 'commands/b.md', 'agents/c.md']) {
+      project.write(`plugin/${file}`, `---\ndescription: d\n${head}`)
+    }
+    const { groups } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.deepEqual(
+      groups.map(({ source: { kind, name, plugin } }) => [kind, name, plugin]),
+      [
+        ['skill', 'a', project.path('plugin')],
+        ['skill', 'b', project.path('plugin')],
+      ],
+    )
+  })
+
+  test('events that do not stand under a key of their own are told', () => {
+    using project = new HookProject()
+    project.settings(hooks('usual'), 'plugin/hooks/hooks.json')
+    const { problems } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    assert.match(problems[0]?.message ?? '', /has no "hooks"/)
+  })
+
+  test('copies of a hook in a plugin and in settings both run', async () => {
+    using project = new HookProject()
+    project.settings({ hooks: hooks('echo x >> count') })
+    project.settings({ hooks: hooks('echo x >> count') }, 'plugin/hooks/hooks.json')
+    await ran([project.path('plugin')], project.dir)
+    assert.equal(readFileSync(project.path('count'), 'utf8'), 'x\nx\n')
+  })
+})
+
+describe('heads of skills and agents', () => {
+  const head = (event: string, command: string, more = ''): string =>
+    `---\nname: x\ndescription: d\nhooks:\n  ${event}:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: ${command}\n${more}---\nbody\n`
+
+  test('bring hooks, and the end of an agent is that of a subagent', () => {
+    using project = new HookProject()
+    project.write('.claude/skills/lint/SKILL.md', head('PreToolUse', 'a').replace('name: x', 'name: lint'))
+    project.write('.claude/agents/reviewer.md', head('Stop', 'b').replace('name: x', 'name: reviewer'))
+    project.write('.claude/agents/plain.md', '---\nname: plain\n---\nno hooks: here\n')
+    const { groups, problems } = readSettings({ dir: project.dir, home: false })
+    assert.deepEqual(
+      [groups.map(({ event, source: { kind, name } }) => [event, kind, name]), problems],
+      [
+        [
+          ['PreToolUse', 'skill', 'lint'],
+          ['SubagentStop', 'agent', 'reviewer'],
+        ],
+        [],
+      ],
+    )
+  })
+
+  test('those of commands, and of agents in folders, are read like theirs', () => {
+    using project = new HookProject()
+    project.write(
+      '.claude/commands/git/ship.md',
+      head('PreToolUse', 'a').replace('name: x\n', 'argument-hint: [a] [b]\n'),
+    )
+    project.write('.claude/agents/team/reviewer.md', head('PreToolUse', 'b').replace('name: x\n', ''))
+    const { groups, problems } = readSettings({ dir: project.dir, home: false })
+    const found = groups.map(({ source: { kind, name } }) => `${kind} ${name}`)
+    assert.deepEqual([found, problems], [['skill ship', 'agent reviewer'], []])
+  })
+
+  test('are in force only for their skill or agent', async () => {
+    using project = new HookProject()
+    project.write('.claude/skills/lint/SKILL.md', head('PreToolUse', 'exit 2').replace('name: x', 'name: lint'))
+    const none = await project.fire('PreToolUse', { tool_name: 'Bash', tool_input: {} })
+    const { groups } = readSettings({ dir: project.dir, home: false })
+    const some = await runEvent(
+      new HookTable(groups),
+      examplePayload({ tool_name: 'Bash' }, 'PreToolUse', project.dir),
+      {
+        world: worldOf(project.dir),
+        isActive: ({ name }) => name === 'lint',
+      },
+    )
+    assert.deepEqual([none.merged.decision, some.merged.decision], ['none', 'deny'])
+  })
+
+  test('a hook of a skill that runs once runs once; elsewhere the word means nothing', async () => {
+    using project = new HookProject()
+    const once = '          once: true\n'
+    project.write('.claude/skills/x/SKILL.md', head('PreToolUse', 'echo s >> skill', once))
+    project.handlers('PreToolUse', [{ type: 'command', command: 'echo p >> project', once: true }])
+    const table = new HookTable(readSettings({ dir: project.dir, home: false }).groups)
+    const onceDone = new Set<string>()
+    const payload = examplePayload({ tool_name: 'Bash' }, 'PreToolUse', project.dir)
+    for (let i = 0; i < 2; i++) {
+      await runEvent(table, payload, { world: worldOf(project.dir), isActive: () => true, onceDone })
+    }
+    const lines = (file: string): number => readFileSync(project.path(file), 'utf8').trim().split('\n').length
+    assert.deepEqual([lines('skill'), lines('project')], [1, 2])
+  })
+})
+
+test('folders of agents that are links in a circle are looked into once', () => {
+  using project = new HookProject()
+  project.write('.claude/agents/a/one.md', '---\nname: one\nhooks:\n  Stop: []\n---\n')
+  for (const name of ['b', 'c', 'd', 'e']) symlinkSync('.', project.path(`.claude/agents/${name}`))
+  const found = readFrontMatterHooks(project.path('.claude'), [])
+  assert.deepEqual(
+    found.map(({ source }) => source.name),
+    ['one'],
+  )
+})

@@ -1,0 +1,50 @@
+import { getActiveSkills } from '../../../capabilities/skills/skills.ts'
+import { isJsonObject, type JsonObject } from '../../../state/json.ts'
+import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
+import { Context } from '../../../hooks/draft.ts'
+import type { HookSource } from '../load/handlers.ts'
+import { SESSION_KEY, subagentOf } from '../events/payload.ts'
+
+// Which hooks are in force in a conversation, as its state tells.
+
+/** What the group keeps in the state. */
+export function keptIn({ state }: Context): JsonObject {
+  const kept = state.metadata[SESSION_KEY]
+  return isJsonObject(kept) ? kept : {}
+}
+
+export function isKept(ctx: Context): boolean {
+  return keptIn(ctx)['session'] !== undefined
+}
+
+export function skillsOf(ctx: Context): readonly string[] {
+  const { skills } = keptIn(ctx)
+  return Array.isArray(skills) ? skills.filter((each) => typeof each === 'string') : []
+}
+
+/** Skills that have just become active: loaded by the model, or asked for by a person as `/name`. */
+export function loadedSkills(ctx: Context): readonly string[] {
+  const loaded = ctx.trigger === 'afterToolUse' ? loadedSkill(ctx) : undefined
+  return [...getActiveSkills(ctx.state), ...(loaded === undefined ? [] : [loaded])]
+}
+
+function loadedSkill(ctx: Context): string | undefined {
+  const { toolCall, toolExecution } = Context.draftOf(ctx).facts as {
+    readonly toolCall: ToolCall
+    readonly toolExecution: ToolExecution
+  }
+  const name = toolCall.args['skill_name'] ?? toolCall.args['skill']
+  const isLoaded = (toolCall.name === 'load_skill' || toolCall.name === 'Skill') && toolExecution.status === 'ok'
+  return isLoaded && typeof name === 'string' ? name : undefined
+}
+
+/** Hooks of a skill are in force once it was loaded; those of an agent while it runs, and when it ends. */
+export function activeFor(ctx: Context): (source: HookSource) => boolean {
+  const skills = [...skillsOf(ctx), ...getActiveSkills(ctx.state)]
+  const { subagent } = Context.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }
+  const agent = subagent?.name ?? subagentOf(ctx.state)
+  return ({ kind, name }) => {
+    if (kind === 'skill') return name !== undefined && skills.includes(name)
+    return kind !== 'agent' || (name !== undefined && name === agent)
+  }
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { AgentEvent } from '../../../state/event.ts'
+import type { JsonObject } from '../../../state/json.ts'
+import { createAgent } from '../../../create-agent.ts'
+import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
+import { recordEffects } from '../../../effects/record-effects.ts'
+import { memoryRecording } from '../../../effects/recording.ts'
+import { replayEffects } from '../../../effects/replay-effects.ts'
+import { agentIn, resultIn } from '../agent-in-project.fixture.ts'
+import { HookProject } from '../hook-project.fixture.ts'
+
+const ask: JsonObject = { type: 'agent', prompt: 'Do the rules allow this? $ARGUMENTS' }
+const read: ScriptedTurn = { toolCalls: [{ name: 'read_file', args: { path: 'rules.txt' } }] }
+const spent = { inputTokens: 100, outputTokens: 10 }
+
+/** An agent that looks into calls; what it reads is in its second request. */
+function inspector(...replies: readonly ScriptedTurn[]) {
+  return scriptedModel([...replies])
+}
+
+describe('a handler of the type agent', { concurrency: 2 }, () => {
+  test('reads the files of the project, and what it says counts, as does what it costs', async () => {
+    using project = new HookProject()
+    project.write('rules.txt', 'Never list anything.')
+    project.handlers('PreToolUse', [{ ...ask, model: 'small' }], 'Bash')
+    const small = inspector(
+      { ...(read as object), usage: spent },
+      { text: JSON.stringify({ ok: false, reason: 'The rules forbid it.' }), usage: spent },
+    )
+    const { agent, ran } = agentIn(project, { options: { models: { small } } })
+    const run = await agent.run('Go.')
+    assert.deepEqual(ran, [])
+    assert.match(JSON.stringify(resultIn(run.state.messages)), /The rules forbid it\./)
+    const [first, second] = small.requests.map(({ messages }) => JSON.stringify([...messages]))
+    assert.match(first!, /Do the rules allow this\?.*tool_name.*Bash/)
+    assert.match(second!, /Never list anything\./)
+    assert.deepEqual(small.requests[0]!.tools.map(({ name }) => name).toSorted(), [
+      'list_dir',
+      'read_file',
+      'search_files',
+    ])
+    assert.ok(run.state.usage.inputTokens >= 200)
+  })
+
+  test('is not run again by a replay', async () => {
+    using project = new HookProject()
+    project.write('rules.txt', 'Everything goes.')
+    project.handlers('PreToolUse', [{ ...ask, model: 'small' }], 'Bash')
+    const small = inspector(read, JSON.stringify({ ok: true }))
+    const { bare, ran, model } = agentIn(project, { options: { models: { small } } })
+    const recording = memoryRecording()
+    const first = await createAgent(bare).run('Go.', { effects: recordEffects(recording) })
+    const again = await createAgent(bare).run('Go.', { effects: replayEffects(recording) })
+    assert.deepEqual([ran, small.requests.length, model.requests.length], [['ls'], 2, 2])
+    assert.deepEqual(again.state.toJSON(), first.state.toJSON())
+  })
+
+  test('judges no call that such an agent makes: it is denied there', async () => {
+    using project = new HookProject()
+    project.write('rules.txt', 'Everything goes.')
+    project.handlers('PreToolUse', [{ ...ask, model: 'small' }])
+    const small = inspector(read, JSON.stringify({ ok: true }))
+    const { agent, ran } = agentIn(project, { options: { models: { small } } })
+    await agent.run('Go.')
+    const [, second] = small.requests.map(({ messages }) => JSON.stringify([...messages]))
+    assert.match(second!, /an agent of a hook made this call/)
+    assert.doesNotMatch(second!, /Everything goes/)
+    assert.deepEqual(ran, ['ls'])
+  })
+
+  test('comes to no answer: the action proceeds and somebody is told, or it does not where the handler says so', async () => {
+    for (const [onFailure, expected] of [
+      ['continue', ['ls']],
+      ['block', []],
+    ] as const) {
+      using project = new HookProject()
+      project.handlers('PreToolUse', [{ ...ask, model: 'small', onFailure }], 'Bash')
+      const { agent, ran } = agentIn(project, { options: { models: { small: inspector('I do not know.') } } })
+      const events: AgentEvent[] = []
+      for await (const event of agent.stream('Go.')) events.push(event)
+      assert.deepEqual(ran, expected)
+      assert.ok(events.some((event) => event.type === 'warning'))
+    }
+  })
+
+  test('that takes too long is cut off, and what it has cost until then counts', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ ...ask, model: 'small', timeout: 2 }], 'Bash')
+    const list: ScriptedTurn = { toolCalls: [{ name: 'list_dir', args: { path: '.' } }], usage: spent }
+    const never = new Promise<ScriptedTurn>(() => undefined)
+    let asked = 0
+    const small = scriptedModel(() => (++asked === 1 ? list : never))
+    const { agent, ran } = agentIn(project, { options: { models: { small } } })
+    const run = await agent.run('Go.')
+    assert.deepEqual([ran, asked], [['ls'], 2])
+    assert.ok(run.state.usage.inputTokens >= spent.inputTokens)
+  })
+})

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { bash } from '../../../capabilities/bash/bash.ts'
+import { summarization } from '../../../capabilities/summarization/summarization.ts'
+import { createAgent } from '../../../create-agent.ts'
+import { scriptedModel } from '../../../models/scripted.ts'
+import { memoryStore } from '../../../sessions/stores/memory-store.ts'
+import { claudeHooks } from '../claude-hooks.ts'
+import { fireCommand, HookProject } from '../hook-project.fixture.ts'
+
+/** What a hook exports that does this with its file, and what somebody is told of it. */
+async function exported(command: string) {
+  const { merged, ran } = await fireCommand('SessionStart', command, { input: { source: 'startup' } })
+  return { variables: merged.other?.['environment'], problem: ran[0]!.answer.problem }
+}
+
+describe('the file that a hook exports variables with', { concurrency: 2 }, () => {
+  test('may say where programs are, also if no program is there', async () => {
+    const { variables } = await exported(`echo 'export PATH=/nowhere COLOUR=red' >> "$CLAUDE_ENV_FILE"`)
+    assert.deepEqual(variables, { PATH: '/nowhere', COLOUR: 'red' })
+  })
+
+  test('may be gone, or empty', async () => {
+    for (const command of ['rm "$CLAUDE_ENV_FILE"', 'true'])
+      assert.deepEqual(await exported(command), { variables: undefined, problem: undefined })
+  })
+
+  for (const [what, command, problem] of [
+    ['is a pipe', 'rm "$CLAUDE_ENV_FILE"; mkfifo "$CLAUDE_ENV_FILE"', /no file any more/],
+    ['has no end', 'ln -sf /dev/zero "$CLAUDE_ENV_FILE"', /no file any more/],
+    ['is a link to itself', 'ln -sf env.sh "$CLAUDE_ENV_FILE"', /no file any more/],
+    ['is long', `head -c 2000000 /dev/zero | tr '\\0' '#' > "$CLAUDE_ENV_FILE"`, /too long/],
+    ['exits', `echo 'export COLOUR=red; exit 0' > "$CLAUDE_ENV_FILE"`, /end the shell/],
+    ['kills', `echo 'export COLOUR=red; kill -9 $$' > "$CLAUDE_ENV_FILE"`, /end the shell/],
+  ] as const) {
+    test(`if it ${what}, nothing is exported, nothing waits and somebody is told`, async () => {
+      const { variables, problem: told } = await exported(command)
+      assert.equal(variables, undefined)
+      assert.match(told!, problem)
+    })
+  }
+
+  test('is not kept when a conversation is made shorter, also where each answer of a hook is', async () => {
+    using project = new HookProject()
+    const exports = 'echo "export WORD=open-$((40 + 2))" >> "$CLAUDE_ENV_FILE"; echo compacted'
+    project.settings({
+      hooks: {
+        SessionStart: [{ matcher: 'compact', hooks: [{ type: 'command', command: exports }] }],
+        PreToolUse: [{ hooks: [{ type: 'prompt', prompt: 'Is that right?' }] }],
+      },
+    })
+    const store = memoryStore()
+    const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })
+    const use = [summarization({ summarize: () => 'numbers' }), hooks]
+    const session = createAgent({ model: scriptedModel(['One.', 'Two.', 'Three.']), store, use }).session('s')
+    await session.send('First, and this is quite a long text.')
+    await session.send('Second, and this one is quite long as well.')
+    await session.compact()
+    await session.send('Third.')
+    const kept = (await store.read('s'))!.lines.join('\n')
+    assert.match(kept, /compacted/)
+    assert.doesNotMatch(kept, /open-42/)
+  })
+})
+
+test('what Setup and SessionStart hooks export is there together, once for all sessions of the process', async () => {
+  using project = new HookProject()
+  const exporting = (line: string) => [
+    { hooks: [{ type: 'command', command: `echo 'export ${line}' >> "$CLAUDE_ENV_FILE"` }] },
+  ]
+  project.settings({ hooks: { Setup: exporting('A=setup B=setup'), SessionStart: exporting('B=start') } })
+  const seen: string[] = []
+  const commands = bash({ sandbox: 'off', cwd: project.dir, allow: ['printenv'] })
+  const model = scriptedModel(({ messages }) => {
+    const last = messages.at(-1)!.content[0]!
+    if (last.type !== 'tool-result') return { toolCalls: [{ name: 'bash', args: { command: 'printenv A B' } }] }
+    seen.push(JSON.stringify(last.output))
+    return 'done'
+  })
+  const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false, setup: 'init' })
+  const agent = createAgent({ model, store: memoryStore(), use: [commands, hooks] })
+  await agent.session('one').send('go')
+  await agent.session('two').send('go')
+  assert.match(seen[0]!, /setup\\nstart/)
+  assert.match(seen[1]!, /start/)
+  assert.doesNotMatch(seen[1]!, /setup/)
+})

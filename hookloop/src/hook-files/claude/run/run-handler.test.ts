@@ -1,0 +1,383 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import {
+  claudeEventNames,
+  eventSpec,
+  handlerTypes,
+  type ClaudeEvent,
+  type HandlerType,
+} from '../events/claude-events.ts'
+import { readHandler } from '../load/handlers.ts'
+import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, worldOf } from '../hook-project.fixture.ts'
+import { HookTable, runEvent, type RanHandler } from './run-event.ts'
+import { readSettings } from '../load/read-settings.ts'
+import { examplePayload } from '../events/example-payload.ts'
+
+/** What a command prints as the context of a prompt is what it saw. */
+async function sees(command: string, more: JsonObject = {}): Promise<string> {
+  const { merged } = await fireCommand('UserPromptSubmit', command, { input: { prompt: 'p' }, ...more })
+  return merged.additionalContext ?? ''
+}
+
+describe('a command', { concurrency: 4 }, () => {
+  const readers = {
+    bash: 'cat',
+    python: `python3 -c 'import json,sys; print(json.dumps(json.load(sys.stdin)), "")'`,
+    node: `${quoted(process.execPath)} -e 'process.stdin.pipe(process.stdout)'`,
+  }
+  for (const language of languages) {
+    test(`reads one JSON object and then the end of its input, in ${language}`, async () => {
+      using project = new HookProject()
+      project.handlers('PreToolUse', [{ type: 'command', command: `${readers[language]} > seen.json` }])
+      await project.fire('PreToolUse', { ...bashCall, session_id: 's', permission_mode: 'default' })
+      const seen = JSON.parse(readFileSync(project.path('seen.json'), 'utf8')) as JsonObject
+      const { transcript_path: transcript, ...rest } = seen
+      assert.ok(existsSync(transcript as string))
+      assert.deepEqual(rest, {
+        ...bashCall,
+        session_id: 's',
+        permission_mode: 'default',
+        cwd: project.dir,
+        hook_event_name: 'PreToolUse',
+      })
+    })
+  }
+
+  test('that reads a line is given a whole one', async () => {
+    assert.equal(await sees('set -e; read -r line; echo "${line:0:1}"'), '{')
+  })
+
+  test('runs in a shell, with pipes and variables', async () => {
+    assert.equal(await sees('x=a; echo "$x" | tr a b'), 'b')
+  })
+
+  test('runs in bash where there is one, so that lines written for it work', async () => {
+    assert.equal(await sees('[[ "abc" == a* ]] && cat <<< yes'), 'yes')
+  })
+
+  test('runs in sh if it says so', async () => {
+    assert.equal(await sees('echo "$0"', { shell: 'sh' }), 'sh')
+  })
+
+  test('runs in the folder of the session', async () => {
+    using project = new HookProject()
+    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'pwd -P' }])
+    const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p' })
+    assert.ok(merged.additionalContext!.endsWith(project.dir))
+  })
+
+  test('with args it runs without a shell, and variables stand for themselves', async () => {
+    using project = new HookProject()
+    const args = ['-c', 'printf "%s\\n" "$@"', 'x', '${CLAUDE_PROJECT_DIR}/a b', '$HOME', '*']
+    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'bash', args }])
+    const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p' })
+    assert.equal(merged.additionalContext, `${project.dir}/a b\n$HOME\n*`)
+  })
+
+  test('that never reads its input does no harm', async () => {
+    const input = { prompt: 'x'.repeat(3_000_000) }
+    const { merged } = await fireCommand('UserPromptSubmit', 'exec <&-; echo done', { input })
+    assert.equal(merged.additionalContext, 'done')
+  })
+
+  test('has no terminal', async () => {
+    assert.equal(await sees('(: > /dev/tty) 2>/dev/null && echo terminal || echo none'), 'none')
+  })
+
+  for (const [what, command, problem] of [
+    ['is not there', './missing.sh', /exited with 127/],
+    ['is not executable', './plain.sh', /exited with 126/],
+    ['has an interpreter that is not there', './odd.sh', /exited with 12[67]/],
+    ['has ends of lines of another system in its first line', './crlf.sh', /exited with 12[67]/],
+  ] as const) {
+    test(`that ${what} lets the action proceed`, async () => {
+      using project = new HookProject()
+      project.write('plain.sh', '#!/bin/sh\nexit 2\n')
+      project.write('odd.sh', '#!/no/such/interpreter\nexit 2\n', 0o755)
+      project.write('crlf.sh', '#!/bin/bash\r\nexit 2\r\n', 0o755)
+      project.handlers('PreToolUse', [{ type: 'command', command }])
+      const result = await project.fire('PreToolUse', bashCall)
+      assert.deepEqual(saidOf(result), { decision: 'none' })
+      assert.match(result.ran[0]!.answer.problem!, problem)
+    })
+  }
+
+  test('that is async is started, not waited for, and decides nothing', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: 'touch begun; sleep 0.3; exit 2', async: true }])
+    const late: Promise<RanHandler>[] = []
+    const { groups } = readSettings({ dir: project.dir, home: false })
+    const result = await runEvent(new HookTable(groups), examplePayload(bashCall, 'PreToolUse', project.dir), {
+      world: worldOf(project.dir),
+      isBeside: (each) => late.push(each),
+    })
+    const [{ answer }] = (await Promise.all(late)) as [RanHandler]
+    assert.deepEqual([result.merged.decision, result.ran, answer.exitCode], ['none', [], 2])
+    assert.ok(existsSync(project.path('begun')))
+  })
+
+  test('without a shell that is not there is told in words', async () => {
+    const result = await fireCommand('PreToolUse', './missing', { args: [], input: bashCall })
+    assert.deepEqual([saidOf(result), result.ran[0]!.answer.failed], [{ decision: 'none' }, 'notStarted'])
+  })
+
+  test('that takes too long has no say, whatever it has printed', async () => {
+    const command = `echo '{"decision":"block","reason":"no"}'; sleep 30`
+    const result = await fireCommand('PreToolUse', command, { input: bashCall, timeout: 0.4 })
+    assert.deepEqual([saidOf(result), result.ran[0]!.answer.failed], [{ decision: 'none' }, 'timedOut'])
+  })
+})
+
+test('what a command leaves running in the background is ended, and that is told', async () => {
+  const { merged, ran } = await fireCommand('PreToolUse', 'sleep 60 & echo no >&2; exit 2', { input: bashCall })
+  assert.deepEqual([merged.decision, merged.reason], ['deny', 'no'])
+  assert.match(ran[0]!.answer.problem ?? '', /left running in the background was ended/)
+})
+
+describe('onFailure: "block"', { concurrency: 4 }, () => {
+  const failing: readonly (readonly [string, string, JsonObject?])[] = [
+    ['a command that cannot be started', './missing', { args: [] }],
+    ['a command that takes too long', 'sleep 30', { timeout: 0.3 }],
+    ['exit 1', 'echo why >&2; exit 1'],
+    ['exit 127', 'no-such-command-here'],
+    ['exit 1 with JSON that allows', `echo '{"decision":"approve"}'; exit 1`],
+    ['JSON that does not fit', `echo '{"decision":"denny"}'`],
+    ['broken JSON', `echo '{"decision":'`],
+    ['a line in front of JSON', `echo checking; echo '{"decision":"approve"}'`],
+    ['JSON in a string', `echo '"{\\"decision\\":\\"approve\\"}"'`],
+    ['an array', 'echo "[]"'],
+    ['null', 'echo null'],
+    ['a signal', 'kill -9 $$'],
+  ]
+  for (const [what, command, more] of failing) {
+    test(`makes a no of ${what}`, async () => {
+      const result = await fireCommand('PreToolUse', command, { input: bashCall, onFailure: 'block', ...more })
+      assert.equal(result.merged.decision, 'deny')
+    })
+  }
+  for (const event of ['Stop', 'SubagentStop', 'TaskCompleted', 'TeammateIdle'] as const) {
+    test(`is ignored at ${event}`, async () => {
+      const { merged } = await fireCommand(event, 'exit 1', { onFailure: 'block', input: { agent_type: 'a' } })
+      assert.equal(merged.decision, 'none')
+    })
+  }
+  test('is ignored for a command that nobody waits for', async () => {
+    const { merged } = await fireCommand('PreToolUse', 'exit 1', { input: bashCall, onFailure: 'block', async: true })
+    assert.equal(merged.decision, 'none')
+  })
+  test('text and silence are no failures', async () => {
+    for (const command of ['true', 'echo looked at it', 'echo "[check] fine"', 'echo 3']) {
+      const { merged } = await fireCommand('PreToolUse', command, { input: bashCall, onFailure: 'block' })
+      assert.equal(merged.decision, 'none')
+    }
+  })
+})
+
+describe('the environment of a command', { concurrency: 4 }, () => {
+  const variable = (name: string): string => `printf '%s' "\${${name}-unset}"`
+
+  test('says where the project is, and that this is a hook', async () => {
+    using project = new HookProject()
+    const names = ['CLAUDE_PROJECT_DIR', 'CLAUDECODE', 'CLAUDE_CODE_CHILD_SESSION', 'CLAUDE_CODE_SESSION_ID']
+    const command = `printf '%s\\n' ${names.map((name) => `"$${name}"`).join(' ')}`
+    project.handlers('UserPromptSubmit', [{ type: 'command', command }])
+    const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p', session_id: 'abc' })
+    assert.equal(merged.additionalContext, [project.dir, '1', '1', 'abc'].join('\n'))
+  })
+
+  for (const name of ['CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_PID', 'CLAUDE_CONFIG_DIR']) {
+    test(`has ${name}`, async () => assert.notEqual(await sees(variable(name)), 'unset'))
+  }
+
+  test('knows the effort if the event does', async () => {
+    const command = `${variable('CLAUDE_EFFORT')} > effort`
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command }])
+    await project.fire('PreToolUse', { ...bashCall, effort: { level: 'high' } })
+    assert.equal(readFileSync(project.path('effort'), 'utf8'), 'high')
+  })
+
+  for (const event of claudeEventNames) {
+    const has = ['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'].includes(event)
+    test(`${has ? 'has' : 'has no'} CLAUDE_ENV_FILE at ${event}`, async () => {
+      using project = new HookProject()
+      project.handlers(event, [{ type: 'command', command: `${variable('CLAUDE_ENV_FILE')} > env-file` }])
+      await project.fire(event, {})
+      assert.equal(readFileSync(project.path('env-file'), 'utf8') !== 'unset', has)
+    })
+  }
+
+  test('each hook has a file of its own to write variables into', async () => {
+    using project = new HookProject()
+    const command = (n: number): string =>
+      `echo "export A=${n}" >> "$CLAUDE_ENV_FILE"; echo "$(wc -l < "$CLAUDE_ENV_FILE") $CLAUDE_ENV_FILE"`
+    project.handlers('SessionStart', [
+      { type: 'command', command: command(1) },
+      { type: 'command', command: command(2) },
+    ])
+    const { ran } = await project.fire('SessionStart', { source: 'startup' })
+    const said = ran.map(({ answer }) => answer.context!.split(' '))
+    assert.deepEqual([said.map(([lines]) => lines), new Set(said.map(([, file]) => file)).size], [['1', '1'], 2])
+  })
+
+  test('has what ours has, without collectors, keys and what would run before it', async () => {
+    using project = new HookProject()
+    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'env' }])
+    const env = {
+      ...process.env,
+      PLAIN: 'plain',
+      GIT_AUTHOR_NAME: 'author',
+      SSH_AUTH_SOCK: 'socket',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'hidden-1',
+      SERVICE_API_KEY: 'hidden-2',
+      DATABASE_URL: 'postgres://me:hidden-3@host/db',
+      NODE_OPTIONS: '--no-warnings=hidden-4',
+      BASH_ENV: '/hidden-5',
+      DB_PASSWORD: 'hidden-6',
+      ACCESS_TOKEN: '123454321',
+      MAX_OUTPUT_TOKENS: '8000',
+      TOKEN_BUDGET: '50000',
+      SECRET_SCAN_MODE: 'warn',
+      SKIP_SECRET_GUARD: '1',
+      OTEL_LOGS_EXPORTER: 'none',
+      MY_TOKEN: 'passed',
+    }
+    const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p' }, { env, passEnv: ['MY_TOKEN'] })
+    const seen = merged.additionalContext!
+    assert.doesNotMatch(seen, /hidden|123454321|OTEL/)
+    const amounts = ['MAX_OUTPUT_TOKENS=8000', 'TOKEN_BUDGET=50000'] // how many, not which
+    for (const line of [
+      'PLAIN=plain',
+      'GIT_AUTHOR_NAME=author',
+      'SSH_AUTH_SOCK=socket',
+      'MY_TOKEN=passed',
+      'SECRET_SCAN_MODE=warn', // how to look for secrets is none
+      'SKIP_SECRET_GUARD=1',
+      ...amounts,
+    ]) {
+      assert.ok(seen.includes(line), line)
+    }
+  })
+
+  test('has nothing that scripts in the wild expect and nobody ever set', async () => {
+    for (const name of ['CLAUDE_TOOL_INPUT', 'CLAUDE_SESSION_ID', 'CLAUDE_HOOK_EVENT']) {
+      assert.equal(await sees(variable(name)), 'unset')
+    }
+  })
+})
+
+/** Which types may stand at which event. */
+const withAll: readonly ClaudeEvent[] = [
+  'PreToolUse',
+  'PostToolUse',
+  'PostToolUseFailure',
+  'PostToolBatch',
+  'PermissionDenied',
+  'Stop',
+  'SubagentStop',
+  'TaskCreated',
+  'TaskCompleted',
+  'TeammateIdle',
+  'UserPromptSubmit',
+  'UserPromptExpansion',
+  'PermissionRequest',
+]
+const samples: { readonly [T in HandlerType]: JsonObject } = {
+  command: { type: 'command', command: 'true' },
+  http: { type: 'http', url: 'https://example.com/' },
+  mcp_tool: { type: 'mcp_tool', server: 's', tool: 't' },
+  prompt: { type: 'prompt', prompt: 'p' },
+  agent: { type: 'agent', prompt: 'p' },
+}
+
+describe('types and times', () => {
+  for (const event of claudeEventNames) {
+    const expected = withAll.includes(event)
+      ? handlerTypes
+      : event === 'SessionStart' || event === 'Setup'
+        ? ['command', 'mcp_tool']
+        : ['command', 'http', 'mcp_tool']
+    test(`at ${event} handlers are of the types ${expected.join(', ')}`, () => {
+      const fit = handlerTypes.filter((type) => isJsonObject(readHandler(samples[type], event) as Json))
+      assert.deepEqual(fit, expected)
+    })
+  }
+
+  for (const [event, type, seconds] of [
+    ['PreToolUse', 'command', 600],
+    ['PreToolUse', 'http', 600],
+    ['PreToolUse', 'mcp_tool', 600],
+    ['PreToolUse', 'prompt', 30],
+    ['PreToolUse', 'agent', 60],
+    ['UserPromptSubmit', 'command', 30],
+    ['PreModelSwitch', 'command', 30],
+    ['PostModelSwitch', 'command', 30],
+    ['MessageDisplay', 'command', 10],
+    ['Stop', 'command', 600],
+  ] as const) {
+    test(`at ${event} a handler of the type ${type} has ${seconds} s`, () => {
+      const handler = readHandler(samples[type], event)
+      assert.equal(typeof handler === 'object' && handler.timeoutMs, seconds * 1000)
+    })
+  }
+
+  test('a time of its own is in seconds', () => {
+    const handler = readHandler({ ...samples.command, timeout: 2.5 }, 'Stop')
+    assert.equal(typeof handler === 'object' && handler.timeoutMs, 2_500)
+  })
+
+  test('every event is in the table of types', () => {
+    assert.ok(claudeEventNames.every((event) => eventSpec(event).types.length > 0))
+  })
+})
+
+describe('the end of a session', { concurrency: 3 }, () => {
+  const ended = async (handler: JsonObject, env: NodeJS.ProcessEnv = {}): Promise<string | undefined> => {
+    using project = new HookProject()
+    project.handlers('SessionEnd', [{ type: 'command', ...handler }])
+    const { ran } = await project.fire('SessionEnd', { reason: 'other' }, { env: { ...process.env, ...env } })
+    return ran[0]!.answer.failed
+  }
+  test('gives its hooks a second and a half together', async () => {
+    assert.equal(await ended({ command: 'sleep 20' }), 'timedOut')
+  })
+  test('gives them more if a settings file does', async () => {
+    assert.equal(await ended({ command: 'sleep 2', timeout: 20 }), undefined)
+  })
+  test('gives them what the environment says', async () => {
+    assert.equal(await ended({ command: 'sleep 20' }, { CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS: '200' }), 'timedOut')
+  })
+})
+
+describe('what is long', () => {
+  const long = (n: number): string => `head -c ${n} /dev/zero | tr '\\0' x`
+
+  test('is shown as far as 10,000 characters', async () => {
+    assert.equal((await sees(long(10_000))).length, 10_000)
+  })
+
+  test('beyond that is in a file that only its user can read, and the model is given its beginning and its path', async () => {
+    const said = await sees(long(10_001))
+    const path = /All of it is in (\S+)\]$/.exec(said)?.[1]
+    assert.match(said, /^x{2000}\n\[These are the first 2000 of 10001 characters\./)
+    assert.equal(readFileSync(path!, 'utf8').length, 10_001)
+    assert.equal(statSync(path!).mode & 0o777, 0o600)
+  })
+
+  test('is cut in each field on its own', async () => {
+    using project = new HookProject()
+    const big = 'y'.repeat(10_050)
+    const body = { systemMessage: big, hookSpecificOutput: { hookEventName: 'PreToolUse', additionalContext: big } }
+    project.write('big.json', JSON.stringify(body))
+    project.handlers('PreToolUse', [{ type: 'command', command: 'cat big.json' }])
+    const { merged } = await project.fire('PreToolUse', bashCall)
+    for (const text of [merged.systemMessage, merged.additionalContext]) assert.match(text!, /^y{2000}\n\[These/)
+  })
+
+  test('a reason is cut as well', async () => {
+    const { merged } = await fireCommand('PreToolUse', `${long(20_000)} >&2; exit 2`, { input: bashCall })
+    assert.ok(merged.reason.length < 3_000)
+  })
+})
