@@ -1,11 +1,11 @@
 import { CommanderError } from 'commander'
 import { AgentError, messageOf } from '../errors.ts'
 import { colorsFor } from './terminal/colors.ts'
-import { commandLine } from './command-line.ts'
+import { commandLine } from './program.ts'
 import { commandName } from './command-name.ts'
 import { consoleTo } from './terminal/console.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
-import type { Place } from './place.ts'
+import type { Place } from './cli-context.ts'
 import { printable } from './terminal/printable.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import type { Stdin } from '../runs/input.ts'
+import type { Stdin } from '../run/input.ts'
 
 /** Lines that come so soon after each other were pasted, and are one message. */
 const PASTE_MS = 20

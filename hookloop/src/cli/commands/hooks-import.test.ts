@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
+
+// `hooks list` and `hooks import` take what `hooks test` takes: one table of places, three commands.
+
+function everything(): ProjectWithHooks {
+  const project = new ProjectWithHooks()
+  const hooks = { PreToolUse: [{ matcher: 'work', hooks: [{ type: 'command', command: 'true' }] }] }
+  const head = '---\nname: n\nhooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: "true" }\n---\n'
+  project.write('plugin/.claude-plugin/plugin.json', { name: 'p' })
+  project.write('plugin/hooks/hooks.json', { hooks })
+  project.write('repo/.claude/settings.json', { hooks })
+  project.write('repo/.claude/skills/careful/SKILL.md', head)
+  project.write('repo/.claude/agents/reviewer.md', head)
+  project.write('anywhere/team.json', { hooks })
+  project.write('market/.claude-plugin/marketplace.json', { plugins: [] })
+  return project
+}
+
+type Reported = { readonly hooks: readonly { readonly source: string; readonly trust: string }[] | number }
+
+describe('a place that is named', { concurrency: 2 }, () => {
+  for (const [what, path, file, importedTo] of [
+    ['a plugin', 'plugin', 'plugin/hooks/hooks.json', 'plugin'],
+    ['the file of hooks of a plugin', 'plugin/hooks/hooks.json', 'plugin/hooks/hooks.json', 'plugin'],
+    ['the .claude of a project', 'repo/.claude', 'repo/.claude/settings.json', 'repo'],
+    ['a settings file', 'repo/.claude/settings.json', 'repo/.claude/settings.json', 'repo'],
+    ['settings of any name', 'anywhere/team.json', 'anywhere/team.json', 'anywhere'],
+    ['a skill', 'repo/.claude/skills/careful/SKILL.md', 'repo/.claude/skills/careful/SKILL.md', undefined],
+    ['an agent', 'repo/.claude/agents/reviewer.md', 'repo/.claude/agents/reviewer.md', undefined],
+  ] as const) {
+    test(`${what} is listed and imported`, async () => {
+      const project = everything()
+      const dir = join(project.dir, path)
+      const listed = await project.hookloop(['hooks', 'list', '--dir', dir, '--no-user', '--json'])
+      const { hooks } = JSON.parse(listed.stdout) as Reported
+      const sources = (hooks as { source: string; trust: string }[]).map((each) => [each.source, each.trust])
+      const wanted = [join(project.dir, file), 'untrusted']
+      assert.deepEqual([listed.code, sources.some((each) => String(each) === String(wanted))], [0, true])
+      if (what !== 'the .claude of a project') assert.equal(sources.length, 1)
+      const imported = await project.hookloop(['hooks', 'import', '--dir', dir, '--json'])
+      const written = importedTo && join(project.dir, importedTo, '.hookloop', 'hooks.json')
+      assert.deepEqual(
+        [imported.code, (JSON.parse(imported.stdout) as Reported).hooks, written === undefined || existsSync(written)],
+        [0, importedTo === undefined ? 0 : 1, true],
+      )
+    })
+  }
+
+  test('a marketplace, and what is not there: it is said', async () => {
+    const project = everything()
+    for (const command of ['list', 'import']) {
+      const market = await project.hookloop(['hooks', command, '--dir', join(project.dir, 'market')])
+      const nowhere = await project.hookloop(['hooks', command, '--dir', join(project.dir, 'nowhere')])
+      assert.deepEqual([market.code, nowhere.code], [1, 2])
+      assert.match(`${market.stdout}${market.stderr}`, /is a marketplace/)
+      assert.match(nowhere.stderr, /--dir: There is no folder or file/)
+    }
+  })
+})
+
+describe('hooks that were imported', { concurrency: 2 }, () => {
+  test('from a plugin find its folder, wherever they are written, and their scripts need trust', async () => {
+    const project = new ProjectWithHooks()
+    const command = 'bash "${CLAUDE_PLUGIN_ROOT}/check.sh"'
+    project.write('tools/p/.claude-plugin/plugin.json', { name: 'p' })
+    project.write('tools/p/hooks/hooks.json', {
+      hooks: { PreToolUse: [{ hooks: [{ type: 'command', command }] }] },
+    })
+    project.write('tools/p/check.sh', 'cat > /dev/null; echo "No from $CLAUDE_PLUGIN_ROOT." >&2; exit 2\n')
+    const file = join(project.dir, '.hookloop', 'hooks.json')
+    const imported = await project.hookloop(['hooks', 'import', '--dir', 'tools/p', '-o', file])
+    assert.match(imported.stdout, /Different:\n {2}PreToolUse check\.sh: it runs in the folder of its file/)
+    const trusted = await project.trust('--yes', '--json')
+    const { files } = JSON.parse(trusted.stdout) as { files: { path: string }[] }
+    assert.deepEqual(
+      files.map(({ path }) => path.slice(project.dir.length + 1)),
+      ['.hookloop/hooks.json', 'tools/p/check.sh'],
+    )
+    const ended = await project.run('work x')
+    assert.deepEqual([ended.code, project.marked()], [0, []])
+    assert.ok(ended.stdout.includes(`No from ${join(project.dir, 'tools', 'p')}.`), ended.stdout)
+  })
+
+  for (const type of ['prompt', 'agent']) {
+    test(`from a handler of the type ${type} ask the model of the agent, and its no is one`, async () => {
+      const project = new ProjectWithHooks()
+      writeFileSync(project.agent, askedAgent)
+      const handler = { type, prompt: 'Is $ARGUMENTS safe?' }
+      project.write('.claude/settings.json', { hooks: { PreToolUse: [{ matcher: 'work', hooks: [handler] }] } })
+      const { stdout } = await project.hookloop(['hooks', 'import'])
+      assert.match(stdout, /^1 hook is in .*1 of 1 now fails closed.*Different:/s)
+      rmSync(join(project.dir, '.claude'), { recursive: true })
+      assert.match(readFileSync(join(project.dir, '.hookloop', 'hooks.json'), 'utf8'), /Is the event below safe\?/)
+      await project.trust('--yes')
+      const no = await project.run('production')
+      const yes = await project.run('staging')
+      assert.deepEqual([no.code, yes.code, project.marked()], [0, 0, ['worked staging']], no.stderr)
+      assert.match(no.stdout, /Never to production\./)
+    })
+  }
+})
+
+/** Its model says no to what is called production, and calls `work` with what it is told. */
+const askedAgent = `import { appendFileSync } from 'node:fs'
+import { tool } from 'hookloop'
+import { scriptedModel } from 'hookloop/testing'
+const input = { type: 'object', properties: { to: { type: 'string' } } }
+const execute = ({ to }) => { appendFileSync(process.env.MARKS, 'worked ' + to + '\\n'); return 'done' }
+const work = tool({ name: 'work', description: 'Works.', input, execute })
+const model = scriptedModel(({ messages, tools }) => {
+  const last = messages.at(-1)
+  const said = last.content.map(({ text, output }) => text ?? output).join(' ')
+  const ok = !said.includes('"production"')
+  const verdict = { ok, reason: ok ? 'Fine.' : 'Never to production.' }
+  if (tools.some(({ name }) => name === 'final_answer')) return { toolCalls: [{ name: 'final_answer', args: verdict }] }
+  if (said.includes('End with nothing but a JSON object')) return JSON.stringify(verdict)
+  return last.role === 'tool' ? 'It says: ' + said : { toolCalls: [{ name: 'work', args: { to: said } }] }
+})
+export default { model, use: [work] }
+`

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { providers } from '../../models/providers.ts'
+import type { Available } from '../agents/available-providers.ts'
+import { hookloop, serve } from '../cli.fixture.ts'
+
+const CANARY = 'sk-canary-1b7e44a0c2'
+
+describe('hookloop models', { concurrency: 2 }, () => {
+  test('lists what can be used with an example, and what to do about every other provider', async () => {
+    const { code, stdout, stderr } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY } })
+    const [ready, others] = stdout.split('\n\n').map((part) => part.split('\n'))
+    assert.deepEqual([code, stderr, ready!.length, others!.length], [0, '', 2, providers.length])
+    assert.match(ready![1]!, /^✓ openai +OPENAI_API_KEY +openai\/gpt-6-luna +@ai-sdk\/openai \d+\.\d+\.\d+$/)
+    assert.ok(others!.includes('  anthropic: set ANTHROPIC_API_KEY'))
+    assert.ok(others!.includes('  groq: npm install @ai-sdk/groq, set GROQ_API_KEY'))
+    assert.match(stdout, /\n\nTry it:\n.* run "hello" --model openai\/gpt-6-luna\n$/)
+  })
+
+  test('no line of it is longer than 80 characters, and every example is there', async () => {
+    const env = Object.fromEntries(providers.flatMap(({ keys }) => keys.map((name) => [name, CANARY])))
+    const all = await Promise.all([hookloop(['models']), hookloop(['models'], { env })])
+    const lines = all.flatMap(({ stdout }) => stdout.split('\nTry it:')[0]!.split('\n'))
+    assert.deepEqual(
+      lines.filter((line) => line.length > 80),
+      [],
+    )
+    assert.match(all[1].stdout, /^✓ google +GOOGLE_GENERATIVE_AI_API_KEY +google\/gemini-3\.5-flash-lite/m)
+  })
+
+  test('its columns stand below each other, without colours in a pipe', async () => {
+    const { stdout } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY, GEMINI_API_KEY: CANARY } })
+    const rows = stdout.split('\n\n')[0]!.split('\n')
+    const column = rows[0]!.indexOf('EXAMPLE')
+    assert.ok(rows.every((row) => row[column - 1] === ' ' && row[column] !== ' '))
+    assert.ok(!stdout.includes('\u001B'))
+  })
+
+  test('never prints a key', async () => {
+    const env = Object.fromEntries(providers.flatMap(({ keys }) => keys.map((name) => [name, CANARY])))
+    const ends = await Promise.all([hookloop(['models'], { env }), hookloop(['models', '--json'], { env })])
+    assert.ok(!JSON.stringify(ends).includes(CANARY))
+  })
+
+  test('with --json prints the same as data', async () => {
+    const { stdout } = await hookloop(['models', '--json'], { env: { GEMINI_API_KEY: 'k' } })
+    const { providers: all, ollama } = JSON.parse(stdout) as Available
+    const { version, ...google } = all.find(({ provider }) => provider === 'google')!
+    assert.match(version!, /^\d+\.\d+/)
+    assert.deepEqual(google, {
+      provider: 'google',
+      ready: true,
+      package: '@ai-sdk/google',
+      installed: true,
+      key: 'GEMINI_API_KEY',
+      example: 'google/gemini-3.5-flash-lite',
+      toInstall: null,
+      toSet: null,
+    })
+    assert.deepEqual(ollama, { host: '127.0.0.1:9', models: null })
+  })
+
+  test('a user with nothing but Ollama gets a line to copy with a model that is there', async () => {
+    const tags = {
+      models: [
+        { name: 'nomic-embed-text:latest', details: { family: 'nomic-bert' } },
+        { name: '$(reboot)' },
+        { name: 'qwen3:4b', details: { family: 'qwen3' } },
+      ],
+    }
+    await using server = await serve((request, response) => {
+      response.writeHead(request.url === '/api/tags' ? 200 : 404).end(JSON.stringify(tags))
+    })
+    const { stdout } = await hookloop(['models'], { env: { OLLAMA_HOST: server.host } })
+    assert.match(stdout, /^✓ ollama +not needed +ollama\/qwen3:4b +@ai-sdk\/openai-compatible \S+$/m)
+    assert.match(
+      stdout,
+      /\nOllama at 127\.0\.0\.1:\d+ has: qwen3:4b\n\nTry it:\n {2}.* run "hello" --model ollama\/qwen3:4b\n$/,
+    )
+  })
+
+  test('without any model it says what the shortest ways to one are', async () => {
+    const { stdout } = await hookloop(['models'])
+    assert.match(
+      stdout,
+      /Nothing is ready yet\. .*\n {2}ollama serve\nWith a key:\n {2}set ANTHROPIC_API_KEY\nThen again: .* models\n$/,
+    )
+  })
+
+  test('a server that does not answer does not hold it up', async () => {
+    await using server = await serve(() => undefined)
+    const { code, stdout } = await hookloop(['models'], { env: { OLLAMA_HOST: server.host } })
+    assert.equal(code, 0)
+    assert.match(stdout, /^ {2}ollama: ollama serve$/m)
+  })
+
+  test('of the address of a server, what may be secret is not printed', async () => {
+    const env = { OLLAMA_HOST: `http://user:${CANARY}@127.0.0.1:9` }
+    const ends = await Promise.all([hookloop(['models'], { env }), hookloop(['models', '--json'], { env })])
+    assert.ok(!JSON.stringify(ends).includes(CANARY))
+  })
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { JsonObject } from '../../state/json.ts'
+import type { Started } from '../cli.fixture.ts'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
+
+// What hooks of a project see of a run that one process begins, another answers, and a third goes on with.
+
+/** Its model calls the tools that it is told to call, in one step, and then says what they gave back. */
+const agentCode = `import { appendFileSync } from 'node:fs'
+import { tool } from 'hookloop'
+import { bash } from 'hookloop/bash'
+import { subagents } from 'hookloop/subagents'
+import { scriptedModel } from 'hookloop/testing'
+const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, onUnknownOutcome: 'ask', execute: async () => {
+  appendFileSync(process.env.MARKS, 'worked\\n')
+  if (process.env.HANGS) await new Promise((resolve) => setTimeout(resolve, 60_000))
+  return 'done'
+} })
+const model = scriptedModel(({ messages }) => {
+  const last = messages.at(-1)
+  if (last.role === 'tool') return 'It says: ' + last.content.map(({ output }) => JSON.stringify(output)).join(' / ')
+  const said = messages.filter(({ role }) => role === 'user').flatMap(({ content }) => content.map(({ text }) => text))
+  const text = said.findLast((each) => !each.startsWith('['))
+  if (text.startsWith('{')) return { toolCalls: JSON.parse(text) && [JSON.parse(text)] }
+  return 'I heard ' + said.join(' | ')
+})
+const helper = { description: 'Helps.', instructions: 'You help.', model }
+export default { name: 'worker', model, use: [work, await bash({ sandbox: 'off', allow: ['echo *', 'printenv *'] }), subagents({ agents: { helper } })] }
+`
+
+const command = (line: string): JsonObject => ({ type: 'command', command: line })
+
+class Resumed extends ProjectWithHooks {
+  constructor(hooks: { readonly [event: string]: string }) {
+    super()
+    writeFileSync(this.agent, agentCode)
+    const groups = Object.entries(hooks).map(([event, line]) => [event, [{ hooks: [command(line)] }]])
+    this.write('.claude/settings.json', { hooks: Object.fromEntries(groups) as JsonObject })
+  }
+
+  /** A hook that leaves a mark with fields of its event, and then does this. */
+  static seeing(fields: string, then = 'true'): string {
+    const script = `const e = JSON.parse(require('fs').readFileSync(0, 'utf8')); require('fs').appendFileSync(process.env.MARKS, [${fields}].join(' ') + '\\n')`
+    return `"${process.execPath}" -e "${script.replaceAll('"', '\\"')}"; ${then}`
+  }
+
+  begin(call: JsonObject, env: NodeJS.ProcessEnv = {}) {
+    return this.hookloop(['run', JSON.stringify(call), '--agent', this.agent, '--session', 's'], { env })
+  }
+
+  async question(): Promise<{ readonly id: string }> {
+    const { stdout } = await this.hookloop(['approvals', '--json'])
+    return (JSON.parse(stdout) as { readonly id: string }[])[0]!
+  }
+}
+
+/** Until its tool is at work. */
+async function working(project: ProjectWithHooks, { ended }: Started): Promise<void> {
+  let isOver = false
+  void ended.then(() => (isOver = true))
+  while (!project.marked().includes('worked')) {
+    if (isOver) assert.fail((await ended).stderr)
+    await sleep(5)
+  }
+}
+
+const asks = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"Sure?"}}'`
+const exporting = 'echo "export WORD=from-$(id -u)" >> "$CLAUDE_ENV_FILE"; echo "The moon is full."'
+const printing = { name: 'bash', args: { command: 'printenv WORD' } }
+
+describe('a session that is taken up again', { concurrency: 2 }, () => {
+  test('after an answer: SessionStart fires once in that process, and its variables are there', async () => {
+    const project = new Resumed({
+      SessionStart: Resumed.seeing(`'start', e.source`, exporting),
+      PreToolUse: `cat > /dev/null; ${asks}`,
+      SessionEnd: Resumed.seeing(`'end', e.reason`),
+    })
+    await project.trust('--yes')
+    const begun = await project.begin(printing)
+    assert.deepEqual([begun.code, project.marked()], [4, ['start startup']], begun.stderr)
+    const { id } = await project.question()
+    assert.equal((await project.hookloop(['approve', id])).code, 0)
+    assert.deepEqual(project.marked(), ['start startup'])
+    const resumed = await project.hookloop(['resume', 's'])
+    assert.equal(resumed.code, 0, resumed.stderr)
+    assert.match(resumed.stdout, /from-\d/)
+    assert.deepEqual(project.marked(), ['start startup', 'start resume', 'end other'])
+    const said = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: 'hello\n' })
+    assert.equal(said.stdout.match(/The moon is full/g)?.length, 2, said.stdout) // at the beginning, and now
+  })
+
+  test('in chat: it is fired once, and what it said is said with the next message', async () => {
+    const project = new Resumed({
+      SessionStart: Resumed.seeing(`'start', e.source`, exporting),
+      PreToolUse: `cat > /dev/null; ${asks}`,
+    })
+    await project.trust('--yes')
+    await project.begin(printing)
+    await project.hookloop(['approve', (await project.question()).id])
+    const { stdout } = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: 'hello\nagain\n' })
+    assert.match(stdout, /from-\d/)
+    assert.equal(stdout.slice(stdout.lastIndexOf('I heard')).match(/The moon is full/g)?.length, 2, stdout)
+    assert.deepEqual(project.marked(), ['start startup', 'start resume'])
+  })
+
+  test('in chat, where nothing else is said: it ends as well', async () => {
+    const project = new Resumed({
+      SessionStart: Resumed.seeing(`'start', e.source`),
+      PreToolUse: `cat > /dev/null; ${asks}`,
+      SessionEnd: Resumed.seeing(`'end'`),
+    })
+    await project.trust('--yes')
+    await project.begin({ name: 'work', args: {} })
+    await project.hookloop(['approve', (await project.question()).id])
+    const { code } = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: '' })
+    assert.deepEqual([code, project.marked()], [0, ['start startup', 'start resume', 'worked', 'end']])
+  })
+
+  test('after a crash: the same, and what was done is not done again', async () => {
+    const project = new Resumed({ SessionStart: Resumed.seeing(`'start', e.source`, exporting) })
+    await project.trust('--yes')
+    const args = ['run', JSON.stringify({ name: 'work', args: {} }), '--agent', project.agent, '--session', 's']
+    const running = project.start(args, { env: { HANGS: '1' } })
+    await working(project, running)
+    running.kill('SIGKILL')
+    await running.ended
+    const asked = await project.hookloop(['resume', 's'])
+    assert.equal(asked.code, 4, asked.stderr)
+    assert.deepEqual(project.marked(), ['start startup', 'worked', 'start resume'])
+    const { id } = await project.question()
+    const ended = await project.hookloop(['deny', id, '--resume'])
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.deepEqual(project.marked(), ['start startup', 'worked', 'start resume', 'start resume'])
+    const next = await project.hookloop(['run', JSON.stringify(printing), '--session', 's'])
+    assert.match(next.stdout, /from-\d/)
+  })
+})
+
+describe('questions that are answered in another process', { concurrency: 2 }, () => {
+  const deciding = (behavior: string): string =>
+    `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":${behavior}}}'`
+  const spawn = { name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Look around.' } }
+  const told = `echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"the moon is full"}}'`
+
+  test('a subagent that was asked about is told what SubagentStart said, once', async () => {
+    const project = new Resumed({
+      PreToolUse: `cat > /dev/null; ${asks}`,
+      SubagentStart: Resumed.seeing(`'spawned', e.agent_type, e.session_id`, told),
+      SubagentStop: Resumed.seeing(`'stopped', e.agent_type, e.session_id`),
+    })
+    await project.trust('--yes')
+    const begun = await project.begin(spawn)
+    assert.equal(begun.code, 4, begun.stderr)
+    const { id } = await project.question()
+    const ended = await project.hookloop(['approve', id, '--resume'])
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.equal(ended.stdout.match(/the moon is full/g)?.length, 1, ended.stdout)
+    assert.deepEqual(project.marked(), ['spawned helper s', 'stopped helper s'])
+  })
+
+  test('a subagent that is denied never starts, and nobody is told that it stopped', async () => {
+    const project = new Resumed({
+      PreToolUse: `cat > /dev/null; ${asks}`,
+      SubagentStart: Resumed.seeing(`'judged', e.agent_type`, told),
+      SubagentStop: Resumed.seeing(`'stopped'`),
+    })
+    await project.trust('--yes')
+    await project.begin(spawn)
+    const ended = await project.hookloop(['deny', (await project.question()).id, '--resume', '--reason', 'Not now.'])
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.match(ended.stdout, /Not now\./)
+    assert.deepEqual(project.marked(), ['judged helper']) // before somebody was asked: what it says is part of the question
+  })
+
+  test('a call inside a subagent that waits: it goes on there, under the same hooks, and each is told once', async () => {
+    const asksAboutWork = `const e = JSON.parse(require('fs').readFileSync(0, 'utf8'))
+require('fs').appendFileSync(process.env.MARKS, ['pre', e.tool_name, e.agent_type ?? '-', e.session_id].join(' ') + '\\n')
+const hookSpecificOutput = { hookEventName: 'PreToolUse', permissionDecision: 'ask', permissionDecisionReason: 'Sure?' }
+if (e.tool_name === 'work') console.log(JSON.stringify({ hookSpecificOutput }))`
+    const project = new Resumed({
+      PreToolUse: `"${process.execPath}" pre.cjs`,
+      PermissionRequest: Resumed.seeing(`'asked', e.tool_name, e.session_id`),
+      SubagentStart: Resumed.seeing(`'spawned', e.agent_type`),
+      SubagentStop: Resumed.seeing(`'stopped', e.agent_type`),
+    })
+    project.write('pre.cjs', asksAboutWork)
+    await project.trust('--yes')
+    const inner = JSON.stringify({ name: 'work', args: {} })
+    const begun = await project.begin({ name: 'spawn_subagent', args: { subagent: 'helper', prompt: inner } })
+    assert.equal(begun.code, 4, begun.stderr)
+    const before = ['pre Agent - s', 'spawned helper', 'pre work helper s', 'asked work s']
+    assert.deepEqual(project.marked(), before)
+    const ended = await project.hookloop(['approve', (await project.question()).id, '--resume'])
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.deepEqual(project.marked(), [...before, 'worked', 'stopped helper'])
+  })
+
+  for (const [what, behavior, code, worked] of [
+    ['a yes', '{"behavior":"allow"}', 0, true],
+    ['a no', '{"behavior":"deny","message":"Never."}', 0, false],
+  ] as const) {
+    test(`PermissionRequest answers with ${what} what a crash left open, and knows the session`, async () => {
+      const project = new Resumed({
+        PreToolUse: 'cat > /dev/null',
+        PermissionRequest: Resumed.seeing(
+          `'asked', e.tool_name, e.session_id, e.transcript_path !== undefined`,
+          deciding(behavior),
+        ),
+      })
+      await project.trust('--yes')
+      const args = ['run', JSON.stringify({ name: 'work', args: {} }), '--agent', project.agent, '--session', 's']
+      const running = project.start(args, { env: { HANGS: '1' } })
+      await working(project, running)
+      running.kill('SIGKILL')
+      await running.ended
+      const ended = await project.hookloop(['resume', 's'])
+      assert.equal(ended.code, code, ended.stderr)
+      assert.deepEqual(project.marked(), ['worked', 'asked work s true', ...(worked ? ['worked'] : [])])
+    })
+  }
+})

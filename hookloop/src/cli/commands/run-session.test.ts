@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { Workshop, type Result } from '../scripted-project.fixture.ts'
+
+const shop = new Workshop()
+const agent = ['--agent', 'agent.ts']
+
+type Listed = { readonly id: string; readonly status: string; readonly title: string }
+
+async function listed(flags: readonly string[] = [], within = shop): Promise<readonly Listed[]> {
+  const { stdout } = await within.hookloop(['sessions', '--json', ...flags])
+  return JSON.parse(stdout) as readonly Listed[]
+}
+
+describe('hookloop run', { concurrency: 2 }, () => {
+  test('keeps what it did under a name that it prints, for this user alone', async () => {
+    const { stderr } = await shop.hookloop(['run', 'hello', ...agent])
+    const [, id] = /^kept as (\S+) · go on with: .* chat --session \1$/m.exec(stderr) ?? []
+    const found = (await listed()).find((each) => each.id === id)
+    assert.deepEqual([found?.status, found?.title], ['completed', 'hello'])
+    const modes = ['data/hookloop', 'data/hookloop/sessions.db', 'data/hookloop/cli.key'].map(
+      (path) => statSync(shop.path(path)).mode & 0o777,
+    )
+    assert.deepEqual(modes, [0o700, 0o600, 0o600])
+  })
+
+  test('goes on with a session, and finds its agent again by itself', async () => {
+    await shop.hookloop(['run', 'one', ...agent, '--session', 'talk'])
+    const { stdout } = await shop.hookloop(['run', 'two', '--session', 'talk', '--quiet'])
+    assert.equal(stdout, 'I heard one, two\n')
+  })
+
+  test('says so when the agent file is not what it was', async () => {
+    const other = new Workshop()
+    await other.hookloop(['run', 'one', ...agent, '--session', 'talk'])
+    appendFileSync(other.agent, '// changed\n')
+    const { code, stderr } = await other.hookloop(['run', 'two', '--session', 'talk'])
+    assert.equal(code, 0)
+    assert.match(stderr, /^agent\.ts is not what it was when the session was begun with it\.$/m)
+  })
+
+  for (const [what, flags, env] of [
+    ['--no-store', ['--no-store'], {}],
+    ['HOOKLOOP_STORE=none', [], { HOOKLOOP_STORE: 'none' }],
+  ] as const) {
+    test(`keeps nothing with ${what}`, async () => {
+      const other = new Workshop()
+      const { code, stderr } = await other.hookloop(['run', 'hello', ...agent, ...flags], { env })
+      assert.equal(code, 0)
+      assert.doesNotMatch(stderr, /kept as/)
+      assert.equal(existsSync(other.path('data')), false)
+    })
+  }
+
+  for (const [where, made] of [
+    ['sessions.sqlite', 'sessions.sqlite'],
+    ['folder/of/sessions', 'folder/of/sessions/talk'],
+  ] as const) {
+    test(`keeps sessions in ${where}, by --store or by HOOKLOOP_STORE`, async () => {
+      const other = new Workshop({ HOOKLOOP_STORE: where })
+      await other.hookloop(['run', 'hello', ...agent, '--session', 'talk', '--store', where])
+      assert.deepEqual(
+        (await listed([], other)).map(({ id }) => id),
+        ['talk'],
+      )
+      assert.ok(existsSync(other.path(made)))
+    })
+  }
+
+  test('uses the store of the agent file, if nobody says otherwise', async () => {
+    const other = new Workshop()
+    const code = `import { fileStore } from 'hookloop'
+      import options from './agent.ts'
+      export default { ...options, store: fileStore('own') }`
+    writeFileSync(other.path('own.ts'), code)
+    await other.hookloop(['run', 'hello', '--agent', 'own.ts', '--session', 'talk'])
+    const [own, usual] = await Promise.all([listed(['--agent', 'own.ts'], other), listed([], other)])
+    assert.deepEqual([own.length, usual.length, existsSync(other.path('own/talk'))], [1, 0, true])
+  })
+
+  test('runs nevertheless where its own place cannot be written, and refuses where a place was named', async () => {
+    writeFileSync(shop.path('file'), '')
+    const [usual, named] = await Promise.all([
+      shop.hookloop(['run', 'hello', ...agent], { env: { XDG_DATA_HOME: shop.path('file') } }),
+      shop.hookloop(['run', 'hello', ...agent, '--store', 'file/sessions.db']),
+    ])
+    assert.deepEqual([usual.code, usual.stdout, named.code, named.stdout], [0, 'I heard hello\n', 2, ''])
+    assert.match(usual.stderr, /^This run is not kept: /)
+  })
+
+  test('refuses a place that it cannot understand, and does not print a password', async () => {
+    const [mysql, postgres] = await Promise.all([
+      shop.hookloop(['run', 'hello', ...agent, '--store', 'mysql://u:hunter2@h/d']),
+      shop.hookloop(['run', 'hello', ...agent, '--store', 'postgres://u:hunter2@127.0.0.1:9/d']),
+    ])
+    assert.deepEqual([mysql.code, postgres.code], [2, 2])
+    assert.match(mysql.stderr, /^error: --store: it must be a file such as sessions\.db, a folder, or postgres:/)
+    assert.ok(!`${mysql.stderr}${postgres.stderr}`.includes('hunter2'))
+  })
+
+  test('keeps the sessions of an agent that is put together already, and goes on with them', async () => {
+    const other = new Workshop()
+    const code = `import { createAgent } from 'hookloop'\nimport options from './agent.ts'\nexport default createAgent(options)`
+    writeFileSync(other.path('built.ts'), code)
+    const waits = await other.hookloop(['run', 'deploy x', '--agent', 'built.ts', '--session', 'talk'])
+    const [, id] = / approve (\w+),/.exec(waits.stderr) ?? []
+    const resumed = await other.hookloop(['approve', id!, '--resume', '-q'])
+    const chat = await other.hookloop(['chat', '--session', 'talk', '-q'], { input: 'and?\n' })
+    assert.deepEqual([waits.code, resumed.stdout, chat.stdout], [4, 'It says: live on x\n', 'I heard deploy x, and?\n'])
+    assert.deepEqual(other.done(), ['deployed to x'])
+  })
+})
+
+test('a session that this user did not begin does not say which file is run', async () => {
+  const [theirs, mine] = [new Workshop(), new Workshop()]
+  await theirs.hookloop(['run', 'hello', ...agent, '--session', 'talk'])
+  await theirs.hookloop(['export', 'talk', '--no-redact', '-o', 'talk.jsonl'])
+  await mine.hookloop(['import', '-'], { input: readFileSync(theirs.path('talk.jsonl')) })
+  const [run, chat, named] = await Promise.all([
+    mine.hookloop(['run', 'again', '--session', 'talk']),
+    mine.hookloop(['chat', '--session', 'talk'], { input: 'again\n' }),
+    mine.hookloop(['fork', 'talk', '--as', 'copy']),
+  ])
+  assert.deepEqual([run.code, run.stdout, chat.code, chat.stdout, named.code], [2, '', 2, '', 0])
+  assert.match(run.stderr, /was not begun by this user, .* It says: --agent \S*agent\.ts\. Name the agent yourself/)
+  const { last } = await mine.result(['run', 'again', '--session', 'copy', ...agent])
+  assert.equal(last.text, 'I heard hello, again')
+})
+
+test('what goes along with an agent on the command line is in force again when it goes on', async () => {
+  await shop.hookloop(['run', 'one', ...agent, '--session', 'limited', '--max-steps', '1'])
+  const { code, last } = await shop.result(['run', 'charge', '--session', 'limited'])
+  assert.deepEqual([code, (last as Result & { by: string }).by], [3, 'guards.maxSteps'])
+})

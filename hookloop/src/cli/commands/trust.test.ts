@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
+import { trust } from './trust.ts'
+
+/** What comes of the question when somebody at a terminal presses some keys. */
+async function answered(project: ProjectWithHooks, keys: string): Promise<{ code: number; written: string }> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
+  const screen = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 100 })
+  let written = ''
+  screen.on('data', (text: string) => (written += text))
+  const asking = trust(
+    project.dir,
+    {},
+    { stdin, out: screen, err: screen, env: { NO_COLOR: '1' }, command: 'hookloop' },
+  )
+  while (!written.includes('Trust them?')) await sleep(5)
+  stdin.write(keys)
+  return { code: await asking, written }
+}
+
+test('whoever sits at a terminal is asked, and only a yes is one', async () => {
+  const project = new ProjectWithHooks()
+  process.env['HOOKLOOP_TRUST'] = join(project.place, 'trust.json')
+  project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' })
+  for (const no of ['\r', 'n\r', 'yeah\r', '\u0003', '\u0004']) {
+    const { code, written } = await answered(project, no)
+    assert.equal(code, 3)
+    assert.match(written, /Not trusted: none of it runs\.\n$/)
+    assert.doesNotMatch(written, /error/i)
+  }
+  const { code, written } = await answered(project, 'y\r')
+  assert.equal(code, 0)
+  assert.match(written, /Trusted, as they are now\.\n$/)
+})

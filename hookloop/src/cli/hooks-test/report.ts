@@ -1,0 +1,115 @@
+import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
+import type { EventResult, RanHandler } from '../../hook-files/claude/run/run-event.ts'
+import { colorsFor } from '../terminal/colors.ts'
+import { jsonText } from '../terminal/json-lines.ts'
+import { oneLine, printable } from '../terminal/printable.ts'
+import type { Place } from '../cli-context.ts'
+import type { FiredHook } from './fire-file-hooks.ts'
+
+/** What came of one event: those of Claude Code, those that run beside, and those of our own files. */
+export type TestedEvent = EventResult & { readonly late: readonly RanHandler[]; readonly own: readonly FiredHook[] }
+
+/** Every field is always there: null is one that nobody has said anything about. */
+export function reportOf({ merged, ran, problems, late, own }: TestedEvent, event: ClaudeEvent): object {
+  const isDecided = !['context', 'none'].includes(merged.decision)
+  return {
+    decision: merged.decision,
+    reason: isDecided ? merged.reason : null,
+    ...(merged.beside !== undefined && { beside: merged.beside }),
+    updatedInput: merged.updatedInput ?? null,
+    updatedOutput: merged.updatedOutput ?? null,
+    additionalContext: merged.additionalContext ?? null,
+    systemMessage: merged.systemMessage ?? null,
+    ...(merged.other !== undefined && { other: merged.other }),
+    hooks: [
+      ...own.map((each) => ownReport(each, event)),
+      ...ran.map((each) => hookReport(each, event)),
+      ...late.map((each) => besideReport(each, event)),
+    ],
+    ...(problems.length > 0 && { problems }),
+  }
+}
+
+/** A hook of our own file: what it is called, what it runs, and what it said. */
+function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHook, event: ClaudeEvent): object {
+  const { decision, reason } = mergeAnswers([answer], event)
+  const { name, mode, action } = hook
+  return {
+    type: action?.kind ?? 'hook',
+    name,
+    mode: mode === 'transform' ? 'hook' : mode,
+    source: `${source.file}:${line}`,
+    decision,
+    reason: ['context', 'none'].includes(decision) ? null : reason,
+    ...(answer.problem !== undefined && { problem: answer.problem }),
+    durationMs: Math.round(durationMs),
+  }
+}
+
+function besideReport(each: RanHandler, event: ClaudeEvent): object {
+  return { ...hookReport(each, event), decision: 'none', reason: null, async: true }
+}
+
+function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler, event: ClaudeEvent): object {
+  const { block, permission, request, stop, context } = answer
+  const blocked = block && (eventSpec(event).block === 'denies' ? 'deny' : 'block')
+  const own = blocked ?? permission?.decision ?? request?.behavior
+  const decision = stop !== undefined ? 'stop' : (own ?? (context === undefined ? 'none' : 'context'))
+  const ownReason = block?.reason ?? permission?.reason ?? requestReason(request)
+  return {
+    type: handler.type,
+    ...(handler.type === 'command' && { command: [handler.command, ...(handler.args ?? [])].join(' ') }),
+    ...(handler.type === 'http' && { url: handler.url }),
+    matcher: matcher ?? null,
+    source: source.file,
+    decision,
+    reason: stop?.reason ?? ownReason ?? null,
+    ...(stop !== undefined && own !== undefined && { beside: { decision: own, reason: ownReason } }),
+    exitCode: answer.exitCode ?? null,
+    failed: answer.failed ?? null,
+    problem: answer.problem ?? null,
+    updatedInput: answer.updatedInput ?? (request?.behavior === 'allow' ? request.updatedInput : undefined) ?? null,
+    updatedOutput: answer.updatedOutput ?? null,
+    additionalContext: context ?? null,
+    systemMessage: answer.systemMessage ?? null,
+    durationMs: Math.round(durationMs),
+  }
+}
+
+function requestReason(request: RanHandler['answer']['request']): string | undefined {
+  return request === undefined ? undefined : request.behavior === 'deny' ? request.message : ''
+}
+
+/** The same for a person. */
+export function wordsOf({ merged, ran, late, own }: TestedEvent, { out, env }: Place): string {
+  const { bold, dim, red } = colorsFor(out, env)
+  const lines = [
+    decided(bold(merged.decision), merged.reason),
+    ...(merged.beside === undefined
+      ? []
+      : [`${dim('beside')} ${decided(merged.beside.decision, merged.beside.reason)}`]),
+    ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
+      merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
+    ),
+    ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
+      const problem = answer.problem?.replace(`${what} `, '') // what ran stands before it
+      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
+    }),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function decided(decision: string, reason: string): string {
+  return `${decision}${reason === '' ? '' : `: ${printable(reason)}`}`
+}
+
+type Shown = Pick<RanHandler, 'answer' | 'durationMs'> & { readonly what: string }
+
+function named({ hook, answer, durationMs }: FiredHook): Shown {
+  return { what: hook.hook.name, answer, durationMs }
+}
+
+function commanded({ handler, answer, durationMs }: RanHandler): Shown {
+  return { what: handler.type === 'command' ? handler.command : handler.type, answer, durationMs }
+}

@@ -1,0 +1,109 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { hookloop, start, type Ended, type Started, type StartOptions } from './cli.fixture.ts'
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-hooks-')))
+process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+
+/** Calls `work`, which leaves a mark, as often as the input has words that begin with it. */
+const agentCode = `import { appendFileSync } from 'node:fs'
+import { tool } from 'hookloop'
+import { scriptedModel } from 'hookloop/testing'
+const marks = process.env.MARKS
+const input = { type: 'object', properties: { to: { type: 'string' } } }
+const work = tool({ name: 'work', description: 'Works.', input, execute: ({ to }) => { appendFileSync(marks, 'worked ' + to + '\\n'); return 'done' } })
+const edit = tool({ name: 'edit', description: 'Edits.', input, execute: ({ to }) => { appendFileSync(to, '\\nexit 0\\n'); return 'edited' } })
+const model = scriptedModel(({ messages }) => {
+  const last = messages.at(-1)
+  if (last.role === 'tool') return 'It says: ' + last.content.map(({ output }) => output).join(' / ')
+  const said = messages.filter(({ role }) => role === 'user').flatMap(({ content }) => content.map(({ text }) => text))
+  const [name, ...to] = said.findLast((text) => !text.startsWith('[')).split(' ')
+  if (name !== 'work' && name !== 'edit') return 'I heard ' + said.join(', ')
+  return { toolCalls: to.map((each) => ({ name, args: { to: each } })) }
+})
+export default { name: 'worker', model, use: [work, edit] }
+`
+
+/** A project with hooks in files, beside an agent and a home that are not part of it, and marks of what really ran. */
+export class ProjectWithHooks {
+  readonly place = mkdtempSync(join(root, 'place-'))
+  readonly dir = join(this.place, 'project')
+  readonly home = join(this.place, 'home')
+  readonly marks = join(this.place, 'marks')
+  readonly agent = join(this.place, 'agent.mjs')
+  readonly env: NodeJS.ProcessEnv
+
+  constructor() {
+    mkdirSync(this.dir)
+    mkdirSync(this.home)
+    writeFileSync(this.agent, agentCode)
+    const { home } = this
+    this.env = {
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, '.config'),
+      XDG_DATA_HOME: join(home, 'data'),
+      MARKS: this.marks,
+    }
+  }
+
+  get trustFile(): string {
+    return join(this.home, '.config', 'hookloop', 'trust.json')
+  }
+
+  /** Writes a file of the project; one that is no text is written as JSON. */
+  write(path: string, content: unknown, mode = 0o644): string {
+    const file = join(this.dir, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content, undefined, 2))
+    chmodSync(file, mode)
+    return file
+  }
+
+  /** Hooks of the project's own file. */
+  hooks(...entries: readonly object[]): string {
+    return this.write('.hookloop/hooks.json', { hooks: entries })
+  }
+
+  /** Hooks of the user. */
+  ownHooks(...entries: readonly object[]): void {
+    const folder = join(this.home, '.config', 'hookloop')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'hooks.json'), JSON.stringify({ hooks: entries }))
+  }
+
+  /** A command that leaves a mark. */
+  mark(word: string): string {
+    return `echo ${word} >> "${this.marks}"`
+  }
+
+  /** What ran, line by line. */
+  marked(): readonly string[] {
+    return existsSync(this.marks) ? readFileSync(this.marks, 'utf8').split('\n').slice(0, -1) : []
+  }
+
+  hookloop(args: readonly string[], options: StartOptions = {}): Promise<Ended> {
+    return hookloop(args, { cwd: this.dir, ...options, env: { ...this.env, ...options.env } })
+  }
+
+  start(args: readonly string[], options: StartOptions = {}): Started {
+    return start(args, { cwd: this.dir, ...options, env: { ...this.env, ...options.env } })
+  }
+
+  run(input: string, ...args: readonly string[]): Promise<Ended> {
+    return this.hookloop(['run', input, '--agent', this.agent, ...args])
+  }
+
+  trust(...args: readonly string[]): Promise<Ended> {
+    return this.hookloop(['trust', ...args])
+  }
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
+
+const bin = fileURLToPath(new URL('../../../bin/hookloop.mjs', import.meta.url))
+
+test('hooks that were trusted and are gone are told, until somebody says that it is meant', async () => {
+  const project = new ProjectWithHooks()
+  const files = [project.hooks({ name: 'no', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' })]
+  files.push(project.write('.claude/settings.json', { hooks: {} }))
+  await project.trust('--yes')
+  for (const file of files) rmSync(dirname(file), { recursive: true })
+  const words = /Hooks that were trusted are gone: .*\.hookloop\/hooks\.json.* trust --revoke/
+  assert.match((await project.run('work x', '--no-store')).stderr, words)
+  assert.doesNotMatch((await project.run('work y', '--no-store', '--no-hooks')).stderr, words)
+  await project.trust('--revoke')
+  assert.doesNotMatch((await project.run('work z', '--no-store')).stderr, words)
+  assert.deepEqual(project.marked(), ['worked x', 'worked y', 'worked z'])
+})
+
+test('S17: a hook that runs the command itself is not run by it again', async () => {
+  const project = new ProjectWithHooks()
+  const said = join(project.place, 'said')
+  const command = `'${process.execPath}' --conditions=hookloop-source '${bin}' run again --agent '${project.agent}'`
+  const shell = `${project.mark('hooked')}; ${command} --no-store > /dev/null 2> '${said}'; true`
+  project.hooks({ name: 'loops', on: 'onUserInput', mode: 'hook', shell })
+  await project.trust('--yes')
+  const { code } = await project.run('work x', '--no-store')
+  assert.deepEqual([code, project.marked()], [0, ['hooked', 'worked x']])
+  assert.match(readFileSync(said, 'utf8'), /A hook runs this command, and its hooks would run it again/)
+})

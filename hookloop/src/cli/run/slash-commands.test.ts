@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { prints } from '../../hook-files/claude/hook-project.fixture.ts'
+import { chat } from '../commands/chat.ts'
+import { Terminal } from '../terminal/terminal.fixture.ts'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
+
+/** A project with a command, whose hooks judge it with a script of this kind. */
+async function judging(command: string, matcher?: string): Promise<ProjectWithHooks> {
+  const project = new ProjectWithHooks()
+  project.write('.claude/commands/greet.md', 'Greet $ARGUMENTS.')
+  const said = { type: 'command', command: `${prints('e.hook_event_name + " " + e.prompt')} >> '${project.marks}'` }
+  project.write('.claude/settings.json', {
+    hooks: {
+      UserPromptExpansion: [{ hooks: [said] }, { ...(matcher && { matcher }), hooks: [{ type: 'command', command }] }],
+      UserPromptSubmit: [{ hooks: [said] }],
+    },
+  })
+  await project.trust('--yes')
+  return project
+}
+
+/** What the model has heard after these lines, one message each. */
+async function heard(project: ProjectWithHooks, lines: readonly string[]): Promise<string | undefined> {
+  const { stdout } = await project.hookloop(['chat', '--agent', project.agent, '-q'], { input: lines.join('\n') })
+  return stdout.trimEnd().split('\n').at(-1)
+}
+
+function own(project: ProjectWithHooks, path: string, text: string): void {
+  const file = join(project.home, '.claude', 'commands', path)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
+  test('says the text of a command of the project, with the arguments in it', async () => {
+    const project = new ProjectWithHooks()
+    const head = '---\ndescription: Reviews\nargument-hint: [a] [b]\nallowed-tools: Bash(git:*)\n---\n'
+    project.write('.claude/commands/review.md', `${head}Look at $1, then at $2. All: $ARGUMENTS`)
+    const { code, stdout } = await project.run('/review "one file" $1')
+    assert.deepEqual([code, stdout], [0, 'I heard Look at one file, then at $1. All: "one file" $1\n'])
+  })
+
+  test('counts from nought where the text does, and puts arguments at the end that have no place', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/commands/git/nought.md', 'It is $0, then $1.')
+    project.write('.claude/commands/bare.md', 'Look for $5.00.')
+    const [nought, bare] = await Promise.all([project.run('/nought a b'), project.run('/bare here')])
+    assert.equal(nought.stdout, 'I heard It is a, then b.\n')
+    assert.equal(bare.stdout, 'I heard Look for $5.00.\n\nARGUMENTS: here\n')
+  })
+
+  test('runs nothing that stands in the text', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/commands/x.md', `Status: !\`${project.mark('ran')}\``)
+    const { stdout } = await project.run('/x')
+    assert.match(stdout, /^I heard Status: !`echo ran .*`\n\n\[The commands in this text were not run\.\]\n$/)
+    assert.deepEqual(project.marked(), [])
+  })
+
+  test('a command of the user goes before one of the project', async () => {
+    const project = new ProjectWithHooks()
+    own(project, 'x.md', 'mine')
+    project.write('.claude/commands/x.md', 'theirs')
+    assert.equal((await project.run('/x')).stdout, 'I heard mine\n')
+  })
+
+  test('says what was typed where there is no such command, whatever it looks like', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/x.md', 'no command')
+    project.write('.claude/commands/known.md', 'known')
+    const typed = ['/x', '/../x', '/../../x', '/__proto__', '/constructor a', '/known/../x', '/', '/Known']
+    assert.equal(await heard(project, typed), `I heard ${typed.join(', ')}`)
+  })
+
+  test('reads no link that leads out of the folder of commands, nothing too large, and nothing that is no text', async () => {
+    const project = new ProjectWithHooks()
+    project.write('secret.md', 'secret')
+    project.write('.claude/commands/huge.md', 'x'.repeat(70_000))
+    project.write('.claude/commands/binary.md', 'a\0b')
+    project.write('.claude/commands/a b.md', 'odd name')
+    symlinkSync('../../secret.md', join(project.dir, '.claude/commands/link.md'))
+    execFileSync('mkfifo', [join(project.dir, '.claude/commands/pipe.md')])
+    const typed = ['/link', '/huge', '/binary', '/pipe', '/a b']
+    assert.equal(await heard(project, typed), `I heard ${typed.join(', ')}`)
+  })
+
+  test('reads no folder of commands that is a link out of the project', async () => {
+    const project = new ProjectWithHooks()
+    mkdirSync(join(project.place, 'elsewhere'))
+    writeFileSync(join(project.place, 'elsewhere/x.md'), 'elsewhere')
+    mkdirSync(join(project.dir, '.claude'))
+    symlinkSync(join(project.place, 'elsewhere'), join(project.dir, '.claude/commands'))
+    assert.equal((await project.run('/x')).stdout, 'I heard /x\n')
+  })
+})
+
+describe('UserPromptExpansion', { concurrency: 2 }, () => {
+  test('is told what was typed before it becomes a text, and UserPromptSubmit the text', async () => {
+    const fields = '[e.expansion_type, e.command_name, e.command_args, e.command_source, e.prompt].join("|")'
+    const project = await judging(prints(fields), 'gr.*t')
+    const { stdout } = await project.run('/greet  all of you ')
+    assert.match(
+      stdout,
+      /\[\w+ context from hook "UserPromptExpansion"\]\nslash_command\|greet\|all of you\|project\|\/greet  all of you\n/,
+    )
+    assert.deepEqual(project.marked(), ['UserPromptExpansion /greet  all of you', 'UserPromptSubmit Greet all of you.'])
+  })
+
+  test('a no keeps it from becoming one, and the user is told', async () => {
+    const says = [`echo not today >&2; exit 2`, `echo '{"decision":"block","reason":"not today"}'`]
+    for (const command of [...says, `echo '{"continue":false,"stopReason":"not today"}'`]) {
+      const project = await judging(command)
+      const { code, stdout, stderr } = await project.run('/greet you')
+      assert.deepEqual([code, stdout], [3, ''])
+      assert.match(stderr, /not today/)
+      assert.deepEqual(project.marked(), ['UserPromptExpansion /greet you'])
+    }
+  })
+
+  test('its context is told to the model', async () => {
+    const said = { hookSpecificOutput: { hookEventName: 'UserPromptExpansion', additionalContext: 'be brief' } }
+    const project = await judging(`echo '${JSON.stringify(said)}'`)
+    assert.match((await project.run('/greet you')).stdout, /\nbe brief\n[^]*Greet you\.\n$/)
+  })
+
+  test('does not fire for what is no command, nor where the matcher does not fit', async () => {
+    const project = await judging('exit 2', 'other')
+    assert.equal((await project.run('/nothing')).stdout, 'I heard /nothing\n')
+    assert.equal((await project.run('/greet you')).stdout, 'I heard Greet you.\n')
+    assert.deepEqual(project.marked(), [
+      'UserPromptSubmit /nothing',
+      'UserPromptExpansion /greet you',
+      'UserPromptSubmit Greet you.',
+    ])
+  })
+
+  test('judges skills of the agent, whose commands do not run before it has', async () => {
+    const project = await judging('echo no >&2; exit 2')
+    project.write('.claude/skills/sign/SKILL.md', `---\ndescription: Signs.\n---\nSign !\`${project.mark('signed')}\``)
+    const agent = join(project.place, 'skilled.mjs')
+    const code = readFileSync(project.agent, 'utf8').replace('use: [', 'use: [skills({ trust: () => true }), ')
+    writeFileSync(agent, `import { skills } from 'hookloop/skills'\n${code}`)
+    const blocked = await project.hookloop(['run', '/sign', '--agent', agent])
+    assert.deepEqual([blocked.code, project.marked()], [3, ['UserPromptExpansion /sign']])
+    const allowed = await project.hookloop(['run', '/sign', '--agent', agent, '--no-hooks'])
+    assert.deepEqual([allowed.code, project.marked().at(-1)], [0, 'signed'])
+  })
+
+  test('hooks at the head of a command are in force once it is used', async () => {
+    const project = new ProjectWithHooks()
+    const hooks = `hooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: echo stop >&2; exit 2`
+    project.write('.claude/commands/careful.md', `---\n${hooks}\n---\nwork $1`)
+    await project.trust('--yes')
+    assert.match((await project.run('work x')).stdout, /It says: done/)
+    assert.match((await project.run('/careful y')).stdout, /It says: .*stop/)
+    assert.deepEqual(project.marked(), ['worked x'])
+  })
+
+  test('Ctrl-C while it is asked ends the run, and nothing is said', async () => {
+    const project = await judging('sleep 60')
+    const running = project.start(['run', '/greet you', '--agent', project.agent, '--json'])
+    while (project.marked().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    running.kill('SIGINT')
+    const { code, stdout } = await running.ended
+    assert.equal(code, 130)
+    assert.doesNotMatch(stdout, /Greet/)
+    assert.deepEqual(project.marked(), ['UserPromptExpansion /greet you'])
+  })
+})
+
+test('hooks doctor says that it does not try it, and hooks list where it fires', async () => {
+  const project = await judging('exit 2')
+  const [doctor, list] = await Promise.all([project.hookloop(['hooks', 'doctor']), project.hookloop(['hooks', 'list'])])
+  assert.match(doctor.stdout, /– UserPromptExpansion exit 2 is not tried: it fires only when somebody asks for it\n/)
+  assert.match(list.stdout, /^onUserInput\n(?: +hook .*\n)* +hook +UserPromptExpansion +exit 2 /m)
+  assert.doesNotMatch(`${list.stdout}${doctor.stdout}`, /never fires/)
+})
+
+test('in a conversation, commands of the agent are said, after those of chat', async () => {
+  const project = new ProjectWithHooks()
+  project.write('.claude/commands/greet.md', '---\ndescription: Greets somebody\n---\nGreet $1.')
+  project.write('.claude/commands/clear.md', 'Cleared by a file.')
+  process.chdir(project.dir)
+  Object.assign(process.env, project.env)
+  const terminal = new Terminal()
+  const chatting = chat({ agent: project.agent, session: 'talk', stream: true }, terminal.place(project.env))
+  for (const line of ['/help', '/gre\t you', '/clear', '/__proto__', '/../x', ' /clear', '/exit']) {
+    await terminal.after('› ', `${line}\r`)
+  }
+  assert.equal(await chatting, 0)
+  const { written } = terminal
+  assert.match(written, /These say a text to the model:\r?\n +\/greet +Greets somebody \(project\)\r?\n(?! +\/clear)/)
+  assert.match(written, /I heard Greet you\.[^]*Forgotten\.[^]*There is no \/__proto__; [^]*There is no \/\.\.\/x; /)
+  assert.match(written, /I heard Cleared by a file\./)
+})

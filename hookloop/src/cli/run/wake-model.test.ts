@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { chat } from '../commands/chat.ts'
+import { Terminal } from '../terminal/terminal.fixture.ts'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
+
+/** A project with a hook that wakes the model when a file says that it may. */
+async function waking(event: string, command: string): Promise<ProjectWithHooks> {
+  const project = new ProjectWithHooks()
+  project.write('.claude/settings.json', {
+    hooks: { [event]: [{ hooks: [{ type: 'command', command, asyncRewake: true }] }] },
+  })
+  await project.trust('--yes')
+  process.chdir(project.dir)
+  Object.assign(process.env, project.env)
+  return project
+}
+
+function talk(project: ProjectWithHooks, session = 'talk') {
+  const terminal = new Terminal()
+  return { terminal, ended: chat({ agent: project.agent, session, stream: true }, terminal.place(project.env)) }
+}
+
+const once = 'until [ -e go ]; do sleep 0.02; done; [ -e went ] && exit 0; touch went;'
+
+test('a hook in the background that ends with 2 wakes the model while the prompt waits, and what was typed stays', async () => {
+  const project = await waking('Stop', `${once} echo "the build broke" >&2; exit 2`)
+  const { terminal, ended } = talk(project)
+  await terminal.after('› ', 'hello\r')
+  await terminal.after('completed', '')
+  await terminal.after('› ', 'half a ')
+  writeFileSync(join(project.dir, 'go'), '')
+  await terminal.after('a hook wakes the model: the build broke', '')
+  await terminal.after('the build broke', '') // the model has heard it
+  await terminal.after('completed', '')
+  await terminal.after('half a ', 'word\r')
+  await terminal.after('Nobody has typed this: look into it, and act on it., half a word', '')
+  await terminal.after('› ', '\u0004')
+  assert.equal(await ended, 0)
+})
+
+test('what it prints is heard if it said nothing as an error, also where exit 2 means nothing', async () => {
+  const project = await waking('MessageDisplay', `${once} echo "a word on stdout"; exit 2`)
+  const { terminal, ended } = talk(project)
+  await terminal.after('› ', 'hello\r')
+  await terminal.after('completed', '')
+  writeFileSync(join(project.dir, 'go'), '')
+  await terminal.after('a hook wakes the model: a word on stdout', '')
+  await terminal.after('completed', '')
+  await terminal.after('› ', '\u0004')
+  assert.equal(await ended, 0)
+})
+
+test('one that answers every turn does not go on for ever', async () => {
+  const project = await waking('Stop', 'echo again >&2; exit 2')
+  const { terminal, ended } = talk(project)
+  await terminal.after('› ', 'hello\r')
+  await terminal.after('it hears them with your next message', '')
+  await terminal.after('› ', '\u0004')
+  assert.equal(await ended, 0)
+  assert.equal(terminal.written.match(/a hook wakes the model/g)?.length, 8)
+})
+
+test('two conversations at once are woken each by its own hook', async () => {
+  const mine = 'sed -n \'s/.*"session_id":"\\([a-z]*\\)".*/\\1/p\''
+  const project = await waking('Stop', `id=$(${mine}); [ -e $id ] && exit 0; touch $id; echo "for $id" >&2; exit 2`)
+  const talks = [talk(project, 'one'), talk(project, 'two')]
+  for (const { terminal } of talks) await terminal.after('› ', 'hello\r')
+  for (const { terminal } of talks) {
+    await terminal.after('a hook wakes the model: for ', '')
+    await terminal.after('completed', '')
+    await terminal.after('› ', '\u0004')
+  }
+  assert.deepEqual(await Promise.all(talks.map(({ ended }) => ended)), [0, 0])
+  const woken = talks.map(({ terminal }) => terminal.written.match(/wakes the model: for \w+/g))
+  assert.deepEqual(woken, [['wakes the model: for one'], ['wakes the model: for two']])
+})
