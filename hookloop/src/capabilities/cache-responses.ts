@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/model/fingerprint-request.ts'
 import { checkKnown, invalidOption } from '../agent/check-options.ts'
@@ -6,6 +5,7 @@ import { isFinishReason, toResponse, type InferenceResponse } from '../state/inf
 import { hashJson, isJsonObject, toJson, type Json } from '../state/json.ts'
 import { isReplyPart } from '../state/message.ts'
 import { hook } from '../hooks/hook.ts'
+import { waitAtMost } from '../system/timeout.ts'
 
 /** Where answers are kept. One that fails is treated as if it were empty. */
 export type ResponseStore = {
@@ -61,13 +61,10 @@ function isAnswer(value: unknown): value is Entry {
 const PATIENCE_MS = 5_000
 
 async function quietly<T>(work: () => T | Promise<T>): Promise<T | undefined> {
-  const waiting = new AbortController()
   try {
-    return await Promise.race([work(), delay(PATIENCE_MS, undefined, { signal: waiting.signal })])
+    return await waitAtMost(Promise.resolve(work()), PATIENCE_MS)
   } catch {
     return undefined // a cache is never worth a failed run, nor one that hangs
-  } finally {
-    waiting.abort()
   }
 }
 

@@ -4,6 +4,7 @@ import { checkKnown, checkWhole, definedOptions, invalidOption } from '../agent/
 import type { AgentState } from '../state/agent-state.ts'
 import { messageOf } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
+import { withTimeout } from '../system/timeout.ts'
 
 /** Whoever knows whether a run is to end: a reason, or true, means that it is. It may be asked at any time. */
 export type CancellationSource = {
@@ -36,6 +37,7 @@ export function cancellation(
     throw invalidOption('cancellation', `"onFailure" is 'stop' or 'continue'`, onFailure)
   }
   const ask = askerOf(source)
+  const notAnswered = (): Error => new Error(`it did not answer within ${timeoutMs} ms`)
   const check = guard(
     ['beforeExecution', 'beforeStep', 'beforeInference', 'beforeToolUse'],
     (ctx) => {
@@ -53,7 +55,9 @@ export function cancellation(
       const failed = (thrown: unknown): typeof ctx => unanswered(messageOf(thrown))
       try {
         const answer = ask(ctx.state)
-        return answer instanceof Promise ? inTime(answer, timeoutMs).then(decide, failed) : decide(answer)
+        return answer instanceof Promise
+          ? withTimeout(answer, timeoutMs, notAnswered).then(decide, failed)
+          : decide(answer)
       } catch (thrown) {
         return failed(thrown)
       }
@@ -105,16 +109,4 @@ function askerOf(
     throw invalidOption('cancellation', 'a source is a function, or has a method isCancellationRequested()', source)
   }
   return (state) => (typeof source === 'function' ? source(state) : source.isCancellationRequested(state))
-}
-
-async function inTime(answer: Promise<unknown>, ms: number): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`it did not answer within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([answer, over])
-  } finally {
-    clearTimeout(timer)
-  }
 }

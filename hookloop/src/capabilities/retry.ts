@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
 import { checkCodes, checkKnown, definedOptions, invalidOption } from '../agent/check-options.ts'
 import { getModelFailure } from '../state/inference.ts'
-import { MAX_TIMER_MS } from '../effects/effects.ts'
+import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 

@@ -4,6 +4,7 @@ import type { Emit } from '../state/event.ts'
 import type { Json } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
 import { AgentError } from '../errors.ts'
+import { MAX_TIMER_MS } from '../system/timeout.ts'
 
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
 
@@ -65,9 +66,6 @@ export interface Clock {
   /** Resolves after so many milliseconds; never rejects, and resolves at once when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
-
-/** What a timer can wait, some 24 days; it fires at once when asked for more. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
 
 // Looked up once: both are getters, and together they cost as much as reading the clock.
 const { performance } = globalThis

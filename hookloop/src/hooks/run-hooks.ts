@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { MAX_TIMER_MS } from '../effects/effects.ts'
+import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
 import { changesBetween } from './changes.ts'
 import { Context, type Draft, type Mode } from './draft.ts'

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestOptions } from 'node:http'
 import { isIP } from 'node:net'
 import { CappedOutput } from './capped-output.ts'
 import { innerAddress, isInnerAddress, lookupPublic, type Resolve } from './public-address.ts'
+import { Deadline } from './timeout.ts'
 
 export type PostOptions = {
   readonly headers?: { readonly [name: string]: string }
@@ -30,20 +31,17 @@ export async function postJson(url: string, body: string, options: PostOptions):
     throw new Error(`${address.protocol} is not a protocol to post to`)
   }
   if (!allowInner && isIP(host) !== 0 && isInnerAddress(host)) throw innerAddress(host, host)
-  const over = new AbortController()
-  const timer = setTimeout(() => over.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
-  const all = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
+  const deadline = new Deadline(signal)
+  deadline.start(timeoutMs, () => new NoAnswerInTime(`no answer within ${timeoutMs} ms`))
   try {
-    return await send(address, body, { ...options, signal: all })
+    return await send(address, body, { ...options, signal: deadline.signal })
   } catch (error) {
     if (signal?.aborted === true) throw new Error('it was cancelled', { cause: error })
-    throw over.signal.aborted ? new NoAnswerInTime(`no answer within ${timeoutMs} ms`, { cause: error }) : error
+    throw deadline.expired ?? error
   } finally {
-    clearTimeout(timer)
+    deadline.clear()
   }
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 function send(
   address: URL,

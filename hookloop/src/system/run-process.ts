@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import { CappedOutput, type CappedText, type OutputCap } from './capped-output.ts'
 import { problemWith } from './find-executable.ts'
@@ -9,6 +9,7 @@ import { openRealPipes, type RealPipes } from './real-pipes.ts'
 import { marked, newTag, TAG_VARIABLE, type Command } from './process-tag.ts'
 import { ProcessTree } from './process-tree.ts'
 import { watchOver } from './running-trees.ts'
+import { abortable, Deadline, waitAtMost } from './timeout.ts'
 
 export type ProcessOutput = { readonly stream: 'stdout' | 'stderr'; readonly text: string }
 
@@ -45,7 +46,6 @@ const KILL_AFTER_MS = 200
 const LINGER_MS = 200
 /** How long to wait for output that is on its way when nobody is left who could write any. */
 const DRAIN_MS = 500
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
  * Runs a program to its end and never throws. It has no terminal, a session of its own and only the environment it is given.
@@ -130,10 +130,11 @@ class Running {
     { exited, tree }: { exited: Promise<Exit | Error>; tree: ProcessTree },
   ): Promise<ProcessResult> {
     const drained = Promise.all([this.#read(streams.stdout, 'stdout'), this.#read(streams.stderr, 'stderr')])
-    const told = new Told(this.#options)
+    const deadline = new Deadline(this.#options.signal)
+    const { timeoutMs } = this.#options
+    if (timeoutMs !== undefined) deadline.start(timeoutMs, () => new Error('timed out'))
     try {
-      const first = await Promise.race([exited, told.promise])
-      const ended = typeof first === 'string' ? first : 'exited'
+      const ended = await waitForEnd(exited, deadline)
       const { leftBehind, survivors } =
         ended === 'exited'
           ? await endBackground(tree, drained)
@@ -147,7 +148,7 @@ class Running {
         ...(survivors > 0 && { problem: `${survivors} of its processes could not be ended.` }),
       })
     } finally {
-      told.forget()
+      deadline.clear()
       for (const stream of [streams.stdin, streams.stdout, streams.stderr]) stream?.destroy()
     }
   }
@@ -193,26 +194,13 @@ function startChild(
   }
 }
 
-/** What the clock or the caller says while the process runs. */
-class Told {
-  readonly promise: Promise<'timedOut' | 'cancelled'>
-  #timer: NodeJS.Timeout | undefined
-  #onAbort: (() => void) | undefined
-  readonly #signal: AbortSignal | undefined
-
-  constructor({ timeoutMs, signal }: ProcessOptions) {
-    this.#signal = signal
-    this.promise = new Promise((resolve) => {
-      if (timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS)
-        this.#timer = setTimeout(() => afterOthers(() => resolve('timedOut')), timeoutMs)
-      this.#onAbort = () => resolve('cancelled')
-      signal?.addEventListener('abort', this.#onAbort, { once: true })
-    })
-  }
-
-  forget(): void {
-    clearTimeout(this.#timer)
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort)
+async function waitForEnd(exited: Promise<unknown>, deadline: Deadline): Promise<'exited' | 'timedOut' | 'cancelled'> {
+  try {
+    await abortable(exited, deadline.signal)
+    return 'exited'
+  } catch {
+    if (deadline.expired === undefined) return 'cancelled'
+    return (await unlessArrived(exited)) === undefined ? 'timedOut' : 'exited'
   }
 }
 
@@ -252,21 +240,13 @@ async function endBackground(
   return { leftBehind: left, survivors: left > 0 ? await tree.end(KILL_AFTER_MS) : 0 }
 }
 
-async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => afterOthers(() => resolve(undefined)), ms)
-  })
-  try {
-    return await Promise.race([work, over])
-  } finally {
-    clearTimeout(timer)
-  }
+/** After this process was busy, its timers fire before it has read what arrived in the meantime: that is read first. */
+async function unlessArrived<T>(work: Promise<T>): Promise<T | undefined> {
+  return Promise.race([work, nextTurn().then(() => nextTurn(undefined))])
 }
 
-/** When this process was busy, its timers are due before it has seen what happened meanwhile. So it looks first. */
-function afterOthers(act: () => void): void {
-  setImmediate(() => setImmediate(act))
+async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+  return (await waitAtMost(work, ms)) ?? unlessArrived(work)
 }
 
 function programOf(command: Command): readonly [program: string, ...words: string[]] {

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../effects/effects.ts'
+import { MAX_TIMER_MS } from '../../system/timeout.ts'
 import { AgentError } from '../../errors.ts'
 import { Waiting } from './waiting.ts'
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../state/json.ts'
-import { MAX_TIMER_MS } from '../../effects/effects.ts'
+import { abortable, MAX_TIMER_MS, withTimeout } from '../../system/timeout.ts'
 import { messageOf } from '../../errors.ts'
 import { failureOf, isForgotten } from './failure-words.ts'
 import { HttpLink } from './http-link.ts'
@@ -161,11 +161,9 @@ export class Connection {
       },
     )
     this.#answerRequests(client)
-    const connecting = this.#handshake(client, link)
     try {
-      return await inTime(connecting, ms)
+      return await withTimeout(this.#handshake(client, link), ms, () => new ConnectTimeout())
     } catch (thrown) {
-      connecting.catch(() => undefined)
       const failure = this.#connectFailure(thrown, link)
       await link.close()
       throw failure
@@ -209,7 +207,7 @@ export class Connection {
   #connectFailure(thrown: unknown, link: Link): ConnectFailure {
     const { secrets, connectTimeoutMs } = this.settings
     const { words } =
-      thrown instanceof Late
+      thrown instanceof ConnectTimeout
         ? { words: `did not answer within ${connectTimeoutMs} ms` }
         : failureOf(thrown, link, secrets)
     const why = link.ended === undefined ? `it ${words}` : safeWords(link.ended, secrets)
@@ -235,7 +233,7 @@ export class Connection {
   }
 }
 
-class Late extends Error {}
+class ConnectTimeout extends Error {}
 
 class ConnectFailure extends Error {
   /** Whether the process was there and has ended. */
@@ -262,29 +260,5 @@ function boundedProgress(tell: (update: JsonObject) => void): (progress: Progres
       ...(total !== undefined && { total }),
       ...(message !== undefined && { message: cleaned(message, MAX_PROGRESS_CHARS) }),
     })
-  }
-}
-
-async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Late()), Math.min(ms, MAX_TIMER_MS))
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = (): void => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage, StreamableHTTPClientTransport, TransportSendOptions } from '@modelcontextprotocol/client'
+import { waitAtMost } from '../../system/timeout.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { settledWithin, unanswered, type Link } from './link.ts'
+import { unanswered, type Link } from './link.ts'
 import type { Sdk } from './load-sdk.ts'
 import { floodWords, MessageBudget } from './message-budget.ts'
 import type { HttpServer } from './settings.ts'
@@ -98,10 +99,7 @@ export class HttpLink implements Link {
   }
 
   async #leave(): Promise<void> {
-    await settledWithin(
-      FAREWELL_MS,
-      this.#inner.terminateSession().catch(() => undefined),
-    )
+    await waitAtMost(this.#inner.terminateSession(), FAREWELL_MS).catch(() => undefined)
     await this.#inner.close()
   }
 

@@ -17,13 +17,3 @@ export function unanswered(id: string | number, why: string): JSONRPCMessage {
 
 /** The code of such an answer, out of those that are nobody's. */
 export const UNANSWERED = -32_099
-
-/** Waits for something to come to its end, but not for long. */
-export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, over]).catch(() => undefined)
-  clearTimeout(timer)
-}

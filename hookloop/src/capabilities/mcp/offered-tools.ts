@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { toSizedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
-import { MAX_TIMER_MS } from '../../effects/effects.ts'
+import { Deadline } from '../../system/timeout.ts'
 import type { Connection } from './connection.ts'
 import { toText } from './content.ts'
 import type { ServerTool } from './server-tools.ts'
@@ -38,31 +38,14 @@ export async function callOffered(
   const parsed = from.parseInput(args)
   if ('problem' in parsed) throw new Error(`"${from.ownName}" does not take these arguments: ${parsed.problem}`)
   const { callTimeoutMs, maxOutputChars } = connection.settings
-  const {
-    content,
-    structuredContent,
-    isError = false,
-  } = await callInTime(callTimeoutMs, signal, (heeded) => connection.callTool(from, args, { signal: heeded }))
+  const deadline = new Deadline(signal)
+  deadline.start(callTimeoutMs, () => new Error(`It did not end within ${callTimeoutMs} ms and was told to stop.`))
+  const result = await connection.callTool(from, args, { signal: deadline.signal }).finally(() => deadline.clear())
+  const { content, structuredContent, isError = false } = result
   const said = toText(content)
   const text = said === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : said
   if (text.length > maxOutputChars) throw new Error(`"${from.ownName}" said more than ${maxOutputChars} characters.`)
   return { text, isError }
-}
-
-/** A timer that is held: a signal that aborts by itself is followed weakly, and may be collected before its time. */
-async function callInTime<T>(
-  ms: number,
-  signal: AbortSignal | undefined,
-  call: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const over = new AbortController()
-  const end = (): void => over.abort(new Error(`It did not end within ${ms} ms and was told to stop.`))
-  const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS))
-  try {
-    return await call(signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]))
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** A model is shown the whole schema of the server; arguments are checked by the part of it that is safe to run. */

@@ -9,8 +9,9 @@ import { minimalEnvironment } from '../../system/minimal-environment.ts'
 import { marked, newTag, TAG_VARIABLE } from '../../system/process-tag.ts'
 import { ProcessTree } from '../../system/process-tree.ts'
 import { watchOver } from '../../system/running-trees.ts'
+import { waitAtMost } from '../../system/timeout.ts'
 import { LineReader } from './line-reader.ts'
-import { settledWithin, unanswered, type Link } from './link.ts'
+import { unanswered, type Link } from './link.ts'
 import type { Sdk } from './load-sdk.ts'
 import { floodWords, MessageBudget } from './message-budget.ts'
 import type { StdioServer } from './settings.ts'
@@ -95,10 +96,10 @@ export class StdioLink implements Link {
     })
     this.#release = async () => {
       child.stdin.end()
-      await settledWithin(this.#graceMs, exited)
+      await waitAtMost(exited, this.#graceMs).catch(() => undefined)
       await tree.end(this.#graceMs)
       forget()
-      await settledWithin(DRAIN_MS, drained)
+      await waitAtMost(drained, DRAIN_MS).catch(() => undefined)
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
   }

@@ -3,7 +3,7 @@ import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } f
 import type { TokenUsage } from '../../state/usage.ts'
 import { costOf, priceOf, type Price, type Prices } from '../prices.ts'
 import { toCallOptions } from './call-options.ts'
-import { Deadline } from './deadline.ts'
+import { CallDeadline } from './call-deadline.ts'
 import { toModelFailure } from './failure.ts'
 import { toReply } from './reply.ts'
 import { withoutKeys } from './secrets.ts'
@@ -44,7 +44,7 @@ export function toPort({ provider, modelId, price, structuredOutput, load }: Por
     ...(structuredOutput !== undefined && { structuredOutput }),
     cost: price === undefined ? ('unknown' as const) : (usage: TokenUsage) => costOf(usage, price),
     async infer(request: ModelRequest, call: ModelCall): Promise<ModelReply> {
-      const deadline = new Deadline(call.signal, request.settings)
+      const deadline = new CallDeadline(call.signal, request.settings)
       let model: AiSdkModel | undefined
       try {
         model = await deadline.within(Promise.resolve(load()))
@@ -54,7 +54,7 @@ export function toPort({ provider, modelId, price, structuredOutput, load }: Por
           : { ...reply, usage: { ...reply.usage, costUsd: costOf(reply.usage, price) } }
       } catch (thrown) {
         call.signal.throwIfAborted() // whoever cancelled knows why
-        throw await toModelFailure(deadline.over ?? thrown, { provider, modelId, model })
+        throw await toModelFailure(deadline.expired ?? thrown, { provider, modelId, model })
       } finally {
         deadline.clear()
       }
@@ -79,7 +79,7 @@ export function isAiSdkModel(value: unknown): value is AiSdkModel {
 }
 
 type Reply = ReturnType<typeof toReply>
-type Asking = { readonly deadline: Deadline; readonly onDelta: ModelCall['onDelta'] }
+type Asking = { readonly deadline: CallDeadline; readonly onDelta: ModelCall['onDelta'] }
 
 async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta }: Asking): Promise<Reply> {
   const names = new ToolNames(request.tools)

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { AiSdkModel, ModelReply } from '../../state/inference.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'
+import { waitAtMost } from '../../system/timeout.ts'
 
 const REPLACEMENT = '[key]'
 
@@ -88,28 +88,22 @@ function secretsInEnvironment(): readonly string[] {
   )
 }
 
+const MAX_HEADERS_MS = 1_000
+
 /** The headers a model sends, where its adapter shows them. Best effort: there is no public way to ask. */
 async function secretsInHeaders(model: AiSdkModel | undefined): Promise<readonly string[]> {
   try {
     const { config } = (model ?? {}) as { config?: { headers?: unknown } }
-    const given: unknown = typeof config?.headers === 'function' ? await soon(config.headers()) : config?.headers
+    // Headers may have to be fetched first, which may be why the call failed.
+    const given: unknown =
+      typeof config?.headers === 'function'
+        ? await waitAtMost(Promise.resolve(config.headers()), MAX_HEADERS_MS)
+        : config?.headers
     return Object.entries(given ?? {}).flatMap(([name, value]) => {
       if (typeof value !== 'string' || !SECRET_HEADER.test(name)) return []
       return [value, value.replace(/^\S+\s+/, '')].filter(isLong)
     })
   } catch {
     return []
-  }
-}
-
-const PATIENCE_MS = 1_000
-
-/** Headers may have to be fetched first, and may be what the call has failed for. */
-async function soon(headers: unknown): Promise<unknown> {
-  const waiting = new AbortController()
-  try {
-    return await Promise.race([headers, delay(PATIENCE_MS, undefined, { signal: waiting.signal })])
-  } finally {
-    waiting.abort()
   }
 }

@@ -2,12 +2,12 @@ import { setImmediate as soon } from 'node:timers/promises'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { InferenceDelta } from '../../state/inference.ts'
 import { AgentError } from '../../errors.ts'
-import type { Deadline } from './deadline.ts'
+import type { CallDeadline } from './call-deadline.ts'
 import type { Answer, AnswerPart } from './reply.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type Reading = {
-  readonly deadline: Deadline
+  readonly deadline: CallDeadline
   readonly onDelta: (delta: InferenceDelta) => void
   readonly names: ToolNames
 }

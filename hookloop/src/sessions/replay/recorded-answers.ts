@@ -1,6 +1,7 @@
 import { askerOf } from '../../agent/model/hook-infer.ts'
 import { sameJson, toJson, type Json } from '../../state/json.ts'
-import { MAX_TIMER_MS, timedOut, type Effect, type Effects } from '../../effects/effects.ts'
+import { timedOut, type Effect, type Effects } from '../../effects/effects.ts'
+import { MAX_TIMER_MS } from '../../system/timeout.ts'
 import { AgentError } from '../../errors.ts'
 import { Unanswered } from '../../hooks/run-hooks.ts'
 import { repeatedKey } from '../../effects/record-effects.ts'

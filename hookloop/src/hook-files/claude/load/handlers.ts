@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { MAX_TIMER_MS } from '../../../system/timeout.ts'
 import type { Fingerprint } from '../../trust/fingerprint.ts'
 import {
   claudeEventNames,
@@ -28,8 +29,6 @@ export type HookSource = {
   /** Variables that its hooks see: those of the file itself, and of its user. */
   readonly env?: { readonly [name: string]: string }
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 type Common = {
   readonly if?: string

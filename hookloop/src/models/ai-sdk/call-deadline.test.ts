@@ -2,70 +2,71 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { beforeEach, test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Deadline } from './deadline.ts'
+import type { AgentError } from '../../errors.ts'
+import { CallDeadline } from './call-deadline.ts'
 
 const never = new Promise<never>(() => undefined)
 
 beforeEach((t) => (t as TestContext).mock.timers.enable({ apis: ['setTimeout'] }))
 
 test('work that takes too long is left, and its signal aborts', async (t) => {
-  const deadline = new Deadline(new AbortController().signal, { timeoutMs: 10 })
+  const deadline = new CallDeadline(new AbortController().signal, { timeoutMs: 10 })
   const waiting = deadline.within(never)
   t.mock.timers.tick(10)
   await assert.rejects(waiting, { code: 'MODEL_TIMED_OUT', value: { afterMs: 10 } })
   assert.ok(deadline.signal.aborted)
-  assert.match(deadline.over!.message, /did not finish within 10 ms/)
+  assert.match(deadline.expired!.message, /did not finish within 10 ms/)
 })
 
 test('a stream may be silent for so long after each piece, and as long as it likes in all', async (t) => {
-  const deadline = new Deadline(new AbortController().signal, { idleTimeoutMs: 60 })
+  const deadline = new CallDeadline(new AbortController().signal, { idleTimeoutMs: 60 })
   for (let piece = 0; piece < 4; piece++) {
     deadline.touch()
     t.mock.timers.tick(59)
   }
-  assert.equal(deadline.over, undefined)
+  assert.equal(deadline.expired, undefined)
   t.mock.timers.tick(1)
   await assert.rejects(deadline.within(never), { message: /was silent for 60 ms/ })
 })
 
 test('what is not streamed cannot be silent', async (t) => {
-  const deadline = new Deadline(new AbortController().signal, { idleTimeoutMs: 5 })
+  const deadline = new CallDeadline(new AbortController().signal, { idleTimeoutMs: 5 })
   t.mock.timers.tick(1_000)
   assert.equal(await deadline.within(Promise.resolve('done')), 'done')
 })
 
 test('a call has ten minutes unless told', (t) => {
-  const deadline = new Deadline(new AbortController().signal)
+  const deadline = new CallDeadline(new AbortController().signal)
   t.mock.timers.tick(599_999)
   assert.ok(!deadline.signal.aborted)
   t.mock.timers.tick(1)
-  assert.equal(deadline.over?.code, 'MODEL_TIMED_OUT')
+  assert.equal((deadline.expired as AgentError).code, 'MODEL_TIMED_OUT')
 })
 
 test('a call that has ended does not run out of time', (t) => {
-  const deadline = new Deadline(new AbortController().signal, { timeoutMs: 10, idleTimeoutMs: 5 })
+  const deadline = new CallDeadline(new AbortController().signal, { timeoutMs: 10, idleTimeoutMs: 5 })
   deadline.touch()
   deadline.clear()
   t.mock.timers.tick(1_000)
-  assert.equal(deadline.over, undefined)
+  assert.equal(deadline.expired, undefined)
 })
 
 test('a cancel reaches the work with its own reason', async () => {
   const run = new AbortController()
-  const deadline = new Deadline(run.signal)
+  const deadline = new CallDeadline(run.signal)
   const waiting = deadline.within(never)
   run.abort('enough')
   await assert.rejects(waiting, (reason) => reason === 'enough')
-  assert.equal(deadline.over, undefined)
+  assert.equal(deadline.expired, undefined)
 })
 
 test('work is not waited for once the run was cancelled', async () => {
-  await assert.rejects(new Deadline(AbortSignal.abort('before')).within(never), (reason) => reason === 'before')
+  await assert.rejects(new CallDeadline(AbortSignal.abort('before')).within(never), (reason) => reason === 'before')
 })
 
 test('nothing is left on the signal of the run, nor on its own', async () => {
   const run = new AbortController()
-  const deadline = new Deadline(run.signal)
+  const deadline = new CallDeadline(run.signal)
   await deadline.within(Promise.resolve())
   deadline.clear()
   assert.deepEqual([...getEventListeners(run.signal, 'abort'), ...getEventListeners(deadline.signal, 'abort')], [])
@@ -73,9 +74,9 @@ test('nothing is left on the signal of the run, nor on its own', async () => {
 
 test('a limit beyond what a timer can wait does not fire at once', async (t) => {
   t.mock.timers.reset() // the real ones are those that would
-  const deadline = new Deadline(new AbortController().signal, { timeoutMs: 1e12, idleTimeoutMs: Infinity })
+  const deadline = new CallDeadline(new AbortController().signal, { timeoutMs: 1e12, idleTimeoutMs: Infinity })
   deadline.touch()
   await delay(5)
-  assert.equal(deadline.over, undefined)
+  assert.equal(deadline.expired, undefined)
   deadline.clear()
 })
