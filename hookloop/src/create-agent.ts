@@ -1,4 +1,4 @@
-import { definedOptions, invalidOption } from './agent/check-options.ts'
+import { checkOptions, definedOptions } from './agent/check-options.ts'
 import { buildAgent, type Agent, type PlainAgentOptions } from './agent/agent.ts'
 import { completion } from './capabilities/completion.ts'
 import { guards } from './capabilities/guards.ts'
@@ -33,7 +33,7 @@ export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOp
 export function createAgent(options: AgentOptions): Agent
 export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
   const { prices, output, outputOptions, store, ...rest } = options
-  checkNames(options)
+  checkOptions('createAgent', options, names)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
     toModel: modelMaker(checkedPrices(prices)),
@@ -50,23 +50,3 @@ const names: readonly (keyof TypedAgentOptions<Schema>)[] = [
   ...(['name', 'model', 'instructions', 'use', 'settings', 'maxConcurrentTools'] as const),
   ...(['prices', 'output', 'outputOptions', 'store'] as const),
 ]
-
-/** What other libraries call it. */
-const otherNames: { readonly [name: string]: string | undefined } = {
-  system: 'instructions',
-  systemPrompt: 'instructions',
-  tools: 'use',
-  hooks: 'use',
-  middleware: 'use',
-  maxSteps: 'use: [guards({ maxSteps })]',
-  temperature: 'settings: { temperature }',
-}
-
-function checkNames(options: object): void {
-  const unknown = Object.keys(options).find((name) => !names.includes(name as never))
-  if (unknown === undefined) return
-  const meant = Object.hasOwn(otherNames, unknown)
-    ? ` It is called "${otherNames[unknown]}" here`
-    : ` Known: ${names.join(', ')}`
-  throw invalidOption('createAgent', `there is no option "${unknown}".${meant}`, unknown)
-}

@@ -1,4 +1,4 @@
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { isJsonObject } from '../state/json.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
@@ -32,7 +32,7 @@ export const httpDefaults = Object.freeze({
  * a redirect among them, or an answer that is no outcome: it has failed, which is a no of a guard.
  */
 export function http(options: HttpOptions): Action {
-  checkOptions(options)
+  checkHttpOptions(options)
   const { url, headers = {}, allowedEnvVars = [] } = options
   const { maxOutputBytes, allowPrivate, conversation } = { ...httpDefaults, ...options }
   const { origin, pathname } = new URL(url) // what is asked for may hold a secret
@@ -64,8 +64,8 @@ const names = ['url', 'headers', 'allowedEnvVars', 'allowPrivate', 'conversation
 const ownHeaders = /^(?:host|connection|content-length|content-type|transfer-encoding|upgrade|expect|te|trailer)$/i
 
 /** They may come from a file. */
-function checkOptions(options: HttpOptions): void {
-  checkKnown('http', options, names)
+function checkHttpOptions(options: HttpOptions): void {
+  checkOptions('http', options, names)
   const { url, headers = {}, allowedEnvVars = [], allowPrivate = false, conversation = false } = options
   const { maxOutputBytes = 1 } = options
   const refuse = (why: string, value: unknown): never => {

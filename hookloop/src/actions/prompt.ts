@@ -1,4 +1,4 @@
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { isJsonObject } from '../state/json.ts'
 import { action, type Action } from '../hooks/action.ts'
@@ -34,7 +34,7 @@ export const promptDefaults = Object.freeze({
  */
 export function prompt(options: PromptOptions): Action {
   const names = ['prompt', 'model', 'system', 'answer', 'settings', 'conversation', 'maxEventCharacters']
-  checkKnown('prompt', options, names)
+  checkOptions('prompt', options, names)
   checkQuestion('prompt', options)
   const { prompt: question, model, system = JUDGE, settings } = options
   const { answer, conversation, maxEventCharacters: maxCharacters } = { ...promptDefaults, ...options }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { isJsonObject } from '../state/json.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
@@ -37,7 +37,7 @@ export const shellDefaults = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 
  */
 export function shell(options: ShellOptions): Action {
   const run = commandOf(options)
-  checkOptions(options)
+  checkShellOptions(options)
   const { cwd = '.', env = {}, passEnv = [] } = options
   const { maxOutputBytes, conversation } = { ...shellDefaults, ...options }
   const folder = resolve(cwd)
@@ -74,9 +74,9 @@ function commandOf({ command, args, ...rest }: ShellOptions): Command {
 }
 
 /** They may come from a file. */
-function checkOptions(options: ShellOptions): void {
+function checkShellOptions(options: ShellOptions): void {
   const names = ['command', 'args', 'cwd', 'env', 'passEnv', 'conversation', 'maxOutputBytes']
-  checkKnown('shell', options, names)
+  checkOptions('shell', options, names)
   const { cwd = '.', env = {}, passEnv = [], conversation = false, maxOutputBytes = 1 } = options
   const refuse = (why: string, value: unknown): never => {
     throw invalidOption('shell', why, value)

@@ -2,7 +2,7 @@ import { readJson } from '../agent/output/answer-shape.ts'
 import type { AgentSpec } from '../agent/subagents/agent-tool.ts'
 import { runForHook } from '../agent/subagents/hook-agent.ts'
 import { isAgent } from '../agent/subagents/known-agents.ts'
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { Run } from '../agent/run.ts'
 import { isJsonObject } from '../state/json.ts'
 import { toTokens } from '../state/usage.ts'
@@ -38,7 +38,7 @@ export const subagentDefaults = Object.freeze({
  * failed, which is a no of a guard.
  */
 export function subagent(options: SubagentOptions): Action {
-  checkKnown('subagent', options, ['definition', 'prompt', 'name', 'answer', 'maxEventCharacters'])
+  checkOptions('subagent', options, ['definition', 'prompt', 'name', 'answer', 'maxEventCharacters'])
   checkQuestion('subagent', options)
   const { name, answer, maxEventCharacters: maxCharacters } = { ...subagentDefaults, ...options }
   const to = agentOf(options.definition)
@@ -75,7 +75,7 @@ function agentOf(definition: SubagentOptions['definition']): object {
   }
   if (isAgent(definition)) return definition
   const names = ['instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use', 'limits']
-  checkKnown('subagent', definition, names)
+  checkOptions('subagent', definition, names)
   const { limits, ...spec } = definition as AgentSpec
   return Object.freeze({
     tools: [],

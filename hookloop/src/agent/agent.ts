@@ -13,6 +13,7 @@ import { beginRun, inputFor, readyState, stateFor } from './loop/start.ts'
 import type { AgentDescription } from './agent-description.ts'
 import type { AgentSpec, ChildLimits } from './subagents/agent-tool.ts'
 import type { ApprovalPolicy, Budget, Capability, Redact, Use } from './capability.ts'
+import { checkOptions } from './check-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { rememberAgent } from './subagents/known-agents.ts'
 import { iterateRun, streamRun, type RunStream } from './run-stream.ts'
@@ -111,6 +112,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults):
   const parts = takeApart(options, defaults)
   const start = (input: string | Message, given: RunOptions = {}, live: Watching = {}): Promise<Run> => {
     try {
+      checkOptions('run', given, runOptions)
       const message = inputFor(parts, input) // first: what is prepared listens to the signal until it has run
       const { session } = given
       if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
@@ -136,6 +138,15 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentDefaults):
   rememberAgent(agent, parts)
   return agent
 }
+
+const runOptions: readonly string[] = [
+  'metadata',
+  'signal',
+  'from',
+  'deltas',
+  'effects',
+  'session',
+] satisfies (keyof RunOptions)[]
 
 /** Who watches a run. */
 export type Watching = { readonly emit?: Emit; readonly pauses?: LiveRun['pauses'] }

@@ -1,34 +1,64 @@
-import { AgentError, errorCodes } from '../errors.ts'
+import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
 
 /** An option that cannot be used: where it was given, why, and the value at fault. */
 export function invalidOption(where: string, why: string, value: unknown): AgentError {
   return new AgentError('AGENT_INVALID_OPTION', `${where}: ${why}.`, { value })
 }
 
-/** A misspelt option would be one that silently does not apply. */
-export function checkKnown(where: string, options: object, known: readonly string[]): void {
+/** Throws for a name that is not an option: a typo would otherwise be an option that silently does not apply. */
+export function checkOptions(
+  where: string,
+  options: object,
+  known: readonly string[],
+  code: ErrorCode = 'AGENT_INVALID_OPTION',
+): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name))
-  if (unknown !== undefined)
-    throw invalidOption(where, `there is no option "${unknown}". Known: ${known.join(', ')}`, unknown)
+  if (unknown === undefined) return
+  const other = Object.hasOwn(otherNames, unknown) ? otherNames[unknown] : undefined
+  const isKnown = other !== undefined && known.includes(/^\w+/.exec(other)![0])
+  const hint = isKnown ? `Use ${other}` : `Known options: ${known.join(', ')}`
+  throw new AgentError(code, `${where}: unknown option "${unknown}". ${hint}.`, { value: unknown })
 }
 
-/** What was given, without what is undefined: an option that got lost on its way must not take a default away. */
+/** Names from other libraries and earlier versions, and what to write here. */
+const otherNames: { readonly [name: string]: string | undefined } = {
+  abortSignal: 'signal',
+  attempts: 'maxRetries',
+  hooks: 'use',
+  inputSchema: 'input',
+  maxSteps: 'use: [guards({ maxSteps })]',
+  middleware: 'use',
+  needsApproval: 'ask',
+  parameters: 'input',
+  system: 'instructions',
+  systemPrompt: 'instructions',
+  temperature: 'settings: { temperature }',
+  timeout: 'timeoutMs',
+  tools: 'use',
+  tries: 'maxRetries',
+}
+
+/** The options without those that are undefined, so that they do not override a default. */
 export function definedOptions<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
 }
 
-/** A list of error codes, every one of which there is. */
+/** Throws unless `codes` is a list of known error codes. */
 export function checkCodes(where: string, codes: readonly string[]): void {
   const unknown = Array.isArray(codes) ? codes.find((code) => !Object.hasOwn(errorCodes, code)) : codes
   if (unknown !== undefined)
-    throw invalidOption(where, `"on" must be a list of error codes, and ${JSON.stringify(unknown)} is none`, codes)
+    throw invalidOption(where, `"on" must be a list of error codes; ${JSON.stringify(unknown)} is not one`, codes)
 }
 
-/** Whole numbers from 1 up, or the option is refused by name. */
-export function checkWhole<T extends object>(where: string, options: T, names: readonly (keyof T & string)[]): void {
+/** Throws unless each of these options is a whole number, 1 or more. */
+export function checkPositiveIntegers<T extends object>(
+  where: string,
+  options: T,
+  names: readonly (keyof T & string)[],
+): void {
   for (const name of names) {
     const value = options[name]
     if (Number.isSafeInteger(value) && (value as number) >= 1) continue
-    throw invalidOption(where, `"${name}" must be a whole number from 1 up`, value)
+    throw invalidOption(where, `"${name}" must be a whole number, 1 or more`, value)
   }
 }

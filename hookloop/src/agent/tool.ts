@@ -5,6 +5,7 @@ import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
+import { checkOptions } from './check-options.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** What a tool is given beside its arguments. */
@@ -69,6 +70,10 @@ type ToolDefinition<S extends Schema | JsonObject> = {
   readonly maxOutputChars?: number
 }
 
+const options: readonly string[] = [
+  ...(['name', 'description', 'input', 'execute', 'concurrent', 'ask', 'idempotent'] as const),
+  ...(['onUnknownOutcome', 'timeoutMs', 'maxOutputChars'] as const),
+] satisfies (keyof ToolDefinition<Schema>)[]
 const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
 const MAX_OUTPUT_CHARS = 65_536
 
@@ -90,6 +95,7 @@ export function declareTool<S extends Schema | JsonObject>(
       name,
     )
   }
+  checkOptions(`tool "${name}"`, definition, options, 'TOOL_INVALID')
   if (typeof description !== 'string') throw invalid(name, 'it needs a description for the model', description)
   if (typeof execute !== 'function') throw invalid(name, 'it needs an execute function', execute)
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw invalid(name, '"timeoutMs" must be positive', timeoutMs)

@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/model/fingerprint-request.ts'
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { isFinishReason, toResponse, type InferenceResponse } from '../state/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../state/json.ts'
 import { isReplyPart } from '../state/message.ts'
@@ -25,7 +25,7 @@ export type CacheOptions = {
  * conversation, tools by name and settings. Only complete answers are kept.
  */
 export function cacheResponses(options: CacheOptions = {}): Capability {
-  checkKnown('cacheResponses', options, ['store', 'ttlMs'])
+  checkOptions('cacheResponses', options, ['store', 'ttlMs'])
   const { store = memoryStore(), ttlMs = Infinity } = options
   if (!(ttlMs > 0)) throw invalidOption('cacheResponses', '"ttlMs" must be positive', ttlMs)
   const remembered = hook(

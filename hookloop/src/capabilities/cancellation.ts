@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../agent/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { messageOf } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
@@ -30,9 +30,9 @@ export function cancellation(
   source: CancellationSource | CancellationSource['isCancellationRequested'],
   options: CancellationOptions = {},
 ): Capability {
-  checkKnown('cancellation', options, Object.keys(cancellationPolicy))
+  checkOptions('cancellation', options, Object.keys(cancellationPolicy))
   const { timeoutMs, onFailure } = { ...cancellationPolicy, ...definedOptions(options) }
-  checkWhole('cancellation', { timeoutMs }, ['timeoutMs'])
+  checkPositiveIntegers('cancellation', { timeoutMs }, ['timeoutMs'])
   if (onFailure !== 'stop' && onFailure !== 'continue') {
     throw invalidOption('cancellation', `"onFailure" is 'stop' or 'continue'`, onFailure)
   }

@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../agent/check-options.ts'
 import { tool, type Tool } from '../agent/tool.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Json, JsonObject } from '../state/json.ts'
@@ -44,9 +44,9 @@ const always: readonly string[] = ['hookloop', 'hookloop.*']
 
 /** Values that the model stores, reads and lists, and that stay with the state. */
 export function metadata(options: MetadataOptions = {}): Capability {
-  checkKnown('metadata', options, Object.keys(metadataPolicy))
+  checkOptions('metadata', options, Object.keys(metadataPolicy))
   const policy = { ...metadataPolicy, ...definedOptions(options) }
-  checkWhole('metadata', policy, ['maxKeys', 'maxKeyLength', 'maxValueBytes', 'maxTotalBytes', 'maxDepth'])
+  checkPositiveIntegers('metadata', policy, ['maxKeys', 'maxKeyLength', 'maxValueBytes', 'maxTotalBytes', 'maxDepth'])
   if (!Array.isArray(policy.reserved) || !policy.reserved.every((each) => typeof each === 'string')) {
     throw invalidOption(
       'metadata',

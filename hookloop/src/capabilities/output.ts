@@ -7,7 +7,7 @@ import type { JsonObject } from '../state/json.ts'
 import type { List } from '../state/list.ts'
 import type { Schema } from '../state/schema.ts'
 import { AgentError } from '../errors.ts'
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import {
   ANSWER_TOOL,
@@ -39,7 +39,7 @@ export type OutputOptions = {
  */
 export function outputPlan(schema: Schema | JsonObject, options: OutputOptions = {}): OutputPlan {
   const { tries = 3, strategy, name = 'answer', description } = options
-  checkKnown('outputOptions', options, ['strategy', 'tries', 'name', 'description'])
+  checkOptions('outputOptions', options, ['strategy', 'tries', 'name', 'description'])
   if (!Number.isInteger(tries) || tries < 1)
     throw invalidOption('output', '"tries" must be a whole number from 1 up', tries)
   if (strategy !== undefined && !['native', 'tool', 'text'].includes(strategy)) {

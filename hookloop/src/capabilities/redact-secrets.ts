@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkKnown, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { keyPatterns, redactor } from '../state/secrets.ts'
 
 export type RedactOptions = {
@@ -12,7 +12,7 @@ export type RedactOptions = {
  * events, traces, recordings and sessions. What is a key is told by its shape.
  */
 export function redactSecrets(options: RedactOptions = {}): Capability {
-  checkKnown('redactSecrets', options, ['also'])
+  checkOptions('redactSecrets', options, ['also'])
   const { also = [] } = options
   const wrong = also.find((rule) => !(rule === undefined || typeof rule === 'string' || rule instanceof RegExp))
   if (wrong !== undefined) throw invalidOption('redactSecrets', '"also" is a list of patterns and texts', wrong)

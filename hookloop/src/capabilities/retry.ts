@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes, checkKnown, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { checkCodes, checkOptions, definedOptions, invalidOption } from '../agent/check-options.ts'
 import { getModelFailure } from '../state/inference.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
@@ -34,7 +34,7 @@ const defaults = { attempts: 3, backoffMs: 500, maxBackoffMs: 30_000, maxRetryAf
  * Guards judge each attempt, and each is in the ledger.
  */
 export function retry(options: RetryOptions = {}): Capability {
-  checkKnown('retry', options, Object.keys(defaults))
+  checkOptions('retry', options, Object.keys(defaults))
   const policy = { ...defaults, ...definedOptions(options) }
   check(policy)
   const again = hook(

@@ -1,6 +1,6 @@
 import { trace, type Context, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
-import { AgentError } from '../errors.ts'
+import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
 import { ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'
@@ -146,16 +146,13 @@ const names: readonly string[] = ['tracer', 'meter', 'content', 'hooks', 'agentN
 /** What would be misread is refused: `content: 'false'` must not turn content on. */
 function checked(options: TracingOptions): TracingOptions {
   const { content, hooks, agentName } = options
-  const unknown = Object.keys(options).find((name) => !names.includes(name))
-  if (unknown !== undefined) throw invalid(`there is no option "${unknown}". Known: ${names.join(', ')}`, unknown)
-  if (content !== undefined && typeof content !== 'boolean') throw invalid('"content" is true or false', content)
+  checkOptions('tracing', options, names)
+  if (content !== undefined && typeof content !== 'boolean')
+    throw invalidOption('tracing', '"content" is true or false', content)
   if (hooks !== undefined && !['decisions', 'all', 'none'].includes(hooks)) {
-    throw invalid(`"hooks" is 'decisions', 'all' or 'none'`, hooks)
+    throw invalidOption('tracing', `"hooks" is 'decisions', 'all' or 'none'`, hooks)
   }
-  if (agentName !== undefined && typeof agentName !== 'string') throw invalid('"agentName" is a text', agentName)
+  if (agentName !== undefined && typeof agentName !== 'string')
+    throw invalidOption('tracing', '"agentName" is a text', agentName)
   return options
-}
-
-function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `tracing: ${why}.`, { value })
 }

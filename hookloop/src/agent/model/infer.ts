@@ -14,7 +14,7 @@ import { AgentError } from '../../errors.ts'
 import type { Inferred, InferOptions } from '../../hooks/asking.ts'
 import { ANSWER_TOOL, askInForm, bestForm, type AnswerForm } from '../output/answer-form.ts'
 import { answerShape, readJson, type AnswerShape } from '../output/answer-shape.ts'
-import { checkKnown } from '../check-options.ts'
+import { checkOptions } from '../check-options.ts'
 
 /** One call of a model: what guards see of it, and the tools it is shown. */
 export type InferCall = { readonly request: InferenceRequest; readonly tools: readonly ToolDescription[] }
@@ -53,7 +53,7 @@ export async function inferFor(
 const names: readonly string[] = ['model', 'system', 'messages', 'prompt', 'output', 'settings']
 
 function requestFor(asked: InferOptions, model: LanguageModel): InferenceRequest {
-  checkKnown('infer', asked, names)
+  checkOptions('infer', asked, names)
   const { system = '', settings, prompt, messages = [] } = asked
   const said = [...messages].map((each) => toMessage(each, 'message'))
   if (prompt !== undefined) said.push(toMessage(prompt, 'prompt'))

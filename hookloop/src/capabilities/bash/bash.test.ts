@@ -169,14 +169,14 @@ describe('options', () => {
     assert.throws(() => bash(options), { code: 'AGENT_INVALID_OPTION', message: why })
 
   test('that are misspelt, of the wrong type or out of range are refused by name', () => {
-    refused({ allowed: ['ls'] }, /no option "allowed"/)
+    refused({ allowed: ['ls'] }, /unknown option "allowed"/)
     refused({ timeoutMs: 0 }, /"timeoutMs"/)
     refused({ timeoutMs: 2, maxTimeoutMs: 1 }, /"timeoutMs" cannot be longer/)
     refused({ headChars: 1.5 }, /"headChars"/)
     refused({ cwd: 7 }, /"cwd"/)
     refused({ allow: 'ls' }, /"allow"/)
     refused({ sandbox: 'maybe' }, /"sandbox"/)
-    refused({ sandbox: { writes: [] } }, /no option "writes"/)
+    refused({ sandbox: { writes: [] } }, /unknown option "writes"/)
     refused({ sandbox: { network: 'no' } }, /"network"/)
     refused({ allowInSandbox: 'yes' }, /"allowInSandbox"/)
   })

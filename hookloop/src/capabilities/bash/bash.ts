@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { exactly } from '../../system/harmless-text.ts'
@@ -175,7 +175,7 @@ function describe(policy: Policy, { cwd, sandbox, shown }: Surroundings): string
 function toPolicy(options: BashOptions): Policy {
   if (typeof options !== 'object' || options === null)
     throw invalidOption('bash', 'its options must be an object', options)
-  checkKnown('bash', options, Object.keys(bashPolicy))
+  checkOptions('bash', options, Object.keys(bashPolicy))
   const policy: Policy = { ...bashPolicy, ...definedOptions(options) }
   for (const name of ['timeoutMs', 'maxTimeoutMs', 'headChars', 'tailChars'] as const) {
     if (!(Number.isInteger(policy[name]) && policy[name] > 0))

@@ -206,7 +206,7 @@ suite('a deny rule', () => {
 
 suite('rules that cannot be meant', () => {
   const wrong: readonly [string, unknown, RegExp][] = [
-    ['a misspelt option', { alow: ['ls'] }, /no option "alow"/],
+    ['a misspelt option', { alow: ['ls'] }, /unknown option "alow"/],
     ['a text instead of a list', { allow: 'ls' }, /"allow" must be a list/],
     ['a number', { deny: [1] }, /it must be a text/],
     ['nothing', { allow: [' '] }, /it is empty/],

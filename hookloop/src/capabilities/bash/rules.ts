@@ -1,4 +1,4 @@
-import { checkKnown, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 
 /** Rules for commands. A rule is words: a program, then arguments it must begin with; `*` stands for anything. */
 export type CommandRules = {
@@ -18,7 +18,7 @@ export type Rules = { readonly allow: readonly Rule[]; readonly deny: readonly R
 /** The rules, each checked once. A rule that could never mean what it says is refused. */
 export function readRules(rules: CommandRules, where = 'bash'): Rules {
   if (typeof rules !== 'object' || rules === null) throw invalidOption(where, 'the rules must be an object', rules)
-  checkKnown(where, rules, ['allow', 'deny', 'ask'])
+  checkOptions(where, rules, ['allow', 'deny', 'ask'])
   return {
     allow: readList('allow', rules.allow, where),
     deny: readList('deny', rules.deny, where),

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { checkKnown, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import { messageOf } from '../../errors.ts'
 
 /** What a command may do inside the sandbox. Paths that are not absolute are taken from `cwd`, and `~` is the home folder. */
@@ -126,7 +126,7 @@ function toOptions(choice: SandboxChoice): SandboxOptions | undefined {
   if (choice === 'required') return { required: true }
   if (typeof choice !== 'object' || choice === null)
     throw invalidOption('bash', `"sandbox" must be 'auto', 'required', 'off' or its options`, choice)
-  checkKnown('bash: sandbox', choice, known)
+  checkOptions('bash: sandbox', choice, known)
   for (const name of ['required', 'network'] as const) {
     if (!['boolean', 'undefined'].includes(typeof choice[name]))
       throw invalidOption('bash: sandbox', `"${name}" must be true or false`, choice[name])

@@ -41,7 +41,7 @@ test('options that cannot be used are refused by name', () => {
     [{ root: '' }, /a root must be a path/],
     [{ root: join(root, 'none') }, /cannot be used: ENOENT/],
     [{ root: shop.secret }, /it is no folder/],
-    [{ root, hidden: [] }, /there is no option "hidden"/],
+    [{ root, hidden: [] }, /unknown option "hidden"/],
     [{ root, hide: '.env' }, /"hide" must be a list/],
     [{ root, protect: ['../x'] }, /"\.\.\/x" in "protect"/],
     [{ root, write: 'yes' }, /"write" must be true or false/],

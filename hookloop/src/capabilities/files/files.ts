@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { editFileTool, writeFileTool, type AskedPaths } from './change-files.ts'
@@ -117,7 +117,7 @@ const PRIORITY = 200
 
 /** Tools to read, search and change files below a root, and the guards that keep them there. */
 export function files(options: FilesOptions): Capability {
-  checkKnown('files', options ?? {}, Object.keys(filesPolicy))
+  checkOptions('files', options ?? {}, Object.keys(filesPolicy))
   const policy: Policy = { ...filesPolicy, ...definedOptions(options ?? {}) }
   check(policy)
   const roots = toRoots(policy.roots ?? [policy.root!])
@@ -217,7 +217,7 @@ function check(policy: Policy): void {
   if (!Array.isArray(skip) || !skip.every((name) => typeof name === 'string' && /^[^/\\*?[\]{}!\0]+$/.test(name))) {
     throw invalidOption('files', '"skip" must be a list of names of folders', skip)
   }
-  checkWhole('files', policy, [
+  checkPositiveIntegers('files', policy, [
     'maxLines',
     'maxReadBytes',
     'maxLineBytes',

@@ -5,11 +5,14 @@ import { mcpPolicy, readSettings, type McpOptions } from './settings.ts'
 const refused: { readonly [why: string]: readonly [options: unknown, words: RegExp] } = {
   'no servers': [{}, /"servers" must be an object/],
   'nothing at all': [undefined, /it needs \{ servers/],
-  'a misspelt option': [{ servers: {}, timeout: 5 }, /there is no option "timeout"/],
-  'a misspelt option of a server': [{ servers: { a: { command: 'x', argv: [] } } }, /mcp server "a".*no option "argv"/],
+  'a misspelt option': [{ servers: {}, timeout: 5 }, /unknown option "timeout"/],
+  'a misspelt option of a server': [
+    { servers: { a: { command: 'x', argv: [] } } },
+    /mcp server "a".*unknown option "argv"/,
+  ],
   'neither command nor url': [{ servers: { a: {} } }, /either \{ command \} or \{ url \}/],
   'both command and url': [{ servers: { a: { command: 'x', url: 'http://a' } } }, /either \{ command \} or \{ url \}/],
-  'headers for a program': [{ servers: { a: { command: 'x', headers: {} } } }, /no option "headers"/],
+  'headers for a program': [{ servers: { a: { command: 'x', headers: {} } } }, /unknown option "headers"/],
   'a name with a double underscore': [{ servers: { a__b: { command: 'x' } } }, /single _ between them/],
   'a name with other letters': [{ servers: { 'a b': { command: 'x' } } }, /its name must be/],
   'a name that is too long': [{ servers: { ['a'.repeat(41)]: { command: 'x' } } }, /1 to 40 letters/],

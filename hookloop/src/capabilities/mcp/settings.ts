@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { toNameTest, type NamePattern } from '../../hooks/patterns.ts'
 
 /** What holds unless it is told otherwise, for all servers or for one. */
@@ -91,7 +91,7 @@ const MAX_SERVER_NAME = 40
 /** The servers as they were declared, checked. What is misspelt or out of range is refused by name. */
 export function readSettings(options: McpOptions): readonly ServerSettings[] {
   if (!isObject(options)) throw invalidOption('mcp', 'it needs { servers: { … } }', options)
-  checkKnown('mcp', options, ['servers', ...policyNames])
+  checkOptions('mcp', options, ['servers', ...policyNames])
   const { servers, ...shared } = options
   if (!isObject(servers)) throw invalidOption('mcp', '"servers" must be an object of servers by name', servers)
   return Object.entries(servers).map(([name, server]) => readServer(name, server, definedOptions(shared)))
@@ -106,7 +106,7 @@ function readServer(name: string, server: McpServer, shared: McpPolicy): ServerS
   if (!isObject(server)) throw invalidOption(where, 'it needs { command } or { url }', server)
   const isStdio = 'command' in server
   if (isStdio === 'url' in server) throw invalidOption(where, 'it needs either { command } or { url }', server)
-  checkKnown(where, server, [...(isStdio ? stdioNames : httpNames), ...policyNames])
+  checkOptions(where, server, [...(isStdio ? stdioNames : httpNames), ...policyNames])
   const policy = { ...mcpPolicy, ...shared, ...definedOptions(server) }
   checkPolicy(where, policy)
   const { tools, ask, concurrent, roots } = policy

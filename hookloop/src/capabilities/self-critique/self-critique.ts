@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'
@@ -74,7 +74,7 @@ export function getCritique(state: AgentState): SelfCritique | undefined {
 }
 
 function checked(options: SelfCritiqueOptions): Policy {
-  checkKnown('selfCritique', options, Object.keys(selfCritiquePolicy))
+  checkOptions('selfCritique', options, Object.keys(selfCritiquePolicy))
   const policy = { ...selfCritiquePolicy, ...definedOptions(options) } as Policy
   const { maxRounds, onFailure, instructions } = policy
   if (!Number.isSafeInteger(maxRounds) || maxRounds < 0)

@@ -73,6 +73,6 @@ test('long descriptions are shortened, and wrong options are refused by name', a
   const long = tool({ name: 'long', description: 'x'.repeat(5_000), input: {}, execute: () => '' })
   const told = await described('tools', selfDescription({ maxChars: 10 }), long)
   assert.equal((told['tools'] as JsonObject[])[1]!['description'], 'xxxxxxxxxx…')
-  assert.throws(() => selfDescription({ section: 'tools' } as never), /there is no option "section"/)
+  assert.throws(() => selfDescription({ section: 'tools' } as never), /unknown option "section"/)
   assert.throws(() => selfDescription({ sections: ['keys' as never] }), /"sections" must be/)
 })

@@ -1,6 +1,6 @@
 import type { AgentDescription } from '../../agent/agent-description.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool } from '../../agent/tool.ts'
 import type { Json } from '../../state/json.ts'
 import { withoutSecrets } from './without-secrets.ts'
@@ -23,9 +23,9 @@ export const selfDescriptionPolicy = Object.freeze({
 
 /** Lets the model find out what it consists of and what applies to it, without anything that is secret. */
 export function selfDescription(options: SelfDescriptionOptions = {}): Capability {
-  checkKnown('selfDescription', options, Object.keys(selfDescriptionPolicy))
+  checkOptions('selfDescription', options, Object.keys(selfDescriptionPolicy))
   const { sections, maxChars } = { ...selfDescriptionPolicy, ...definedOptions(options) }
-  checkWhole('selfDescription', { maxChars }, ['maxChars'])
+  checkPositiveIntegers('selfDescription', { maxChars }, ['maxChars'])
   if (!isSections(sections)) {
     throw invalidOption('selfDescription', `"sections" must be some of ${sectionNames.join(', ')}`, sections)
   }

@@ -203,7 +203,7 @@ test('skills that are declared in code go before those on disk, and misuse is to
   assert.throws(() => skills({ skills: [mine, mine] }), /two skills are called "review"/)
   assert.throws(() => skills({ skills: [{ ...mine, name: '../x' }] }), /its name must be/)
   assert.throws(() => skills({ skills: [{ ...mine, allowedTools: ['Read(./docs)'] }] }), /not understood/)
-  assert.throws(() => skills({ dir: 'x' } as never), /there is no option "dir"/)
+  assert.throws(() => skills({ dir: 'x' } as never), /unknown option "dir"/)
   assert.throws(() => skills({ trust: 'all' as never }), /"trust" must be/)
   assert.throws(() => skills({ maxSkills: 0 }), /"maxSkills" must be/)
 })

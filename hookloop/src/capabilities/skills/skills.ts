@@ -1,5 +1,5 @@
 import type { Capability, SlashCommand } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { activeIn } from './active.ts'
@@ -105,10 +105,10 @@ const whole = [
 ]
 
 function checkedPolicy(options: SkillsOptions) {
-  checkKnown('skills', options, Object.keys(skillsPolicy))
+  checkOptions('skills', options, Object.keys(skillsPolicy))
   const { cwd = process.cwd(), ...given } = definedOptions(options)
   const policy = { ...skillsPolicy, ...given, cwd }
-  checkWhole('skills', policy, whole)
+  checkPositiveIntegers('skills', policy, whole)
   for (const name of ['dirs', 'always'] as const) {
     if (!isTexts(policy[name])) throw invalidOption('skills', `"${name}" must be a list of texts`, policy[name])
   }

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { parserOf } from '../../agent/tools/parse-schema.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
@@ -30,9 +30,9 @@ export const STRUCTURED_OUTPUT_KEY = 'hookloop.structuredOutput'
 
 /** Takes data from the model in forms that the application knows by name: a tool for each of them. */
 export function structuredOutput(options: StructuredOutputOptions): Capability {
-  checkKnown('structuredOutput', options, Object.keys(structuredOutputPolicy))
+  checkOptions('structuredOutput', options, Object.keys(structuredOutputPolicy))
   const { schemas, maxRetries, ...sizes } = { ...structuredOutputPolicy, ...definedOptions(options) }
-  checkWhole('structuredOutput', sizes, ['maxOutputs', 'maxValueBytes'])
+  checkPositiveIntegers('structuredOutput', sizes, ['maxOutputs', 'maxValueBytes'])
   if (!Number.isSafeInteger(maxRetries) || maxRetries < 0) {
     throw invalidOption('structuredOutput', '"maxRetries" must be a whole number from 0 up', maxRetries)
   }

@@ -111,5 +111,5 @@ test('a definition in code is checked, and cannot be changed afterwards', () => 
     () => defineAgent({ name: 'a', description: 'x', instructions: '', tolls: [] } as never),
     /no field "tolls"/,
   )
-  assert.throws(() => agentDefinitions({ write: true } as never), /no option "write"/)
+  assert.throws(() => agentDefinitions({ write: true } as never), /unknown option "write"/)
 })

@@ -1,7 +1,7 @@
 import { link, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
@@ -33,7 +33,7 @@ type Policy = Required<AgentDefinitionsOptions>
 
 /** Lets the model see which agents are defined and how, and write down new ones where there is a folder for them. */
 export function agentDefinitions(options: AgentDefinitionsOptions = {}): Capability {
-  checkKnown('agentDefinitions', options, Object.keys(agentDefinitionsPolicy))
+  checkOptions('agentDefinitions', options, Object.keys(agentDefinitionsPolicy))
   const policy: Policy = { ...agentDefinitionsPolicy, ...definedOptions(options) }
   for (const [name, each] of Object.entries(policy.agents)) defineAgent({ ...each, name })
   if (policy.writeTo !== null && (typeof policy.writeTo !== 'string' || policy.writeTo === '')) {

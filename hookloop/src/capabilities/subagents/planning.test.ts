@@ -85,6 +85,6 @@ test('it may have its own words, model and limits', async () => {
 })
 
 test('what cannot be meant is refused', () => {
-  assert.throws(() => planning({ tool: [] } as never), /no option "tool"/)
+  assert.throws(() => planning({ tool: [] } as never), /unknown option "tool"/)
   assert.throws(() => planning({ tools: 'read_file' } as never), /"tools" must be a list/)
 })

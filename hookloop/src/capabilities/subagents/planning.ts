@@ -1,6 +1,6 @@
 import { agentTool, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { hook } from '../../hooks/hook.ts'
 
@@ -35,7 +35,7 @@ const never = [PLAN, 'spawn_subagent']
 
 /** A planner: an agent with tools that only read, which answers a specification with a plan. */
 export function planning(options: PlanningOptions = {}): Capability {
-  checkKnown('planning', options, Object.keys(planningPolicy))
+  checkOptions('planning', options, Object.keys(planningPolicy))
   const { instructions, plannerInstructions, tools, model, limits } = { ...planningPolicy, ...definedOptions(options) }
   if (typeof instructions !== 'string' || typeof plannerInstructions !== 'string') {
     throw invalidOption('planning', '"instructions" and "plannerInstructions" must be texts', instructions)

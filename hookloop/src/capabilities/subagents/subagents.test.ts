@@ -163,8 +163,8 @@ test('what every agent is to have is given to each, also hooks of its own', asyn
 describe('what cannot be meant is refused, by name', () => {
   const refused: { readonly [what: string]: [object, RegExp] } = {
     'no agents': [{ agents: {} }, /"agents" must have at least one/],
-    'an option that is misspelt': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /no option "maxdepth"/],
-    'a field that is misspelt': [{ agents: { a: { description: 'x', tool: [] } } }, /no option "tool"/],
+    'an option that is misspelt': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],
+    'a field that is misspelt': [{ agents: { a: { description: 'x', tool: [] } } }, /unknown option "tool"/],
     'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a text/],
     'tools that are a text': [
       { agents: { a: { description: 'x', tools: 'look' } } },

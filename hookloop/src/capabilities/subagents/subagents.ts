@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/agent.ts'
 import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
 import { isAgent } from '../../agent/subagents/known-agents.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
 
@@ -67,7 +67,7 @@ const SPAWN = 'spawn_subagent'
  * run they are part of. The model calls them with `spawn_subagent`.
  */
 export function subagents(options: SubagentsOptions): Capability {
-  checkKnown('subagents', options, ['agents', ...Object.keys(subagentsPolicy)])
+  checkOptions('subagents', options, ['agents', ...Object.keys(subagentsPolicy)])
   const policy = { ...subagentsPolicy, ...definedOptions(options) }
   const agents = new Map(
     Object.entries(checkedAgents(options.agents)).map(([name, each]) => [name, toMember(name, each)]),
@@ -176,12 +176,12 @@ function toMember(name: string, given: SubagentsOptions['agents'][string]): Memb
   if (typeof given !== 'object' || given === null) throw invalidOption(where, 'it must be a definition', given)
   if (isAgent(given)) return { description: `The agent "${name}".`, to: given }
   if ('agent' in given) {
-    checkKnown(where, given, ['description', 'agent'])
+    checkOptions(where, given, ['description', 'agent'])
     if (!isAgent(given.agent))
       throw invalidOption(where, '"agent" must be an agent, as made by createAgent()', given.agent)
     return { description: textOf(where, given.description), to: given.agent }
   }
-  checkKnown(where, given, [...definitionFields, ...definitionLimits])
+  checkOptions(where, given, [...definitionFields, ...definitionLimits])
   const definition = definedOptions(given as SubagentDefinition)
   const { model, settings: _settings, use: _use, instructions = '', ...rest } = definition
   defineAgent({ ...rest, name, instructions, ...(typeof model === 'string' && { model }) })

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { COMPACT_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { Message } from '../../state/message.ts'
@@ -61,7 +61,7 @@ export function summarization(options: SummarizationOptions = {}): Capability {
 }
 
 function checked(options: SummarizationOptions): Policy {
-  checkKnown('summarization', options, Object.keys(summarizationPolicy))
+  checkOptions('summarization', options, Object.keys(summarizationPolicy))
   const { model, instructions, pin, countTokens, summarize, ...sizes } = definedOptions(options)
   const policy = { ...summarizationPolicy, ...sizes }
   for (const name of ['maxMessageTokens', 'maxBufferTokens', 'maxSummaryTokens'] as const) {

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
@@ -33,10 +33,10 @@ type Limits = { readonly maxItems: number; readonly maxInProgress: number; reado
 
 /** A list of tasks that the model writes and people see, with a reminder when it is forgotten. */
 export function tasks(options: TasksOptions = {}): Capability {
-  checkKnown('tasks', options, Object.keys(tasksPolicy))
+  checkOptions('tasks', options, Object.keys(tasksPolicy))
   const { reminderEverySteps, ...limits } = { ...tasksPolicy, ...definedOptions(options) }
-  checkWhole('tasks', limits, ['maxItems', 'maxInProgress', 'maxChars'])
-  if (reminderEverySteps !== null) checkWhole('tasks', { reminderEverySteps }, ['reminderEverySteps'])
+  checkPositiveIntegers('tasks', limits, ['maxItems', 'maxInProgress', 'maxChars'])
+  if (reminderEverySteps !== null) checkPositiveIntegers('tasks', { reminderEverySteps }, ['reminderEverySteps'])
   const write = writeTool(limits)
   return {
     name: 'tasks',

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { isTool, tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
@@ -32,9 +32,9 @@ const TOOL = 'tools'
 
 /** Hundreds of tools without hundreds of descriptions in the prompt: the model searches and loads what it needs. */
 export function toolRegistry(options: ToolRegistryOptions): Capability {
-  checkKnown('toolRegistry', options, Object.keys(toolRegistryPolicy))
+  checkOptions('toolRegistry', options, Object.keys(toolRegistryPolicy))
   const { tools, always, maxLoaded, searchLimit } = { ...toolRegistryPolicy, ...definedOptions(options) }
-  checkWhole('toolRegistry', { maxLoaded, searchLimit }, ['maxLoaded', 'searchLimit'])
+  checkPositiveIntegers('toolRegistry', { maxLoaded, searchLimit }, ['maxLoaded', 'searchLimit'])
   if (!Array.isArray(tools) || tools.length === 0 || !tools.every(isTool)) {
     throw invalidOption('toolRegistry', '"tools" must be a list of tools, as made by tool()', tools)
   }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import { typedCommand } from '../../agent/slash-commands.ts'
 import { activate } from '../../capabilities/skills/active.ts'
 import { fillArguments } from '../../capabilities/skills/fill-arguments.ts'
@@ -22,7 +22,7 @@ const AFTER_SKILLS = 90
  * read once, here. The text is said as if the person had typed it: nothing in it is run, and it allows no tool.
  */
 export function claudeCommands(options: ClaudeCommandsOptions): Capability {
-  checkKnown('claudeCommands', options, ['dir', 'home'])
+  checkOptions('claudeCommands', options, ['dir', 'home'])
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeCommands', '"dir" must be the folder of a project', options.dir)
   }

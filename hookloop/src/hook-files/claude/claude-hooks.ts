@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
-import { checkKnown, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
@@ -87,7 +87,7 @@ const FIRST = 1_000_000
  * what they answer is put together as its specification says.
  */
 export function claudeHooks(options: ClaudeHooksOptions): Capability {
-  checkKnown('claudeHooks', options, known)
+  checkOptions('claudeHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
   }

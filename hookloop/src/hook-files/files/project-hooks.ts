@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
@@ -91,7 +91,7 @@ export function wordsForMistake({ message }: AgentError): string {
 type Looking = { readonly onMistake?: (mistake: AgentError) => void }
 
 export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking = {}): FoundHooks {
-  checkKnown('projectHooks', options, known)
+  checkOptions('projectHooks', options, known)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
   }

@@ -94,7 +94,7 @@ test('a store gets every summary once, and one that fails changes nothing', asyn
 test('metadata that is something else is an empty history, and wrong options are refused by name', async () => {
   const run = await agentOn(['ok']).run('Go.', { metadata: { 'hookloop.executionHistory': [{ no: 'summary' }] } })
   assert.equal(getExecutionHistory(run.state).length, 1)
-  assert.throws(() => executionHistory({ maximum: 1 } as never), /there is no option "maximum"/)
+  assert.throws(() => executionHistory({ maximum: 1 } as never), /unknown option "maximum"/)
   assert.throws(() => executionHistory({ max: 0 }), /"max" must be/)
   assert.throws(() => executionHistory({ store: {} as never }), /"store" must have/)
 })

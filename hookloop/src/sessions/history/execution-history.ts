@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import {
@@ -57,9 +57,9 @@ const MAX_ERRORS = 5
 
 /** Remembers how each execution of a conversation went. */
 export function executionHistory(options: ExecutionHistoryOptions = {}): Capability {
-  checkKnown('executionHistory', options, Object.keys(executionHistoryPolicy))
+  checkOptions('executionHistory', options, Object.keys(executionHistoryPolicy))
   const { max, maxMessageChars, store } = { ...executionHistoryPolicy, ...definedOptions(options) }
-  checkWhole('executionHistory', { max, maxMessageChars }, ['max', 'maxMessageChars'])
+  checkPositiveIntegers('executionHistory', { max, maxMessageChars }, ['max', 'maxMessageChars'])
   if (store !== undefined && typeof store.append !== 'function') {
     throw invalidOption('executionHistory', '"store" must have a method append(summary, { agentId })', store)
   }

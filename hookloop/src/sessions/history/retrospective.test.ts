@@ -145,6 +145,6 @@ test('guidance that is missing or too long is a failed call, and wrong options a
   const run = await agent.run('Go.')
   const statuses = run.state.execution!.steps.slice(0, 2).map(({ toolExecutions }) => toolExecutions[0]!.status)
   assert.deepEqual([statuses, getRewinds(run.state)], [['failed', 'failed'], 0])
-  assert.throws(() => retrospective({ max: 1 } as never), /there is no option "max"/)
+  assert.throws(() => retrospective({ max: 1 } as never), /unknown option "max"/)
   assert.throws(() => retrospective({ maxRewinds: -1 }), /"maxRewinds" must be/)
 })

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkKnown, checkWhole, definedOptions } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
@@ -25,9 +25,9 @@ const TOOL = 'execution_retrospective'
  * guidance for the second try. Steps taken and tokens spent stay spent.
  */
 export function retrospective(options: RetrospectiveOptions = {}): Capability {
-  checkKnown('retrospective', options, Object.keys(retrospectivePolicy))
+  checkOptions('retrospective', options, Object.keys(retrospectivePolicy))
   const { maxRewinds, maxGuidanceChars } = { ...retrospectivePolicy, ...definedOptions(options) }
-  checkWhole('retrospective', { maxRewinds, maxGuidanceChars }, ['maxRewinds', 'maxGuidanceChars'])
+  checkPositiveIntegers('retrospective', { maxRewinds, maxGuidanceChars }, ['maxRewinds', 'maxGuidanceChars'])
   const rewind = rewindTool(maxGuidanceChars)
   return {
     name: 'retrospective',
