@@ -8,7 +8,7 @@ import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { guards } from '../guards.ts'
 import { selfDescription, type Section } from './self-description.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { redactEnvironmentSecrets } from './redact-environment-secrets.ts'
 
 const rm = tool({ name: 'rm', description: 'Removes.', input: { type: 'object' }, ask: true, execute: () => '' })
 
@@ -66,7 +66,10 @@ test('no secret is told, wherever in the description it stands', async () => {
 test('ordinary words are left as they are', () => {
   const words =
     'An ordinary step: maxSteps 20. See https://example.com/a@b and skip-the-rest-of-it-all-please. The key is on the table.'
-  assert.equal(withoutSecrets(words, { PATH: '/usr/bin', KEYBOARD: 'the table', GIT_AUTHOR_NAME: 'ordinary' }), words)
+  assert.equal(
+    redactEnvironmentSecrets(words, { PATH: '/usr/bin', KEYBOARD: 'the table', GIT_AUTHOR_NAME: 'ordinary' }),
+    words,
+  )
 })
 
 test('long descriptions are shortened, and wrong options are refused by name', async () => {

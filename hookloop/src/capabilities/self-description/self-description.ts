@@ -3,7 +3,7 @@ import type { Capability } from '../../agent/capability.ts'
 import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool } from '../../agent/tool.ts'
 import type { Json } from '../../state/json.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { redactEnvironmentSecrets } from './redact-environment-secrets.ts'
 
 export type Section = (typeof sectionNames)[number]
 
@@ -44,7 +44,7 @@ export function selfDescription(options: SelfDescriptionOptions = {}): Capabilit
     execute: ({ section }, run) => {
       const wanted = section === undefined ? sections : [section as Section]
       // Before anything is cut: half of a secret would not be recognised.
-      const { name, model, ...whole } = withoutSecrets(run.describe()) as AgentDescription
+      const { name, model, ...whole } = redactEnvironmentSecrets(run.describe()) as AgentDescription
       const told = Object.fromEntries(wanted.map((each) => [each, parts[each](whole, maxChars)]))
       return { name, model, ...told }
     },

@@ -17,7 +17,7 @@ const SECRET_SHAPES: readonly RegExp[] = [
  * The same value without secrets in its texts: values of environment variables that are named like one, and what has the
  * shape of a key.
  */
-export function withoutSecrets(value: Json, env: NodeJS.ProcessEnv = process.env): Json {
+export function redactEnvironmentSecrets(value: Json, env: NodeJS.ProcessEnv = process.env): Json {
   const known = Object.entries(env).flatMap(([name, secret]) =>
     SECRET_NAME.test(name) && secret !== undefined && secret.length >= MIN_SECRET ? [secret] : [],
   )
