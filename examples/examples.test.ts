@@ -35,7 +35,7 @@ const telling = {
   '21-sessions.ts':
     /died of SIGKILL\n.*suspended\n.*Run "pay"\?\n.*All done\.\nreally done: packed\. shipped\. paid\. \n/,
   '22-counterfactual.ts':
-    /leaves at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
+    /diverges at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
   '24-bash.ts': /blocked: Refused: rm notes\.txt \(deny "rm"\)/,

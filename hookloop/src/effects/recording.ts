@@ -1,4 +1,4 @@
-import { isJsonObject, keptJson, type Json } from '../state/json.ts'
+import { isJsonObject, storedJson, type Json } from '../state/json.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
 export const RECORDING_VERSION = 1
@@ -25,7 +25,7 @@ export interface Recording {
 /** A recording in memory, empty or of entries that were kept elsewhere. */
 export function memoryRecording(entries: readonly RecordEntry[] = []): Recording {
   const kept = [...entries]
-  return { append: (entry) => void kept.push(keptJson(entry, 'entry') as RecordEntry), entries: () => kept }
+  return { append: (entry) => void kept.push(storedJson(entry, 'entry') as RecordEntry), entries: () => kept }
 }
 
 /** A recording as JSON lines in a file, which it creates; one that holds a run can be read, not written to. */
@@ -74,7 +74,7 @@ export function parseRecording(text: string): readonly RecordEntry[] {
 function parseLine(line: string, number: number): RecordEntry {
   let value: Json
   try {
-    value = keptJson(JSON.parse(line), 'recording')
+    value = storedJson(JSON.parse(line), 'recording')
   } catch (error) {
     throw invalid(number, messageOf(error))
   }

@@ -5,7 +5,7 @@ export type JsonObject = { readonly [key: string]: Json }
 
 const MAX_DEPTH = 400
 /** What is kept around values that were let in adds some levels. */
-const MAX_KEPT_DEPTH = 500
+const MAX_STORED_DEPTH = 500
 const MAX_CHARACTERS = 64 * 1024 * 1024
 
 /**
@@ -28,8 +28,8 @@ export function exactJson(value: unknown, what: string): Json {
 }
 
 /** The same for what was kept as a whole: it may be as large as a run is long. */
-export function keptJson(value: unknown, what: string): Json {
-  return required(new Copy(true, what, { depth: MAX_KEPT_DEPTH, characters: Infinity }), value, what)
+export function storedJson(value: unknown, what: string): Json {
+  return required(new Copy(true, what, { depth: MAX_STORED_DEPTH, characters: Infinity }), value, what)
 }
 
 function required(copy: Copy, value: unknown, what: string): Json {

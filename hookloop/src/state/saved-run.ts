@@ -3,7 +3,7 @@ import { AgentState, metadataOf, STATE_VERSION, type StateFields } from './agent
 import { stopReasons } from './continuation.ts'
 import type { Execution, Step } from './execution.ts'
 import { isFinishReason } from './inference.ts'
-import { isJsonObject, keptJson, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, storedJson, type Json, type JsonObject } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import { List } from './list.ts'
 import { isMessage, type Message } from './message.ts'
@@ -53,7 +53,7 @@ function toExecution(json: JsonObject): Execution {
 
 function plain(value: unknown): Json {
   try {
-    return keptJson(value, 'state')
+    return storedJson(value, 'state')
   } catch (error) {
     throw invalid('it', (error as Error).message)
   }

@@ -12,7 +12,7 @@ import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { memoryRecording, type Recording } from '../../effects/recording.ts'
-import type { HowBegun } from '../../sessions/replay/replay-recording.ts'
+import type { RunStart } from '../../sessions/replay/replay-recording.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import type { Agent, RunOptions } from '../agent.ts'
 import type { Use } from '../capability.ts'
@@ -33,7 +33,7 @@ export type Played = {
   readonly recorded?: readonly RecordedWorld[]
 }
 
-export type RecordedWorld = { readonly agent: Agent; readonly recording: Recording; readonly begun: HowBegun }
+export type RecordedWorld = { readonly agent: Agent; readonly recording: Recording; readonly begun: RunStart }
 
 type Play = (make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory) => Promise<Played>
 
@@ -82,7 +82,7 @@ async function played(play: Play, extra: readonly Use[]): Promise<Played> {
 }
 
 /** The same agent, and somebody who is told how each of its runs begins. */
-function noted(agent: Agent, tell: (agent: Agent, begun: HowBegun, effects: EffectsFactory) => void): Agent {
+function noted(agent: Agent, tell: (agent: Agent, begun: RunStart, effects: EffectsFactory) => void): Agent {
   const begun = (input: string | Message, { effects, from, metadata }: RunOptions = {}): void =>
     tell(agent, { input, ...(from && { from }), ...(metadata && { metadata }) }, effects!)
   const resumed = (

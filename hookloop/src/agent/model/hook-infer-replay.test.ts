@@ -108,8 +108,8 @@ describe('a record', () => {
         { name: 'judge' },
       )
     const judged = async (prompt: string) => {
-      const { differences, leavesAt } = await replay((await store.read('s'))!, { agent, hooks: [asks(prompt)] })
-      return [differences.map(({ would }) => JSON.stringify(would)).join(), leavesAt?.why ?? ''] as const
+      const { differences, divergesAt } = await replay((await store.read('s'))!, { agent, hooks: [asks(prompt)] })
+      return [differences.map(({ would }) => JSON.stringify(would)).join(), divergesAt?.why ?? ''] as const
     }
     assert.match((await judged('Good?'))[0], /Too good/)
     const [would, why] = await judged('Otherwise?')

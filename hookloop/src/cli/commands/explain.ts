@@ -2,7 +2,7 @@ import { explanationWords } from '../../agent/explain/explain.ts'
 import { explanation, type Explainable, type Explanation } from '../../agent/explain/explanation.ts'
 import { pendingOf } from '../../agent/run.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import type { KeptSession } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import { sessionUnknown } from '../../sessions/stores/store.ts'
 import { count, tokens } from '../terminal/amounts.ts'
 import { shortId } from '../sessions/approval-ids.ts'
@@ -36,7 +36,7 @@ export async function explainSession(given: string | undefined, flags: ExplainFl
 }
 
 /** The latest run as far as it takes to explain it. Nothing if it has not ended. */
-function latestRun(kept: KeptSession): Explainable | undefined {
+function latestRun(kept: SessionSnapshot): Explainable | undefined {
   const { state, ledger, records } = kept
   const last = records.findLast((record) => record.type === 'state')
   if (state === undefined || last === undefined || kept.open?.phase === 'input') return undefined
@@ -49,7 +49,7 @@ function latestRun(kept: KeptSession): Explainable | undefined {
 }
 
 /** How an input ended that opened no execution: only the ledger says so. */
-function refusal({ ledger }: KeptSession, at: number): FinalRecord {
+function refusal({ ledger }: SessionSnapshot, at: number): FinalRecord {
   const by = ledger.findLast(({ decision, error }) => decision?.includes('block') === true || error !== undefined)
   return {
     status: by?.error === undefined ? 'stopped' : 'failed',
@@ -74,7 +74,7 @@ type Unfinished = {
   readonly wayOn: string
 }
 
-function unfinished({ open, state }: KeptSession, { session, command, flags }: Way): Unfinished {
+function unfinished({ open, state }: SessionSnapshot, { session, command, flags }: Way): Unfinished {
   const spent = state?.execution?.usage ?? null
   if (open === undefined) return { status: 'idle', spent, wayOn: `${command} chat --session ${session}${flags}` }
   return { status: 'running', spent, wayOn: `${command} resume ${session}${flags}` }

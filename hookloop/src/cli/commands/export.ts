@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { text as readText } from 'node:stream/consumers'
 import { messageOf } from '../../errors.ts'
-import { exportSession, importSession } from '../../sessions/session/export.ts'
+import { exportSession, importSession } from '../../sessions/session/export-session.ts'
 import { checkSessionId } from '../../sessions/stores/store.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { findSession } from '../sessions/find-session.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { RunDiff } from '../../sessions/replay/diff-runs.ts'
-import type { SessionPoint } from '../../sessions/session/fork.ts'
+import type { SessionPoint } from '../../sessions/session/fork-session.ts'
 import { Workshop } from '../scripted-project.fixture.ts'
 
 const shop = new Workshop()

@@ -1,5 +1,5 @@
 import { diffRuns } from '../../sessions/replay/diff-runs.ts'
-import { forkSession, listPoints, type SessionPoint } from '../../sessions/session/fork.ts'
+import { forkSession, listPoints, type SessionPoint } from '../../sessions/session/fork-session.ts'
 import { formatDiff } from '../../sessions/replay/format-diff.ts'
 import { sessionUnknown, type SessionStore, type StoredSession } from '../../sessions/stores/store.ts'
 import { ago } from '../terminal/amounts.ts'

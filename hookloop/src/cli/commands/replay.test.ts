@@ -34,8 +34,8 @@ describe('hookloop replay', { concurrency: 2 }, () => {
     assert.match(words.stdout, /was +ask by careful: Deploy to x\?\n +would be +block by strict: Never\.\n/)
     const report = JSON.parse(data.stdout) as ReplayReport & { session: string }
     assert.deepEqual(
-      [report.session, report.record.status, report.leavesAt?.trigger],
-      ['talk', 'whole', 'beforeToolUse'],
+      [report.session, report.record.status, report.divergesAt?.trigger],
+      ['talk', 'complete', 'beforeToolUse'],
     )
     assert.deepEqual(shop.done(), ['deployed to x'])
   })

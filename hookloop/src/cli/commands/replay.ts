@@ -3,7 +3,7 @@ import { approval } from '../../capabilities/approval.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { replay, type ReplayReport } from '../../sessions/replay/replay.ts'
 import { formatReplay } from '../../sessions/replay/format-replay.ts'
-import type { KeptSession } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { SessionRecord } from '../../sessions/log/session-records.ts'
 import { sessionUnknown } from '../../sessions/stores/store.ts'
 import { agentFor } from '../agents/create-cli-agent.ts'
@@ -51,7 +51,7 @@ export async function replaySession(given: string, flags: ReplayFlags, place: Pl
 
 /** The lines of one run. */
 function recordsOf(
-  { records }: KeptSession,
+  { records }: SessionSnapshot,
   { session, run }: { readonly session: string; readonly run: number | undefined },
 ): readonly SessionRecord[] {
   const begins = records.flatMap(({ type }, i) => (type === 'input' ? [i] : []))

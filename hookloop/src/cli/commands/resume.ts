@@ -2,7 +2,7 @@ import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import { pendingOf } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
-import type { KeptSession, OpenRun } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot, OpenRun } from '../../sessions/log/read-session.ts'
 import { sessionUnknown } from '../../sessions/stores/store.ts'
 import { count } from '../terminal/amounts.ts'
 import { askHere } from '../run/ask-approval.ts'
@@ -26,7 +26,7 @@ export async function resume(given: string | undefined, flags: ResumeFlags, plac
     const session = await findSession(opened.store, given)
     const kept = await readKept(opened.store, session)
     if (kept === undefined) throw sessionUnknown(session)
-    if (kept.open === undefined && !kept.isHeld) throw nothingLeft(session, place.command)
+    if (kept.open === undefined && !kept.isSuspended) throw nothingLeft(session, place.command)
     const prepared = await prepare(flags, { place, keeping: { ...opened, session, kept } })
     if (kept.open === undefined) return await takeInputAgain(prepared, { flags, place })
     const conversation = prepared.agent.session(session)
@@ -39,7 +39,7 @@ export async function resume(given: string | undefined, flags: ResumeFlags, plac
 }
 
 type Going = {
-  readonly kept: KeptSession
+  readonly kept: SessionSnapshot
   readonly open: OpenRun
   readonly conversation: Session<unknown>
   readonly flags: ResumeFlags

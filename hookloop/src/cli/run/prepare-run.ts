@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/agent.ts'
 import type { JsonObject } from '../../state/json.ts'
-import type { KeptSession } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import { agentFor, type AgentFlags } from '../agents/create-cli-agent.ts'
 import { Displayed } from '../terminal/displayed.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -20,7 +20,7 @@ export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFl
 export type Keeping = OpenStore & {
   readonly session: string
   /** What is in it already. */
-  readonly kept?: KeptSession | undefined
+  readonly kept?: SessionSnapshot | undefined
   /** It is gone with this process, so nobody can answer later. */
   readonly isPassing?: boolean
 }

@@ -1,4 +1,4 @@
-import { readSession, type KeptSession } from '../../sessions/log/read-session.ts'
+import { readSession, type SessionSnapshot } from '../../sessions/log/read-session.ts'
 import { checkSessionId, sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -21,7 +21,7 @@ export async function findSession(store: SessionStore, given: string | undefined
 }
 
 /** What is kept of a session; nothing if there is none. */
-export async function readKept(store: SessionStore, id: string): Promise<KeptSession | undefined> {
+export async function readKept(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
   const stored = await store.read(id)
   return stored === undefined || stored.lines.length === 0 ? undefined : readSession(stored.lines, id)
 }

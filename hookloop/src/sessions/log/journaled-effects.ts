@@ -14,7 +14,7 @@ export interface Journal {
   /** Stores what was appended, before it resolves. */
   store(): void | Promise<void>
   /** Stores it when there is time, or with whatever is stored next. If that fails, the next `store` does. */
-  storeSoon(): void
+  flushSoon(): void
 }
 
 type Outcome = Extract<RecordEntry, { type: 'end' }>
@@ -42,23 +42,23 @@ const nothingKnown = new Known([])
 class Shared {
   readonly journal: Journal
   known: Known
-  /** The state that was kept last, and how much of the ledger. */
-  kept: AgentState | undefined
+  /** The state that was stored last, and how much of the ledger. */
+  stored: AgentState | undefined
   ledger: number
-  readonly onKeep: JournalOptions['onKeep']
+  readonly onCheckpoint: JournalOptions['onCheckpoint']
   /** Whether this process has stored anything of the run. */
   hasStored = false
-  /** Set when the run is not the one that was written down: it ends, and of that nothing is kept. */
+  /** Set when the run is not the one that was written down: it ends, and of that nothing is stored. */
   diverged: AgentError | undefined
   readonly #times = new Map<string, number>()
   readonly #checks = new CancelChecks()
   #cancelled = false
 
-  constructor({ journal, entries, kept, ledger, onKeep }: JournalOptions) {
-    this.onKeep = onKeep
+  constructor({ journal, entries, stored, ledger, onCheckpoint }: JournalOptions) {
+    this.onCheckpoint = onCheckpoint
     this.journal = journal
     this.known = new Known(entries)
-    this.kept = kept
+    this.stored = stored
     this.ledger = ledger
   }
 
@@ -86,15 +86,15 @@ class Shared {
 
 export type JournalOptions = {
   readonly journal: Journal
-  /** What happened since the state was kept last. */
+  /** What happened since the state was stored last. */
   readonly entries: readonly RecordEntry[]
-  readonly kept: AgentState | undefined
-  /** How much of the ledger was kept. */
+  readonly stored: AgentState | undefined
+  /** How much of the ledger was stored. */
   readonly ledger: number
   readonly name: string
   readonly now: number
-  /** Told of every state that is kept, before it is stored. */
-  readonly onKeep?: (checkpoint: Checkpoint) => void
+  /** Told of every state that is stored, before it is stored. */
+  readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 /**
@@ -132,19 +132,19 @@ export class JournaledEffects implements Effects {
     if (shared.diverged !== undefined) throw shared.diverged
     const key = shared.unique(effect.key)
     const begun = shared.known.begins.get(key)
-    if (begun === undefined) return this.#first(key, effect, run)
+    if (begun === undefined) return this.#start(key, effect, run)
     const end = shared.known.ends.get(key)
     const isSame = sameJson(begun, toJson(effect.input()))
     if (!isSame && (end !== undefined || effect.kind === 'tool')) throw (shared.diverged = diverged(key))
-    if (end !== undefined) return this.#told<T>(end)
-    if (effect.unknown === undefined) return isSame ? this.#do(key, effect, run) : this.#first(key, effect, run)
+    if (end !== undefined) return this.#replay<T>(end)
+    if (effect.unknown === undefined) return isSame ? this.#do(key, effect, run) : this.#start(key, effect, run)
     const value = effect.unknown() as T
-    this.#note({ type: 'end', key, at: this.#now, value })
+    this.#append({ type: 'end', key, at: this.#now, value })
     return value
   }
 
   /** Answers with what is known. */
-  #told<T extends Json>(end: Outcome): T {
+  #replay<T extends Json>(end: Outcome): T {
     this.#stamp(end.at)
     if ('value' in end) return end.value as T
     throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
@@ -154,11 +154,11 @@ export class JournaledEffects implements Effects {
    * Nothing happens before it is stored that it will, but for what may be done again: a model is asked while it is being
    * stored. What was said to the run is stored before anything.
    */
-  #first<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+  #start<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
     const { journal } = this.#shared
-    this.#note({ type: 'begin', key, kind: effect.kind, input: effect.input() })
+    this.#append({ type: 'begin', key, kind: effect.kind, input: effect.input() })
     if (effect.kind === 'inference' && this.#shared.hasStored) {
-      journal.storeSoon()
+      journal.flushSoon()
       return this.#do(key, effect, run)
     }
     this.#shared.hasStored = true
@@ -186,10 +186,10 @@ export class JournaledEffects implements Effects {
    */
   #ended<T extends Json>(key: string, { kind }: Effect, value: T): T | Promise<T> {
     this.#stamp(this.#inner.now())
-    this.#note({ type: 'end', key, at: this.#now, value })
+    this.#append({ type: 'end', key, at: this.#now, value })
     if (kind === 'inference') return value
     if (kind === 'tool') {
-      this.#shared.journal.storeSoon()
+      this.#shared.journal.flushSoon()
       return value
     }
     const storing = this.#shared.journal.store()
@@ -198,7 +198,7 @@ export class JournaledEffects implements Effects {
 
   #failed(key: string, thrown: unknown): never {
     this.#stamp(this.#inner.now())
-    this.#note({ type: 'end', key, at: this.#now, error: errorText(thrown) })
+    this.#append({ type: 'end', key, at: this.#now, error: errorText(thrown) })
     throw thrown
   }
 
@@ -216,7 +216,7 @@ export class JournaledEffects implements Effects {
       const waited = timeoutOf(thrown, key)
       if (waited !== undefined) {
         this.#stamp(this.#inner.now())
-        this.#note({ type: 'timeout', key: unique, at: this.#now, ms: waited })
+        this.#append({ type: 'timeout', key: unique, at: this.#now, ms: waited })
       }
       throw thrown
     }
@@ -254,11 +254,11 @@ export class JournaledEffects implements Effects {
     const { phase, state, ledgerFrom } = checkpoint
     const shared = this.#shared
     if (shared.diverged !== undefined) return
-    shared.onKeep?.(checkpoint)
+    shared.onCheckpoint?.(checkpoint)
     const ledger = ledgerFrom(shared.ledger)
-    const patch = patchBetween(shared.kept, state)
+    const patch = patchBetween(shared.stored, state)
     shared.journal.append({ type: 'state', phase, at: this.#now, patch, ...(ledger.length > 0 && { ledger }) })
-    shared.kept = state
+    shared.stored = state
     shared.ledger += ledger.length
     shared.turn()
   }
@@ -267,7 +267,7 @@ export class JournaledEffects implements Effects {
     return this.#shared.diverged === undefined ? this.#shared.journal.store() : undefined
   }
 
-  #note(entry: SessionRecord): void {
+  #append(entry: SessionRecord): void {
     this.#shared.journal.append(entry)
   }
 

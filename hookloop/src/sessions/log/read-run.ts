@@ -24,7 +24,7 @@ type Piece = {
 }
 
 /** One run of a session, as it was written down. */
-export type KeptRun = {
+export type RecordedRun = {
   readonly name: string
   readonly at: number
   readonly input: Message
@@ -35,7 +35,7 @@ export type KeptRun = {
 }
 
 /** A run of a session, by its number; a negative one counts from the end. */
-export function keptRun(records: readonly SessionRecord[], which: number): KeptRun {
+export function readRun(records: readonly SessionRecord[], which: number): RecordedRun {
   const inputs = records.flatMap((record, i) => (record.type === 'input' ? [{ record, i }] : []))
   const found = Number.isInteger(which) ? inputs.at(which) : undefined
   if (found === undefined) {
@@ -93,13 +93,13 @@ class OpenPiece {
       case 'session':
       case 'input':
       case 'answer':
-      case 'held':
-      case 'released':
+      case 'sessionSuspended':
+      case 'sessionResumed':
         return
       case 'answers':
         this.#answers = record
         return
-      case 'takenOver':
+      case 'runResumed':
         this.#heardAt = this.#at
         this.#downMs += Math.max(0, record.at - this.#at)
         this.#at = record.at
@@ -120,13 +120,13 @@ class OpenPiece {
 }
 
 /** A run of a session while it is replayed: which piece of it is being read. */
-export class KeptReading {
-  readonly #run: KeptRun
+export class RunReplayer {
+  readonly #run: RecordedRun
   readonly #reading: Reading
   #at = 0
   #problem: AgentError | undefined
 
-  constructor(run: KeptRun, signal: AbortSignal) {
+  constructor(run: RecordedRun, signal: AbortSignal) {
     this.#run = run
     this.#reading = new Reading(new RecordIndex(run.pieces[0]!.entries), signal)
   }
@@ -148,7 +148,9 @@ export class KeptReading {
   /** The effects of the run, from a certain time on. */
   effects(now: number): EffectsFactory {
     return ({ emit }) =>
-      new KeptEffects(this.#reading, { emit, name: this.#run.name, now }, (checkpoint) => this.#turn(checkpoint))
+      new SessionReplayEffects(this.#reading, { emit, name: this.#run.name, now }, (checkpoint) =>
+        this.#turn(checkpoint),
+      )
   }
 
   #turn({ phase, state }: Checkpoint): number {
@@ -222,7 +224,7 @@ function isOther<T extends Json>(grown: Grown<T> | undefined, now: List<T>): boo
 }
 
 /** Answers from the record of a session, piece by piece. */
-class KeptEffects extends ReplayEffects {
+class SessionReplayEffects extends ReplayEffects {
   readonly #turn: (checkpoint: Checkpoint) => number
 
   constructor(

@@ -6,7 +6,7 @@ import { StateBuilder } from '../../state/state-patch.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
-import { KnownLogs } from './known-logs.ts'
+import { LogCache } from './log-cache.ts'
 import { checkVersion, toLedger, type SessionRecord } from './session-records.ts'
 import { sessionCorrupt } from '../stores/store.ts'
 
@@ -27,7 +27,7 @@ export type OpenRun = {
 }
 
 /** What the lines of a session say. */
-export type KeptSession = {
+export type SessionSnapshot = {
   readonly records: readonly SessionRecord[]
   readonly end: { readonly seq: number; readonly sum: string }
   readonly state: AgentState | undefined
@@ -35,14 +35,14 @@ export type KeptSession = {
   readonly ledger: readonly TimedLedgerEntry[]
   readonly open: OpenRun | undefined
   /** Whether somebody has suspended it. */
-  readonly isHeld: boolean
+  readonly isSuspended: boolean
 }
 
 /**
  * Reads the lines of a session: the state is put together from its patches, and what came after the last of them is left
  * open. Throws SESSION_CORRUPT, also when they are those of another id, or STATE_VERSION when they come from the future.
  */
-export function readSession(lines: readonly string[], id?: string): KeptSession {
+export function readSession(lines: readonly string[], id?: string): SessionSnapshot {
   checkVersion(lines[0])
   const { records, end } = logs.read(lines)
   const own = records[0]?.type === 'session' ? records[0].id : ''
@@ -51,16 +51,16 @@ export function readSession(lines: readonly string[], id?: string): KeptSession 
   try {
     for (const record of records) reading.take(record)
     const state = reading.state()
-    const { ledger, open, isHeld } = reading
+    const { ledger, open, isSuspended } = reading
     checkOpen(open, state)
-    return { records, end, state, ledger, open, isHeld }
+    return { records, end, state, ledger, open, isSuspended }
   } catch (error) {
     if (error instanceof AgentError && error.code === 'STATE_INVALID') throw sessionCorrupt(own, error.message)
     throw error
   }
 }
 
-const logs = new KnownLogs()
+const logs = new LogCache()
 
 /** A run that is to be gone on with must have got as far as its lines say. */
 function checkOpen(open: OpenRun | undefined, state: AgentState | undefined): void {
@@ -77,7 +77,7 @@ class Reading {
   #hasState = false
   ledger: TimedLedgerEntry[] = []
   open: Mutable<OpenRun> | undefined
-  isHeld = false
+  isSuspended = false
   #entries: RecordEntry[] = []
 
   take(record: SessionRecord): void {
@@ -110,11 +110,11 @@ class Reading {
       case 'answers':
         if (this.open !== undefined) this.open.answers = record.answers
         return
-      case 'held':
-      case 'released':
-        this.isHeld = record.type === 'held'
+      case 'sessionSuspended':
+      case 'sessionResumed':
+        this.isSuspended = record.type === 'sessionSuspended'
         return
-      case 'takenOver':
+      case 'runResumed':
         if (this.open === undefined) return
         this.open.downMs += Math.max(0, record.at - this.open.at)
         this.open.at = record.at

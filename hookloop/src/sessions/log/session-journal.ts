@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import type { Journal } from './journaled-effects.ts'
-import { LineSealer } from './session-log.ts'
+import { LineEncoder } from './session-log.ts'
 import type { SessionRecord } from './session-records.ts'
 import type { SessionWriter } from '../stores/store.ts'
 
 /** The lines of a session, sealed one to the next and stored in as few writes as possible. */
 export class SessionJournal implements Journal {
   readonly #writer: SessionWriter
-  readonly #sealer: LineSealer
+  readonly #encoder: LineEncoder
   #lines: string[] = []
   #head: JsonObject | undefined
   #storing: Promise<void> | undefined
@@ -17,11 +17,11 @@ export class SessionJournal implements Journal {
 
   constructor(writer: SessionWriter, end: { readonly seq: number; readonly sum: string }) {
     this.#writer = writer
-    this.#sealer = new LineSealer(end)
+    this.#encoder = new LineEncoder(end)
   }
 
   append(record: SessionRecord): void {
-    this.#lines.push(this.#sealer.seal(record))
+    this.#lines.push(this.#encoder.encode(record))
   }
 
   /** What lists show of the session, stored with the next lines. */
@@ -51,7 +51,7 @@ export class SessionJournal implements Journal {
   }
 
   /** A model takes its time: what is stored meanwhile costs a run nothing, and a fast one shares the next write. */
-  storeSoon(): void {
+  flushSoon(): void {
     if (this.#isSoon) return
     this.#isSoon = true
     setImmediate(() => {

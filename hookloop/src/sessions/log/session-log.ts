@@ -1,8 +1,8 @@
-import { hashText, isJsonObject, keptJson, type JsonObject } from '../../state/json.ts'
+import { hashText, isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
 const SUM_LENGTH = 16
-const SEALED = /,"sum":"([0-9a-f]{16})"}$/
+const CHECKSUM = /,"sum":"([0-9a-f]{16})"}$/
 
 /** The beginning of every log: what the first line is chained to. */
 export const NO_SUM = '0'.repeat(SUM_LENGTH)
@@ -12,7 +12,7 @@ export const NO_SUM = '0'.repeat(SUM_LENGTH)
  * edited, moved, left out or added is found. A log without its last lines is one of an earlier moment, as after a crash.
  * The sum finds damage, not somebody who knows how it is made.
  */
-export class LineSealer {
+export class LineEncoder {
   #seq: number
   #sum: string
 
@@ -21,7 +21,7 @@ export class LineSealer {
     this.#sum = after.sum
   }
 
-  seal(record: JsonObject): string {
+  encode(record: JsonObject): string {
     const rest = JSON.stringify(record).slice(1)
     const chained = `${this.#sum}{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
     this.#sum = sumOf(chained)
@@ -40,10 +40,10 @@ export function readLines(lines: readonly string[], after: ReadLines['end'] = { 
   let { sum } = after
   const records = lines.slice(after.seq + 1).map((line, i) => {
     const seq = after.seq + 1 + i
-    const sealed = SEALED.exec(line)
-    const body = sealed === null ? '' : `${line.slice(0, sealed.index)}}`
+    const match = CHECKSUM.exec(line)
+    const body = match === null ? '' : `${line.slice(0, match.index)}}`
     sum = sumOf(sum + body)
-    if (sealed?.[1] !== sum) throw corrupt(seq, 'it was changed, or a line before it was taken out')
+    if (match?.[1] !== sum) throw corrupt(seq, 'it was changed, or a line before it was taken out')
     const record = parse(body, seq)
     if (record['seq'] !== seq) throw corrupt(seq, 'it stands in another place than it was written to')
     return record
@@ -54,7 +54,7 @@ export function readLines(lines: readonly string[], after: ReadLines['end'] = { 
 function parse(body: string, seq: number): JsonObject {
   let value: unknown
   try {
-    value = keptJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, refuseProto) : JSON.parse(body), 'record')
+    value = storedJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, refuseProto) : JSON.parse(body), 'record')
   } catch (error) {
     throw corrupt(seq, messageOf(error))
   }

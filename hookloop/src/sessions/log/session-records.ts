@@ -48,10 +48,10 @@ export type SessionRecord =
   /** The run goes on with these answers. */
   | { readonly type: 'answers'; readonly answers: Answers; readonly at: number }
   /** Somebody has suspended the session, or lets it go on. */
-  | { readonly type: 'held'; readonly at: number; readonly reason?: string }
-  | { readonly type: 'released'; readonly at: number }
+  | { readonly type: 'sessionSuspended'; readonly at: number; readonly reason?: string }
+  | { readonly type: 'sessionResumed'; readonly at: number }
   /** Another process has taken the run over. */
-  | { readonly type: 'takenOver'; readonly at: number }
+  | { readonly type: 'runResumed'; readonly at: number }
 
 const phases: readonly string[] = ['inputBlocked', 'started', 'step', 'suspended', 'ended', 'changed'] satisfies (
   | Checkpoint['phase']
@@ -109,9 +109,9 @@ function problemOf(record: JsonObject, seq: number): string | undefined {
       return text('approval') ?? time ?? ('answer' in record ? undefined : '"answer" is missing')
     case 'answers':
       return object('answers') ?? time
-    case 'held':
-    case 'released':
-    case 'takenOver':
+    case 'sessionSuspended':
+    case 'sessionResumed':
+    case 'runResumed':
       return time
     case 'run':
       return 'a run in a session begins with its input'

@@ -4,8 +4,8 @@ import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import { sameJson, toJson } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Ask, ToolCall } from '../../state/tool-call.ts'
-import { leavesBecause } from './divergence.ts'
-import type { Opinion } from './rejudge.ts'
+import { divergenceAt } from './divergence.ts'
+import type { Rejudgment } from './rejudge.ts'
 import { stateDifferences, valueDifferences } from './value-differences.ts'
 import type { Judged, RecordedEvent } from './watched-run.ts'
 
@@ -26,14 +26,14 @@ export type Disagreement = {
   /** The value and the state, from how they were left to how they would have been. */
   readonly changes?: readonly Change[]
   /** Why a live run would leave the record here, if it would. */
-  readonly leaves?: string
+  readonly divergence?: string
 }
 
 /** Compares what hooks made of an event with what others would have made of it; nothing if that is the same. */
 export async function compareJudged(
   parts: AgentParts,
   event: RecordedEvent,
-  { start, judged: would, unanswered }: Opinion,
+  { start, judged: would, unanswered }: Rejudgment,
 ): Promise<Disagreement | undefined> {
   const was = await withProblem(parts, event)
   const [before, after] = [was, would].map((judged) => decidedOf(judged, defaultAsksAt(parts, event)))
@@ -42,13 +42,13 @@ export async function compareJudged(
     ...valueDifferences(was, would),
     ...stateDifferences([event.start.state, was.state], [start, would.state]),
   ]
-  const leaves = leavesBecause(event, { was, would, unanswered, asks: defaultAsksAt(parts, event) })
-  if (differing.length === 0 && changes.length === 0 && leaves === undefined) return undefined
+  const divergence = divergenceAt(event, { was, would, unanswered, asks: defaultAsksAt(parts, event) })
+  if (differing.length === 0 && changes.length === 0 && divergence === undefined) return undefined
   return {
     was: only(before!, differing),
     would: only(after!, differing),
     ...(changes.length > 0 && { changes }),
-    ...(leaves !== undefined && { leaves }),
+    ...(divergence !== undefined && { divergence }),
   }
 }
 

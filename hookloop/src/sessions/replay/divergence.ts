@@ -16,20 +16,20 @@ type Both = {
  * Why a live run would take another way from this event on, if it would. What hooks put into metadata, and who said
  * something that others said as well, is a difference and no other way.
  */
-export function leavesBecause(event: RecordedEvent, both: Both): string | undefined {
+export function divergenceAt(event: RecordedEvent, both: Both): string | undefined {
   const { was, would, unanswered } = both
   const [asked] = unanswered
   if (asked !== undefined) return `the record does not know what "${asked}" would find out`
-  if (event.trigger === 'beforeToolUse') return callLeaves(both) ?? votesLeave(event, both)
+  if (event.trigger === 'beforeToolUse') return callDivergence(both) ?? votesDivergence(event, both)
   if (was.failure?.message !== would.failure?.message)
     return would.failure === undefined ? 'no hook would fail' : 'a hook would fail'
-  return votesLeave(event, both) ?? valueLeaves(event, both)
+  return votesDivergence(event, both) ?? valueDivergence(event, both)
 }
 
 /** Where votes are counted. Elsewhere only a forbid changes anything. */
 const counted: ReadonlySet<string> = new Set(['beforeStep', 'afterStep', 'onStop'])
 
-function votesLeave(event: RecordedEvent, { was, would }: Both): string | undefined {
+function votesDivergence(event: RecordedEvent, { was, would }: Both): string | undefined {
   const [before, after] = [outcomeOf(event, was), outcomeOf(event, would)]
   if (before.shouldContinue !== after.shouldContinue)
     return after.shouldContinue ? 'the run would go on' : 'the run would stop'
@@ -48,7 +48,7 @@ function requestsOf({ evaluations }: ContinuationOutcome): readonly string[] {
   return evaluations.flatMap(({ decision, message }) => (decision === 'requestContinuation' ? [message] : []))
 }
 
-function valueLeaves(event: RecordedEvent, { was, would }: Both): string | undefined {
+function valueDivergence(event: RecordedEvent, { was, would }: Both): string | undefined {
   const otherwise = (name: string): boolean => isUsedOtherwise(name, was, would)
   switch (event.trigger) {
     case 'onUserInput':
@@ -77,7 +77,7 @@ function valueLeaves(event: RecordedEvent, { was, would }: Both): string | undef
   }
 }
 
-function callLeaves({ was, would, asks }: Both): string | undefined {
+function callDivergence({ was, would, asks }: Both): string | undefined {
   const [before, after] = [fateOf(was, asks), fateOf(would, asks)]
   if (before.what !== after.what) return `the call ${after.what}`
   if (before.why !== after.why)

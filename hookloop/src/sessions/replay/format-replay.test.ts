@@ -40,7 +40,7 @@ test('a report is told in words', async () => {
   assert.equal(
     formatReplay(report),
     `20 events judged again: 2 decisions would have differed.
-  leaves at    step 1, beforeToolUse, shell: the call would have other arguments
+  diverges at  step 1, beforeToolUse, shell: the call would have other arguments
   step 1, beforeToolUse, shell
     changed    args.command "ls" → "LS"
     so         the call would have other arguments

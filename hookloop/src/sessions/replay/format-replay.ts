@@ -5,11 +5,11 @@ import type { ReplayDifference, ReplayPlace, ReplayReport } from './replay.ts'
 const MAX_VALUE = 80
 
 /** The report of a replay in words. People count steps from one. */
-export function formatReplay({ events, differences, leavesAt, unjudged, record }: ReplayReport): string {
+export function formatReplay({ events, differences, divergesAt, unjudged, record }: ReplayReport): string {
   return [
     `${count(events, 'event')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,
-    ...(record.status === 'whole' ? [] : [`  the record   is ${words[record.status]}: ${record.message ?? ''}`]),
-    ...(leavesAt === undefined ? [] : [`  leaves at    ${placeWords(leavesAt)}: ${leavesAt.why}`]),
+    ...(record.status === 'complete' ? [] : [`  the record   is ${words[record.status]}: ${record.message ?? ''}`]),
+    ...(divergesAt === undefined ? [] : [`  diverges at  ${placeWords(divergesAt)}: ${divergesAt.why}`]),
     ...differences.flatMap(differenceLines),
     ...unjudged.map(({ hook, why }) => `  not judged   ${hook}: ${why}`),
   ].join('\n')
@@ -21,14 +21,14 @@ const words = {
 }
 
 function differenceLines(difference: ReplayDifference): readonly string[] {
-  const { was, would, changes = [], leaves } = difference
+  const { was, would, changes = [], divergence } = difference
   return [
     `  ${placeWords(difference)}`,
     ...(Object.keys({ ...was, ...would }).length === 0
       ? []
       : [`    was        ${decidedWords(was)}`, `    would be   ${decidedWords(would)}`]),
     ...changes.map((change) => `    changed    ${changeWords(change)}`),
-    ...(leaves === undefined ? [] : [`    so         ${leaves}`]),
+    ...(divergence === undefined ? [] : [`    so         ${divergence}`]),
   ]
 }
 

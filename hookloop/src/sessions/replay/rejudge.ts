@@ -25,7 +25,7 @@ import { judgedOf, type Judged, type RecordedEvent } from './watched-run.ts'
 /** Where a hook that fails keeps no other from having its say. */
 const quiet: ReadonlySet<string> = new Set(['onStop', 'afterExecution'])
 
-export type Opinion = {
+export type Rejudgment = {
   readonly start: AgentState
   readonly judged: Judged
   /** Hooks with effects that the record has no answer for. They were taken to have no opinion. */
@@ -33,7 +33,7 @@ export type Opinion = {
 }
 
 /** Another set of hooks, asked about the events of a recorded run, one after the other. */
-export class SecondOpinion {
+export class Rejudger {
   readonly #parts: AgentParts
   readonly #stack: HookStack
   readonly #answers: RecordedAnswers
@@ -46,7 +46,7 @@ export class SecondOpinion {
   }
 
   /** What these hooks would have made of an event, on the recorded state and what they would have put into it before. */
-  async judge(event: RecordedEvent): Promise<Opinion> {
+  async judge(event: RecordedEvent): Promise<Rejudgment> {
     const { trigger, callIndex, start } = event
     const state = this.#overlay.apply(start.state)
     const call = start.facts['toolCall'] as ToolCall<Json> | undefined

@@ -7,13 +7,13 @@ import type { Run } from '../../agent/run.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
-import { KeptReading, type KeptRun } from '../log/read-run.ts'
+import { RunReplayer, type RecordedRun } from '../log/read-run.ts'
 import type { Recording, RecordEntry } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
 import { WatchedRun, watchedParts, type RecordedEvent } from './watched-run.ts'
 
 /** How a recorded run was begun: a recording holds what happened, not what was said. */
-export type HowBegun = Pick<RunOptions, 'metadata' | 'from'> &
+export type RunStart = Pick<RunOptions, 'metadata' | 'from'> &
   ResumeOptions & {
     /** What was said. A run that was resumed has `from` and `answers` in place of it. */
     readonly input?: string | Message
@@ -21,20 +21,20 @@ export type HowBegun = Pick<RunOptions, 'metadata' | 'from'> &
 
 /** How far a record went. */
 export type RecordEnd = {
-  readonly status: 'whole' | 'incomplete' | 'diverged'
+  readonly status: 'complete' | 'incomplete' | 'diverged'
   /** Why it is not whole. */
   readonly message?: string
 }
 
 /** A run that was replayed as it was, without its model, its tools or its observers. */
-export type PlayedRecord = {
+export type ReplayedRun = {
   readonly events: readonly RecordedEvent[]
   readonly entries: readonly RecordEntry[]
   readonly end: RecordEnd
 }
 
 /** Replays a recording, with the agent that it was made with. */
-export async function playRecording(parts: AgentParts, recording: Recording, begun: HowBegun): Promise<PlayedRecord> {
+export async function replayRecording(parts: AgentParts, recording: Recording, begun: RunStart): Promise<ReplayedRun> {
   const watched = watchedParts(parts)
   const effects = replayEffects(recording)({ signal: new AbortController().signal, emit: undefined })
   const make = (state: AgentState, options?: ConstructorParameters<typeof LiveRun>[3]): WatchedRun =>
@@ -51,15 +51,15 @@ export async function playRecording(parts: AgentParts, recording: Recording, beg
     run = make(state, { ledger })
     playing = resumeRun(run, answers)
   }
-  if (run === undefined || playing === undefined) throw unknownBeginning()
+  if (run === undefined || playing === undefined) throw missingStart()
   return played(await playing, { events: run.events, entries: recording.entries(), isCutOff: () => true })
 }
 
 /** Replays one run of a session, with the agent that it was made with. */
-export async function playKeptRun(parts: AgentParts, kept: KeptRun): Promise<PlayedRecord> {
+export async function replaySessionRun(parts: AgentParts, kept: RecordedRun): Promise<ReplayedRun> {
   const watched = watchedParts(parts)
   const signal = new AbortController().signal
-  const reading = new KeptReading(kept, signal)
+  const reading = new RunReplayer(kept, signal)
   const events: RecordedEvent[] = []
   const pauses = async (): Promise<boolean> => reading.piece.phase === 'suspended'
   const play = async (
@@ -104,7 +104,7 @@ type EffectsOf = LiveRun['effects']
  * When a run went on with its answers. If the process that took them died, the one that went on for good did so later:
  * how long was waited in all is in what it kept.
  */
-function resumedAt({ answers, patch, entries }: KeptReading['piece'], { execution }: AgentState): number {
+function resumedAt({ answers, patch, entries }: RunReplayer['piece'], { execution }: AgentState): number {
   const waitedMs = patch?.execution?.set?.['waitedMs']
   const wasAsked = entries.some((entry) => entry.type === 'begin' && entry.kind === 'approval')
   if (typeof waitedMs !== 'number' || wasAsked || execution?.cursor === undefined) return answers!.at
@@ -118,18 +118,18 @@ function played(
     entries,
     isCutOff,
     problem,
-  }: Pick<PlayedRecord, 'events' | 'entries'> & {
+  }: Pick<ReplayedRun, 'events' | 'entries'> & {
     readonly isCutOff: () => boolean
     readonly problem?: AgentError | undefined
   },
-): PlayedRecord {
+): ReplayedRun {
   const error = result.status === 'failed' && result.error.code.startsWith('REPLAY_') ? result.error : problem
-  if (error === undefined) return { events, entries, end: { status: 'whole' } }
+  if (error === undefined) return { events, entries, end: { status: 'complete' } }
   const status = error.code === 'REPLAY_INCOMPLETE' && isCutOff() ? 'incomplete' : 'diverged'
   return { events, entries, end: { status, message: error.message } }
 }
 
-function unknownBeginning(): AgentError {
+function missingStart(): AgentError {
   return new AgentError(
     'AGENT_INVALID_OPTION',
     'A recording does not hold how the run was begun. Give "input" as it was given to agent.run, or "from" and "answers" as they were given to agent.resume.',

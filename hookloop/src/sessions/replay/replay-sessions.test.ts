@@ -17,7 +17,7 @@ test('a run in which everything happens is replayed from its session, and nothin
   await drive(agent, store)
   const before = done.length
   const { record, differences, events } = await replay((await store.read('eventful'))!, { agent })
-  assert.deepEqual([record, differences, done.length - before], [{ status: 'whole' }, [], 0])
+  assert.deepEqual([record, differences, done.length - before], [{ status: 'complete' }, [], 0])
   assert.ok(events > 50, `${events} events`)
 })
 
@@ -39,7 +39,7 @@ test('however often its process has died, a run is judged as one, each event onc
     }
     await drive(eventfulAgent(inner, nothing), inner)
     const report = await replay((await inner.read('eventful'))!, { agent })
-    assert.deepEqual([at, report.record, report.differences], [at, { status: 'whole' }, []])
+    assert.deepEqual([at, report.record, report.differences], [at, { status: 'complete' }, []])
     assert.ok(Math.abs(report.events - events) <= 4, `${at}: ${report.events} events in place of ${events}`)
   }
   assert.ok(at > 20, `${at} writes`)
@@ -74,7 +74,7 @@ test('a run that was taken over is replayed with the time its hooks saw then', {
       .resume('s')
       .catch(() => undefined) // it may have ended
     const { record } = await replay((await inner.read('s'))!, { agent: make(inner) })
-    assert.deepEqual([at, record], [at, { status: 'whole' }])
+    assert.deepEqual([at, record], [at, { status: 'complete' }])
   }
 })
 
@@ -116,9 +116,9 @@ test('of a session the last run is judged, unless another is asked for', async (
   assert.deepEqual(
     reports.map(({ record, differences }) => [record.status, differences.length]),
     [
-      ['whole', 0],
-      ['whole', 1],
-      ['whole', 1],
+      ['complete', 0],
+      ['complete', 1],
+      ['complete', 1],
     ],
   )
   await assert.rejects(replay(stored, { ...how, run: 2 }), { code: 'AGENT_INVALID_OPTION' })
@@ -159,7 +159,7 @@ test('a run that was cancelled is replayed as it was', async () => {
   })
   const run = await agent.run('Go.', { session: 's', signal: cancel.signal })
   const { record, differences } = await replay((await store.read('s'))!, { agent })
-  assert.deepEqual([run.status, record, differences], ['cancelled', { status: 'whole' }, []])
+  assert.deepEqual([run.status, record, differences], ['cancelled', { status: 'complete' }, []])
 })
 
 test('a run that its reader has paused is replayed with what came after', async () => {
@@ -174,7 +174,7 @@ test('a run that its reader has paused is replayed with what came after', async 
   await live.run
   await agent.resume('s')
   const { record, differences } = await replay((await store.read('s'))!, { agent, hooks: [forbidden] })
-  assert.deepEqual([record.status, differences.map(({ step }) => step)], ['whole', [0, 1]])
+  assert.deepEqual([record.status, differences.map(({ step }) => step)], ['complete', [0, 1]])
 })
 
 test('a session of another agent says so, and is judged up to where that shows', async () => {

@@ -22,8 +22,8 @@ describe('the same hooks would have decided the same', () => {
       const { recorded = [] } = await play([])
       assert.ok(recorded.length > 0)
       for (const { agent, recording, begun } of recorded) {
-        const { differences, leavesAt, events } = await replay(recording, { agent, ...begun })
-        assert.deepEqual([differences, leavesAt, events > 0], [[], undefined, true])
+        const { differences, divergesAt, events } = await replay(recording, { agent, ...begun })
+        assert.deepEqual([differences, divergesAt, events > 0], [[], undefined, true])
       }
     })
   }
@@ -51,7 +51,7 @@ describe('what a replay says is what happens when the hooks are really there', (
           const hooks = (): Hook[] => specs.map((spec, i) => makeHook(spec, `other ${i}`))
           const report = await replay(recording, { agent, ...begun, hooks: hooks() })
           const is = await play(hooks())
-          assert.equal(report.record.status, 'whole')
+          assert.equal(report.record.status, 'complete')
           checkAgainst(report, was, is)
         }),
         { numRuns: 100, interruptAfterTimeLimit: 30_000 },
@@ -86,22 +86,22 @@ const unsure: ReadonlySet<string> = new Set([
 
 /** What is said to stay the same did, and what is said to be otherwise was. */
 function checkAgainst(report: ReplayReport, was: Played, is: Played): void {
-  const { leavesAt, differences } = report
+  const { divergesAt, differences } = report
   const [before, after] = [wayOf(was.runs[0]!), wayOf(is.runs[0]!)]
-  if (leavesAt === undefined) {
+  if (divergesAt === undefined) {
     assert.deepEqual(after, before, `${formatReplay(report)}\n${diffText(before, after)}`)
     return
   }
-  if (!unsure.has(leavesAt.why)) assert.notDeepEqual(after, before, formatReplay(report))
+  if (!unsure.has(divergesAt.why)) assert.notDeepEqual(after, before, formatReplay(report))
   // Up to where they part, both went the same way.
-  const same = leavesAt.step
+  const same = divergesAt.step
   assert.deepEqual(after.steps.slice(0, same), before.steps.slice(0, same))
   // And what is said of the event where they part is in the ledger of the run with the hooks.
-  const { would } = differences.find(({ leaves }) => leaves !== undefined)!
+  const { would } = differences.find(({ divergence }) => divergence !== undefined)!
   const said = [would.verdict?.by, ...(would.votes ?? []).map(({ source }) => source)]
   for (const by of said.filter((each) => each?.startsWith('other') === true)) {
     const entry = is.runs[0]!.ledger.find(
-      ({ hook: name, step, trigger }) => name === by && step === leavesAt.step && trigger === leavesAt.trigger,
+      ({ hook: name, step, trigger }) => name === by && step === divergesAt.step && trigger === divergesAt.trigger,
     )
     assert.notEqual(entry?.decision ?? entry?.error, undefined)
   }

@@ -21,12 +21,12 @@ test('a guard that was not there would have blocked the call, and the run would 
         ...place,
         was: {},
         would: { verdict: { decision: 'block', by: 'no-push', message: 'Agents never push.' } },
-        leaves: 'the call would be blocked',
+        divergence: 'the call would be blocked',
       },
     ],
-    leavesAt: { ...place, why: 'the call would be blocked' },
+    divergesAt: { ...place, why: 'the call would be blocked' },
     unjudged: [],
-    record: { status: 'whole' },
+    record: { status: 'complete' },
   })
 })
 
@@ -39,12 +39,12 @@ test('the replay goes on with what was recorded: a call that would have been blo
 
 test('a guard that is left out would not have blocked', async () => {
   const taped = await tape(listThenPush, [noPush])
-  const { differences, leavesAt } = await judged(taped, { without: ['no-push'] })
+  const { differences, divergesAt } = await judged(taped, { without: ['no-push'] })
   assert.deepEqual(
     differences.map(({ was, would }) => [was.verdict?.by, would.verdict]),
     [['no-push', undefined]],
   )
-  assert.equal(leavesAt?.why, 'the call would be run')
+  assert.equal(divergesAt?.why, 'the call would be run')
 })
 
 test('a hook of the same name takes the place of the one it is named after', async () => {
@@ -60,7 +60,7 @@ test('a hook of the same name takes the place of the one it is named after', asy
 })
 
 test('a capability is judged by its hooks', async () => {
-  const { differences, leavesAt } = await judged(await tape(listThenPush), { hooks: [guards({ maxSteps: 2 })] })
+  const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [guards({ maxSteps: 2 })] })
   assert.deepEqual(
     differences.map(({ step, trigger, would }) => [
       step,
@@ -69,13 +69,13 @@ test('a capability is judged by its hooks', async () => {
     ]),
     [[2, 'beforeStep', [['guards.maxSteps', 'stepsLimit']]]],
   )
-  assert.deepEqual([leavesAt?.step, leavesAt?.why], [2, 'the run would stop'])
+  assert.deepEqual([divergesAt?.step, divergesAt?.why], [2, 'the run would stop'])
 })
 
 test('a shadow is judged as if it were in force', async () => {
   const taped = await tape(listThenPush, [shadow(noPush)])
   const [own, asked] = [await judged(taped), await judged(taped, { hooks: [shadow(noPush)] })]
-  assert.deepEqual([own.differences.length, asked.leavesAt?.why], [0, 'the call would be blocked'])
+  assert.deepEqual([own.differences.length, asked.divergesAt?.why], [0, 'the call would be blocked'])
 })
 
 test('what new hooks would have put into the state is there for those after them', async () => {
@@ -85,7 +85,7 @@ test('what new hooks would have put into the state is there for those after them
   const two = guard('beforeStep', (ctx) => (ctx.state.metadata['calls'] === 2 ? ctx.stop('Two are enough.') : ctx), {
     name: 'two',
   })
-  const { differences, leavesAt } = await judged(await tape(listThenPush), { hooks: [count, two] })
+  const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [count, two] })
   assert.deepEqual(
     differences.map(({ step, trigger, changes }) => [step, trigger, changes]),
     [
@@ -94,7 +94,7 @@ test('what new hooks would have put into the state is there for those after them
       [2, 'beforeStep', undefined],
     ],
   )
-  assert.deepEqual([leavesAt?.step, leavesAt?.why], [2, 'the run would stop'])
+  assert.deepEqual([divergesAt?.step, divergesAt?.why], [2, 'the run would stop'])
 })
 
 test('what the old hooks have put into the state is not there without them', async () => {
@@ -119,16 +119,16 @@ test('a message that would have been added changes nothing before a model is ask
   const remind = hook('afterStep', (ctx) =>
     ctx.step.index === 0 ? ctx.withState((state) => state.withMessage('Mind the gap.')) : ctx,
   )
-  const { differences, leavesAt } = await judged(await tape(listThenPush), { hooks: [remind] })
+  const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [remind] })
   assert.deepEqual(
-    differences.map(({ step, trigger, leaves }) => [step, trigger, leaves]),
+    differences.map(({ step, trigger, divergence }) => [step, trigger, divergence]),
     [
       [0, 'afterStep', undefined],
       [1, 'beforeInference', 'the model would be asked something else'],
       [2, 'beforeInference', 'the model would be asked something else'],
     ],
   )
-  assert.deepEqual([leavesAt?.step, leavesAt?.trigger], [1, 'beforeInference'])
+  assert.deepEqual([divergesAt?.step, divergesAt?.trigger], [1, 'beforeInference'])
 })
 
 for (const [what, changing, path, why] of [
@@ -165,8 +165,8 @@ for (const [what, changing, path, why] of [
   ['an input', hook('onUserInput', (ctx) => ctx.withInput('Please go.')), 'input', 'another input would be taken'],
 ] as const) {
   test(`${what} that would have been changed is shown, and a live run would leave the record there`, async () => {
-    const { differences, leavesAt } = await judged(await tape(listThenPush), { hooks: [changing] })
-    assert.deepEqual([differences[0]?.changes?.[0]?.path, leavesAt?.why], [path, why])
+    const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [changing] })
+    assert.deepEqual([differences[0]?.changes?.[0]?.path, divergesAt?.why], [path, why])
   })
 }
 
@@ -192,15 +192,15 @@ test('asking a person where nobody was asked leaves the record, and allowing wha
   const unasked = await judged(await tape(listThenPush, [approval(() => 'allow')]), { hooks: [asks] })
   const asked = await judged(await tape(listThenPush, [person]), { hooks: [allows] })
   assert.deepEqual(
-    [unasked.leavesAt?.why, asked.leavesAt?.why],
+    [unasked.divergesAt?.why, asked.divergesAt?.why],
     ['the call would wait for a person', 'the call would be run'],
   )
 })
 
 test('allowing what nobody would ask about is a difference and no other way', async () => {
   const allows = guard('beforeToolUse', (ctx) => ctx.allow('Fine.'), { name: 'allows' })
-  const { differences, leavesAt } = await judged(await tape(listThenPush), { hooks: [allows] })
-  assert.deepEqual([differences.length, differences[0]?.would.verdict?.decision, leavesAt], [2, 'allow', undefined])
+  const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [allows] })
+  assert.deepEqual([differences.length, differences[0]?.would.verdict?.decision, divergesAt], [2, 'allow', undefined])
 })
 
 test('another step would be asked for, or not', async () => {
@@ -211,16 +211,16 @@ test('another step would be asked for, or not', async () => {
     await judged(await tape(listThenPush), { hooks: [more] }),
     await judged(await tape([...listThenPush, 'Checked.'], [more]), { without: ['more'] }),
   ]
-  assert.deepEqual([added.leavesAt?.why, removed.leavesAt?.why], ['the run would go on', 'the run would stop'])
+  assert.deepEqual([added.divergesAt?.why, removed.divergesAt?.why], ['the run would go on', 'the run would stop'])
 })
 
 test('an error would have been dealt with otherwise', async () => {
   const failing: Script = [{ error: 'busy' }, 'Done.']
   const retry = hook('onError', (ctx) => ctx.retry(), { name: 'retry' })
   const ignore = hook('onError', (ctx) => ctx.ignore(), { name: 'retry' })
-  const { differences, leavesAt } = await judged(await tape(failing, [retry]), { hooks: [ignore] })
+  const { differences, divergesAt } = await judged(await tape(failing, [retry]), { hooks: [ignore] })
   assert.deepEqual(
-    [differences[0]?.was.recovery?.decision, differences[0]?.would.recovery?.decision, leavesAt?.why],
+    [differences[0]?.was.recovery?.decision, differences[0]?.would.recovery?.decision, divergesAt?.why],
     ['retry', 'ignore', 'the error would be dealt with otherwise'],
   )
 })
@@ -236,10 +236,10 @@ test('a hook that would have failed is told with its error, and a guard with its
   const mute = guard('afterStep', () => undefined as never, { name: 'mute' })
   const { differences } = await judged(await tape(['Done.']), { hooks: [broken, mute] })
   assert.deepEqual(
-    differences.map(({ trigger, would, leaves }) => [
+    differences.map(({ trigger, would, divergence }) => [
       trigger,
       would.error ?? would.votes?.find(({ source }) => source === 'mute')?.decision,
-      leaves,
+      divergence,
     ]),
     [
       ['beforeStep', 'Hook "broken" failed at beforeStep: broken', 'a hook would fail'],
@@ -267,9 +267,9 @@ test('a hook with an effect is answered from the record, and not done again', as
 test('where a hook would have had an effect that is not recorded, the record no longer answers', async () => {
   const world = { asked: 0 }
   const lookUp = guard('beforeToolUse', (ctx) => (world.asked++, ctx), { name: 'look-up', effect: true })
-  const { leavesAt } = await judged(await tape(listThenPush), { hooks: [lookUp] })
+  const { divergesAt } = await judged(await tape(listThenPush), { hooks: [lookUp] })
   assert.deepEqual(
-    [world.asked, leavesAt?.step, leavesAt?.why],
+    [world.asked, divergesAt?.step, divergesAt?.why],
     [0, 0, 'the record does not know what "look-up" would find out'],
   )
 })
@@ -293,8 +293,8 @@ test('a run that was resumed is replayed from the run it was resumed from', asyn
   const answers = from.status === 'suspended' ? { [from.pending[0]!.id]: 'allow' as const } : {}
   const recording = memoryRecording()
   await agent.resume(from, { answers, effects: recordEffects(recording) })
-  const { record, leavesAt } = await replay(recording, { agent, from, answers, hooks: [noPush] })
-  assert.deepEqual([record.status, leavesAt?.why], ['whole', 'the call would be blocked'])
+  const { record, divergesAt } = await replay(recording, { agent, from, answers, hooks: [noPush] })
+  assert.deepEqual([record.status, divergesAt?.why], ['complete', 'the call would be blocked'])
 })
 
 test('a record of another agent is judged up to where that shows', async () => {

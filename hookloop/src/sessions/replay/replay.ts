@@ -8,16 +8,22 @@ import { isHook, type Hook } from '../../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import { isAround, type HookTrigger } from '../../hooks/triggers.ts'
 import { compareJudged, type Disagreement } from './compare-judged.ts'
-import { keptRun } from '../log/read-run.ts'
+import { readRun } from '../log/read-run.ts'
 import { readSession } from '../log/read-session.ts'
-import { playKeptRun, playRecording, type HowBegun, type PlayedRecord, type RecordEnd } from './replay-recording.ts'
+import {
+  replaySessionRun,
+  replayRecording,
+  type RunStart,
+  type ReplayedRun,
+  type RecordEnd,
+} from './replay-recording.ts'
 import { RecordedAnswers } from './recorded-answers.ts'
 import type { Recording } from '../../effects/recording.ts'
-import { SecondOpinion } from './rejudge.ts'
+import { Rejudger } from './rejudge.ts'
 import type { StoredSession } from '../stores/store.ts'
 import type { RecordedEvent } from './watched-run.ts'
 
-export type ReplayOptions = HowBegun & {
+export type ReplayOptions = RunStart & {
   /** The agent the record was made with. Its model, its tools and its observers are not used. */
   readonly agent: Agent<unknown>
   /** Hooks to judge with as well, or in place of those of the same name. */
@@ -43,7 +49,7 @@ export type ReplayReport = {
   readonly events: number
   readonly differences: readonly ReplayDifference[]
   /** The first difference after which a live run would have taken another way: from there on the record is of another run. */
-  readonly leavesAt?: ReplayPlace & { readonly why: string }
+  readonly divergesAt?: ReplayPlace & { readonly why: string }
   /** Hooks that could not be judged, and why. */
   readonly unjudged: readonly { readonly hook: string; readonly why: string }[]
   readonly record: RecordEnd
@@ -61,17 +67,17 @@ export async function replay(
   const parts = partsOf(options.agent)
   const { stack, unjudged } = changedStack(parts, options)
   const { events, entries, end } = await play(parts, record, options)
-  const opinion = new SecondOpinion(parts, stack, new RecordedAnswers(entries))
+  const opinion = new Rejudger(parts, stack, new RecordedAnswers(entries))
   const differences: ReplayDifference[] = []
   for (const event of events) {
     const found = await compareJudged(parts, event, await opinion.judge(event))
     if (found !== undefined) differences.push({ ...placeOf(event), ...found })
   }
-  const first = differences.find(({ leaves }) => leaves !== undefined)
+  const first = differences.find(({ divergence }) => divergence !== undefined)
   return {
     events: events.length,
     differences,
-    ...(first !== undefined && { leavesAt: leavingAt(first) }),
+    ...(first !== undefined && { divergesAt: divergencePlace(first) }),
     unjudged,
     record: end,
   }
@@ -81,10 +87,10 @@ function play(
   parts: AgentParts,
   record: Recording | StoredSession | readonly string[],
   options: ReplayOptions,
-): Promise<PlayedRecord> {
-  if ('entries' in record && 'append' in record) return playRecording(parts, record, options)
+): Promise<ReplayedRun> {
+  if ('entries' in record && 'append' in record) return replayRecording(parts, record, options)
   const { records } = readSession('lines' in record ? record.lines : record)
-  return playKeptRun(parts, keptRun(records, options.run ?? -1))
+  return replaySessionRun(parts, readRun(records, options.run ?? -1))
 }
 
 /** The hooks to judge with: those of the agent in their order, some replaced or left out, and others behind them. */
@@ -132,8 +138,13 @@ function placeOf({ step, trigger, start }: RecordedEvent): ReplayPlace {
   return { step, trigger, ...(call !== undefined && { call: { id: call.id, name: call.name } }) }
 }
 
-function leavingAt({ step, trigger, call, leaves }: ReplayDifference): NonNullable<ReplayReport['leavesAt']> {
-  return { step, trigger, ...(call !== undefined && { call }), why: leaves! }
+function divergencePlace({
+  step,
+  trigger,
+  call,
+  divergence,
+}: ReplayDifference): NonNullable<ReplayReport['divergesAt']> {
+  return { step, trigger, ...(call !== undefined && { call }), why: divergence! }
 }
 
 function unknownHook(name: string, hooks: readonly StackedHook[]): AgentError {

@@ -13,7 +13,7 @@ import { answerApproval, listApprovals } from './approvals.ts'
 import { dyingStore, storeOf } from './dying-store.fixture.ts'
 import { readSession } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { LineSealer } from '../log/session-log.ts'
+import { LineEncoder } from '../log/session-log.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 type Options = { readonly to?: readonly string[]; readonly use?: readonly Use[]; readonly expiresInMs?: number }
@@ -218,14 +218,14 @@ suite('D07: is refused, and nothing runs:', () => {
     const { store, pending } = await waiting()
     const { lines } = (await store.read('s'))!
     const forged = lines.map((line) => line.replaceAll('"to":"ann"', '"to":"eve"'))
-    const sealer = new LineSealer()
+    const encoder = new LineEncoder()
     const onlyCall = lines.map((line) => {
       const {
         seq: _seq,
         sum: _sum,
         ...record
       } = JSON.parse(line.replace(/"args":\{"to":"ann"\}/, '"args":{"to":"eve"}')) as JsonObject
-      return sealer.seal(record)
+      return encoder.encode(record)
     })
     for (const [changed, code] of [
       [forged, 'SESSION_CORRUPT'],

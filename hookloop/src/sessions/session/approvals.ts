@@ -3,9 +3,9 @@ import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { openCallsIn } from '../../state/open-calls.ts'
 import { answerProblem, approvalFits, type Answer, type Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
-import { agentOf, createdAt, holdSession } from './session-lock.ts'
-import type { KeptSession } from '../log/read-session.ts'
-import { answeredBefore, notNow } from './resume-answers.ts'
+import { agentOf, createdAt, lockSession } from './session-lock.ts'
+import type { SessionSnapshot } from '../log/read-session.ts'
+import { answeredBefore, resumeFirst } from './resume-answers.ts'
 import { headOf } from './session-head.ts'
 import type { SessionStore } from '../stores/store.ts'
 
@@ -47,8 +47,8 @@ export async function answerApproval(
   if (answer === 'suspend') {
     throw new AgentError('ANSWER_INVALID', 'To leave a question open, do not answer it.', { value: given })
   }
-  await holdSession(store, { id }, async ({ kept, journal }) => {
-    const asked = askedIn(kept, approval)
+  await lockSession(store, { id }, async ({ snapshot, journal }) => {
+    const asked = askedIn(snapshot, approval)
     const problem = answerProblem(asked, answer)
     if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
     const isYes = answer === 'allow' || 'allow' in answer
@@ -56,14 +56,14 @@ export async function answerApproval(
       throw new AgentError('ANSWER_EXPIRED', `"${approval}" expired; it can only be refused now.`, { value: approval })
     }
     journal.append({ type: 'answer', approval, answer, at: now, ...(by !== undefined && { by }) })
-    const origin = { agent: agentOf(kept), createdAt: createdAt(kept) ?? now }
-    journal.setHead(headOf(kept.state!, origin, { ...kept.open!.given, [approval]: answer }))
+    const origin = { agent: agentOf(snapshot), createdAt: createdAt(snapshot) ?? now }
+    journal.setHead(headOf(snapshot.state!, origin, { ...snapshot.open!.given, [approval]: answer }))
     await journal.store()
   })
 }
 
 /** The question, if it is one that this session waits for, and about the arguments that were shown. */
-function askedIn({ open, state }: KeptSession, id: string): Approval {
+function askedIn({ open, state }: SessionSnapshot, id: string): Approval {
   const calls = open?.phase === 'suspended' ? openCallsIn(state?.execution) : []
   const { call, key } = calls.find((each) => each.call.approval?.id === id) ?? {}
   if (key === undefined || call?.approval === undefined) {
@@ -73,7 +73,7 @@ function askedIn({ open, state }: KeptSession, id: string): Approval {
   if (isOver || Object.hasOwn(open!.given, id) || Object.hasOwn(open!.answers ?? {}, id)) {
     throw answeredBefore(id)
   }
-  if (open!.answers !== undefined) throw notNow(id)
+  if (open!.answers !== undefined) throw resumeFirst(id)
   if (approvalFits(call.approval, call, key)) return call.approval
   throw new AgentError('APPROVAL_MISMATCH', `The arguments of the call are not the ones that were to be approved.`, {
     value: id,

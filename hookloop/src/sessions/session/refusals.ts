@@ -1,10 +1,10 @@
 import { pendingOf } from '../../agent/run.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
-import type { KeptSession } from '../log/read-session.ts'
+import type { SessionSnapshot } from '../log/read-session.ts'
 
 /** Refuses to change a session whose run has not ended, and says what it waits for and how that is answered. */
-export function refuseOpen(id: string, { open, state }: KeptSession): void {
+export function checkNoOpenRun(id: string, { open, state }: SessionSnapshot): void {
   if (open === undefined) return
   const pending = open.phase === 'suspended' && state !== undefined ? pendingOf(state) : []
   const left = pending.filter((each) => !Object.hasOwn(open.given, each.id))
@@ -20,8 +20,8 @@ export function refuseOpen(id: string, { open, state }: KeptSession): void {
 }
 
 /** Refuses to touch what was said in a session that somebody has suspended, to go on with it later. */
-export function refuseHeld(id: string, { isHeld }: KeptSession): void {
-  if (!isHeld) return
+export function checkNotSuspended(id: string, { isSuspended }: SessionSnapshot): void {
+  if (!isSuspended) return
   throw new AgentError(
     'STATE_SUSPENDED',
     `The session "${id}" is suspended. Take it up again first, with agent.session('${id}').resume().`,

@@ -37,7 +37,7 @@ async function takeAnswers({ parts, state, how, now }: Asked, given: Answers): P
 
 async function sameAnswers({ parts, state, how }: Asked, answers: Answers): Promise<Answers> {
   for (const id of Object.keys(how.answers ?? {})) {
-    throw Object.hasOwn(answers, id) ? answeredBefore(id) : notNow(id)
+    throw Object.hasOwn(answers, id) ? answeredBefore(id) : resumeFirst(id)
   }
   return checkResume(parts, state, { ...how, answers, now: 0 })
 }
@@ -47,7 +47,7 @@ export function answeredBefore(id: string): AgentError {
 }
 
 /** A run that goes on with some answers asks for the others when it is suspended again. */
-export function notNow(id: string): AgentError {
+export function resumeFirst(id: string): AgentError {
   return new AgentError(
     'ANSWER_UNKNOWN',
     `The session was cut off while it went on with other answers. Resume it first, without an answer to "${id}".`,

@@ -9,7 +9,7 @@ import { exactJson, type JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import { liveEffects, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import { beginSession, createdAt, holdSession, type HeldSession } from './session-lock.ts'
+import { appendSessionStart, createdAt, lockSession, type LockedSession } from './session-lock.ts'
 import { JournaledEffects } from '../log/journaled-effects.ts'
 import type { OpenRun } from '../log/read-session.ts'
 import { answersFor } from './resume-answers.ts'
@@ -20,7 +20,7 @@ import type { SessionStore } from '../stores/store.ts'
 
 type Work = {
   readonly parts: AgentParts
-  readonly session: HeldSession
+  readonly session: LockedSession
   readonly how: SessionRunOptions
   readonly inner: Effects
   /** The name of variables for commands that a run does not know yet. */
@@ -39,31 +39,31 @@ export function runInSession(
     )
   }
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
-  return holdSession(store, { id: how.session, create: true }, async (session) => {
-    const { kept, journal } = session
-    if (kept.open !== undefined || kept.isHeld) throw unfinished(how.session, kept.open?.phase)
+  return lockSession(store, { id: how.session, create: true }, async (session) => {
+    const { snapshot, journal } = session
+    if (snapshot.open !== undefined || snapshot.isSuspended) throw unfinished(how.session, snapshot.open?.phase)
     const inner = innerEffects(how)
     const [at, name] = [inner.now(), inner.newId()]
-    beginSession(session, { agent: parts.name, at })
+    appendSessionStart(session, { agent: parts.name, at })
     journal.append({ type: 'input', run: name, at, message: input, ...(metadata !== undefined && { metadata }) })
     return beginRun(liveRun({ parts, session, how, inner }, { run: name, at, entries: [], metadata }), input)
   })
 }
 
 /** Goes on with the run of a session that has not ended. */
-export function resumeInSession(
+export function resumeSession(
   store: SessionStore,
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
-  return holdSession(store, { id: how.session }, async (session) => {
-    const { open, state, isHeld } = session.kept
-    if (open === undefined) throw isHeld ? unfinished(how.session, undefined) : nothingOpen(how.session)
+  return lockSession(store, { id: how.session }, async (session) => {
+    const { open, state, isSuspended } = session.snapshot
+    if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingOpen(how.session)
     const work = { parts, session, how, inner: innerEffects(how), environment }
-    if (isHeld) session.journal.append({ type: 'released', at: work.inner.now() })
-    if (open.phase === 'suspended') return goOnAnswered(work, open)
+    if (isSuspended) session.journal.append({ type: 'sessionResumed', at: work.inner.now() })
+    if (open.phase === 'suspended') return resumeWithAnswers(work, open)
     if (open.phase !== 'input') checkGuards(parts, state!.execution!, how.acceptMissing ?? [])
     const now = work.inner.now()
-    session.journal.append({ type: 'takenOver', at: now })
+    session.journal.append({ type: 'runResumed', at: now })
     const run = liveRun(work, open)
     if (open.phase === 'input') return beginRun(run, open.input)
     return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now })
@@ -71,9 +71,9 @@ export function resumeInSession(
 }
 
 /** With what persons have answered, and the lists say so. */
-async function goOnAnswered(work: Work, open: OpenRun): Promise<Run> {
+async function resumeWithAnswers(work: Work, open: OpenRun): Promise<Run> {
   const { parts, session, how, inner } = work
-  const [now, state] = [inner.now(), session.kept.state!]
+  const [now, state] = [inner.now(), session.snapshot.state!]
   const answers = await answersFor({ parts, state, how, now }, open)
   if (open.answers === undefined) session.journal.append({ type: 'answers', answers, at: now })
   session.journal.setHead({ ...headOf(state, originOf(work), answers), status: 'running' })
@@ -84,34 +84,34 @@ type Begun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata'> & { readonly p
 
 function liveRun(work: Work, open: Begun): LiveRun {
   const { parts, how } = work
-  const { kept, journal } = work.session
+  const { snapshot, journal } = work.session
   const begins = open.phase === undefined || open.phase === 'input'
   const effects = JournaledEffects.over(work.inner, {
     journal,
     entries: open.entries,
-    kept: kept.state,
-    ledger: begins ? 0 : kept.ledger.length,
+    stored: snapshot.state,
+    ledger: begins ? 0 : snapshot.ledger.length,
     name: open.run,
     now: open.at,
-    onKeep: ({ phase, state }) => {
+    onCheckpoint: ({ phase, state }) => {
       if (phase !== 'step') journal.setHead(headOf(state, originOf(work, open.at)))
     },
   })
   const state = begins
-    ? stateFor(parts, { from: kept.state, agentId: () => effects.newId(), metadata: open.metadata })
-    : kept.state!
+    ? stateFor(parts, { from: snapshot.state, agentId: () => effects.newId(), metadata: open.metadata })
+    : snapshot.state!
   const { environment } = work
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   return new LiveRun(parts, effects, known, {
     pauses: how.pauses,
     streams: how.emit !== undefined && how.deltas !== false,
     cancellable: how.signal !== undefined,
-    ...(!begins && { ledger: kept.ledger }),
+    ...(!begins && { ledger: snapshot.ledger }),
   })
 }
 
 function originOf({ parts, session }: Work, now = 0): SessionOrigin {
-  return { agent: parts.name, createdAt: createdAt(session.kept) ?? now }
+  return { agent: parts.name, createdAt: createdAt(session.snapshot) ?? now }
 }
 
 function innerEffects({

@@ -1,57 +1,57 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import { patchBetween } from '../../state/state-patch.ts'
-import { readSession, type KeptSession } from '../log/read-session.ts'
+import { readSession, type SessionSnapshot } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
 import { SessionJournal } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
 
 /** A session while this process writes to it. */
-export type HeldSession = {
+export type LockedSession = {
   readonly id: string
-  readonly kept: KeptSession
+  readonly snapshot: SessionSnapshot
   readonly journal: SessionJournal
 }
 
 /** Takes a session for as long as the work takes. Without `create`, one that is not there is SESSION_UNKNOWN. */
-export async function holdSession<T>(
+export async function lockSession<T>(
   store: SessionStore,
   { id, create = false }: { readonly id: string; readonly create?: boolean },
-  work: (session: HeldSession) => Promise<T>,
+  work: (session: LockedSession) => Promise<T>,
 ): Promise<T> {
   const writer = await store.open(id, { create })
   try {
     if (writer.lines.length === 0 && !create) throw sessionUnknown(id)
-    const kept = readSession(writer.lines, id)
-    return await work({ id, kept, journal: new SessionJournal(writer, kept.end) })
+    const snapshot = readSession(writer.lines, id)
+    return await work({ id, snapshot, journal: new SessionJournal(writer, snapshot.end) })
   } finally {
     await writer.release()
   }
 }
 
 /** Writes the first line of a session that has none. */
-export function beginSession(
-  { id, kept, journal }: HeldSession,
+export function appendSessionStart(
+  { id, snapshot, journal }: LockedSession,
   { agent, at, from }: { readonly agent: string; readonly at: number; readonly from?: { id: string; seq: number } },
 ): void {
-  if (kept.records.length > 0) return
+  if (snapshot.records.length > 0) return
   journal.append({ type: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
 }
 
 /** Writes down a state that was changed between two runs. */
-export function noteChanged(
-  { kept, journal }: HeldSession,
+export function appendState(
+  { snapshot, journal }: LockedSession,
   state: AgentState,
   { agent, at }: { readonly agent: string; readonly at: number },
 ): void {
-  journal.append({ type: 'state', phase: 'changed', at, patch: patchBetween(kept.state, state) })
-  journal.setHead(headOf(state, { agent, createdAt: createdAt(kept) ?? at }))
+  journal.append({ type: 'state', phase: 'changed', at, patch: patchBetween(snapshot.state, state) })
+  journal.setHead(headOf(state, { agent, createdAt: createdAt(snapshot) ?? at }))
 }
 
-export function createdAt({ records: [first] }: KeptSession): number | undefined {
+export function createdAt({ records: [first] }: SessionSnapshot): number | undefined {
   return first?.type === 'session' ? first.at : undefined
 }
 
-export function agentOf({ records: [first] }: KeptSession): string {
+export function agentOf({ records: [first] }: SessionSnapshot): string {
   return first?.type === 'session' ? first.agent : 'agent'
 }

@@ -10,11 +10,11 @@ import type { Message } from '../../state/message.ts'
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import { forkSession, type ForkOptions } from './fork.ts'
-import { refuseHeld, refuseOpen } from './refusals.ts'
-import { beginSession, holdSession, noteChanged, type HeldSession } from './session-lock.ts'
-import { readSession, type KeptSession } from '../log/read-session.ts'
-import { resumeInSession, runInSession } from './run-session.ts'
+import { forkSession, type ForkOptions } from './fork-session.ts'
+import { checkNotSuspended, checkNoOpenRun } from './refusals.ts'
+import { appendSessionStart, lockSession, appendState, type LockedSession } from './session-lock.ts'
+import { readSession, type SessionSnapshot } from '../log/read-session.ts'
+import { resumeSession, runInSession } from './run-session.ts'
 import { startedOpen, type StartedOpen } from './started-open.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 
@@ -22,21 +22,21 @@ import { checkSessionId, type SessionStore } from '../stores/store.ts'
 export function sessionPort(store: SessionStore): SessionPort {
   return {
     run: async (parts, input, how) => runInSession(store, { parts, input, how }),
-    resume: (parts, how) => resumeInSession(store, { parts, how }),
-    session: (parts, id = crypto.randomUUID()) => new KeptConversation(store, parts, checkSessionId(id)),
+    resume: (parts, how) => resumeSession(store, { parts, how }),
+    session: (parts, id = crypto.randomUUID()) => new SessionHandle(store, parts, checkSessionId(id)),
   }
 }
 
 /** Who waits for what hooks of a session do, and hears of it. */
 type Heard = { readonly signal?: AbortSignal | undefined; readonly emit?: Emit | undefined }
 
-class KeptConversation implements Session {
+class SessionHandle implements Session {
   readonly id: string
   readonly #store: SessionStore
   readonly #parts: AgentParts
   #isStarted = false
   /** What hooks said when it was taken up with a run that was open. */
-  #later: StartedOpen | undefined
+  #deferred: StartedOpen | undefined
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -54,44 +54,44 @@ class KeptConversation implements Session {
   readonly stream: Session['stream'] = (input, options = {}) => streamRun((emit) => this.#send(input, options, emit))
 
   readonly suspend = (reason?: string): Promise<void> =>
-    this.#hold(async ({ kept, journal }) => {
-      if (kept.isHeld) return
-      journal.append({ type: 'held', at: Date.now(), ...(reason !== undefined && { reason }) })
+    this.#lock(async ({ snapshot, journal }) => {
+      if (snapshot.isSuspended) return
+      journal.append({ type: 'sessionSuspended', at: Date.now(), ...(reason !== undefined && { reason }) })
       await journal.store()
     })
 
   readonly resume: Session['resume'] = async (options = {}) => {
-    const isOpen = await this.#hold(async ({ kept, journal }) => {
-      if (kept.isHeld) {
-        journal.append({ type: 'released', at: Date.now() })
+    const isOpen = await this.#lock(async ({ snapshot, journal }) => {
+      if (snapshot.isSuspended) {
+        journal.append({ type: 'sessionResumed', at: Date.now() })
         await journal.store()
       }
-      return kept.open !== undefined
+      return snapshot.open !== undefined
     })
-    if (isOpen) return this.#goOn(options)
+    if (isOpen) return this.#resume(options)
     await this.#start()
     return undefined
   }
 
-  readonly resumeStream: Session['resumeStream'] = (options = {}) => streamRun((emit) => this.#goOn(options, emit))
+  readonly resumeStream: Session['resumeStream'] = (options = {}) => streamRun((emit) => this.#resume(options, emit))
 
   /** One conversation ends and another begins, in the same place. */
   readonly clear = (): Promise<void> =>
-    holdSession(this.#store, { id: this.id, create: true }, async (session) => {
-      const { kept } = session
-      refuseHeld(this.id, kept)
-      refuseOpen(this.id, kept)
-      const ended = kept.state && (await this.#fire(kept.state, 'onSessionEnd', { reason: 'clear' }))
+    lockSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { snapshot } = session
+      checkNotSuspended(this.id, snapshot)
+      checkNoOpenRun(this.id, snapshot)
+      const ended = snapshot.state && (await this.#fire(snapshot.state, 'onSessionEnd', { reason: 'clear' }))
       const cleared = (ended ?? this.#freshState()).withMessages([])
-      await this.#keep(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
+      await this.#appendState(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
       this.#isStarted = true
     })
 
   readonly compact = (): Promise<void> =>
-    this.#change((state) => state.withMetadata(COMPACT_KEY, true), { refusesHeld: true })
+    this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
 
   readonly fork: Session['fork'] = async (options = {}) =>
-    new KeptConversation(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#cleaned(options)))
+    new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#cleaned(options)))
 
   readonly changeModel = async (model: string): Promise<void> => {
     this.#parts.toModel(model) // a name that cannot be understood is refused now, not at the next message
@@ -110,13 +110,13 @@ class KeptConversation implements Session {
 
   readonly end = async (reason = 'other'): Promise<void> => {
     this.#isStarted = false
-    this.#later = undefined // hooks say it again when it is begun again
+    this.#deferred = undefined // hooks say it again when it is begun again
     const stored = await this.#store.read(this.id)
     if (stored === undefined || stored.lines.length === 0) return // nothing was said, and nothing ends
-    await this.#hold(async (session) => {
-      const before = session.kept.state ?? this.#freshState()
+    await this.#lock(async (session) => {
+      const before = session.snapshot.state ?? this.#freshState()
       const state = await this.#fire(before, 'onSessionEnd', { reason })
-      if (session.kept.open === undefined && state !== before) await this.#keep(session, state)
+      if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
     })
   }
 
@@ -128,55 +128,55 @@ class KeptConversation implements Session {
   }
 
   /** Goes on with the run that is open. Hooks are told that somebody has taken it up, and what they change waits for its end. */
-  async #goOn(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
-    await this.#startOpen({ signal: options.signal, emit })
+  async #resume(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
+    await this.#startWithOpenRun({ signal: options.signal, emit })
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
-    return resumeInSession(this.#store, { parts: this.#parts, how, environment: this.#later?.environment })
+    return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
 
-  async #startOpen(how: Heard): Promise<void> {
+  async #startWithOpenRun(how: Heard): Promise<void> {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
-    await this.#hold(async ({ kept }) => {
-      if (kept.open === undefined) return
-      const before = kept.state ?? this.#freshState()
-      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }, how)
-      this.#later = startedOpen(before, after)
+    await this.#lock(async ({ snapshot }) => {
+      if (snapshot.open === undefined) return
+      const before = snapshot.state ?? this.#freshState()
+      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, how)
+      this.#deferred = startedOpen(before, after)
       this.#isStarted = true
     })
   }
 
   /** Fires `onSessionStart`, once for each time somebody takes the conversation up. If that fails, it is not taken up. */
   async #start(how: Heard = {}): Promise<void> {
-    if (this.#later !== undefined) return this.#takeLater(this.#later)
+    if (this.#deferred !== undefined) return this.#applyDeferred(this.#deferred)
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
-    await holdSession(this.#store, { id: this.id, create: true }, async (session) => {
-      const { kept } = session
-      if (kept.open !== undefined) return // what is open is gone on with as it was left
-      const before = kept.state ?? this.#freshState()
-      const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(kept) }, how)
-      if (state !== kept.state) await this.#keep(session, state)
+    await lockSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { snapshot } = session
+      if (snapshot.open !== undefined) return // what is open is gone on with as it was left
+      const before = snapshot.state ?? this.#freshState()
+      const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, how)
+      if (state !== snapshot.state) await this.#appendState(session, state)
       this.#isStarted = true
     })
   }
 
-  #takeLater({ apply }: StartedOpen): Promise<void> {
-    return this.#hold(async (session) => {
-      const { kept } = session
-      if (kept.open !== undefined) return
-      this.#later = undefined
-      const state = apply(kept.state ?? this.#freshState())
-      if (state !== kept.state) await this.#keep(session, state)
+  #applyDeferred({ apply }: StartedOpen): Promise<void> {
+    return this.#lock(async (session) => {
+      const { snapshot } = session
+      if (snapshot.open !== undefined) return
+      this.#deferred = undefined
+      const state = apply(snapshot.state ?? this.#freshState())
+      if (state !== snapshot.state) await this.#appendState(session, state)
     })
   }
 
   /** Changes what is kept, between two runs. */
-  #change(change: (state: AgentState) => AgentState, { refusesHeld = false } = {}): Promise<void> {
-    return holdSession(this.#store, { id: this.id, create: true }, async (session) => {
-      const { kept } = session
-      if (refusesHeld) refuseHeld(this.id, kept)
-      refuseOpen(this.id, kept)
-      const state = change(kept.state ?? this.#freshState())
-      if (state !== kept.state) await this.#keep(session, state)
+  #change(change: (state: AgentState) => AgentState, { unlessSuspended = false } = {}): Promise<void> {
+    return lockSession(this.#store, { id: this.id, create: true }, async (session) => {
+      const { snapshot } = session
+      if (unlessSuspended) checkNotSuspended(this.id, snapshot)
+      checkNoOpenRun(this.id, snapshot)
+      const state = change(snapshot.state ?? this.#freshState())
+      if (state !== snapshot.state) await this.#appendState(session, state)
     })
   }
 
@@ -189,10 +189,10 @@ class KeptConversation implements Session {
     return fireInSession(this.#live(state, how), trigger, { sessionId: this.id, ...facts })
   }
 
-  async #keep(session: HeldSession, state: AgentState): Promise<void> {
+  async #appendState(session: LockedSession, state: AgentState): Promise<void> {
     const [agent, at] = [this.#parts.name, Date.now()]
-    beginSession(session, { agent, at })
-    noteChanged(session, state, { agent, at })
+    appendSessionStart(session, { agent, at })
+    appendState(session, state, { agent, at })
     await session.journal.store()
   }
 
@@ -210,13 +210,13 @@ class KeptConversation implements Session {
     return new LiveRun(this.#parts, liveEffects()({ signal, emit: tell }), state)
   }
 
-  #hold<T>(work: (session: HeldSession) => Promise<T>): Promise<T> {
-    return holdSession(this.#store, { id: this.id }, work)
+  #lock<T>(work: (session: LockedSession) => Promise<T>): Promise<T> {
+    return lockSession(this.#store, { id: this.id }, work)
   }
 }
 
 /** Why the conversation begins: nothing was said in it yet, it is a copy of another, or somebody comes back to it. */
-function sourceOf({ records }: KeptSession): string {
+function sourceOf({ records }: SessionSnapshot): string {
   if (records.some(({ type }) => type === 'input')) return 'resume'
   return records.some((record) => record.type === 'session' && record.from !== undefined) ? 'fork' : 'startup'
 }

@@ -153,7 +153,7 @@ test('a run with subagents in a session is replayed under the same hooks without
     ],
   })
   const report = await replay((await store.read('s'))!, { agent })
-  assert.deepEqual([report.record, report.differences, seen], [{ status: 'whole' }, [], 0])
+  assert.deepEqual([report.record, report.differences, seen], [{ status: 'complete' }, [], 0])
 })
 
 test('a run with subagents that was cut off and went on is replayed as one', async () => {
@@ -163,7 +163,7 @@ test('a run with subagents that was cut off and went on is replayed as one', asy
     await Promise.race([drive(worldIn(dying), dying), dying.died])
     await drive(worldIn(inner), inner)
     const report = await replay((await inner.read('s'))!, { agent: worldIn(inner).agent })
-    assert.deepEqual([report.record, report.differences], [{ status: 'whole' }, []], `${at}`)
+    assert.deepEqual([report.record, report.differences], [{ status: 'complete' }, []], `${at}`)
   }
 })
 

@@ -1,4 +1,4 @@
-import { isJsonObject, keptJson, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
 import { isMissing, namesIn, readExisting } from './file-access.ts'
 import { sessionCorrupt, sessionTooNew } from './store.ts'
 
@@ -163,7 +163,7 @@ function readBatch(id: string, line: string): { readonly lines: number; readonly
 
 function parseObject(text: string | Buffer): JsonObject | undefined {
   try {
-    const value = keptJson(JSON.parse(text.toString('utf8')), 'line')
+    const value = storedJson(JSON.parse(text.toString('utf8')), 'line')
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined

@@ -35,12 +35,12 @@ async function scene(): Promise<{ folder: string; session: string; file: (name: 
       await writer.append([`${part} é`])
       await writer.append([`${part} one`, `${part} two`], { part })
       await writer.release()
-      if (part === 1) writeFileSync(join(folder, id, '1.writer'), 'nobody knows who\n')
-      if (part === 1) utimesSync(join(folder, id, '1.writer'), 1, 1)
+      if (part === 1) writeFileSync(join(folder, id, '1.lock'), 'nobody knows who\n')
+      if (part === 1) utimesSync(join(folder, id, '1.lock'), 1, 1)
     }
   }
   const session = join(folder, 'bad')
-  assert.deepEqual(readdirSync(session).toSorted(), ['1.jsonl', '2.jsonl', '2.writer', 'head.json'])
+  assert.deepEqual(readdirSync(session).toSorted(), ['1.jsonl', '2.jsonl', '2.lock', 'head.json'])
   return { folder, session, file: (name) => join(session, name) }
 }
 
@@ -273,15 +273,15 @@ test('D15: folders are for their owner alone, and so are files, whatever the mas
   }
 })
 
-test('D16: a holder counts as dead only where its pid means something', async () => {
+test('D16: a owner counts as dead only where its pid means something', async () => {
   const folder = join(root, 'holders')
-  const claims = async (holder: object, ageMs: number): Promise<string> => {
+  const claims = async (owner: object, ageMs: number): Promise<string> => {
     const store = fileStore(folder)
     await (await store.open('held', { create: true })).release()
-    const [claim] = readdirSync(join(folder, 'held')).filter((name) => name.endsWith('.writer'))
+    const [claim] = readdirSync(join(folder, 'held')).filter((name) => name.endsWith('.lock'))
     const path = join(folder, 'held', claim!)
     const own = JSON.parse(readFileSync(path, 'utf8').split('\n')[0]!) as object
-    writeFileSync(path, `${JSON.stringify({ ...own, ...holder })}\n`)
+    writeFileSync(path, `${JSON.stringify({ ...own, ...owner })}\n`)
     utimesSync(path, (Date.now() - ageMs) / 1000, (Date.now() - ageMs) / 1000)
     const outcome = await store.open('held').then(
       (writer) => writer.release().then(() => 'taken'),
@@ -321,7 +321,7 @@ test('D16: a holder counts as dead only where its pid means something', async ()
 
 test('nobody can make a claim that no other can follow', async () => {
   const { folder, file } = await scene()
-  writeFileSync(file('999999999999999.writer'), '')
+  writeFileSync(file('999999999999999.lock'), '')
   await assert.rejects(fileStore(folder).open('bad'), { code: 'SESSION_CORRUPT' })
 })
 
@@ -387,7 +387,7 @@ test('on a file system without links there is one writer as well', async (t) => 
   await writer.append(['one'])
   await writer.release()
   assert.deepEqual((await store.open('x')).lines, ['one'])
-  assert.deepEqual(readdirSync(join(root, 'linkless', 'x')).toSorted(), ['1.jsonl', '2.writer', 'head.json'])
+  assert.deepEqual(readdirSync(join(root, 'linkless', 'x')).toSorted(), ['1.jsonl', '2.lock', 'head.json'])
   await store.close()
 })
 

@@ -10,9 +10,9 @@ import {
   syncFolder,
   writeAll,
 } from './file-access.ts'
-import { claimSession, clearClaims, type Claim } from './file-claim.ts'
+import { lockSession, removeOldLocks, type SessionLock } from './file-lock.ts'
 import { batchText, readLog, segmentHeader, segmentPath, tipOf, type Log } from './file-log.ts'
-import { checkLease, keepRenewing } from './lock-owner.ts'
+import { checkLease, renewLease } from './lock-owner.ts'
 import {
   checkLines,
   checkSessionId,
@@ -112,16 +112,16 @@ function openWriter(
   folder: string,
   settings: Settings & { readonly onRelease: () => void },
 ): SessionWriter {
-  const claim = claimSession(id, folder, settings.leaseMs)
+  const lock = lockSession(id, folder, settings.leaseMs)
   try {
     const log = readSession(id, folder)
-    const goesOn = log !== undefined && claim.clean && !log.tip.torn
-    const tip = goesOn ? log.tip : beginSegment(folder, { segment: claim.epoch, log, sync: settings.sync })
+    const goesOn = log !== undefined && lock.clean && !log.tip.torn
+    const tip = goesOn ? log.tip : beginSegment(folder, { segment: lock.epoch, log, sync: settings.sync })
     const file = openForAppend(id, segmentPath(folder, tip.segment))
-    clearClaims(id, folder, claim.epoch)
-    return fileWriter({ id, folder, claim, file, tip, log, ...settings })
+    removeOldLocks(id, folder, lock.epoch)
+    return fileWriter({ id, folder, lock, file, tip, log, ...settings })
   } catch (error) {
-    claim.withdraw()
+    lock.withdraw()
     throw error
   }
 }
@@ -140,7 +140,7 @@ function beginSegment(
 function fileWriter(of: {
   readonly id: string
   readonly folder: string
-  readonly claim: Claim
+  readonly lock: SessionLock
   readonly file: number
   readonly tip: { readonly segment: number; readonly bytes: number }
   readonly log: Log | undefined
@@ -148,7 +148,7 @@ function fileWriter(of: {
   readonly leaseMs: number
   readonly onRelease: () => void
 }): SessionWriter {
-  const { id, folder, claim, file } = of
+  const { id, folder, lock, file } = of
   let state: 'open' | 'failed' | 'fenced' | 'released' = 'open'
   let bytes = of.tip.bytes
   let head = of.log?.head
@@ -156,16 +156,16 @@ function fileWriter(of: {
     try {
       const text = JSON.stringify({ segment: of.tip.segment, bytes, head: head ?? {} })
       replaceFile(path().join(folder, HEAD), text, {
-        temporary: path().join(folder, `${HEAD}.${claim.epoch}`),
+        temporary: path().join(folder, `${HEAD}.${lock.epoch}`),
         sync: false,
       })
     } catch {
       // It saves a list from reading the whole session, no more.
     }
   }
-  const stop = keepRenewing(of.leaseMs, () => {
+  const stop = renewLease(of.leaseMs, () => {
     try {
-      claim.renew()
+      lock.renew()
     } catch {
       // The lease runs out, and whoever takes the session over fences this writer.
     }
@@ -182,7 +182,7 @@ function fileWriter(of: {
       try {
         bytes += writeAll(file, batchText(lines, kept))
         if (of.sync) fs().fdatasyncSync(file)
-        if (!claim.isLatest()) state = 'fenced'
+        if (!lock.isLatest()) state = 'fenced'
       } catch (error) {
         state = 'failed' // nothing is added to half a batch: the next writer begins a file of its own
         throw storeFailed(`The session "${id}" cannot be written`, error)
@@ -192,20 +192,20 @@ function fileWriter(of: {
     },
     async release() {
       if (state === 'released') return
-      const inOrder = state === 'open' && isLatest(claim)
+      const inOrder = state === 'open' && isLatest(lock)
       state = 'released'
       stop()
       of.onRelease()
       if (inOrder) saveHead() // not before: it would not be that of the next line
       fs().closeSync(file)
-      claim.end(inOrder ? 'released' : 'left')
+      lock.end(inOrder ? 'released' : 'left')
     },
   }
 }
 
-function isLatest(claim: Claim): boolean {
+function isLatest(lock: SessionLock): boolean {
   try {
-    return claim.isLatest()
+    return lock.isLatest()
   } catch {
     return false
   }
@@ -258,12 +258,12 @@ function savedHead(
 
 /** Moved away as a whole first, so that nobody ever finds a part of it. */
 function deleteSession(id: string, folder: string, settings: Settings): void {
-  const claim = claimSession(id, folder, settings.leaseMs)
+  const lock = lockSession(id, folder, settings.leaseMs)
   const root = path().dirname(folder)
   try {
-    fs().renameSync(folder, path().join(root, `${DELETED}${claim.token}`))
+    fs().renameSync(folder, path().join(root, `${DELETED}${lock.token}`))
   } finally {
-    claim.end('left')
+    lock.end('left')
   }
   if (settings.sync) syncFolder(root)
   for (const name of fs().readdirSync(root)) if (name.startsWith(DELETED)) removeFolder(path().join(root, name))

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 
 /** Who writes to a session: enough to tell, on the machine it runs on, whether it still lives. */
-export type Holder = {
+export type LockOwner = {
   /** The machine, since when it runs, and which of its process tables: elsewhere a pid says nothing. */
   readonly where: string
   readonly pid: number
@@ -13,9 +13,9 @@ export type Holder = {
 }
 
 /** A session that is held, as it was found in a store. */
-export type Hold = {
+export type LockState = {
   /** Nothing if it cannot be read. */
-  readonly holder: Holder | undefined
+  readonly owner: LockOwner | undefined
   readonly renewedAt: number
   readonly leaseMs: number
 }
@@ -24,31 +24,31 @@ const DEFAULT_LEASE_MS = 30_000
 export const MAX_LEASE_MS = 3_600_000
 
 /** Who this process is, with a token of its own. */
-export function newHolder(): Holder {
+export function newLockOwner(): LockOwner {
   const { randomUUID } = process.getBuiltinModule('node:crypto')
   return { where: here(), pid: process.pid, started: startOf('self') ?? '', token: randomUUID() }
 }
 
 /** Whether a session must be left to whoever holds it: a dead one is known at once, a silent one by its lease. */
-export function isHeld(hold: Hold, now = Date.now()): boolean {
-  if (hold.holder !== undefined && isDead(hold.holder)) return false
+export function isLocked(hold: LockState, now = Date.now()): boolean {
+  if (hold.owner !== undefined && isDead(hold.owner)) return false
   return Math.abs(now - hold.renewedAt) <= hold.leaseMs // a time in the future is no better than one long ago
 }
 
 /** True only if it is certain. */
-export function isDead(holder: Holder): boolean {
-  if (holder.where !== here()) return false
+export function isDead(owner: LockOwner): boolean {
+  if (owner.where !== here()) return false
   try {
-    process.kill(holder.pid, 0)
+    process.kill(owner.pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
-  const started = startOf(String(holder.pid))
-  return started !== undefined && started !== holder.started
+  const started = startOf(String(owner.pid))
+  return started !== undefined && started !== owner.started
 }
 
-/** A holder that was kept as JSON, or nothing if it is none. */
-export function parseHolder(text: unknown): Holder | undefined {
+/** A owner that was kept as JSON, or nothing if it is none. */
+export function parseLockOwner(text: unknown): LockOwner | undefined {
   let value: unknown
   try {
     value = JSON.parse(text as string)
@@ -61,11 +61,11 @@ export function parseHolder(text: unknown): Holder | undefined {
   return typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 ? { where, pid, started, token } : undefined
 }
 
-export function describeHolder(holder: Holder | undefined): string {
-  return holder === undefined ? 'somebody else' : `process ${holder.pid} on ${holder.where.split(' ')[0]}`
+export function describeLockOwner(owner: LockOwner | undefined): string {
+  return owner === undefined ? 'somebody else' : `process ${owner.pid} on ${owner.where.split(' ')[0]}`
 }
 
-/** A lease as an option: how long a holder that cannot be looked at may be silent. */
+/** A lease as an option: how long a owner that cannot be looked at may be silent. */
 export function checkLease(leaseMs: number = DEFAULT_LEASE_MS): number {
   if (Number.isInteger(leaseMs) && leaseMs >= 50 && leaseMs <= MAX_LEASE_MS) return leaseMs
   throw new AgentError('AGENT_INVALID_OPTION', `leaseMs must be a whole number from 50 to ${MAX_LEASE_MS}.`, {
@@ -79,7 +79,7 @@ export function toLease(kept: unknown): number {
 }
 
 /** Calls `renew` often enough that a lease does not run out; keeps no process alive. Returns how to stop it. */
-export function keepRenewing(leaseMs: number, renew: () => void): () => void {
+export function renewLease(leaseMs: number, renew: () => void): () => void {
   const timer = setInterval(renew, leaseMs / 3)
   timer.unref()
   return () => clearInterval(timer)

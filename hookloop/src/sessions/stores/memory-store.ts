@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../state/json.ts'
-import { describeHolder, newHolder } from './lock-owner.ts'
+import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import {
   checkLines,
   checkSessionId,
@@ -21,7 +21,7 @@ export function memoryStore(): SessionStore {
     async open(id, { create = false } = {}) {
       const known = sessions.get(checkSessionId(id))
       if (known === undefined && !create) throw sessionUnknown(id)
-      if (known?.writer !== undefined) throw sessionBusy(id, describeHolder(newHolder()))
+      if (known?.writer !== undefined) throw sessionBusy(id, describeLockOwner(newLockOwner()))
       const kept = known ?? { lines: [], head: {}, updatedAt: Date.now(), writer: undefined }
       sessions.set(id, kept)
       return (kept.writer = writerOf(id, kept))
@@ -36,7 +36,8 @@ export function memoryStore(): SessionStore {
         .toSorted((a, b) => b.updatedAt - a.updatedAt)
     },
     async delete(id) {
-      if (sessions.get(checkSessionId(id))?.writer !== undefined) throw sessionBusy(id, describeHolder(newHolder()))
+      if (sessions.get(checkSessionId(id))?.writer !== undefined)
+        throw sessionBusy(id, describeLockOwner(newLockOwner()))
       sessions.delete(id)
     },
     async close() {

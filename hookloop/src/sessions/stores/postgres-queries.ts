@@ -22,35 +22,35 @@ export function queriesFor(schema: string) {
     create: `
       INSERT INTO ${sessions} (id, lease_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
     find: `
-      SELECT key, id, epoch, holder, head, length FROM ${sessions} WHERE id = $1`,
+      SELECT key, id, epoch, owner, head, length FROM ${sessions} WHERE id = $1`,
     lines: `
       SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 ORDER BY n`,
     list: `
       SELECT id, head, (extract(epoch FROM updated_at) * 1000)::float8 AS updated_at
       FROM ${sessions} ORDER BY sessions.updated_at DESC`,
-    claim: `
-      UPDATE ${sessions} SET epoch = epoch + 1, holder = $4, renewed_at = clock_timestamp(), lease_ms = $5
-      WHERE key = $1 AND epoch = $2 AND ($3::bool OR holder IS NULL OR ${silent})
+    lock: `
+      UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5
+      WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${silent})
       RETURNING key, id, epoch, length`,
-    // Nothing is inserted unless the row has this epoch. A claim waits for the row, and sees it as it is afterwards.
+    // Nothing is inserted unless the row has this epoch. A lock waits for the row, and sees it as it is afterwards.
     append: `
-      WITH held AS (
+      WITH locked AS (
         UPDATE ${sessions} SET length = length + cardinality($4::text[]), head = coalesce($5, head),
           updated_at = clock_timestamp(), renewed_at = clock_timestamp()
         WHERE key = $1 AND epoch = $2 AND length = $3 RETURNING key
       ), stored AS (
         INSERT INTO ${lines} (session, n, line)
-        SELECT held.key, $3::bigint + new.n - 1, new.line
-        FROM held, unnest($4::text[]) WITH ORDINALITY AS new (line, n)
+        SELECT locked.key, $3::bigint + new.n - 1, new.line
+        FROM locked, unnest($4::text[]) WITH ORDINALITY AS new (line, n)
       )
-      SELECT key FROM held`,
+      SELECT key FROM locked`,
     renew: `
       UPDATE ${sessions} SET renewed_at = clock_timestamp() WHERE key = $1 AND epoch = $2`,
     release: `
-      UPDATE ${sessions} SET holder = NULL WHERE key = $1 AND epoch = $2`,
+      UPDATE ${sessions} SET owner = NULL WHERE key = $1 AND epoch = $2`,
     delete: `
       WITH gone AS (
-        DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR holder IS NULL OR ${silent}) RETURNING key
+        DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${silent}) RETURNING key
       ), cleared AS (
         DELETE FROM ${lines} USING gone WHERE session = gone.key
       )
@@ -81,7 +81,7 @@ function tables(schema: string): string {
       key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       id text NOT NULL UNIQUE,
       epoch bigint NOT NULL DEFAULT 0,
-      holder text,
+      owner text,
       renewed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
       lease_ms bigint NOT NULL,
       head text NOT NULL DEFAULT '{}',

@@ -91,7 +91,7 @@ suite('tables that somebody has changed', () => {
 
   test('D16: a session cannot be kept from others for ever', async () => {
     const { store, schema } = await scene()
-    const held = `holder = '{"where":"elsewhere","pid":1,"started":"","token":"x"}', lease_ms = 9223372036854775807`
+    const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}', lease_ms = 9223372036854775807`
     for (const at of [`now() - interval '3601 s'`, `now() + interval '3601 s'`]) {
       await admin.query(`UPDATE ${schema}.sessions SET ${held}, renewed_at = ${at} WHERE id = 'bad'`)
       await (await store.open('bad')).release()

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkLease, describeHolder, isDead, keepRenewing, newHolder, parseHolder } from './lock-owner.ts'
+import { checkLease, describeLockOwner, isDead, renewLease, newLockOwner, parseLockOwner } from './lock-owner.ts'
 import { createTables, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import {
   checkLines,
@@ -60,8 +60,8 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   return {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
-      const claim = await claimSession(id, ask, { create, leaseMs })
-      const writer = postgresWriter({ id, claim, ask, leaseMs, onRelease: () => void open.delete(writer) })
+      const lock = await lockSession(id, ask, { create, leaseMs })
+      const writer = postgresWriter({ id, lock, ask, leaseMs, onRelease: () => void open.delete(writer) })
       open.add(writer)
       return writer
     },
@@ -98,7 +98,7 @@ type Row = {
   readonly key: string
   readonly id: string
   readonly epoch: string
-  readonly holder: string | null
+  readonly owner: string | null
   readonly head: string
   readonly length: string
   readonly updated_at: number
@@ -134,19 +134,19 @@ async function ownPool(connectionString: string): Promise<Pool> {
   return pool
 }
 
-type Claim = { readonly key: string; readonly epoch: string; readonly lines: readonly string[] }
+type SessionLock = { readonly key: string; readonly epoch: string; readonly lines: readonly string[] }
 
-async function claimSession(
+async function lockSession(
   id: string,
   ask: Ask,
   { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
-): Promise<Claim> {
-  const holder = JSON.stringify(newHolder())
+): Promise<SessionLock> {
+  const owner = JSON.stringify(newLockOwner())
   const { key, epoch, length } = await whenFree(id, ask, async (found) => {
     if (found === undefined && !create) throw sessionUnknown(id)
     if (found === undefined) await ask('create', [id, leaseMs]) // and then it is found
     // Whoever is the first to count its epoch up has it; the lease is looked at in the same statement.
-    return found && (await ask('claim', [found.key, found.epoch, isFree(found), holder, leaseMs]))[0]
+    return found && (await ask('lock', [found.key, found.epoch, isFree(found), owner, leaseMs]))[0]
   })
   try {
     return { key, epoch, lines: await readLines({ id, key, length }, ask) }
@@ -173,40 +173,40 @@ async function whenFree<T>(
     if (now?.key === found?.key && now?.epoch === found?.epoch) break
     found = now
   }
-  throw sessionBusy(id, describeHolder(parseHolder(found?.holder)))
+  throw sessionBusy(id, describeLockOwner(parseLockOwner(found?.owner)))
 }
 
 /** Whether it is known that nobody writes; if not, the lease decides. */
-function isFree({ holder }: Row): boolean {
-  const known = holder === null ? undefined : parseHolder(holder)
-  return holder === null || (known !== undefined && isDead(known))
+function isFree({ owner }: Row): boolean {
+  const known = owner === null ? undefined : parseLockOwner(owner)
+  return owner === null || (known !== undefined && isDead(known))
 }
 
 function postgresWriter(of: {
   readonly id: string
-  readonly claim: Claim
+  readonly lock: SessionLock
   readonly ask: Ask
   readonly leaseMs: number
   readonly onRelease: () => void
 }): SessionWriter {
-  const { id, claim, ask } = of
-  let next = claim.lines.length
+  const { id, lock, ask } = of
+  let next = lock.lines.length
   let released = false
   let failed = false
   let last: Promise<void> = Promise.resolve()
-  const stop = keepRenewing(of.leaseMs, () => {
-    ask('renew', [claim.key, claim.epoch]).catch(() => undefined) // then the lease runs out, and this writer is fenced
+  const stop = renewLease(of.leaseMs, () => {
+    ask('renew', [lock.key, lock.epoch]).catch(() => undefined) // then the lease runs out, and this writer is fenced
   })
   const store = async (lines: readonly string[], head: string | undefined): Promise<void> => {
     if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
     failed = true // until it is known to be stored: a connection may break when it is, and before that is heard
-    const [held] = await ask('append', [claim.key, claim.epoch, next, lines, head ?? null])
+    const [held] = await ask('append', [lock.key, lock.epoch, next, lines, head ?? null])
     failed = false
     if (held === undefined) throw sessionFenced(id)
     next += lines.length
   }
   return {
-    lines: claim.lines,
+    lines: lock.lines,
     append(lines, head) {
       if (released) throw sessionReleased(id)
       checkLines(lines)
@@ -223,7 +223,7 @@ function postgresWriter(of: {
       stop()
       of.onRelease()
       await last
-      await ask('release', [claim.key, claim.epoch])
+      await ask('release', [lock.key, lock.epoch])
     },
   }
 }

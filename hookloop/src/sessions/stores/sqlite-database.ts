@@ -2,9 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { AgentError, messageOf } from '../../errors.ts'
 import { sessionTooNew } from './store.ts'
 
-/** Of `PRAGMA user_version`: which tables the file has. In version 1 every row of `lines` was a single line. */
-const VERSION = 2
-const VERSIONS: readonly unknown[] = [1, VERSION]
+/** The value of `PRAGMA user_version`: the version of the tables. */
+const VERSION = 1
 /** Of `PRAGMA application_id`: "Hkl1", so that a database of something else is not taken for ours. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
@@ -22,7 +21,7 @@ const TABLES = `
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     epoch INTEGER NOT NULL,
-    holder TEXT,
+    owner TEXT,
     renewed_at INTEGER NOT NULL,
     lease_ms INTEGER NOT NULL,
     head TEXT NOT NULL,
@@ -62,11 +61,6 @@ function prepare(database: DatabaseSync, path: string): void {
   if (isNew)
     immediately(database, () => {
       if (checkDatabase(database, path)) database.exec(TABLES) // another process may have been faster
-    })
-  if (pragma(database, 'user_version') !== VERSION)
-    immediately(database, () => {
-      checkDatabase(database, path)
-      database.exec(`PRAGMA user_version = ${VERSION}`) // one that knows single lines only must not read on
     })
 }
 
@@ -121,8 +115,7 @@ function checkDatabase(database: DatabaseSync, path: string): boolean {
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
   if (found.length === 0 && application === 0 && version === 0) return true
-  if (application !== APPLICATION || !VERSIONS.includes(version))
-    throw damaged(path, 'it is the database of something else')
+  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is the database of something else')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
   if (!tables.includes('sessions') || !tables.includes('lines')) throw damaged(path, 'its tables are missing')
   // They would run with whatever is written here.

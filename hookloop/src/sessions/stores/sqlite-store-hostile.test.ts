@@ -52,7 +52,7 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   ['is no database', 'SESSION_CORRUPT', (path) => writeFileSync(path, 'x'.repeat(9000))],
   ['is cut', 'SESSION_CORRUPT', (path) => truncateSync(path, 5000)],
   ['is cut in its header', 'SESSION_CORRUPT', (path) => truncateSync(path, 50)],
-  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 3')],
+  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 2')],
   ['is of no version', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA user_version = -1')],
   ['is the database of something else', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA application_id = 7')],
   ['has lost a table', 'SESSION_CORRUPT', (path) => sql(path, 'DROP TABLE lines')],
@@ -123,7 +123,7 @@ suite('a database that somebody has changed', () => {
   test('D16: a session cannot be kept from others for ever', async () => {
     const path = await scene()
     const store = sqliteStore(path)
-    const held = `holder = '{"where":"elsewhere","pid":1,"started":"","token":"x"}'`
+    const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}'`
     const stored: readonly string[] = [
       `renewed_at = ${Date.now() - 3_601_000}, lease_ms = 9007199254740991`,
       `renewed_at = ${Date.now() + 3_601_000}, lease_ms = 9007199254740991`,
@@ -223,7 +223,7 @@ test('a closed store, and a path that is none, are refused with a code', async (
 
 test('SQLite is not loaded until it is used, and says nothing when it is', () => {
   const script = `
-    const { sqliteStore } = await import(${JSON.stringify(fileURLToPath(new URL('../../index.ts', import.meta.url)))})
+    const { sqliteStore } = await import(${JSON.stringify(fileURLToPath(new URL('index.ts', import.meta.url)))})
     const loaded = () => process.moduleLoadList.some((name) => name.includes('NativeModule sqlite'))
     const store = sqliteStore(${JSON.stringify(join(root, 'quiet.db'))})
     const before = loaded()

@@ -51,30 +51,6 @@ test('sqliteStore: what is appended at once is one row, and several where it wou
   })
 })
 
-test('sqliteStore: a database in which every row is a line is read, and gone on with', async () => {
-  const path = join(folder, 'version-1.db')
-  const store = sqliteStore(path)
-  const writer = await store.open('old', { create: true })
-  for (const line of ['one', 'two', 'three']) await writer.append([line])
-  await store.close()
-  const database = new DatabaseSync(path)
-  database.exec('PRAGMA user_version = 1')
-  database.close()
-  const later = sqliteStore(path)
-  const next = await later.open('old')
-  await next.append(['four', 'five'])
-  const kept = await later.read('old')
-  await later.close()
-  assert.deepEqual(
-    [next.lines, kept?.lines],
-    [
-      ['one', 'two', 'three'],
-      ['one', 'two', 'three', 'four', 'five'],
-    ],
-  )
-  assert.deepEqual(rowsIn(path).at(-1), { place: 3, line: 'four\nfive' })
-})
-
 test('many processes that find no file, or an empty one, make it together', async () => {
   const code = `
     import { sqliteStore } from ${JSON.stringify(new URL('sqlite-store.ts', import.meta.url).href)}

@@ -1,6 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { AgentError } from '../../errors.ts'
-import { checkLease, describeHolder, isHeld, keepRenewing, newHolder, parseHolder, toLease } from './lock-owner.ts'
+import {
+  checkLease,
+  describeLockOwner,
+  isLocked,
+  renewLease,
+  newLockOwner,
+  parseLockOwner,
+  toLease,
+} from './lock-owner.ts'
 import { immediately, openDatabase, sqliteFailed } from './sqlite-database.ts'
 import {
   checkLines,
@@ -47,9 +55,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   return {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
-      const holder = JSON.stringify(newHolder())
-      const claim = work((tables) => tables.claim(id, { create, holder, leaseMs }))
-      const writer = sqliteWriter({ id, claim, leaseMs, work, onRelease: () => void open.delete(writer) })
+      const owner = JSON.stringify(newLockOwner())
+      const lock = work((tables) => tables.lock(id, { create, owner, leaseMs }))
+      const writer = sqliteWriter({ id, lock, leaseMs, work, onRelease: () => void open.delete(writer) })
       open.add(writer)
       return writer
     },
@@ -73,32 +81,32 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   }
 }
 
-type Claim = { readonly key: number; readonly epoch: number; readonly lines: readonly string[] }
+type SessionLock = { readonly key: number; readonly epoch: number; readonly lines: readonly string[] }
 
 function sqliteWriter(of: {
   readonly id: string
-  readonly claim: Claim
+  readonly lock: SessionLock
   readonly leaseMs: number
   readonly work: <T>(run: (tables: Tables) => T) => T
   readonly onRelease: () => void
 }): SessionWriter {
-  const { id, claim, work } = of
+  const { id, lock, work } = of
   let released = false
-  let next = claim.lines.length
-  const stop = keepRenewing(of.leaseMs, () => {
+  let next = lock.lines.length
+  const stop = renewLease(of.leaseMs, () => {
     try {
-      work((tables) => tables.renew(claim))
+      work((tables) => tables.renew(lock))
     } catch {
       // The lease runs out, and whoever takes the session over fences this writer.
     }
   })
   return {
-    lines: claim.lines,
+    lines: lock.lines,
     append(lines, head) {
       if (released) throw sessionReleased(id)
       checkLines(lines)
       const text = head === undefined ? undefined : headText(head)
-      if (!work((tables) => tables.append(claim, { next, lines, head: text }))) throw sessionFenced(id)
+      if (!work((tables) => tables.append(lock, { next, lines, head: text }))) throw sessionFenced(id)
       next += lines.length
     },
     async release() {
@@ -106,7 +114,7 @@ function sqliteWriter(of: {
       released = true
       stop()
       of.onRelease()
-      work((tables) => tables.release(claim))
+      work((tables) => tables.release(lock))
     },
   }
 }
@@ -115,7 +123,7 @@ type Row = {
   readonly key: number
   readonly id: string
   readonly epoch: number
-  readonly holder: string | null
+  readonly owner: string | null
   readonly renewed_at: number
   readonly lease_ms: number
   readonly head: string
@@ -145,7 +153,7 @@ class Tables {
     )
   }
 
-  claim(id: string, by: { readonly create: boolean; readonly holder: string; readonly leaseMs: number }): Claim {
+  lock(id: string, by: { readonly create: boolean; readonly owner: string; readonly leaseMs: number }): SessionLock {
     return immediately(this.database, () => {
       const now = Date.now()
       if (by.create)
@@ -162,15 +170,15 @@ class Tables {
       if (!Number.isSafeInteger(epoch)) throw sessionCorrupt(id, `nobody can come after writer ${row.epoch}`)
       const lines = this.#lines(row) // before anything is changed, so that one that is damaged is left as it is
       this.database
-        .prepare('UPDATE sessions SET epoch = ?, holder = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
-        .run(epoch, by.holder, now, by.leaseMs, row.key)
+        .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
+        .run(epoch, by.owner, now, by.leaseMs, row.key)
       return { key: row.key, epoch, lines }
     })
   }
 
   /** False if the session is no longer the writer's. */
   append(
-    { key, epoch }: Claim,
+    { key, epoch }: SessionLock,
     what: { readonly next: number; readonly lines: readonly string[]; readonly head: string | undefined },
   ): boolean {
     const { next, lines, head } = what
@@ -186,12 +194,12 @@ class Tables {
     )
   }
 
-  renew({ key, epoch }: Claim): void {
+  renew({ key, epoch }: SessionLock): void {
     this.database.prepare('UPDATE sessions SET renewed_at = ? WHERE key = ? AND epoch = ?').run(Date.now(), key, epoch)
   }
 
-  release({ key, epoch }: Claim): void {
-    this.database.prepare('UPDATE sessions SET holder = NULL WHERE key = ? AND epoch = ?').run(key, epoch)
+  release({ key, epoch }: SessionLock): void {
+    this.database.prepare('UPDATE sessions SET owner = NULL WHERE key = ? AND epoch = ?').run(key, epoch)
   }
 
   read(id: string): { readonly head: ReturnType<typeof readHead>; readonly lines: readonly string[] } | undefined {
@@ -270,10 +278,10 @@ function toRows(lines: readonly string[]): readonly AppendedRow[] {
 }
 
 function checkFree(row: Row): void {
-  if (row.holder === null) return
-  const holder = parseHolder(row.holder)
-  if (isHeld({ holder, renewedAt: row.renewed_at, leaseMs: toLease(row.lease_ms) }))
-    throw sessionBusy(row.id, describeHolder(holder))
+  if (row.owner === null) return
+  const owner = parseLockOwner(row.owner)
+  if (isLocked({ owner, renewedAt: row.renewed_at, leaseMs: toLease(row.lease_ms) }))
+    throw sessionBusy(row.id, describeLockOwner(owner))
 }
 
 function headOrProblem(row: Row): Pick<ListedSession, 'head' | 'problem'> {

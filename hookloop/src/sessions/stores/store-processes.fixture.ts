@@ -130,16 +130,16 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
       )
     })
 
-    test('D16: a session whose holder has died is taken at once, and not while it lives', async () => {
+    test('D16: a session whose owner has died is taken at once, and not while it lives', async () => {
       const { store } = where()
-      const holder = start(where(), ['hold', 'dies'])
-      await holder.spoke
+      const owner = start(where(), ['hold', 'dies'])
+      await owner.spoke
       await assert.rejects(store.open('dies'), {
         code: 'SESSION_BUSY',
-        message: new RegExp(`process ${holder.process.pid} `),
+        message: new RegExp(`process ${owner.process.pid} `),
       })
-      holder.process.kill('SIGKILL')
-      await holder.ended
+      owner.process.kill('SIGKILL')
+      await owner.ended
       const writer = await store.open('dies')
       assert.deepEqual(writer.lines, ['held'])
       await writer.release()

@@ -1,4 +1,4 @@
-import { exactJson, isJsonObject, keptJson, type JsonObject } from '../../state/json.ts'
+import { exactJson, isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
 /**
@@ -60,8 +60,8 @@ export function checkSessionId(id: unknown): string {
   )
 }
 
-export function sessionBusy(id: string, holder: string): AgentError {
-  return new AgentError('SESSION_BUSY', `The session "${id}" is being written to by ${holder}. Try again later.`, {
+export function sessionBusy(id: string, owner: string): AgentError {
+  return new AgentError('SESSION_BUSY', `The session "${id}" is being written to by ${owner}. Try again later.`, {
     value: id,
   })
 }
@@ -130,7 +130,7 @@ export function headText(head: JsonObject): string {
 
 export function readHead(id: string, text: unknown): JsonObject {
   try {
-    const head = keptJson(JSON.parse(text as string), 'head')
+    const head = storedJson(JSON.parse(text as string), 'head')
     if (isJsonObject(head)) return head
   } catch {
     // said below

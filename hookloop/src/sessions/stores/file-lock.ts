@@ -1,20 +1,20 @@
 import { createWhole, namesIn, readFile, writeAll } from './file-access.ts'
-import { describeHolder, isHeld, newHolder, parseHolder, toLease, type Hold } from './lock-owner.ts'
+import { describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease, type LockState } from './lock-owner.ts'
 import { sessionBusy, sessionCorrupt } from './store.ts'
 
-// One writer at a time, by files that only one process can create: `1.writer`, `2.writer`, … The highest number has the
+// One writer at a time, by files that only one process can create: `1.lock`, `2.lock`, … The highest number has the
 // session. Whoever wants it looks whether the highest one still writes, and if not, creates the next. A writer that has
 // written looks for a higher number afterwards: if there was none, everybody who comes later looks at the session only now,
 // and so has seen what was written.
 
-const CLAIM = /^([1-9]\d{0,14})\.writer$/
+const LOCK = /^([1-9]\d{0,14})\.lock$/
 /** Claims, and what somebody was about to put in its place when it died. */
-const LEFT_BEHIND = /^(?:(\d{1,15})\.writer(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|head\.json\.(\d{1,15}))$/
+const LEFT_BEHIND = /^(?:(\d{1,15})\.lock(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|head\.json\.(\d{1,15}))$/
 const LAST_EPOCH = 999_999_999_999_999
-const MAX_CLAIM_BYTES = 4096
+const MAX_LOCK_BYTES = 4096
 const ATTEMPTS = 16
 
-export type Claim = {
+export type SessionLock = {
   readonly epoch: number
   /** A name that nobody else has. */
   readonly token: string
@@ -30,53 +30,53 @@ export type Claim = {
 }
 
 /** Takes the session in a folder, or throws SESSION_BUSY. */
-export function claimSession(id: string, folder: string, leaseMs: number): Claim {
+export function lockSession(id: string, folder: string, leaseMs: number): SessionLock {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const before = latestClaim(id, folder)
-    if (before !== undefined && before.ended === undefined && isHeld(before))
-      throw sessionBusy(id, describeHolder(before.holder))
-    const claim = createClaim(id, folder, { before, leaseMs })
-    if (claim !== undefined) return claim
+    const before = latestLock(id, folder)
+    if (before !== undefined && before.ended === undefined && isLocked(before))
+      throw sessionBusy(id, describeLockOwner(before.owner))
+    const lock = createLock(id, folder, { before, leaseMs })
+    if (lock !== undefined) return lock
   }
   throw sessionBusy(id, 'several others')
 }
 
-type FoundClaim = Hold & {
+type FoundLock = LockState & {
   readonly epoch: number
   readonly text: string
   readonly ended: 'released' | 'left' | undefined
 }
 
-function latestClaim(id: string, folder: string): FoundClaim | undefined {
+function latestLock(id: string, folder: string): FoundLock | undefined {
   const epoch = Math.max(0, ...epochsOf(id, folder))
   if (epoch >= LAST_EPOCH) throw sessionCorrupt(id, `nobody can come after writer ${epoch}`)
   if (epoch === 0) return undefined
-  const path = claimPath(folder, epoch)
-  const text = readFile(id, path, MAX_CLAIM_BYTES)?.toString('utf8')
+  const path = lockPath(folder, epoch)
+  const text = readFile(id, path, MAX_LOCK_BYTES)?.toString('utf8')
   const found = fs().lstatSync(path, { throwIfNoEntry: false })
-  if (text === undefined || found === undefined) return latestClaim(id, folder) // it has just been cleared away
+  if (text === undefined || found === undefined) return latestLock(id, folder) // it has just been cleared away
   const [first, ended] = text.split('\n')
-  const holder = parseHolder(first)
+  const owner = parseLockOwner(first)
   return {
     epoch,
     text,
-    holder,
+    owner,
     renewedAt: found.mtimeMs,
-    leaseMs: toLease(holder && (JSON.parse(first!) as { leaseMs?: unknown }).leaseMs),
+    leaseMs: toLease(owner && (JSON.parse(first!) as { leaseMs?: unknown }).leaseMs),
     ended: ended === 'released' || ended === 'left' ? ended : undefined,
   }
 }
 
-function createClaim(
+function createLock(
   id: string,
   folder: string,
-  { before, leaseMs }: { readonly before: FoundClaim | undefined; readonly leaseMs: number },
-): Claim | undefined {
+  { before, leaseMs }: { readonly before: FoundLock | undefined; readonly leaseMs: number },
+): SessionLock | undefined {
   const epoch = (before?.epoch ?? 0) + 1
-  const path = claimPath(folder, epoch)
-  const holder = newHolder()
-  const text = `${JSON.stringify({ ...holder, leaseMs })}\n`
-  const file = createWhole(path, text, { temporary: `${path}.${holder.token}` })
+  const path = lockPath(folder, epoch)
+  const owner = newLockOwner()
+  const text = `${JSON.stringify({ ...owner, leaseMs })}\n`
+  const file = createWhole(path, text, { temporary: `${path}.${owner.token}` })
   if (file === undefined) return undefined
   const { ino } = fs().fstatSync(file)
   const isOwn = (): boolean => fs().lstatSync(path, { throwIfNoEntry: false })?.ino === ino
@@ -86,7 +86,7 @@ function createClaim(
   }
   try {
     // Others may have come and gone since it was looked at, or the session was deleted and made again meanwhile.
-    const now = before && readFile(id, claimPath(folder, before.epoch), MAX_CLAIM_BYTES)?.toString('utf8')
+    const now = before && readFile(id, lockPath(folder, before.epoch), MAX_LOCK_BYTES)?.toString('utf8')
     if (now !== before?.text || Math.max(...epochsOf(id, folder)) !== epoch) {
       withdraw()
       return undefined
@@ -97,10 +97,10 @@ function createClaim(
   }
   return {
     epoch,
-    token: holder.token,
+    token: owner.token,
     clean: before === undefined || before.ended === 'released',
     // In this order: old claims are cleared away from the lowest up, so if the next is gone, this one is gone as well.
-    isLatest: () => fs().lstatSync(claimPath(folder, epoch + 1), { throwIfNoEntry: false }) === undefined && isOwn(),
+    isLatest: () => fs().lstatSync(lockPath(folder, epoch + 1), { throwIfNoEntry: false }) === undefined && isOwn(),
     renew: () => fs().futimesSync(file, new Date(), new Date()),
     end: (how) => {
       try {
@@ -115,11 +115,11 @@ function createClaim(
 }
 
 /** Clears away what earlier writers left beside the session, from the lowest up. */
-export function clearClaims(id: string, folder: string, epoch: number): void {
+export function removeOldLocks(id: string, folder: string, epoch: number): void {
   const names = namesIn(id, folder) ?? []
   const older = names.flatMap((name) => {
-    const [, claim, segment, head] = LEFT_BEHIND.exec(name) ?? []
-    const of = Number(claim ?? segment ?? head)
+    const [, lock, segment, head] = LEFT_BEHIND.exec(name) ?? []
+    const of = Number(lock ?? segment ?? head)
     return of < epoch ? [{ name, of }] : []
   })
   const path = process.getBuiltinModule('node:path')
@@ -128,13 +128,13 @@ export function clearClaims(id: string, folder: string, epoch: number): void {
 
 function epochsOf(id: string, folder: string): readonly number[] {
   return (namesIn(id, folder) ?? []).flatMap((name) => {
-    const [, epoch] = CLAIM.exec(name) ?? []
+    const [, epoch] = LOCK.exec(name) ?? []
     return epoch === undefined ? [] : [Number(epoch)]
   })
 }
 
-function claimPath(folder: string, epoch: number): string {
-  return process.getBuiltinModule('node:path').join(folder, `${epoch}.writer`)
+function lockPath(folder: string, epoch: number): string {
+  return process.getBuiltinModule('node:path').join(folder, `${epoch}.lock`)
 }
 
 function fs(): typeof import('node:fs') {

@@ -3,7 +3,7 @@ import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { readSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
-import { LineSealer } from '../log/session-log.ts'
+import { LineEncoder } from '../log/session-log.ts'
 import { agentOf, createdAt } from './session-lock.ts'
 import { checkSessionId, sessionUnknown, type SessionStore } from '../stores/store.ts'
 
@@ -55,9 +55,9 @@ export async function importSession(
     )
   }
   const id = checkSessionId(options.as ?? header['id'])
-  const sealer = new LineSealer()
-  const lines = records.map((record) => sealer.seal(record['type'] === 'session' ? { ...record, id } : record))
-  const kept = readSession(lines, id) // checks everything before anything is written
+  const encoder = new LineEncoder()
+  const lines = records.map((record) => encoder.encode(record['type'] === 'session' ? { ...record, id } : record))
+  const snapshot = readSession(lines, id) // checks everything before anything is written
   const writer = await store.open(id, { create: true })
   try {
     if (writer.lines.length > 0) {
@@ -66,7 +66,9 @@ export async function importSession(
       })
     }
     const head =
-      kept.state === undefined ? {} : headOf(kept.state, { agent: agentOf(kept), createdAt: createdAt(kept) ?? 0 })
+      snapshot.state === undefined
+        ? {}
+        : headOf(snapshot.state, { agent: agentOf(snapshot), createdAt: createdAt(snapshot) ?? 0 })
     await writer.append(lines, head)
   } finally {
     await writer.release()

@@ -3,8 +3,8 @@ import type { Step } from '../../state/execution.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import { StateBuilder } from '../../state/state-patch.ts'
 import { AgentError } from '../../errors.ts'
-import { agentOf, beginSession, holdSession, noteChanged } from './session-lock.ts'
-import { readSession, type KeptSession } from '../log/read-session.ts'
+import { agentOf, appendSessionStart, lockSession, appendState } from './session-lock.ts'
+import { readSession, type SessionSnapshot } from '../log/read-session.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
 
 /** A place in a session that can be gone back to: its beginning, or the end of a step. */
@@ -20,7 +20,7 @@ export type SessionPoint = {
 
 /** Every step of a session, in order. */
 export async function listPoints(store: SessionStore, id: string): Promise<readonly SessionPoint[]> {
-  return pointsOf(await readKept(store, id))
+  return pointsOf(await readSnapshot(store, id))
 }
 
 export type ForkOptions = {
@@ -37,32 +37,32 @@ export type ForkOptions = {
  * The other stays as it is. Gives the id of the new one.
  */
 export async function forkSession(store: SessionStore, id: string, options: ForkOptions = {}): Promise<string> {
-  const kept = await readKept(store, id)
-  const seq = options.at ?? kept.end.seq
+  const snapshot = await readSnapshot(store, id)
+  const seq = options.at ?? snapshot.end.seq
   const message = options.message === undefined ? undefined : toInput(options.message)
-  const settled = settledState(stateAt(kept, seq))
+  const settled = settledState(stateAt(snapshot, seq))
   const state = message === undefined ? settled : withoutLastInput(settled)
   const as = options.as ?? `${id.slice(0, 100)}-${crypto.randomUUID().slice(0, 8)}`
-  await holdSession(store, { id: as, create: true }, async (session) => {
-    if (session.kept.records.length > 0) {
+  await lockSession(store, { id: as, create: true }, async (session) => {
+    if (session.snapshot.records.length > 0) {
       throw new AgentError('SESSION_BUSY', `There is a session "${as}" already. Fork to another id.`, { value: as })
     }
-    const [agent, at] = [agentOf(kept), Date.now()]
-    beginSession(session, { agent, at, from: { id, seq } })
-    noteChanged(session, state, { agent, at })
+    const [agent, at] = [agentOf(snapshot), Date.now()]
+    appendSessionStart(session, { agent, at, from: { id, seq } })
+    appendState(session, state, { agent, at })
     if (message !== undefined) session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message })
     await session.journal.store()
   })
   return as
 }
 
-async function readKept(store: SessionStore, id: string): Promise<KeptSession> {
+async function readSnapshot(store: SessionStore, id: string): Promise<SessionSnapshot> {
   const stored = await store.read(id)
   if (stored === undefined) throw sessionUnknown(id)
   return readSession(stored.lines, id)
 }
 
-function pointsOf({ records }: KeptSession): readonly SessionPoint[] {
+function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
   const points: SessionPoint[] = []
   let execution = -1
   for (const [seq, record] of records.entries()) {
@@ -83,7 +83,7 @@ function pointsOf({ records }: KeptSession): readonly SessionPoint[] {
   return points
 }
 
-function stateAt({ records }: KeptSession, seq: number): AgentState {
+function stateAt({ records }: SessionSnapshot, seq: number): AgentState {
   const builder = new StateBuilder()
   let any = false
   for (const record of records.slice(0, seq + 1)) {
@@ -92,7 +92,7 @@ function stateAt({ records }: KeptSession, seq: number): AgentState {
     any = true
   }
   if (any) return builder.build()
-  throw new AgentError('SESSION_UNKNOWN', `Nothing was kept of the session up to line ${seq + 1}.`, { value: seq })
+  throw new AgentError('SESSION_UNKNOWN', `Nothing was snapshot of the session up to line ${seq + 1}.`, { value: seq })
 }
 
 /** As between two runs: what was spent is billed, and neither execution nor questions are left over. */

@@ -18,7 +18,7 @@ const FORGOTTEN_MS = 60_000
  * longer with each: so what was read and found sound is known, and reading goes on from there. It is known by its lines, all
  * of them, so that one which was changed is read as a new one.
  */
-export class KnownLogs {
+export class LogCache {
   /** By their first line, which names the session. The latest is last. */
   readonly #logs = new Map<string, Log>()
   #characters = 0
