@@ -23,7 +23,7 @@ after(async () => {
 })
 
 for (const row of rows) {
-  test(`${row.name}: a model by name is the model of its package, with the key of the environment`, async () => {
+  test(`${row.name}: a model by name is the model of its package, with the key from the environment`, async () => {
     Object.assign(process.env, row.environment(server.url, KEY))
     server.next(heard)
     const run = await createAgent({ model: `${row.name}/${row.modelId}` }).run('Go.')
@@ -33,7 +33,7 @@ for (const row of rows) {
   })
 }
 
-test('google: the key is also found under the names people use', async () => {
+test('google: the key is read from its three usual variables', async () => {
   for (const name of ['GEMINI_API_KEY', 'GOOGLE_API_KEY']) {
     process.env = { ...environment, GOOGLE_GENERATIVE_AI_BASE_URL: `${server.url}/v1beta`, [name]: `${KEY}-${name}` }
     server.next(heard)
@@ -43,7 +43,7 @@ test('google: the key is also found under the names people use', async () => {
   }
 })
 
-test('ollama: it needs no key, is free, and is found wherever it is said to be', async () => {
+test('ollama: needs no key, is free, and its address is read from the environment', async () => {
   const host = server.url.replace('http://', '')
   for (const [name, address] of [
     ['OLLAMA_HOST', host],
@@ -59,14 +59,14 @@ test('ollama: it needs no key, is free, and is found wherever it is said to be',
   }
 })
 
-test('a model whose key is missing says so, and says what to do', async () => {
+test('a missing key is reported with what to do', async () => {
   const run = await createAgent({ model: 'anthropic/claude-sonnet-4-5' }).run('Go.')
   assert.equal(run.status, 'failed')
   assert.equal(run.error.code, 'MODEL_UNAUTHORIZED')
   assert.match(run.error.message, /ANTHROPIC_API_KEY/)
 })
 
-test('an address that is missing is asked for by name, and is not missing for ever', async () => {
+test('a missing base URL is reported with its variable, and read again with the next call', async () => {
   const agent = createAgent({ model: 'openai-compatible/llama3.2' })
   const run = await agent.run('Go.')
   assert.equal(run.status, 'failed')
@@ -77,7 +77,7 @@ test('an address that is missing is asked for by name, and is not missing for ev
   assert.equal((await agent.run('Go.')).text, 'Hi.')
 })
 
-test('a name without a provider that is known names no model, and the known ones are listed', () => {
+test('a name with an unknown provider is rejected with the list of providers', () => {
   for (const name of ['gpt-5', 'acme/large', '/gpt-5', 'openai/', '', 'toString/x', 'OpenAI/gpt-5']) {
     assert.throws(() => modelByName(name, undefined), {
       code: 'MODEL_UNKNOWN',
@@ -87,7 +87,7 @@ test('a name without a provider that is known names no model, and the known ones
   }
 })
 
-test('a model of a package that is not installed says what to install, when the agent is put together', () => {
+test('createAgent rejects a model whose package is not installed, and says what to install', () => {
   assert.throws(() => createAgent({ model: 'cerebras/llama' }), {
     code: 'MODEL_NOT_INSTALLED',
     value: '@ai-sdk/cerebras',
@@ -95,12 +95,12 @@ test('a model of a package that is not installed says what to install, when the 
   })
 })
 
-test('a name may have slashes, and what stands behind the first is the model', () => {
+test('the model id is everything after the first slash', () => {
   const { provider, modelId } = modelByName('openai-compatible/meta/llama-3:free', undefined)
   assert.deepEqual([provider, modelId], ['openai-compatible', 'meta/llama-3:free'])
 })
 
-test('nothing is loaded and nobody is asked before the first call', () => {
+test('no package is loaded before the first call', () => {
   const { provider, modelId, structuredOutput } = modelByName('openai/gpt-5', undefined)
   assert.deepEqual(
     { provider, modelId, structuredOutput },

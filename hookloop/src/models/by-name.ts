@@ -1,13 +1,13 @@
 import type { AiSdkModel, LanguageModel } from '../state/inference.ts'
 import { AgentError, messageOf } from '../errors.ts'
-import { isAiSdkModel, toPort } from './ai-sdk/model.ts'
-import { structuredOutputOf } from './ai-sdk/structured-output.ts'
-import { priceOf, type Prices } from './prices.ts'
+import { isAiSdkModel, structuredOutputOf, toPort } from './ai-sdk/model.ts'
+import type { Prices } from './price-list.ts'
+import { priceOf } from './prices.ts'
 import { addressOf, isInstalled, keyVariable, providers, type Provider } from './providers.ts'
 
 /**
- * A model by its name, `provider/model`. That its package is installed is checked now; it is loaded with the first call,
- * and keys are read then, by the provider itself.
+ * A model by its name, `provider/model`. Whether its package is installed is checked now. The package is loaded with the
+ * first call, and reads its API key then.
  */
 export function modelByName(name: string, prices: Prices | undefined): LanguageModel {
   const slash = name.indexOf('/')
@@ -23,7 +23,7 @@ export function modelByName(name: string, prices: Prices | undefined): LanguageM
     structuredOutput: structuredOutputOf({ provider: provider.name }),
     load: () =>
       (loading ??= load(provider, modelId).catch((thrown: unknown) => {
-        loading = undefined // what was missing may be there the next time
+        loading = undefined // try again with the next call
         throw thrown
       })),
   })
@@ -33,21 +33,21 @@ async function load(provider: Provider, modelId: string): Promise<AiSdkModel> {
   const factory = await factoryOf(provider)
   const baseURL = provider.address?.(process.env)
   if (provider.addressVariable !== undefined && baseURL === undefined) {
-    throw new AgentError('MODEL_REJECTED', `Set ${provider.addressVariable} to where the server is.`)
+    throw new AgentError('MODEL_REJECTED', `Set ${provider.addressVariable} to the URL of the server.`)
   }
   const variable = keyVariable(provider)
   const empty = provider.keys.find((each) => process.env[each] === '')
   if (variable === undefined && empty !== undefined) {
-    throw new AgentError('MODEL_UNAUTHORIZED', `${empty} is set, but empty.`)
+    throw new AgentError('MODEL_UNAUTHORIZED', `The environment variable ${empty} is empty. Set it to an API key.`)
   }
-  const apiKey = provider.handedOver?.includes(variable ?? '') ? process.env[variable!] : undefined
+  const apiKey = provider.passedKeys?.includes(variable ?? '') ? process.env[variable!] : undefined
   const model: unknown = factory({
     ...provider.options,
     ...(baseURL !== undefined && { baseURL }),
     ...(apiKey !== undefined && { apiKey }),
   })(modelId)
   if (isAiSdkModel(model)) return model
-  throw new AgentError('MODEL_INVALID', `${provider.package} gave something that is not a language model.`)
+  throw new AgentError('MODEL_INVALID', `${provider.package} returned an object that is not a language model.`)
 }
 
 type Factory = (options: object) => (modelId: string) => unknown
@@ -57,7 +57,7 @@ async function factoryOf(provider: Provider): Promise<Factory> {
     const loaded = (await import(addressOf(provider.package)!)) as { readonly [name: string]: Factory | undefined }
     const factory = loaded[provider.factory]
     if (factory !== undefined) return factory
-    throw new Error(`it has no ${provider.factory}; install a newer one`)
+    throw new Error(`it does not export ${provider.factory}; install a newer version`)
   } catch (thrown) {
     throw new AgentError('MODEL_NOT_INSTALLED', `${provider.package} cannot be loaded: ${messageOf(thrown)}`, {
       cause: thrown,
@@ -69,8 +69,8 @@ function unknownName(name: string): AgentError {
   const known = providers.map((each) => each.name).join(', ')
   return new AgentError(
     'MODEL_UNKNOWN',
-    `"${name}" names no model. Write provider/model, such as "anthropic/claude-sonnet-5-5". Providers: ${known}. ` +
-      'Models of others are passed as objects.',
+    `Unknown model "${name}". Write provider/model, such as "anthropic/claude-sonnet-5-5". Providers: ${known}. ` +
+      'For any other provider, pass a language model object of the AI SDK.',
     { value: name },
   )
 }
@@ -83,7 +83,7 @@ function notInstalled(name: string, provider: Provider): AgentError {
   )
 }
 
-/** What to type to have a provider. */
+/** The command that installs the package of a provider. */
 export function installCommand(provider: Provider): string {
   return `npm install ${provider.package}`
 }

@@ -12,7 +12,7 @@ const rates = Object.entries(priceList).flatMap(([model, { above, ...usual }]) =
       ],
 )
 
-test('every price is a number of dollars, and none is negative', () => {
+test('every price is a number of at least 0', () => {
   const prices = rates.flatMap(({ model, ...amounts }) => Object.values(amounts).map((amount) => ({ model, amount })))
   assert.deepEqual(
     prices.filter(({ amount }) => !Number.isFinite(amount) || amount < 0),
@@ -20,7 +20,7 @@ test('every price is a number of dollars, and none is negative', () => {
   )
 })
 
-test('input that comes from a cache is not dearer than input that does not', () => {
+test('cached input is not more expensive than other input', () => {
   assert.deepEqual(
     rates.filter(({ input, cachedInput = input }) => cachedInput > input),
     [],
@@ -37,7 +37,7 @@ test('a call with a long input is not cheaper than a short one, and has a price 
   assert.deepEqual(odd, [])
 })
 
-test('the price of a long input is the multiple the provider asks, without the noise of binary fractions', () => {
+test('the price of a long input is a rounded multiple of the regular price', () => {
   assert.deepEqual(priceList['openai/gpt-5.6-luna'], {
     input: 0.2,
     output: 1.2,
@@ -47,7 +47,7 @@ test('the price of a long input is the multiple the provider asks, without the n
   })
 })
 
-test('a model is listed by its provider and its name, in lower case', () => {
+test('models are listed as provider/model in lower case', () => {
   const listed = /^(?:anthropic|cohere|deepseek|google|groq|mistral|openai|xai)(?:\/[a-z0-9]+(?:[.-][a-z0-9]+)*)+$/
   assert.deepEqual(
     models.filter((model) => !listed.test(model)),
@@ -55,7 +55,7 @@ test('a model is listed by its provider and its name, in lower case', () => {
   )
 })
 
-test('a model is listed without the date of a version', () => {
+test('models are listed without the date of a version', () => {
   const dated = /-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{3,4})(?:-|$)/
   assert.deepEqual(
     models.filter((model) => dated.test(model)),

@@ -1,37 +1,42 @@
 /*
- * What models cost at the standard rate of the company that serves them. Prices change, often and without notice:
- * the `prices` option replaces what is here and adds what is missing.
+ * Standard prices of the companies that serve the models. Prices change often and without notice: the option `prices`
+ * overrides these and adds missing ones.
  *
- * The figures are from, and were compared between:
+ * Sources, compared with each other:
  * - LiteLLM, model_prices_and_context_window.json, commit b0fd3e1 of 2026-08-08
  * - models.dev, commit f3fc692 of 2026-07-02, and single files of later commits up to 2026-10-07
  * - pydantic/genai-prices, commit 47df840 of 2026-08-21
- * - quotes of the price pages of Groq (2026-08-29), xAI (2026-09-29), Mistral (2026-10-06), OpenAI (2026-10-09),
+ * - price pages of Groq (2026-08-29), xAI (2026-09-29), Mistral (2026-10-06), OpenAI (2026-10-09),
  *   Anthropic (2026-10-10), Google (2026-10-20) and DeepSeek (2026-10-27, the newest)
  *
- * Some models are cheaper for a while: at introduction, or at quiet hours. The list has the regular price and a comment
- * on the lower one, so that a budget is rather spent too slowly than too fast.
+ * Some models are temporarily cheaper, or at some hours. The list has the regular price and mentions the lower one in a
+ * comment, so that a cost limit is not exceeded.
  */
 
-/** US dollars per million tokens. Reasoning is paid as output. */
+/** The price of a model in US dollars per million tokens. Reasoning counts as output. */
 export type Price = Rates & {
-  /** What the whole call costs when its input, cached or not, is longer than so many tokens. */
+  /** The price of the whole call if its input, cached or not, has more than `inputTokens` tokens. */
   readonly above?: Rates & { readonly inputTokens: number }
 }
 
-/** By provider and model, without the date of a version: `anthropic/claude-sonnet-4-5`. */
+/**
+ * Prices by `provider/model`, without the date of a version, for the option `prices` of `createAgent`.
+ *
+ * @example
+ * const prices: Prices = { 'acme/large': { input: 1, output: 4, cachedInput: 0.1 } }
+ */
 export type Prices = { readonly [model: string]: Price }
 
 type Rates = {
   readonly input: number
   readonly output: number
-  /** Input that is read from the provider's cache. Without it, the same as other input. */
+  /** Input read from the provider's cache. Default: the price of other input. */
   readonly cachedInput?: number
-  /** Input that is written to the cache for the shortest time on offer. Without it, the same as other input. */
+  /** Input written to the cache, for the shortest lifetime. Default: the price of other input. */
   readonly cacheWrite?: number
 }
 
-/** The providers set the price of a long input as a multiple of the usual one. */
+/** Providers price long inputs as a multiple of the regular price. */
 type LongInput = { readonly inputTokens: number; readonly input: number; readonly output: number }
 
 const openaiLong: LongInput = { inputTokens: 272_000, input: 2, output: 1.5 }
@@ -161,7 +166,7 @@ function tiered(rates: Rates, long: LongInput): Price {
   return { ...rates, above }
 }
 
-// Rounded, because 1.2 * 1.5 is not 1.8.
+// Rounded, because 1.2 * 1.5 is not 1.8 in binary fractions.
 function times(price: number, multiple: number): number {
   return Math.round(price * multiple * 1e6) / 1e6
 }

@@ -2,14 +2,12 @@ import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
 
-export type { Price, Prices }
-
 const MILLION = 1_000_000
 
-/** Dates and aliases that providers put behind the name of a model, and that change nothing about its price. */
+/** Dates and aliases at the end of a model name that do not change its price. */
 const VERSION = /[-@](?:latest|\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4}|\d{3})$/
 
-/** Prices that were given. One that is no number would make every call look free, and no limit on cost would apply. */
+/** Validates the option `prices`. An amount that is not a number would make calls look free, and no cost limit would apply. */
 export function checkedPrices(prices: Prices | undefined): Prices | undefined {
   for (const [name, price] of Object.entries(prices ?? {})) {
     const wrong =
@@ -18,15 +16,15 @@ export function checkedPrices(prices: Prices | undefined): Prices | undefined {
     throw new AgentError(
       'AGENT_INVALID_OPTION',
       wrong === undefined
-        ? `prices: "${name}" must be 'provider/model'.`
-        : `prices: "${wrong}" of "${name}" must be US dollars per million tokens, a number from 0 up.`,
+        ? `prices: the name "${name}" must have the form 'provider/model'.`
+        : `prices: "${wrong}" of "${name}" must be a number of at least 0, in US dollars per million tokens.`,
       { value: price },
     )
   }
   return prices
 }
 
-/** What is missing from a price, or is no amount. */
+/** The first amount of a price that is missing or invalid. */
 function wrongIn(price: object | null | undefined, needed: readonly string[]): string | undefined {
   const { above: _above, ...amounts } = (price ?? {}) as { readonly [name: string]: unknown }
   const isWrong = (name: string): boolean => {
@@ -36,19 +34,19 @@ function wrongIn(price: object | null | undefined, needed: readonly string[]): s
   return [...needed, ...Object.keys(amounts).filter((name) => amounts[name] !== undefined)].find(isWrong)
 }
 
-/** What a model costs: from the given prices, or from the list that comes with the library. */
+/** The price of a model: from the given prices, or from the built-in list. */
 export function priceOf(provider: string, modelId: string, given: Prices = {}): Price | undefined {
   const name = `${provider}/${modelId}`
   const undated = name.replace(VERSION, '')
   for (const prices of [given, priceList]) {
     for (const key of [name, undated]) if (Object.hasOwn(prices, key)) return prices[key]
   }
-  return provider === 'ollama' ? free : undefined // it runs on one's own machine
+  return provider === 'ollama' ? free : undefined // it runs locally
 }
 
 const free: Price = Object.freeze({ input: 0, output: 0 })
 
-/** What a call cost, in US dollars. */
+/** The cost of a call in US dollars. */
 export function costOf(usage: Partial<TokenUsage> | undefined, price: Price): number {
   const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage ?? {}
   const { input, output, cachedInput = input, cacheWrite = input } = tierOf(price, inputTokens)

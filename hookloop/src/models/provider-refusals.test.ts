@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createAgent } from '../create-agent.ts'
 import { failureOf, scenario, streamed } from './provider-suite.fixture.ts'
 
-// The ways in which providers say no, and what each is told as.
+// The ways in which providers reject a request, and the code of each.
 
 const refusals: readonly (readonly [string, number, string, string])[] = [
   ['MODEL_UNAUTHORIZED', 401, 'Incorrect API key provided.', 'authentication_error'],
@@ -40,7 +40,7 @@ const refusals: readonly (readonly [string, number, string, string])[] = [
   ['MODEL_OVERLOADED', 503, 'The model is overloaded. Please try again later.', 'UNAVAILABLE'],
 ]
 
-scenario('each way to refuse has its code', async ({ model, server, run }) => {
+scenario('each kind of rejection has its code', async ({ model, server, run }) => {
   const seen: unknown[] = []
   for (const [, status, message, type] of refusals) {
     server.next({ error: { message, type, code: type }, status })
@@ -49,13 +49,13 @@ scenario('each way to refuse has its code', async ({ model, server, run }) => {
   assert.deepEqual(seen, refusals)
 })
 
-scenario('a server that is not there is unreachable', async ({ row, run }) => {
+scenario('a server that does not exist is unreachable', async ({ row, run }) => {
   const error = failureOf(await run(createAgent({ model: row.create('http://127.0.0.1:1', 'key')(row.modelId) })))
   assert.equal(error.code, 'MODEL_UNREACHABLE')
 })
 
 scenario(
-  'a failure that comes as an answer has its code',
+  'an error with a success status has its code',
   async ({ mode, model, server, run }) => {
     const errors = [
       { code: 'server_error', message: 'The server had an error.', type: 'server_error' },
@@ -72,14 +72,14 @@ scenario(
   { only: ({ wire }, mode) => wire === 'chat' || (wire !== 'gemini' && mode === 'run') },
 )
 
-scenario('an answer that is nothing but an error is no answer', async ({ mode, model, server, run }) => {
+scenario('a reply that is only an error fails', async ({ mode, model, server, run }) => {
   const body = JSON.stringify({ error: { code: 500, message: 'Internal error', status: 'INTERNAL' } })
   server.next(mode === 'run' ? { body } : streamed(body))
   assert.match(failureOf(await run(createAgent({ model }))).code, /^MODEL_(OVERLOADED|REPLY_INVALID)$/)
 })
 
 scenario(
-  'a prompt that is blocked is a filtered answer',
+  'a blocked prompt is a filtered reply',
   async ({ mode, model, server, run }) => {
     const body = JSON.stringify({ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } })
     server.next(mode === 'run' ? { body } : streamed(body))
@@ -90,7 +90,7 @@ scenario(
 )
 
 scenario(
-  'a refusal of the model is a filtered answer, and its words are kept',
+  'a refusal of the model is a filtered reply, and its text is kept',
   async ({ row, model, server, run }) => {
     const refused = (said: string): string =>
       row.wire === 'chat'
@@ -108,7 +108,7 @@ scenario(
 )
 
 scenario(
-  'a failure in the middle of a stream has its code',
+  'an error in a stream has its code',
   async ({ row, model, server, run }) => {
     const seen: unknown[] = []
     for (const event of row.streamErrors) {

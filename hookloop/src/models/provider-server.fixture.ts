@@ -5,31 +5,31 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { LLMock, type FixtureResponse } from '@copilotkit/aimock'
 import type { JsonObject } from '../state/json.ts'
 
-// A server that speaks the protocols of all providers (aimock), and in front of it one to which things happen: it
-// breaks off, falls silent, answers nonsense, and notices when somebody hangs up.
+// A server with the protocols of all providers (aimock), behind a proxy that can fail: it cuts the connection, stalls,
+// returns invalid replies, and notices when the client disconnects.
 
 /** What the server does with one request. */
 export type Turn = FixtureResponse | Mishap | RawAnswer
 
 export type Mishap = {
-  /** What would have been said, and up to where it is. */
+  /** The full reply, and the text after which it stops. */
   readonly says: FixtureResponse
   readonly upTo: string
-  /** Whether an event of a stream breaks off right there; otherwise one is brought to its end, and the next begun. */
+  /** Whether to stop inside an event of the stream instead of after it. */
   readonly withinEvent?: true
-  /** `cut`: the connection breaks. `ended`: it is closed in order. `stalled`: nothing more comes. */
+  /** `cut`: the connection breaks. `ended`: the response ends normally. `stalled`: nothing more is sent. */
   readonly ending: 'cut' | 'ended' | 'stalled'
 }
 
 export type RawAnswer = {
   readonly status?: number
   readonly headers?: { readonly [name: string]: string }
-  /** As it is, or made of what aimock would have said. `undefined`: no answer at all. */
+  /** A fixed text, or computed from the reply of aimock. `undefined`: no response at all. */
   readonly body: string | undefined | ((said: string) => string)
-  /** What aimock is asked to say, for a body that is made of it. */
+  /** The reply of aimock that the body is computed from. */
   readonly says?: FixtureResponse
   readonly afterMs?: number
-  /** A stream comes in four pieces, with so much time between two. */
+  /** Sends the stream in four pieces with this delay between them. */
   readonly piecesEveryMs?: number
 }
 
@@ -37,18 +37,18 @@ export type ReceivedRequest = {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: JsonObject
-  /** Settles when a mishap has come as far as it comes. */
-  readonly toldHalf: Promise<void>
-  /** Resolves when the connection ended before the answer did, and rejects when it does not soon. */
-  readonly hungUp: () => Promise<void>
+  /** Settles when the partial reply has been sent. */
+  readonly halfSent: Promise<void>
+  /** Resolves when the client disconnected before the end of the reply, and rejects if it does not soon. */
+  readonly disconnected: () => Promise<void>
 }
 
 export type ProviderServer = {
   readonly url: string
   readonly requests: readonly ReceivedRequest[]
-  /** Settles when so many requests have come. */
+  /** Settles when this many requests have arrived. */
   received(count: number): Promise<void>
-  /** What it does with the requests to come, one after the other. */
+  /** How it replies to the next requests, in order. */
   next(...turns: readonly Turn[]): void
   close(): Promise<void>
 }
@@ -70,9 +70,9 @@ export async function startServer(): Promise<ProviderServer> {
     const closed = new Promise<void>((resolve) => {
       response.once('close', () => response.writableFinished || resolve())
     })
-    const { promise: toldHalf, resolve: tellHalf } = Promise.withResolvers<void>()
+    const { promise: halfSent, resolve: tellHalf } = Promise.withResolvers<void>()
     const { url: path = '', headers } = request
-    requests.push({ path, headers, body: JSON.parse(body) as JsonObject, toldHalf, hungUp: () => soon(closed) })
+    requests.push({ path, headers, body: JSON.parse(body) as JsonObject, halfSent, disconnected: () => soon(closed) })
     arrivals.emit('request')
     const turn: Turn = turns.shift() ?? { status: 418, body: 'nothing more was expected' }
     if ('body' in turn) return answerRaw(turn, response, (says) => ask(request, body, says))

@@ -15,7 +15,7 @@ import type { AgentError } from '../errors.ts'
 import { startServer, type ProviderServer, type RawAnswer, type Turn } from './provider-server.fixture.ts'
 import { readRequest, type Wire } from './provider-wire.fixture.ts'
 
-// One suite, each provider a row: its own package in front of a server over HTTP, run and streamed.
+// One suite for all providers: each with its own package and a server over HTTP, run and streamed.
 
 export type Row = {
   readonly name: string
@@ -23,11 +23,11 @@ export type Row = {
   readonly wire: Wire
   readonly path: string
   readonly create: (address: string, apiKey: string) => (modelId: string) => AiSdkModel
-  /** What its package reads from the environment, for a model by name. */
+  /** The environment variables its package reads, for a model by name. */
   readonly environment: (address: string, apiKey: string) => { readonly [name: string]: string }
-  /** Token counts in its own words. */
+  /** Token counts in its own format. */
   readonly usage: (tokens: Tokens) => JsonObject
-  /** How it says, in the middle of a stream, that it is overloaded, and that it wants fewer requests. */
+  /** Its errors in a stream: overloaded, and rate limited. */
   readonly streamErrors: readonly [overloaded: JsonObject, limited: JsonObject]
 }
 
@@ -136,9 +136,9 @@ export type World = {
   readonly model: AiSdkModel
   /** Runs an agent in the mode of this world. */
   readonly run: <O>(agent: Agent<O>, input?: string | Message, options?: WatchOptions) => Promise<Watched<O>>
-  /** What the server was told, request by request. */
-  readonly told: () => readonly (readonly string[])[]
-  /** A turn of calls, as this provider ends one. */
+  /** What was sent to the server, request by request. */
+  readonly sent: () => readonly (readonly string[])[]
+  /** A reply with tool calls, in the form of this provider. */
   readonly calls: (...calls: { name: string; arguments: string; id: string }[]) => FixtureResponse
 }
 
@@ -147,7 +147,7 @@ export type Watched<O> = { readonly run: Run<O>; readonly events: readonly Agent
 
 export const KEY = 'canary-4f1d9c27ab'
 
-/** A sentence about every provider, run and streamed. */
+/** A test for every provider, run and streamed. */
 export function scenario(
   title: string,
   body: (world: World) => Promise<void>,
@@ -171,7 +171,7 @@ async function inWorld(row: Row, mode: Mode, body: (world: World) => Promise<voi
       server,
       model: row.create(server.url, KEY)(row.modelId),
       run: (agent, input = 'Go.', options = {}) => watch(agent, input, { mode, options }),
-      told: () => server.requests.map((request) => readRequest(row.wire, request.body)),
+      sent: () => server.requests.map((request) => readRequest(row.wire, request.body)),
       calls: (...toolCalls) => ({ toolCalls, ...(row.wire === 'gemini' && { finishReason: 'stop' }) }),
     })
   } finally {
@@ -193,13 +193,13 @@ async function watch<O>(agent: Agent<O>, input: string | Message, { mode, option
   return { run: await live.run, events }
 }
 
-/** An answer with token counts, which aimock leaves out in part. */
+/** A reply with token counts, some of which aimock leaves out. */
 export function withUsage(row: Row, tokens: Tokens, says: FixtureResponse): RawAnswer {
   const usage = `${row.wire === 'gemini' ? 'usageMetadata' : 'usage'}":${JSON.stringify(row.usage(tokens))}`
   return { says, body: (said) => said.replace(/usage(?:Metadata)?":\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g, usage) }
 }
 
-/** An answer that ends for another reason than being complete. */
+/** A reply that was truncated or filtered. */
 export function endedBy(row: Row, reason: 'length' | 'content_filter', content: string): Turn {
   const says = { content, finishReason: reason === 'length' || row.wire !== 'messages' ? reason : 'refusal' }
   if (row.wire !== 'responses') return says
@@ -222,7 +222,7 @@ export function failureOf({ run }: { readonly run: Run }): AgentError {
   return run.error
 }
 
-/** What a consumer has on the screen when it heeds `retracted`. */
+/** The text on the screen of a consumer that handles `retracted`. */
 export function shownText(events: readonly AgentEvent[]): string {
   return events.reduce((shown, event) => {
     if (event.type === 'retracted') return ''

@@ -8,7 +8,7 @@ import { createAgent } from '../create-agent.ts'
 import { hook, observe } from '../hooks/hook.ts'
 import { endedBy, rows, scenario, shownText, withUsage } from './provider-suite.fixture.ts'
 
-// What goes well, for every provider, run and streamed. What does not is in provider-failures.test.ts.
+// Successful calls for every provider, run and streamed. Failures are in provider-failures.test.ts.
 
 const read = tool({
   name: 'file.read',
@@ -20,7 +20,7 @@ const read = tool({
 
 const callA = { name: 'file_read', arguments: '{"path":"a.txt"}', id: 'c1' }
 
-scenario('an answer comes with its text, the reason it ended and what it cost', async ({ row, model, server, run }) => {
+scenario('a reply has text, finish reason, usage and cost', async ({ row, model, server, run }) => {
   server.next(withUsage(row, { input: 100, output: 50, cached: 30, thinking: 20 }, { content: 'It is blue.' }))
   const agent = createAgent({
     model,
@@ -40,7 +40,7 @@ scenario('an answer comes with its text, the reason it ended and what it cost', 
   })
 })
 
-scenario('an answer is shown as it comes, and is the same in the end', async ({ mode, model, server, run }) => {
+scenario('a reply is streamed in deltas, and complete at the end', async ({ mode, model, server, run }) => {
   server.next({ content: 'The quick brown fox jumps over the lazy dog.' })
   const { run: ended, events } = await run(createAgent({ model }))
   assert.equal(ended.text, 'The quick brown fox jumps over the lazy dog.')
@@ -49,43 +49,46 @@ scenario('an answer is shown as it comes, and is the same in the end', async ({ 
   assert.equal(shownText(events), ended.text)
 })
 
-scenario('a call goes to the tool and its result goes back', async ({ model, server, run, told, calls }) => {
+scenario('a call is passed to the tool and its result to the model', async ({ model, server, run, sent, calls }) => {
   server.next(calls(callA), { content: 'It says something.' })
   const { run: ended } = await run(createAgent({ model, use: [read], instructions: 'Be brief.' }), 'Look.')
   assert.equal(ended.text, 'It says something.')
-  assert.deepEqual(told(), [
+  assert.deepEqual(sent(), [
     ['system: Be brief.', 'user: Look.'],
     ['system: Be brief.', 'user: Look.', 'call c1 file_read {"path":"a.txt"}', 'result c1 text of a.txt'],
   ])
 })
 
-scenario('calls of one answer run together, and each gets its result', async ({ model, server, run, told, calls }) => {
-  let [running, most] = [0, 0]
-  const slow = tool({
-    name: 'slow',
-    description: 'Waits for the others.',
-    input: z.object({ n: z.number() }),
-    concurrent: true,
-    async execute({ n }) {
-      most = Math.max(most, ++running)
-      await new Promise((resolve) => setImmediate(resolve))
-      running--
-      return { n }
-    },
-  })
-  server.next(calls(...[1, 2, 3].map((n) => ({ name: 'slow', arguments: `{"n":${n}}`, id: `c${n}` }))), {
-    content: 'Done.',
-  })
-  const { run: ended } = await run(createAgent({ model, use: [slow] }))
-  assert.deepEqual([ended.text, most], ['Done.', 3])
-  assert.deepEqual(told()[1], [
-    'user: Go.',
-    ...[1, 2, 3].map((n) => `call c${n} slow {"n":${n}}`),
-    ...[1, 2, 3].map((n) => `result c${n} {"n":${n}}`),
-  ])
-})
+scenario(
+  'calls of one reply run concurrently, and each gets its result',
+  async ({ model, server, run, sent, calls }) => {
+    let [running, most] = [0, 0]
+    const slow = tool({
+      name: 'slow',
+      description: 'Waits for the others.',
+      input: z.object({ n: z.number() }),
+      concurrent: true,
+      async execute({ n }) {
+        most = Math.max(most, ++running)
+        await new Promise((resolve) => setImmediate(resolve))
+        running--
+        return { n }
+      },
+    })
+    server.next(calls(...[1, 2, 3].map((n) => ({ name: 'slow', arguments: `{"n":${n}}`, id: `c${n}` }))), {
+      content: 'Done.',
+    })
+    const { run: ended } = await run(createAgent({ model, use: [slow] }))
+    assert.deepEqual([ended.text, most], ['Done.', 3])
+    assert.deepEqual(sent()[1], [
+      'user: Go.',
+      ...[1, 2, 3].map((n) => `call c${n} slow {"n":${n}}`),
+      ...[1, 2, 3].map((n) => `result c${n} {"n":${n}}`),
+    ])
+  },
+)
 
-scenario('a call that is streamed is seen being written', async ({ mode, model, server, run, calls }) => {
+scenario('the arguments of a call are streamed', async ({ mode, model, server, run, calls }) => {
   server.next(calls(callA), { content: 'Done.' })
   const { events } = await run(createAgent({ model, use: [read] }))
   const written = events.flatMap((event) => (event.type === 'toolCallDelta' ? [event] : []))
@@ -95,12 +98,12 @@ scenario('a call that is streamed is seen being written', async ({ mode, model, 
 })
 
 scenario(
-  'a thought comes out, and goes back as the provider wants it',
-  async ({ row, model, server, run, told, calls }) => {
+  'reasoning is returned, and sent back as the provider requires',
+  async ({ row, model, server, run, sent, calls }) => {
     server.next({ ...calls(callA), reasoning: 'I have to look.' }, { content: 'Done.', reasoning: 'That was it.' })
     const { run: ended } = await run(createAgent({ model, use: [read] }))
     const sealed = ['openai', 'anthropic'].includes(row.name) ? ' (sealed)' : ''
-    assert.deepEqual(told()[1], [
+    assert.deepEqual(sent()[1], [
       'user: Go.',
       `thought: I have to look.${sealed}`,
       'call c1 file_read {"path":"a.txt"}',
@@ -116,7 +119,7 @@ scenario(
   },
 )
 
-scenario('an image and a document are sent', async ({ model, server, run, told }) => {
+scenario('an image and a document are sent', async ({ model, server, run, sent }) => {
   server.next({ content: 'A cat.' })
   await run(createAgent({ model }), {
     role: 'user',
@@ -127,23 +130,27 @@ scenario('an image and a document are sent', async ({ model, server, run, told }
       { type: 'file', mediaType: 'application/pdf', data: 'JVBERi0=', filename: 'a.pdf' },
     ],
   })
-  assert.deepEqual(told(), [
+  assert.deepEqual(sent(), [
     ['user: What is it?', 'user: file image/png', 'user: file image/png', 'user: file application/pdf'],
   ])
   assert.equal(JSON.stringify(server.requests[0]!.body).split('iVBORw0KGgo=').length - 1, 2)
 })
 
-scenario('settings reach the model, and what it cannot be given is said', async ({ row, mode, model, server, run }) => {
-  server.next({ content: 'Hi.' })
-  const warnings: string[] = []
-  const settings = { maxOutputTokens: 77, providerOptions: optionsFor[row.name]!.given, mood: 'good' }
-  const use = [observe('afterInference', (ctx) => void warnings.push(...(ctx.response.warnings ?? [])))]
-  const { events } = await run(createAgent({ model, settings, use }))
-  const sent = JSON.stringify(server.requests[0]!.body)
-  assert.ok(sent.includes(':77') && sent.includes(optionsFor[row.name]!.sent), sent)
-  assert.match(warnings.join('\n'), /"mood" is not one that .* can be given/)
-  if (mode === 'stream') assert.ok(events.some((event) => event.type === 'warning' && event.message.includes('"mood"')))
-})
+scenario(
+  'settings are sent to the model, and unsupported ones cause a warning',
+  async ({ row, mode, model, server, run }) => {
+    server.next({ content: 'Hi.' })
+    const warnings: string[] = []
+    const settings = { maxOutputTokens: 77, providerOptions: optionsFor[row.name]!.given, mood: 'good' }
+    const use = [observe('afterInference', (ctx) => void warnings.push(...(ctx.response.warnings ?? [])))]
+    const { events } = await run(createAgent({ model, settings, use }))
+    const sent = JSON.stringify(server.requests[0]!.body)
+    assert.ok(sent.includes(':77') && sent.includes(optionsFor[row.name]!.sent), sent)
+    assert.match(warnings.join('\n'), /does not support the setting "mood"/)
+    if (mode === 'stream')
+      assert.ok(events.some((event) => event.type === 'warning' && event.message.includes('"mood"')))
+  },
+)
 
 const optionsFor: { readonly [row: string]: { readonly given: JsonObject; readonly sent: string } } = {
   openai: { given: { openai: { user: 'u-1' } }, sent: '"user":"u-1"' },
@@ -176,7 +183,7 @@ const choicesFor: { readonly [row: string]: readonly unknown[] } = {
 }
 
 scenario(
-  'what stays the same is marked for the cache, for the provider that wants marks',
+  'the repeated part of a prompt is marked for caching where the provider needs it',
   async ({ row, model, server, run, calls }) => {
     server.next(calls(callA), { content: 'Done.' })
     await run(createAgent({ model, use: [read], instructions: 'Be brief.', settings: { cachePrompt: true } }))
@@ -186,7 +193,7 @@ scenario(
 )
 
 scenario(
-  'OpenAI is told not to keep the conversation, by whatever name it goes',
+  'OpenAI is asked not to store the conversation, whatever the provider is called',
   async ({ server, run }) => {
     const ways: readonly (readonly [string, JsonObject])[] = [
       ['openai', {}],
@@ -214,8 +221,8 @@ scenario(
 )
 
 scenario(
-  'a conversation that no provider would take is sent as one that all take',
-  async ({ model, server, run, told }) => {
+  'an invalid conversation is sent in a form that all providers accept',
+  async ({ model, server, run, sent }) => {
     server.next({ content: 'Hi.' })
     const says = (role: Message['role'], text: string): Message => ({ role, content: [{ type: 'text', text }] })
     const messages: Message[] = [
@@ -245,40 +252,40 @@ scenario(
     await run(
       createAgent({ model, use: [read, hook('beforeInference', (ctx) => ctx.withRequest({ system: '', messages }))] }),
     )
-    assert.deepEqual(told()[0], [
+    assert.deepEqual(sent()[0], [
       'system: First.\n\nSecond.',
       'user: One.',
       'call functions_read_1 file_read {"path":"a"}',
       'call x2 file_read {"unreadable":"not {json"}',
       'result functions_read_1 late',
-      'result x2 The result of this call is not known. It may have had an effect.',
+      'result x2 The outcome of this call is unknown. It may have taken effect.',
       'user: Two.',
       'user: Be quick.',
       'model: Well.',
-      'user: Go on.',
+      'user: Continue.',
     ])
   },
 )
 
-scenario('a conversation whose beginning is left out is taken, too', async ({ model, server, run, told, calls }) => {
+scenario('a conversation whose start was removed is accepted', async ({ model, server, run, sent, calls }) => {
   server.next(calls(callA), { content: 'Done.' })
   const window = hook('beforeInference', (ctx) => ctx.withRequest({ messages: ctx.request.messages.slice(-2) }))
   await run(createAgent({ model, use: [read, window] }))
-  assert.deepEqual(told()[1], [
-    'user: (What was said before is left out.)',
+  assert.deepEqual(sent()[1], [
+    'user: (Earlier messages are omitted.)',
     'call c1 file_read {"path":"a.txt"}',
     'result c1 text of a.txt',
   ])
 })
 
-scenario('a call that fails is told as a failure', async ({ row, model, server, run, told, calls }) => {
+scenario('a failed call is sent as an error', async ({ row, model, server, run, sent, calls }) => {
   server.next(calls({ ...callA, arguments: '{"path":7}' }), { content: 'Sorry.' })
   await run(createAgent({ model, use: [read] }))
-  assert.match(told()[1]!.at(-1)!, /^result c1 .*path/)
+  assert.match(sent()[1]!.at(-1)!, /^result c1 .*path/)
   if (row.name === 'anthropic') assert.match(JSON.stringify(server.requests[1]!.body), /"is_error":true/)
 })
 
-scenario('a conversation goes on with another provider', async ({ row, mode, model, server, run, told }) => {
+scenario('a conversation continues with another provider', async ({ row, mode, model, server, run, sent }) => {
   const others = rows.filter((other) => other !== row)
   for (const [i, other] of others.entries()) {
     const begun = createAgent({ model: other.create(server.url, 'key')(other.modelId), use: [read] })
@@ -291,13 +298,13 @@ scenario('a conversation goes on with another provider', async ({ row, mode, mod
     const { run: ended } = await run(createAgent({ model, use: [read] }), 'And now?', { from: first })
     assert.equal(ended.text, 'Two.')
     assert.deepEqual(
-      told()[i * 3 + 2]!.filter((line) => !line.startsWith('thought')),
+      sent()[i * 3 + 2]!.filter((line) => !line.startsWith('thought')),
       ['user: Look.', 'call c1 file_read {"path":"a.txt"}', 'result c1 text of a.txt', 'model: One.', 'user: And now?'],
     )
   }
 })
 
-scenario('an answer that was cut short or filtered says so', async ({ row, model, server, run }) => {
+scenario('a truncated or filtered reply has its finish reason', async ({ row, model, server, run }) => {
   server.next(endedBy(row, 'length', 'So much'), endedBy(row, 'content_filter', 'I will'))
   const reasons = [await run(createAgent({ model })), await run(createAgent({ model }))].map(({ run: ended }) => [
     ended.text,

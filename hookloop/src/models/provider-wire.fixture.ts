@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 
-// What a request says, in words that are the same for all providers, one line for each thing said:
+// The content of a request in a format that is the same for all providers, one line per item:
 //
 //   system: Be brief.
 //   user: What is in a.txt?
@@ -36,7 +36,7 @@ function readItem(item: JsonObject): readonly string[] {
         .map((part) => words(part['text']))
         .join('')
       const sealed = typeof item['encrypted_content'] === 'string' ? ' (sealed)' : ''
-      return text === '' ? [] : [`thought: ${text}${sealed}`] // one without words comes with every answer
+      return text === '' ? [] : [`thought: ${text}${sealed}`] // an empty one comes with every reply
     }
     case 'function_call':
       return [`call ${words(item['call_id'])} ${words(item['name'])} ${words(item['arguments'])}`]
@@ -116,7 +116,7 @@ function mediaTypeOf(data: string): string {
   return /^data:([^;,]+)/.exec(data)?.[1] ?? data
 }
 
-/** Some providers put a result into an object, and an error into another. */
+/** Some providers wrap results and errors in different objects. */
 function unwrapped(result: Json | undefined): string {
   const { content, error, ...rest } = object(
     typeof result === 'string' && result.startsWith('{"error"') ? (JSON.parse(result) as Json) : result,

@@ -1,25 +1,25 @@
-/** How models of a provider are loaded by name, and what that needs. */
+/** How the models of a provider are loaded by name. */
 export type Provider = {
-  /** What stands before the slash in `name/model`. */
+  /** The part before the slash in `name/model`. */
   readonly name: string
-  /** The package that talks to it, and the function in it that makes a provider. */
+  /** The AI SDK package, and the function in it that creates the provider. */
   readonly package: string
   readonly factory: string
-  /** Environment variables that may hold its key, the usual one first. Empty: it needs none. */
+  /** Environment variables that may hold the API key, the usual one first. Empty if it needs none. */
   readonly keys: readonly string[]
-  /** Those of them that its package does not read by itself. */
-  readonly handedOver?: readonly string[]
-  /** Where it is, for those that could be anywhere. Gives nothing as long as that is not known. */
+  /** Those that the package does not read by itself. */
+  readonly passedKeys?: readonly string[]
+  /** The base URL, for providers that have no fixed one. Undefined if it is not set. */
   readonly address?: (env: Environment) => string | undefined
-  /** What to set when the address is not known. */
+  /** The environment variable to set if the base URL is missing. */
   readonly addressVariable?: string
-  /** What else the function wants to know. */
+  /** Further options for the function. */
   readonly options?: { readonly [option: string]: unknown }
 }
 
 export type Environment = { readonly [name: string]: string | undefined }
 
-/** Every provider that can be named. Others are used through a model object of their own package. */
+/** Every provider that has a name here. Others are used by passing a model object of their package. */
 export const providers: readonly Provider[] = [
   { name: 'anthropic', package: '@ai-sdk/anthropic', factory: 'createAnthropic', keys: ['ANTHROPIC_API_KEY'] },
   { name: 'openai', package: '@ai-sdk/openai', factory: 'createOpenAI', keys: ['OPENAI_API_KEY'] },
@@ -28,7 +28,7 @@ export const providers: readonly Provider[] = [
     package: '@ai-sdk/google',
     factory: 'createGoogleGenerativeAI',
     keys: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    handedOver: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    passedKeys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     address: (env) => env['GOOGLE_GENERATIVE_AI_BASE_URL'],
   },
   {
@@ -44,7 +44,7 @@ export const providers: readonly Provider[] = [
     package: '@ai-sdk/openai-compatible',
     factory: 'createOpenAICompatible',
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
-    handedOver: ['OPENAI_COMPATIBLE_API_KEY'],
+    passedKeys: ['OPENAI_COMPATIBLE_API_KEY'],
     address: (env) => env['OPENAI_COMPATIBLE_BASE_URL'],
     addressVariable: 'OPENAI_COMPATIBLE_BASE_URL',
     options: { name: 'openai-compatible', includeUsage: true },
@@ -73,12 +73,12 @@ export const providers: readonly Provider[] = [
   { name: 'fireworks', package: '@ai-sdk/fireworks', factory: 'createFireworks', keys: ['FIREWORKS_API_KEY'] },
 ]
 
-/** Whether its package can be loaded from here. */
+/** Whether the package of a provider is installed. */
 export function isInstalled({ package: name }: Provider): boolean {
   return addressOf(name) !== undefined
 }
 
-/** Where a package is, seen from this library. */
+/** The URL of an installed package, or undefined. */
 export function addressOf(name: string): string | undefined {
   try {
     return import.meta.resolve(name)
@@ -87,12 +87,12 @@ export function addressOf(name: string): string | undefined {
   }
 }
 
-/** The environment variable that holds the key of a provider, if one is set. Never the key. */
+/** The name of the environment variable that holds the key of a provider, if one is set. Never the key itself. */
 export function keyVariable({ keys }: Provider, env: Environment = process.env): string | undefined {
   return keys.find((name) => (env[name] ?? '') !== '')
 }
 
-/** As Ollama itself reads it: the scheme, the host and the port may each be missing. */
+/** Reads the variables as Ollama does: scheme, host and port may each be missing. */
 function ollamaAddress(env: Environment): string {
   const given = (env['OLLAMA_BASE_URL'] || env['OLLAMA_HOST'] || 'localhost').trim().replace(/\/+$/, '')
   if (/^https?:\/\//.test(given)) return given.endsWith('/v1') ? given : `${given}/v1`

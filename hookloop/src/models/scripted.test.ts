@@ -15,7 +15,7 @@ function say(turn: ScriptedTurn): Promise<ModelReply> {
   return scriptedModel([turn]).infer(request, { signal })
 }
 
-/** The pieces of a turn as they are streamed, and its reply or what it failed with. */
+/** The deltas of a turn, and its reply or error. */
 async function stream(turn: ScriptedTurn): Promise<{ deltas: InferenceDelta[]; end: unknown }> {
   const deltas: InferenceDelta[] = []
   const end: unknown = await scriptedModel([turn])
@@ -24,7 +24,7 @@ async function stream(turn: ScriptedTurn): Promise<{ deltas: InferenceDelta[]; e
   return { deltas, end }
 }
 
-test('a text is an answer that ends the turn', async () => {
+test('a string is a final answer', async () => {
   assert.deepEqual(await say('Hello.'), {
     content: [{ type: 'text', text: 'Hello.' }],
     finishReason: 'stop',
@@ -32,7 +32,7 @@ test('a text is an answer that ends the turn', async () => {
   })
 })
 
-test('a turn may reason, speak and call, in this order', async () => {
+test('a turn may have reasoning, text and tool calls, in this order', async () => {
   const { content, finishReason } = await say({
     toolCalls: [{ name: 'add', args: { a: 1 }, id: 'mine' }, { name: 'now' }],
     text: 'One moment.',
@@ -47,7 +47,7 @@ test('a turn may reason, speak and call, in this order', async () => {
   ])
 })
 
-test('made-up ids of calls differ from turn to turn and are the same in every run of the script', async () => {
+test('generated call ids differ between turns and are the same each time the script runs', async () => {
   const ids = async (): Promise<unknown[]> => {
     const model = scriptedModel([{ toolCalls: [{ name: 'a' }, { name: 'a' }] }, { toolCalls: [{ name: 'a' }] }])
     const replies = [await model.infer(request, { signal }), await model.infer(request, { signal })]
@@ -58,12 +58,12 @@ test('made-up ids of calls differ from turn to turn and are the same in every ru
   assert.deepEqual(await ids(), first)
 })
 
-test('an empty turn is an empty answer', async () => {
+test('an empty turn is an empty reply', async () => {
   assert.deepEqual((await say('')).content, [])
   assert.deepEqual((await say({})).content, [])
 })
 
-test('usage and finish reason are what the script says, with defaults for the rest', async () => {
+test('usage and finish reason come from the script, with defaults', async () => {
   const model = scriptedModel([{ text: 'x', usage: { outputTokens: 7, costUsd: 0.1 }, finishReason: 'length' }, 'y'], {
     usage: { inputTokens: 100 },
   })
@@ -74,7 +74,7 @@ test('usage and finish reason are what the script says, with defaults for the re
   assert.deepEqual(second.usage, { inputTokens: 100, outputTokens: 5 })
 })
 
-test('a text is streamed word by word and is whole in the reply', async () => {
+test('a text is streamed word by word and complete in the reply', async () => {
   const text = '  Two  words\nand more. '
   const { deltas, end } = await stream(text)
   assert.deepEqual(
@@ -84,7 +84,7 @@ test('a text is streamed word by word and is whole in the reply', async () => {
   assert.deepEqual((end as ModelReply).content, [{ type: 'text', text }])
 })
 
-test('chunks are streamed as they are and make up the text', async () => {
+test('chunks are streamed unchanged and add up to the text', async () => {
   const turn = { reasoning: 'Hm.', chunks: ['Hel', 'lo', '.'] }
   const { deltas, end } = await stream(turn)
   assert.deepEqual(deltas, [
@@ -96,19 +96,19 @@ test('chunks are streamed as they are and make up the text', async () => {
   assert.deepEqual(end, await say(turn))
 })
 
-test('an error comes instead of an answer, as a text or as itself', async () => {
+test('an error is thrown instead of a reply, from a string or an Error', async () => {
   const mine = new RangeError('mine')
   await assert.rejects(say({ error: 'overloaded' }), { message: 'overloaded' })
   await assert.rejects(say({ error: mine }), (thrown) => thrown === mine)
 })
 
-test('an error comes after the chunks that were streamed', async () => {
+test('an error is thrown after the chunks', async () => {
   const { deltas, end } = await stream({ chunks: ['half an', ' answ'], error: 'connection lost' })
   assert.equal(deltas.length, 2)
   assert.equal((end as Error).message, 'connection lost')
 })
 
-test('a delay comes before the answer, or before each piece of a streamed one', async () => {
+test('the delay is before the reply, or before each chunk of a stream', async () => {
   const started = performance.now()
   await say({ text: 'a b c', delayMs: 15 })
   const whole = performance.now() - started
@@ -118,7 +118,7 @@ test('a delay comes before the answer, or before each piece of a streamed one', 
   assert.ok(pieces >= 42, `${pieces}`)
 })
 
-test('a delay comes before a streamed turn without text, too', async () => {
+test('the delay is also before a streamed turn without text', async () => {
   const started = performance.now()
   await stream({ toolCalls: [{ name: 'a' }], delayMs: 30 })
   assert.ok(performance.now() - started >= 28)
@@ -134,7 +134,7 @@ test('a delay ends at once when the signal aborts', async () => {
   }
 })
 
-test('a signal that has aborted gets no answer, streamed or not, with a text or without', async () => {
+test('an aborted signal rejects the call, streamed or not, with text or without', async () => {
   for (const turn of ['text', { toolCalls: [{ name: 'a' }] }]) {
     for (const onDelta of [undefined, () => undefined]) {
       const call = { signal: AbortSignal.abort(), ...(onDelta && { onDelta }) }
@@ -143,7 +143,7 @@ test('a signal that has aborted gets no answer, streamed or not, with a text or 
   }
 })
 
-test('a function writes its turn from the request, in the script or instead of one', async () => {
+test('a function computes its turn from the request, in a script or instead of one', async () => {
   const count = ({ messages }: ModelRequest): ScriptedTurn => `${messages.length} messages`
   const asked = { ...request, messages: List.from([textMessage('user', 'hi')]) }
   const last = scriptedModel(['first', async (given) => count(given)])
@@ -164,14 +164,14 @@ test('a function writes its turn from the request, in the script or instead of o
   )
 })
 
-test('a function that throws is a model that fails', async () => {
+test('a function that throws makes the call fail', async () => {
   const model = scriptedModel(() => {
     throw new Error('no idea')
   })
   await assert.rejects(model.infer(request, { signal }), { message: 'no idea' })
 })
 
-test('a script that has come to its end says so', async () => {
+test('a call after the last turn fails with SCRIPT_EXHAUSTED', async () => {
   const model = scriptedModel(['only'])
   await model.infer(request, { signal })
   await assert.rejects(
@@ -180,14 +180,14 @@ test('a script that has come to its end says so', async () => {
   )
 })
 
-test('every request is kept in order, also those that failed', async () => {
+test('every request is recorded in order, also failed ones', async () => {
   const model = scriptedModel([{ error: 'down' }, 'up'])
   const requests = [request, { ...request, system: 'second' }, { ...request, system: 'third' }]
   for (const each of requests) await model.infer(each, { signal }).catch(() => undefined)
   assert.deepEqual(model.requests, requests)
 })
 
-test('an agent streams what the model streams', async () => {
+test('an agent streams the deltas of the model', async () => {
   const agent = createAgent({ model: scriptedModel([{ chunks: ['Hel', 'lo'] }]) })
   const events = await recordEvents(agent.stream('go'))
   assert.equal(events.run.text, 'Hello')
@@ -197,7 +197,7 @@ test('an agent streams what the model streams', async () => {
   )
 })
 
-test('an agent that is cancelled does not wait for a slow model', async () => {
+test('a cancelled agent does not wait for a slow model', async () => {
   const abort = new AbortController()
   const agent = createAgent({ model: scriptedModel([{ text: 'late', delayMs: 60_000 }]) })
   const ending = agent.run('go', { signal: abort.signal })
@@ -205,7 +205,7 @@ test('an agent that is cancelled does not wait for a slow model', async () => {
   assert.equal((await ending).status, 'cancelled')
 })
 
-test('it has a name', () => {
+test('a scripted model has a provider and a model id', () => {
   const { provider, modelId } = scriptedModel([], { modelId: 'clerk' })
   assert.deepEqual({ provider, modelId }, { provider: 'scripted', modelId: 'clerk' })
   assert.equal(scriptedModel([]).modelId, 'script')

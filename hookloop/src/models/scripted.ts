@@ -5,36 +5,41 @@ import type { Part, ToolCallPart } from '../state/message.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 
-/** A call the scripted model makes. Ids are made up unless they matter. */
+/** A tool call of a scripted model. The id is generated if omitted. */
 export type ScriptedCall = { readonly name: string; readonly args?: Json; readonly id?: string }
 
-/** One thing the scripted model says. A plain text is an answer that ends the turn. */
+/** One reply of a scripted model. A string is a final answer. */
 export type ScriptedTurn =
   | string
   | {
       readonly text?: string
       readonly reasoning?: string
       readonly toolCalls?: readonly ScriptedCall[]
-      /** The text in the pieces in which it is streamed. Without it, words. */
+      /** The text in the pieces in which it is streamed. Default: word by word. */
       readonly chunks?: readonly string[]
       readonly usage?: Partial<TokenUsage>
       readonly finishReason?: FinishReason
-      /** Waits so long before each piece, and before the answer if it is not streamed. */
+      /** The delay before each piece, or before the reply if it is not streamed. Default 0. */
       readonly delayMs?: number
-      /** Fails instead of answering, after the chunks if there are any. */
+      /** Throws instead of replying, after the chunks if there are any. */
       readonly error?: string | Error
     }
 
+/** The replies of a scripted model in order; a function computes a reply from the request. */
 export type Script = readonly (ScriptedTurn | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>))[]
 
+/** A model that replies from a script, and records the requests it received. */
 export type ScriptedModel = LanguageModel & {
-  /** Every request it was sent, in order. */
+  /** Every request it received, in order. */
   readonly requests: readonly ModelRequest[]
 }
 
 /**
- * A model that says what it was told to, for tests, demos and work without a network. The script is one for all runs
- * of an agent, or a function that writes the next turn from the request, which any number of runs may share.
+ * Creates a model that replies from a script, for tests and demos without a network. A list is consumed by all runs
+ * together; a function computes each reply from the request, so that any number of runs may share it.
+ *
+ * @example
+ * const model = scriptedModel([{ toolCalls: [{ name: 'add', args: { a: 1, b: 2 } }] }, 'The sum is 3.'])
  */
 export function scriptedModel(
   script: Script | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>),
@@ -54,13 +59,9 @@ export function scriptedModel(
       const next = typeof script === 'function' ? script : script[at]
       if (next === undefined) {
         const length = (script as Script).length
-        throw new AgentError(
-          'SCRIPT_EXHAUSTED',
-          `The script ends after turn ${length}; turn ${at + 1} was asked for.`,
-          {
-            value: at,
-          },
-        )
+        throw new AgentError('SCRIPT_EXHAUSTED', `The script has ${length} turns, and turn ${at + 1} was requested.`, {
+          value: at,
+        })
       }
       return speak(typeof next === 'function' ? await next(request) : next, { at, call, usage })
     },

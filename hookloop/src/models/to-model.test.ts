@@ -19,12 +19,12 @@ const sdk = (version: string): AiSdkModel => ({
   doStream: () => Promise.reject(new Error('not asked for')),
 })
 
-test('a model of our own port is used as it is', () => {
+test('an object with infer is used unchanged', () => {
   const model = scriptedModel(['Hi.'])
   assert.equal(modelMaker()(model), model)
 })
 
-test('models of the AI SDK are taken from version 2 on', async () => {
+test('AI SDK models of versions 2 to 4 are accepted', async () => {
   const texts = await Promise.all(['v2', 'v3', 'v4'].map((each) => createAgent({ model: sdk(each) }).run('Go.')))
   assert.deepEqual(
     texts.map(({ text }) => text),
@@ -32,13 +32,13 @@ test('models of the AI SDK are taken from version 2 on', async () => {
   )
 })
 
-test('the same source is the same model each time', () => {
+test('the same source resolves to the same model', () => {
   const [toModel, source] = [modelMaker(), sdk('v4')]
   assert.equal(toModel(source), toModel(source))
   assert.equal(toModel('openai/gpt-5'), toModel('openai/gpt-5'))
 })
 
-test('what is no model is refused, and what one is is said', () => {
+test('an invalid model is rejected with what is expected', () => {
   const wrong: readonly unknown[] = [
     undefined,
     null,
@@ -58,7 +58,7 @@ test('what is no model is refused, and what one is is said', () => {
   }
 })
 
-test('what a call costs is said where the price is known, and that it is not where it is not', async () => {
+test('the cost of a call is reported if the price is known, and unknown otherwise', async () => {
   const prices = { 'acme/large': { input: 3, output: 1 } }
   const [known, unknown] = [modelMaker(prices)(sdk('v4')), modelMaker()(sdk('v4'))]
   assert.equal(unknown.cost, 'unknown')
@@ -67,7 +67,7 @@ test('what a call costs is said where the price is known, and that it is not whe
   assert.equal(run.state.usage.costUsd, 3)
 })
 
-test('a hook may choose another model, in any form it comes in', async () => {
+test('a hook may choose another model in any form', async () => {
   const model = scriptedModel(['never'])
   const use = [hook('beforeInference', (ctx) => ctx.withRequest({ model: sdk('v3') }))]
   assert.equal((await createAgent({ model, use }).run('Go.')).text, 'v3')

@@ -12,13 +12,14 @@ import { toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { fromAiSdk, isAiSdkModel } from './ai-sdk/model.ts'
 import { modelByName } from './by-name.ts'
-import { checkedPrices, costOf, priceOf, type Prices } from './prices.ts'
+import type { Prices } from './price-list.ts'
+import { checkedPrices, costOf, priceOf } from './prices.ts'
 
-/** Makes models of whatever names them, the same one each time. Own prices go before the list that comes along. */
+/** Resolves model sources to models, each source to the same model every time. Given prices override the built-in list. */
 export function modelMaker(given?: Prices): ToModel {
   const prices = checkedPrices(given)
   const byName = new Map<string, LanguageModel>()
-  const byObject = new WeakMap<object, LanguageModel>() // hooks may make models as they go
+  const byObject = new WeakMap<object, LanguageModel>() // weak, because hooks may create models during a run
   return (source) => {
     const known = typeof source === 'string' ? byName.get(source) : isObject(source) && byObject.get(source)
     if (known) return known
@@ -29,9 +30,9 @@ export function modelMaker(given?: Prices): ToModel {
   }
 }
 
-/** A model that can be asked directly: by a hook that wants an opinion, or by a tool. */
-export type AskedModel = LanguageModel & {
-  /** Asks it one thing, or goes on with a conversation. What it costs is in the answer; `spend` it where it is asked. */
+/** A model that can be called directly, outside of an agent: by a tool or by a script. */
+export type CallableModel = LanguageModel & {
+  /** Sends a prompt or a conversation. The usage is in the response; a tool reports it with `run.spend(response.usage)`. */
   ask(input: string | Message | Iterable<Message>, options?: AskOptions): Promise<InferenceResponse>
 }
 
@@ -39,11 +40,17 @@ export type AskOptions = Pick<Partial<ModelRequest>, 'system' | 'settings' | 're
   readonly signal?: AbortSignal
 }
 
-/** A model of whatever names it. */
-export function languageModel(source: ModelSource, options: { readonly prices?: Prices } = {}): AskedModel {
+/**
+ * Resolves a model from a name, an AI SDK model or an object with `infer`, and adds `ask` to call it directly.
+ *
+ * @example
+ * const model = languageModel('anthropic/claude-haiku-4-5')
+ * const { text, usage } = await model.ask('Translate to French: good morning')
+ */
+export function languageModel(source: ModelSource, options: { readonly prices?: Prices } = {}): CallableModel {
   const model = make(source, checkedPrices(options.prices))
   const infer: LanguageModel['infer'] = (request, call) => model.infer(request, call)
-  return Object.freeze({ ...model, infer, ask: (input, how) => ask(model, input, how) } satisfies AskedModel)
+  return Object.freeze({ ...model, infer, ask: (input, how) => ask(model, input, how) } satisfies CallableModel)
 }
 
 async function ask(
@@ -70,13 +77,13 @@ function make(source: unknown, prices: Prices | undefined): LanguageModel {
   if (isAiSdkModel(source)) return fromAiSdk(source, prices)
   throw new AgentError(
     'MODEL_INVALID',
-    'A model is a name such as "anthropic/claude-sonnet-5-5", a language model of the AI SDK, or an object with ' +
+    'A model must be a name such as "anthropic/claude-sonnet-5-5", a language model of the AI SDK, or an object with ' +
       'provider, modelId and infer(request, call).',
     { value: source },
   )
 }
 
-/** A model that does not know its price may be given one. */
+/** Adds a price to a model that does not have one. */
 function priced(model: LanguageModel, prices: Prices | undefined): LanguageModel {
   const price = priceOf(model.provider, model.modelId, prices)
   if (price === undefined) return model

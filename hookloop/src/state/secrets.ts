@@ -32,6 +32,16 @@ export const secretPatterns: readonly RegExp[] = [
 export const secretName =
   /(?:password|passwd|passphrase|secret|token|(?:api|access|private)[-_]?key|authorization|cookie)$/i
 
+const MIN_SECRET_CHARS = 8
+const VARIABLE = /KEY(?:_|S?$)|TOKEN|SECRET|PASSW|CREDENTIAL|(?:^|_)AUTH(?:_|$)/i
+
+/** The values of environment variables whose names say that they hold a key, token or password. */
+export function environmentSecrets(env: { readonly [name: string]: string | undefined }): readonly string[] {
+  return Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && value.length >= MIN_SECRET_CHARS && VARIABLE.test(name) ? [value] : [],
+  )
+}
+
 /** A function that takes these patterns and texts out of every text of a value, names included. */
 export function redactor(
   rules: readonly (RegExp | string)[],

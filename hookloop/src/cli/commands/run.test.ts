@@ -188,7 +188,7 @@ describe('hookloop run refuses with 2, before anything is run,', { concurrency: 
     [
       'a model name without a provider',
       ['run', 'hello', '--model', 'gpt'],
-      /^error: "gpt" names no model\. Write provider\/model/,
+      /^error: Unknown model "gpt"\. Write provider\/model/,
     ],
     ['a provider that is misspelt', ['run', 'hello', '--model', 'opnai/m'], /Did you mean openai\/m\?\n$/],
     ['a model without its provider', ['run', 'hello', '--model', 'gpt-5'], /Did you mean openai\/gpt-5\?\n$/],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readArguments } from './arguments.ts'
 
-test('arguments that are JSON are read as they are', () => {
+test('valid JSON arguments are parsed without repair', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (args) => {
       const text = JSON.stringify(args)
@@ -12,39 +12,39 @@ test('arguments that are JSON are read as they are', () => {
   )
 })
 
-test('no arguments are empty ones', () => {
+test('missing arguments are read as an empty object', () => {
   assert.deepEqual(
     ['', '  \n', undefined, null].map((text) => readArguments(text)),
     [{ input: {} }, { input: {} }, { input: {} }, { input: {} }],
   )
 })
 
-test('arguments that were read already stay as they are', () => {
+test('arguments that are parsed already are not changed', () => {
   assert.deepEqual(readArguments({ path: 'a' }), { input: { path: 'a' } })
 })
 
-const mended: readonly (readonly [string, string])[] = [
-  ['{"path":"a",}', 'not quite JSON'],
-  ['{"path":"a", "list":[1,2,],}', 'not quite JSON'],
-  ['{"path":"a\nb"}', 'not quite JSON'],
+const repaired: readonly (readonly [string, string])[] = [
+  ['{"path":"a",}', 'not valid JSON'],
+  ['{"path":"a", "list":[1,2,],}', 'not valid JSON'],
+  ['{"path":"a\nb"}', 'not valid JSON'],
   ['```json\n{"path":"a"}\n```', 'a code fence'],
-  ['```\n{"path":"a",}\n```', 'not quite JSON'],
-  ['"{\\"path\\":\\"a\\"}"', 'JSON inside a JSON text'],
+  ['```\n{"path":"a",}\n```', 'not valid JSON'],
+  ['"{\\"path\\":\\"a\\"}"', 'JSON inside a JSON string'],
 ]
 
-for (const [text, why] of mended) {
-  test(`${JSON.stringify(text)} is mended, and why is said`, () => {
+for (const [text, why] of repaired) {
+  test(`${JSON.stringify(text)} is repaired, and the reason is reported`, () => {
     const read = readArguments(text)
-    assert.match(read.mended ?? '', new RegExp(why))
+    assert.match(read.repaired ?? '', new RegExp(why))
     assert.match((read.input as { path: string }).path, /^a(\nb)?$/)
   })
 }
 
-test('a comma inside of a text is not a comma too many', () => {
+test('a comma inside a string is not removed', () => {
   assert.deepEqual(readArguments('{"say":"a,}",}').input, { say: 'a,}' })
 })
 
-test('arguments that were cut off are never completed', () => {
+test('truncated arguments are never completed', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), (args, at) => {
       const text = JSON.stringify(args)
@@ -54,6 +54,6 @@ test('arguments that were cut off are never completed', () => {
   )
 })
 
-test('what is no JSON is given back as it was written', () => {
+test('text that is not JSON is returned unchanged', () => {
   assert.deepEqual(readArguments('rm -rf build'), { input: 'rm -rf build' })
 })

@@ -1,34 +1,34 @@
 import { isJsonObject, type Json } from '../../state/json.ts'
 
-/** What a model wrote as the arguments of a call. */
+/** The arguments of a call as the model wrote them. */
 export type ReadArguments = {
-  /** The arguments, or the text itself when it is not JSON: the call then fails, and the model is told. */
+  /** The arguments, or the text itself if it is not JSON: the call then fails with a message for the model. */
   readonly input: Json
-  /** Set when they had to be mended first, to what was wrong. */
-  readonly mended?: string
+  /** What was wrong with them, if they had to be repaired. */
+  readonly repaired?: string
 }
 
 /**
- * Reads arguments, and mends once what is certainly meant: a code fence around them, JSON inside a JSON string, a comma
- * too many, a line break inside a text. What was cut off is never completed: half of a command is another command.
+ * Reads arguments and repairs what is unambiguous: a code fence around them, JSON inside a JSON string, a trailing comma,
+ * a line break inside a string. Truncated arguments are never completed: half of a command is a different command.
  */
 export function readArguments(text: unknown): ReadArguments {
   if (typeof text !== 'string') return { input: (text ?? {}) as Json }
   if (text.trim() === '') return { input: {} }
   const read = parseJson(text)
-  if (read === undefined) return mend(text)
+  if (read === undefined) return repair(text)
   if (typeof read !== 'string') return { input: read }
   const inner = parseJson(read)
-  return isJsonObject(inner) ? { input: inner, mended: 'they were JSON inside a JSON text' } : { input: read }
+  return isJsonObject(inner) ? { input: inner, repaired: 'they were JSON inside a JSON string' } : { input: read }
 }
 
-function mend(text: string): ReadArguments {
+function repair(text: string): ReadArguments {
   const trimmed = text.trim()
   const bare = withoutFence(trimmed)
   const fenced = bare === trimmed ? undefined : parseJson(bare)
-  if (isJsonObject(fenced)) return { input: fenced, mended: 'they were in a code fence' }
+  if (isJsonObject(fenced)) return { input: fenced, repaired: 'they were in a code fence' }
   const tidy = parseJson(tidied(bare))
-  return isJsonObject(tidy) ? { input: tidy, mended: 'they were not quite JSON' } : { input: text }
+  return isJsonObject(tidy) ? { input: tidy, repaired: 'they were not valid JSON' } : { input: text }
 }
 
 function withoutFence(text: string): string {
@@ -38,21 +38,21 @@ function withoutFence(text: string): string {
 }
 
 /**
- * Without commas before a closing bracket and with control characters in texts escaped, looking at strings as strings.
- * Walked through once and without a pattern: what a model writes may be long, and made to be slow to match.
+ * Removes trailing commas and escapes control characters inside strings. One pass without a regular expression: what a
+ * model writes may be long, and written to be slow to match.
  */
 function tidied(text: string): string {
   const kept: string[] = []
-  let from = 0 // what has been looked at, but not kept yet
-  let isInText = false
+  let from = 0 // start of the part that is not copied yet
+  let isInString = false
   for (let at = 0; at < text.length; at++) {
     const character = text[at]!
-    if (isInText && character === '\\') {
+    if (isInString && character === '\\') {
       at++
     } else if (character === '"') {
-      isInText = !isInText
-    } else if (isInText ? character < ' ' : character === ',' && closesNext(text, at + 1)) {
-      kept.push(text.slice(from, at), isInText ? JSON.stringify(character).slice(1, -1) : '')
+      isInString = !isInString
+    } else if (isInString ? character < ' ' : character === ',' && closesNext(text, at + 1)) {
+      kept.push(text.slice(from, at), isInString ? JSON.stringify(character).slice(1, -1) : '')
       from = at + 1
     }
   }
@@ -66,7 +66,7 @@ function closesNext(text: string, from: number): boolean {
   return text[at] === '}' || text[at] === ']'
 }
 
-/** What JSON says, or nothing when it is none. */
+/** The value of a JSON text, or undefined if it is not JSON. */
 export function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json

@@ -29,7 +29,7 @@ export class CallDeadline {
   /** The stream was requested, or a part of it arrived: the wait for the next part starts. */
   touch(): void {
     const ms = this.#idleMs
-    if (ms !== undefined) this.#idle.start(ms, () => timedOut(ms, `The model was silent for ${ms} ms.`))
+    if (ms !== undefined) this.#idle.start(ms, () => timedOut(ms, `The model sent nothing for ${ms} ms.`))
   }
 
   /** Waits for work that may ignore the signal. */

@@ -1,14 +1,13 @@
 import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { AiSdkModel, ModelRequest, ModelSettings } from '../../state/inference.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { toPrompt } from './prompt.ts'
-import { isStrictSchema } from './strict-schema.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type CallOptions = LanguageModelV4CallOptions
 
-/** What a model is called with, and what had to be left out of it. */
+/** The options to call a model with, and warnings about settings that had to be left out. */
 export function toCallOptions(
   model: AiSdkModel,
   request: ModelRequest,
@@ -34,8 +33,8 @@ export function toCallOptions(
   return { options, warnings }
 }
 
-/** What is handed on as it is. */
-const handedOn = [
+/** Settings that are passed on unchanged. */
+const passedOn = [
   'temperature',
   'topP',
   'topK',
@@ -46,16 +45,16 @@ const handedOn = [
   'seed',
 ] as const
 
-/** What is for the way to the model, not for the model. */
-const ours: readonly string[] = ['cachePrompt', 'timeoutMs', 'idleTimeoutMs', 'providerOptions']
+/** Settings for this adapter, not for the model. */
+const adapterSettings: readonly string[] = ['cachePrompt', 'timeoutMs', 'idleTimeoutMs', 'providerOptions']
 
 function sampling(model: AiSdkModel, settings: ModelSettings, warnings: string[]): Partial<CallOptions> {
   const options: { [name: string]: unknown } = {}
   for (const [name, value] of Object.entries(settings)) {
-    if (ours.includes(name)) continue
-    if (handedOn.includes(name as 'seed')) options[name] = value
+    if (adapterSettings.includes(name)) continue
+    if (passedOn.includes(name as 'seed')) options[name] = value
     else if (name === 'reasoning' && model.specificationVersion === 'v4') options[name] = value
-    else warnings.push(`The setting "${name}" is not one that ${model.provider} can be given; it was left out.`)
+    else warnings.push(`${model.provider} does not support the setting "${name}". It was left out.`)
   }
   return options
 }
@@ -73,8 +72,8 @@ function responseFormatOf(format: JsonObject): NonNullable<CallOptions['response
 }
 
 /**
- * What only one provider understands. OpenAI is told not to keep the conversation: what the model sees is what the
- * state says, also after a hook has changed it. And it is told when a schema is not one it takes by the letter.
+ * Options for one provider. OpenAI must not store the conversation: the model sees what the state contains, even after
+ * a hook has changed it. Strict mode is turned off for schemas that OpenAI cannot enforce.
  */
 function providerOptionsOf(
   { provider }: AiSdkModel,
@@ -83,23 +82,55 @@ function providerOptionsOf(
 ): ProviderOptions {
   for (const [name, options] of Object.entries(providerOptions)) {
     if (isJsonObject(options)) continue
-    throw new AgentError('MODEL_REJECTED', `providerOptions are by provider: { "${name}": { … } }.`, { value: options })
+    throw new AgentError(
+      'MODEL_REJECTED',
+      `"providerOptions" must have an object for each provider: { "${name}": { … } }.`,
+      { value: options },
+    )
   }
   const given = providerOptions as ProviderOptions
   const family = provider.split('.')[0]!
-  // OpenAI's adapter may go by any name, and looks in one place only: under `azure` if it is that and something is there.
+  // OpenAI's adapter may have any name and reads one key only: `azure` if it is Azure's and that key exists.
   const isOpenAi = provider.endsWith('.responses') && family !== 'xai'
   const place = isOpenAi && !(family === 'azure' && given['openai'] === undefined) ? 'openai' : family
   const schema = responseFormat?.['type'] === 'json' ? responseFormat['schema'] : responseFormat
   const loose = schema !== undefined && !isStrictSchema(schema)
   const ours = {
     ...(isOpenAi && { store: false }),
-    ...(loose && (isOpenAi || takesSchemas.has(family)) && { strictJsonSchema: false }),
+    ...(loose && (isOpenAi || strictFamilies.has(family)) && { strictJsonSchema: false }),
   }
   return Object.keys(ours).length === 0 ? given : { ...given, [place]: { ...ours, ...given[place] } }
 }
 
 type ProviderOptions = { [provider: string]: JsonObject }
 
-/** Families whose adapters hold a model to a schema by the letter unless they are told not to. */
-const takesSchemas: ReadonlySet<string> = new Set(['openai', 'azure', 'groq', 'ollama', 'openai-compatible'])
+/** Families whose adapters use strict mode by default. */
+const strictFamilies: ReadonlySet<string> = new Set(['openai', 'azure', 'groq', 'ollama', 'openai-compatible'])
+
+/** The keywords that OpenAI enforces in strict mode. Any other is rejected there. */
+const strictKeywords: ReadonlySet<string> = new Set(
+  (
+    'type enum const title description properties required additionalProperties items anyOf $ref ' +
+    '$defs definitions format pattern minItems maxItems minimum maximum exclusiveMinimum exclusiveMaximum multipleOf'
+  ).split(' '),
+)
+
+/**
+ * Whether OpenAI can enforce a schema in strict mode: it has only supported keywords, every object is closed, and every
+ * property is required. Other schemas are sent without strict mode; the answer is validated here in any case.
+ */
+function isStrictSchema(schema: Json): boolean {
+  if (!isJsonObject(schema)) return true
+  if (!Object.keys(schema).every((key) => strictKeywords.has(key)) || !isClosed(schema)) return false
+  const { properties, $defs, definitions, items, anyOf } = schema
+  const inner = [properties, $defs, definitions].flatMap((each) => (isJsonObject(each) ? Object.values(each) : []))
+  return [...inner, ...(items === undefined ? [] : [items]), ...(Array.isArray(anyOf) ? anyOf : [])].every(
+    isStrictSchema,
+  )
+}
+
+function isClosed({ type, properties = {}, required = [], additionalProperties }: JsonObject): boolean {
+  if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return true
+  const names = isJsonObject(properties) ? Object.keys(properties) : []
+  return additionalProperties === false && names.every((name) => Array.isArray(required) && required.includes(name))
+}

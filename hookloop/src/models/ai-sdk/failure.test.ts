@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { AgentError } from '../../errors.ts'
-import { toModelFailure } from './failure.ts'
+import { retryAfterOf, toModelFailure } from './failure.ts'
 
-// What real servers say is in provider-failures.test.ts. This is about what else may be thrown.
+// provider-failures.test.ts has what real servers return. This file has what else may be thrown.
 
 const asked = { provider: 'acme', modelId: 'large', model: undefined }
 const codeOf = async (thrown: unknown): Promise<string> => (await toModelFailure(thrown, asked)).code
 const named = (name: string, fields: object = {}): Error => Object.assign(new Error('words'), { name, ...fields })
 
-test('errors that say by their name what they are are believed', async () => {
+test('the name of an AI SDK error decides its code', async () => {
   const codes = await Promise.all(
     [
       'AI_LoadAPIKeyError',
@@ -33,7 +33,7 @@ test('errors that say by their name what they are are believed', async () => {
   ])
 })
 
-test('a status decides, and words where it says too little', async () => {
+test('the status decides the code, and the message where the status says too little', async () => {
   const says = (statusCode: number, responseBody = '') => codeOf(named('AI_APICallError', { statusCode, responseBody }))
   assert.deepEqual(
     await Promise.all([
@@ -55,7 +55,7 @@ test('a status decides, and words where it says too little', async () => {
   )
 })
 
-test('errors in the middle of a stream are told by their code, their type or their words', async () => {
+test('errors in a stream are classified by their code, type or message', async () => {
   const codes = await Promise.all(
     [
       { type: 'overloaded_error', message: 'x' },
@@ -74,7 +74,7 @@ test('errors in the middle of a stream are told by their code, their type or the
   ])
 })
 
-test('a connection that breaks is unreachable, however deep the reason lies', async () => {
+test('a broken connection is unreachable, however deep the cause is nested', async () => {
   const broken = new TypeError('terminated', {
     cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }),
   })
@@ -82,7 +82,7 @@ test('a connection that breaks is unreachable, however deep the reason lies', as
   assert.equal(await codeOf(thrown), 'MODEL_UNREACHABLE')
 })
 
-test('whatever is thrown becomes an error with words', async () => {
+test('any thrown value becomes an error with a message', async () => {
   for (const thrown of [undefined, null, 7, '', 'no', {}, [], new Error(''), Symbol('s'), { message: 4 }]) {
     const error = await toModelFailure(thrown, asked)
     assert.equal(error.code, 'MODEL_FAILED')
@@ -90,17 +90,17 @@ test('whatever is thrown becomes an error with words', async () => {
   }
 })
 
-test('an error that goes around in circles is told, too', async () => {
+test('an error with a circular cause is reported', async () => {
   const thrown = new Error('round')
   thrown.cause = thrown
   assert.equal(await codeOf(thrown), 'MODEL_FAILED')
 })
 
-test('our own errors keep their code', async () => {
+test('an AgentError keeps its code', async () => {
   assert.equal(await codeOf(new AgentError('MODEL_NOT_INSTALLED', 'x')), 'MODEL_NOT_INSTALLED')
 })
 
-test('the request, the headers and the body are not kept', async () => {
+test('the request, the headers and the body are not part of the error', async () => {
   const thrown = named('AI_APICallError', {
     statusCode: 400,
     requestBodyValues: { messages: 'private words' },
@@ -112,12 +112,39 @@ test('the request, the headers and the body are not kept', async () => {
   assert.ok(!inspect(error, { depth: 20, showHidden: true }).includes('private words'))
 })
 
-test('long words are cut', async () => {
+test('long messages are cut', async () => {
   const error = await toModelFailure(new Error('x'.repeat(100_000)), asked)
   assert.ok(error.message.length < 600)
 })
 
-test('who has no key is told what to do', async () => {
+test('an unauthorized error says what to do', async () => {
   const error = await toModelFailure(named('AI_APICallError', { statusCode: 401 }), asked)
-  assert.match(error.message, /Is the key of acme set/)
+  assert.match(error.message, /Check that the API key of acme is set/)
+})
+
+const known: readonly (readonly [string, object, number | undefined])[] = [
+  ['seconds', { responseHeaders: { 'retry-after': '7' } }, 7_000],
+  ['a part of a second', { responseHeaders: { 'retry-after': '0.25' } }, 250],
+  ['milliseconds, which are more precise', { responseHeaders: { 'retry-after-ms': '120', 'retry-after': '1' } }, 120],
+  ['a time in the past', { responseHeaders: { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' } }, 0],
+  ['a negative number', { responseHeaders: { 'retry-after': '-5' } }, 0],
+  ['the body, as Google has it', { responseBody: '{"error":{"details":[{"retryDelay": "34.5s"}]}}' }, 34_500],
+  ['text that is not a time', { responseHeaders: { 'retry-after': 'later' } }, undefined],
+  ['nothing', { responseHeaders: {}, responseBody: 'slow down' }, undefined],
+  ['no headers at all', { responseHeaders: null }, undefined],
+]
+
+for (const [what, thrown, expected] of known) {
+  test(`the wait before a retry is read from ${what}`, () => {
+    assert.equal(retryAfterOf(thrown), expected)
+  })
+}
+
+test('a date in the future is converted to a wait', () => {
+  const wait = retryAfterOf({ responseHeaders: { 'retry-after': new Date(Date.now() + 60_000).toUTCString() } })
+  assert.ok(wait !== undefined && wait > 55_000 && wait <= 60_000, String(wait))
+})
+
+test('a thrown value that is not an error has no wait', () => {
+  assert.deepEqual([undefined, null, 'busy', 7].map(retryAfterOf), [undefined, undefined, undefined, undefined])
 })

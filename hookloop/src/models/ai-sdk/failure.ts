@@ -2,25 +2,24 @@ import type { AiSdkModel } from '../../state/inference.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf, type ErrorCode } from '../../errors.ts'
 import { parseJson } from './arguments.ts'
-import { retryAfterOf } from './retry-after.ts'
-import { withoutSecrets } from './secrets.ts'
+import { redactKeys } from './secrets.ts'
 
-const MAX_WORDS = 500
+const MAX_MESSAGE_CHARS = 500
 
 type Asked = { readonly provider: string; readonly modelId: string; readonly model: AiSdkModel | undefined }
 
 /**
- * What went wrong with a call, classified once, here: its code says what kind it is, its value what may help. The words
- * are the provider's, without keys; the request and the headers are not kept.
+ * Classifies a failed call. This is the only place that does: the code says what kind of failure it is, the value what
+ * may help. The message is the provider's, without keys; the request and the headers are dropped.
  */
 export async function toModelFailure(thrown: unknown, { provider, modelId, model }: Asked): Promise<AgentError> {
-  const told = toldInAnswer(thrown) ?? thrown
-  const code = classify(told)
-  const status = statusOf(told)
+  const failed = errorInBody(thrown) ?? thrown
+  const code = classify(failed)
+  const status = statusOf(failed)
   const retryAfterMs = retryAfterOf(thrown)
-  const words = (await withoutSecrets(wordsOf(told), model)).slice(0, MAX_WORDS)
-  const cause = new Error(words) // not what was thrown: that holds the request, and may hold the key
-  cause.name = await withoutSecrets(nameOf(thrown), model)
+  const words = (await redactKeys(wordsOf(failed), model)).slice(0, MAX_MESSAGE_CHARS)
+  const cause = new Error(words) // not the thrown error, which contains the request and may contain the key
+  cause.name = await redactKeys(nameOf(thrown), model)
   const answered = status === undefined ? '' : ` answered ${status}`
   return new AgentError(code, `${provider}/${modelId}${answered}: ${words}${hintFor(code, provider, words)}`, {
     value: {
@@ -33,8 +32,8 @@ export async function toModelFailure(thrown: unknown, { provider, modelId, model
   })
 }
 
-/** An error that came as an answer, with a status that says all is well or that the adapter made up. */
-function toldInAnswer(thrown: unknown): JsonObject | undefined {
+/** An error in the body of a response whose status is a success, or was invented by the adapter. */
+function errorInBody(thrown: unknown): JsonObject | undefined {
   const { responseBody } = fieldsOf(thrown)
   const isFine = (statusOf(thrown) ?? 0) < 400
   const body = typeof responseBody === 'string' && isFine ? parseJson(responseBody) : responseBody
@@ -48,7 +47,7 @@ function classify(thrown: unknown): ErrorCode {
   const byName = codesByName.get(nameOf(thrown))
   if (byName !== undefined) return byName
   const status = statusOf(thrown)
-  // What an unreadable answer says is no reason: it may be about anything.
+  // The text of an unreadable reply is no evidence: it may be about anything.
   if (
     (status ?? 0) < 400 &&
     causesOf(thrown).some((cause) => codesByName.get(nameOf(cause)) === 'MODEL_REPLY_INVALID')
@@ -65,7 +64,7 @@ function isOurs(thrown: unknown): thrown is AgentError {
   try {
     return thrown instanceof AgentError
   } catch {
-    return false // a proxy that throws when it is looked at
+    return false // a proxy that throws on access
   }
 }
 
@@ -79,7 +78,7 @@ function codeOfStatus(status: number, byWords: ErrorCode | undefined): ErrorCode
   return byWords === 'MODEL_CONTEXT_OVERFLOW' || byWords === 'MODEL_CONTENT_FILTERED' ? byWords : 'MODEL_REJECTED'
 }
 
-/** Errors of the AI SDK that say by their name what they are. */
+/** Errors of the AI SDK whose name says what they are. */
 const codesByName: ReadonlyMap<string, ErrorCode> = new Map([
   ['AI_LoadAPIKeyError', 'MODEL_UNAUTHORIZED'],
   ['AI_UnsupportedFunctionalityError', 'MODEL_REJECTED'],
@@ -95,7 +94,7 @@ const codesByName: ReadonlyMap<string, ErrorCode> = new Map([
   ['TimeoutError', 'MODEL_TIMED_OUT'],
 ])
 
-/** Where a status says too little or is missing, as in the middle of a stream, the words decide. First match wins. */
+/** The message decides where the status is missing, as in a stream, or says too little. The first match wins. */
 const codesByWords: readonly (readonly [ErrorCode, RegExp])[] = [
   [
     'MODEL_CONTEXT_OVERFLOW',
@@ -122,7 +121,7 @@ const codesByWords: readonly (readonly [ErrorCode, RegExp])[] = [
   ],
 ]
 
-/** The words and everything around them that may say what kind of failure it is. */
+/** The message and everything around it that may say what kind of failure it is. */
 function textOf(thrown: unknown): string {
   const { responseBody, code, type } = fieldsOf(thrown)
   return [wordsOf(thrown), responseBody, code, type, nameOf(thrown), ...causesOf(thrown).map(wordsOf)]
@@ -132,25 +131,25 @@ function textOf(thrown: unknown): string {
 }
 
 function wordsOf(thrown: unknown): string {
-  let [told, depth] = [thrown, 0]
+  let [current, depth] = [thrown, 0]
   for (; depth < 5; depth++) {
-    const { message, error } = fieldsOf(told)
+    const { message, error } = fieldsOf(current)
     if (typeof message === 'string' && message !== '') return message
     if (error === undefined) break
-    told = error
+    current = error
   }
-  return messageOf(told)
+  return messageOf(current)
 }
 
 function statusOf(thrown: unknown): number | undefined {
   const { statusCode, code } = fieldsOf(thrown)
-  const given = statusCode ?? code // an error in the middle of a stream may have it as its code
+  const given = statusCode ?? code // an error in a stream may carry the status as its code
   return typeof given === 'number' && given >= 100 && given < 600 ? given : undefined
 }
 
 function nameOf(thrown: unknown): string {
   const { name } = fieldsOf(thrown)
-  return typeof name === 'string' && /^\w{1,60}$/.test(name) ? name : 'Error' // a name, and no words that somebody sent
+  return typeof name === 'string' && /^\w{1,60}$/.test(name) ? name : 'Error' // never text from a server
 }
 
 function causesOf(thrown: unknown): readonly unknown[] {
@@ -164,21 +163,47 @@ function causesOf(thrown: unknown): readonly unknown[] {
 const fieldNames = ['message', 'error', 'name', 'statusCode', 'responseBody', 'code', 'type', 'cause'] as const
 type Fields = { [K in (typeof fieldNames)[number]]?: unknown }
 
-/** What can be read of it: a getter may throw, and what it throws is not what went wrong. */
+/** The fields that can be read: a getter may throw, and that error is not the failure. */
 function fieldsOf(thrown: unknown): Fields {
   const fields: Fields = {}
   for (const name of fieldNames) {
     try {
       if (isJsonObject(thrown)) fields[name] = (thrown as Fields)[name]
     } catch {
-      // as if it were not there
+      // treated as missing
     }
   }
   return fields
 }
 
-/** Said once: a provider that names the variable has said it, and Ollama has no keys. */
+/** Not repeated if the provider named the variable already; Ollama has no keys. */
 function hintFor(code: ErrorCode, provider: string, words: string): string {
   if (code !== 'MODEL_UNAUTHORIZED' || provider === 'ollama' || /_(KEY|TOKEN)/.test(words)) return ''
-  return ` (Is the key of ${provider} set, and has its account credit? \`hookloop models\` lists what is there.)`
+  return ` (Check that the API key of ${provider} is set and that the account has credit. \`hookloop models\` lists the keys that are set.)`
+}
+
+/** How long the provider asks to wait, in milliseconds: from the headers or, for Google, from the body. */
+export function retryAfterOf(thrown: unknown): number | undefined {
+  try {
+    return readRetryAfter(thrown)
+  } catch {
+    return undefined // a getter threw
+  }
+}
+
+function readRetryAfter(thrown: unknown): number | undefined {
+  const { responseHeaders, responseBody } = (thrown ?? {}) as {
+    readonly responseHeaders?: { readonly [name: string]: string | undefined } | null
+    readonly responseBody?: unknown
+  }
+  const milliseconds = Number.parseFloat(responseHeaders?.['retry-after-ms'] ?? '')
+  if (milliseconds >= 0) return milliseconds
+  const header = responseHeaders?.['retry-after']
+  if (header !== undefined) {
+    const seconds = Number(header)
+    const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1_000
+    if (Number.isFinite(ms)) return Math.max(0, Math.round(ms))
+  }
+  const delay = typeof responseBody === 'string' ? /"retryDelay"\s*:\s*"([\d.]+)s"/.exec(responseBody) : null
+  return delay === null ? undefined : Math.round(Number(delay[1]) * 1_000)
 }

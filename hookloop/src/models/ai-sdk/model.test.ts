@@ -11,7 +11,7 @@ const request: ModelRequest = {
   tools: [],
 }
 
-/** A model that heeds the signal, with an error of its own. */
+/** A model that obeys the signal and throws its own error. */
 function waiting(): AiSdkModel & { readonly signals: AbortSignal[] } {
   const signals: AbortSignal[] = []
   const wait = ({ abortSignal }: { abortSignal: AbortSignal }): Promise<never> =>
@@ -33,7 +33,7 @@ for (const onDelta of [undefined, () => undefined]) {
   const how = onDelta === undefined ? 'asked' : 'streamed'
   const call = (signal: AbortSignal) => (onDelta === undefined ? { signal } : { signal, onDelta })
 
-  test(`a model that is ${how} and runs out of time says so, whatever its adapter says`, async () => {
+  test(`a model that is ${how} and times out fails with MODEL_TIMED_OUT, whatever its adapter throws`, async () => {
     const model = waiting()
     const asking = fromAiSdk(model, undefined).infer(
       { ...request, settings: { timeoutMs: 5 } },
@@ -43,7 +43,7 @@ for (const onDelta of [undefined, () => undefined]) {
     assert.ok(model.signals[0]!.aborted)
   })
 
-  test(`a model that is ${how} and cancelled rejects with the reason of the cancel`, async () => {
+  test(`a model that is ${how} and cancelled rejects with the reason of the cancellation`, async () => {
     const [model, controller] = [waiting(), new AbortController()]
     const asking = fromAiSdk(model, undefined).infer(request, call(controller.signal))
     await new Promise((resolve) => setImmediate(resolve))
@@ -53,7 +53,7 @@ for (const onDelta of [undefined, () => undefined]) {
   })
 }
 
-test('a stream that fails is let go of', async () => {
+test('a stream that fails is cancelled', async () => {
   const { model, cancelled } = streaming((controller) =>
     controller.enqueue({ type: 'error', error: new Error('broken') }),
   )
@@ -62,7 +62,7 @@ test('a stream that fails is let go of', async () => {
   assert.ok(cancelled())
 })
 
-test('a stream that does not heed the signal is let go of', async () => {
+test('a stream that ignores the signal is cancelled', async () => {
   const controller = new AbortController()
   const { model, cancelled } = streaming(() => undefined)
   const asking = fromAiSdk(model, undefined).infer(request, { signal: controller.signal, onDelta: () => undefined })
@@ -72,7 +72,7 @@ test('a stream that does not heed the signal is let go of', async () => {
   assert.ok(cancelled())
 })
 
-test('a stream that comes together with the cancel is let go of, too', async () => {
+test('a stream that arrives together with the cancellation is cancelled', async () => {
   const controller = new AbortController()
   const { model, cancelled } = streaming(
     () => undefined,
@@ -83,7 +83,7 @@ test('a stream that comes together with the cancel is let go of, too', async () 
   assert.ok(cancelled())
 })
 
-/** A model whose stream pays no attention to the signal. */
+/** A model whose stream ignores the signal. */
 function streaming(start: (controller: ReadableStreamDefaultController) => void, whenAsked?: () => void) {
   let isCancelled = false
   const doStream = async () => {
@@ -93,10 +93,10 @@ function streaming(start: (controller: ReadableStreamDefaultController) => void,
   return { model: { ...waiting(), doStream }, cancelled: () => isCancelled }
 }
 
-test('providerOptions that are not by provider are refused with an example', async () => {
+test('providerOptions without a provider are rejected with an example', async () => {
   const asking = fromAiSdk(waiting(), undefined).infer(
     { ...request, settings: { providerOptions: { temperature: 1 } } },
     { signal: new AbortController().signal },
   )
-  await assert.rejects(asking, { code: 'MODEL_REJECTED', message: /by provider: \{ "temperature": \{ … \} \}/ })
+  await assert.rejects(asking, { code: 'MODEL_REJECTED', message: /for each provider: \{ "temperature": \{ … \} \}/ })
 })

@@ -1,17 +1,17 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../../state/inference.ts'
 import type { TokenUsage } from '../../state/usage.ts'
-import { costOf, priceOf, type Price, type Prices } from '../prices.ts'
+import type { Price, Prices } from '../price-list.ts'
+import { costOf, priceOf } from '../prices.ts'
 import { toCallOptions } from './call-options.ts'
 import { CallDeadline } from './call-deadline.ts'
 import { toModelFailure } from './failure.ts'
 import { toReply } from './reply.ts'
-import { withoutKeys } from './secrets.ts'
+import { redactReply } from './secrets.ts'
 import { cancel, readStream } from './stream.ts'
-import { structuredOutputOf } from './structured-output.ts'
 import { ToolNames } from './tool-names.ts'
 
-/** A language model of the AI SDK behind our port. */
+/** Adapts a language model of the AI SDK. */
 export function fromAiSdk(model: AiSdkModel, prices: Prices | undefined): LanguageModel {
   const provider = familyOf(model)
   const price = priceOf(provider, model.modelId, prices)
@@ -29,13 +29,13 @@ type Ported = {
   readonly modelId: string
   readonly price: Price | undefined
   readonly structuredOutput: LanguageModel['structuredOutput']
-  /** Gives the model when it is first asked. */
+  /** Loads the model when it is first called. */
   readonly load: () => AiSdkModel | Promise<AiSdkModel>
 }
 
 /**
- * Our port over a model that may still have to be loaded: `doStream` when somebody listens, `doGenerate` otherwise, and
- * the same reply either way. It never retries, and every failure leaves it classified.
+ * Adapts a model that may still have to be loaded: `doStream` if the caller wants deltas, `doGenerate` otherwise, with the
+ * same reply either way. It never retries, and every failure it throws is classified.
  */
 export function toPort({ provider, modelId, price, structuredOutput, load }: Ported): LanguageModel {
   return Object.freeze({
@@ -48,12 +48,12 @@ export function toPort({ provider, modelId, price, structuredOutput, load }: Por
       let model: AiSdkModel | undefined
       try {
         model = await deadline.within(Promise.resolve(load()))
-        const reply = await withoutKeys(await ask(model, request, { deadline, onDelta: call.onDelta }), model)
+        const reply = await redactReply(await ask(model, request, { deadline, onDelta: call.onDelta }), model)
         return price === undefined
           ? reply
           : { ...reply, usage: { ...reply.usage, costUsd: costOf(reply.usage, price) } }
       } catch (thrown) {
-        call.signal.throwIfAborted() // whoever cancelled knows why
+        call.signal.throwIfAborted() // a cancellation is not a failure of the model
         throw await toModelFailure(deadline.expired ?? thrown, { provider, modelId, model })
       } finally {
         deadline.clear()
@@ -62,9 +62,24 @@ export function toPort({ provider, modelId, price, structuredOutput, load }: Por
   })
 }
 
-/** 'openai.responses' and 'openai.chat' are both OpenAI. */
+/** The provider without its API: 'openai.responses' and 'openai.chat' are both 'openai'. */
 export function familyOf({ provider }: AiSdkModel): string {
   return provider.split('.')[0]!
+}
+
+/** Families whose adapters enforce a JSON Schema, also while tools are offered. */
+const native: ReadonlySet<string> = new Set(['openai', 'azure', 'anthropic', 'xai'])
+
+/** Families that do so only without tools: with both they fail, or never call a tool. */
+const nativeAlone: ReadonlySet<string> = new Set(['google', 'vertex', 'groq', 'ollama'])
+
+/** How the provider enforces a schema. An unknown family does if its model says so. */
+export function structuredOutputOf(model: Pick<AiSdkModel, 'provider'>): LanguageModel['structuredOutput'] {
+  const [family = ''] = model.provider.split('.')
+  if (nativeAlone.has(family)) return 'native-alone'
+  if (native.has(family)) return 'native'
+  const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
+  return supportsStructuredOutputs === true ? 'native' : undefined
 }
 
 export function isAiSdkModel(value: unknown): value is AiSdkModel {
@@ -79,23 +94,23 @@ export function isAiSdkModel(value: unknown): value is AiSdkModel {
 }
 
 type Reply = ReturnType<typeof toReply>
-type Asking = { readonly deadline: CallDeadline; readonly onDelta: ModelCall['onDelta'] }
+type CallContext = { readonly deadline: CallDeadline; readonly onDelta: ModelCall['onDelta'] }
 
-async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta }: Asking): Promise<Reply> {
+async function ask(model: AiSdkModel, request: ModelRequest, { deadline, onDelta }: CallContext): Promise<Reply> {
   const names = new ToolNames(request.tools)
   const { options, warnings } = toCallOptions(model, request, names)
-  // The versions differ in what goes in and comes out, not in how they are called.
+  // The versions differ in their parameters and results, not in how they are called.
   const v4 = model as unknown as LanguageModelV4
   const call = { ...options, abortSignal: deadline.signal }
   const asked = { request, names, warnings }
   if (onDelta === undefined) return toReply(await deadline.within(v4.doGenerate(call)), asked)
-  deadline.touch() // only a stream can be silent: an answer in one piece takes the time it takes
+  deadline.touch() // the idle timeout is for streams only
   const opening = Promise.resolve(v4.doStream(call))
   const { stream } = await deadline.within(opening).catch((thrown: unknown) => {
     opening.then(
       (late) => cancel(late?.stream, thrown),
       () => undefined,
-    ) // nobody will read it
+    ) // no reader is left
     throw thrown
   })
   return toReply(await deadline.within(readStream(stream, { deadline, onDelta, names })), asked)

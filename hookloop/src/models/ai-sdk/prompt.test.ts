@@ -21,7 +21,7 @@ const message: fc.Arbitrary<Message> = fc.record({
   content: fc.array(part, { maxLength: 3 }),
 })
 
-test('whatever a conversation consists of, it is sent as one that every provider takes', () => {
+test('any conversation is converted to one that every provider accepts', () => {
   fc.assert(
     fc.property(text, fc.array(message, { maxLength: 8 }), (system, messages) => {
       assert.deepEqual(problemsOf(promptOf(messages, { system })), [])
@@ -30,7 +30,7 @@ test('whatever a conversation consists of, it is sent as one that every provider
   )
 })
 
-/** What a provider would not take. */
+/** What a provider would reject. */
 function problemsOf(prompt: LanguageModelV4Prompt): readonly string[] {
   const turns = prompt.filter(({ role }) => role !== 'system')
   return [
@@ -55,7 +55,7 @@ function problemsOf(prompt: LanguageModelV4Prompt): readonly string[] {
   ]
 }
 
-test('a result goes to the call that was made last, when ids come again', () => {
+test('a result belongs to the latest call if ids repeat', () => {
   const call: Part = { type: 'tool-call', toolCallId: '1', toolName: 'act', input: {} }
   const result = (output: string): Message => ({
     role: 'tool',
@@ -73,13 +73,13 @@ test('a result goes to the call that was made last, when ids come again', () => 
     results.map((each) => 'output' in each && each.output),
     [
       { type: 'text', value: 'first' },
-      { type: 'error-text', value: 'The result of this call is not known. It may have had an effect.' },
+      { type: 'error-text', value: 'The outcome of this call is unknown. It may have taken effect.' },
       { type: 'text', value: 'third' },
     ],
   )
 })
 
-test('a result that is JSON stays JSON, and one that failed says so', () => {
+test('a JSON result stays JSON, and a failure is marked as an error', () => {
   const calls = ['1', '2'].map((toolCallId) => ({ type: 'tool-call' as const, toolCallId, toolName: 'act', input: {} }))
   const results: Part[] = [
     { type: 'tool-result', toolCallId: '1', toolName: 'act', output: { n: 1 } },
@@ -122,7 +122,7 @@ for (const [what, data, v4, earlier] of files) {
   })
 }
 
-test('what a provider wants to see again with a part is sent with it', () => {
+test('the provider options of a part are sent back with it', () => {
   const providerOptions = { anthropic: { signature: 's' } }
   const prompt = promptOf([
     { role: 'user', content: [{ type: 'text', text: 'Go.' }] },

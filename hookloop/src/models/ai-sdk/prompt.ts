@@ -10,14 +10,14 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../../state/message.ts'
-import { CallIds } from './call-ids.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
 
 /**
- * A conversation as every provider takes it: each call is followed at once by its result, no result is without its
- * call, nothing is empty, instructions come first and as one, and the model has neither the first nor the last word.
+ * A conversation in the form that every provider accepts: each call is directly followed by its result, no result is
+ * without its call, nothing is empty, the system prompt is one message at the start, and neither the first nor the last
+ * message is the model's.
  */
 export function toPrompt({ system, messages }: ModelRequest, names: ToolNames, how: How): LanguageModelV4Prompt {
   const all = messages.slice()
@@ -25,12 +25,33 @@ export function toPrompt({ system, messages }: ModelRequest, names: ToolNames, h
   const turns = firstTurn === -1 ? [] : all.slice(firstTurn)
   const ids = new CallIds()
   const prompt = turns.flatMap((message, at) => toMessages(message, { following: turns, at, names, ids, how }))
-  if (prompt[0]?.role === 'assistant') prompt.unshift(userText('(What was said before is left out.)'))
-  if (prompt.length === 0 || prompt.at(-1)?.role === 'assistant') prompt.push(userText('Go on.'))
+  if (prompt[0]?.role === 'assistant') prompt.unshift(userText('(Earlier messages are omitted.)'))
+  if (prompt.length === 0 || prompt.at(-1)?.role === 'assistant') prompt.push(userText('Continue.'))
   const first = all.slice(0, all.length - turns.length).map(({ content }) => textOf(content))
-  const instructions = [system, ...first].filter(isSaid).join('\n\n').toWellFormed()
+  const instructions = [system, ...first].filter(hasText).join('\n\n').toWellFormed()
   if (instructions !== '') prompt.unshift({ role: 'system', content: instructions })
   return how.cache ? withCacheMarkers(prompt) : prompt
+}
+
+const MAX_ID_CHARS = 64
+
+/**
+ * Makes call ids that every provider accepts: letters, digits, _ and -, at most 64, unique in the whole conversation, even
+ * if it comes from another provider or from one that restarts its numbering in every reply.
+ */
+class CallIds {
+  readonly #taken = new Set<string>()
+  readonly #counts = new Map<string, number>()
+
+  /** The id to send. Call it in the order of the conversation, so that ids are the same in each request. */
+  next(id: string): string {
+    const safe = id.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_ID_CHARS) || '_'
+    let [unique, n] = [safe, this.#counts.get(safe) ?? 1]
+    while (this.#taken.has(unique)) unique = `${safe.slice(0, MAX_ID_CHARS - 9)}_${++n}`
+    this.#counts.set(safe, n)
+    this.#taken.add(unique)
+    return unique
+  }
 }
 
 function userText(text: string): LanguageModelV4Message {
@@ -48,17 +69,17 @@ type Place = {
 function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
   switch (message.role) {
     case 'tool':
-      return [] // told with the calls they belong to
+      return [] // sent with the calls they belong to
     case 'system':
     case 'user': {
-      // Instructions in the middle of a conversation are not taken by every provider; as a user's words they are.
+      // Not every provider accepts system messages in the middle of a conversation, so they are sent as user messages.
       const content = message.content.flatMap((part) => userPart(part, place.how))
       return content.length === 0 ? [] : [{ role: 'user', content }]
     }
     case 'assistant': {
       const calls: SentCall[] = []
       const content = message.content.flatMap((part) => assistantPart(part, place, calls))
-      // A thought that nothing followed is not taken by every provider either.
+      // Not every provider accepts reasoning that nothing follows.
       if (content.every((part) => part.type === 'reasoning')) return []
       const said: LanguageModelV4Message = { role: 'assistant', content }
       return calls.length === 0 ? [said] : [said, { role: 'tool', content: resultsOf(calls, place) }]
@@ -72,16 +93,16 @@ type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
 
-/** A call, and the id it is sent with. */
+/** A call and the id it is sent with. */
 type SentCall = { readonly call: ToolCallPart; readonly sentId: string }
 
-/** Blanks alone are refused by some providers as if they were nothing. */
-function isSaid(text: string): boolean {
+/** Some providers reject text that is only white space. */
+function hasText(text: string): boolean {
   return text.trim() !== ''
 }
 
 function textOrNothing(part: TextPart) {
-  return isSaid(part.text) ? [{ type: 'text' as const, text: part.text.toWellFormed(), ...optionsOf(part) }] : []
+  return hasText(part.text) ? [{ type: 'text' as const, text: part.text.toWellFormed(), ...optionsOf(part) }] : []
 }
 
 function userPart(part: Part, how: How): UserContent {
@@ -99,7 +120,7 @@ function assistantPart(part: Part, { names, ids, how }: Place, calls: SentCall[]
       return [filePart(part, how)]
     case 'tool-call': {
       const { toolCallId, toolName, input } = part
-      // What could not be read as arguments is shown to the model as it wrote it, in the form providers insist on.
+      // Providers require an object: arguments that could not be read are wrapped in one, as the model wrote them.
       const shown = isJsonObject(input) ? input : { unreadable: input }
       const sentId = ids.next(toolCallId)
       calls.push({ call: part, sentId })
@@ -120,9 +141,9 @@ function assistantPart(part: Part, { names, ids, how }: Place, calls: SentCall[]
   }
 }
 
-const UNKNOWN_RESULT = 'The result of this call is not known. It may have had an effect.'
+const UNKNOWN_RESULT = 'The outcome of this call is unknown. It may have taken effect.'
 
-/** A result for every call, in the order of the calls, wherever it stands before the model speaks again. */
+/** A result for every call, in the order of the calls, from anywhere before the next assistant message. */
 function resultsOf(calls: readonly SentCall[], { following, at, names }: Place): ToolContent {
   const found = new Map<string, ToolResultPart>()
   for (let i = at + 1; i < following.length && following[i]!.role !== 'assistant'; i++) {
@@ -152,7 +173,7 @@ function outputOf(
   return { type: isError === true ? 'error-json' : 'json', value: output as never }
 }
 
-/** Half of a character, as a hook that cuts a text may leave it, is no valid JSON to every provider. */
+/** Not every provider accepts half of a surrogate pair, which a hook that cuts text may leave. */
 function wellFormed(value: Json): Json {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
@@ -169,12 +190,12 @@ function filePart(part: FilePart, { version }: How): UserContent[number] & { typ
     type: 'file',
     mediaType,
     ...(filename !== undefined && { filename }),
-    data: version === 'v4' ? v4 : ((url ?? bytes) as never), // earlier versions take the bytes or the address itself
+    data: version === 'v4' ? v4 : ((url ?? bytes) as never), // earlier versions take the bytes or the URL itself
     ...optionsOf(part),
   }
 }
 
-/** The bytes of a `data:` address, which has them as base64 or as text; anything else is base64 already. */
+/** The bytes of a `data:` URL, which holds base64 or text; anything else is base64 already. */
 function base64Of(data: string): string {
   if (!/^data:/i.test(data)) return data
   const [head, body] = [data.slice(0, data.indexOf(',')), data.slice(data.indexOf(',') + 1)]
@@ -202,7 +223,7 @@ const cacheMarker = {
   bedrock: { cachePoint: { type: 'default' } },
 }
 
-/** Marks the end of what stays the same: the instructions, and the conversation so far. */
+/** Marks the end of the part that later requests repeat: the system prompt, and the conversation so far. */
 function withCacheMarkers(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   const lastSystem = prompt.findLastIndex((message) => message.role === 'system')
   const marked = new Set([lastSystem, prompt.length - 1])

@@ -11,7 +11,7 @@ const usage = { inputTokens: 1, outputTokens: 1 }
 const say = (answer: Partial<Answer>) =>
   toReply({ content: [{ type: 'text', text: 'Hi.' }], finishReason: 'stop', usage, ...answer }, asked)
 
-test('tokens are counted alike in all versions', () => {
+test('token counts are read from all versions of the specification', () => {
   const nested = { inputTokens: { total: 9, cacheRead: 3, cacheWrite: 2 }, outputTokens: { total: 5, reasoning: 4 } }
   const flat = { inputTokens: 9, outputTokens: 5, cachedInputTokens: 3, reasoningTokens: 4 }
   const same = { inputTokens: 9, outputTokens: 5, cachedInputTokens: 3, reasoningTokens: 4 }
@@ -19,7 +19,7 @@ test('tokens are counted alike in all versions', () => {
   assert.deepEqual(say({ usage: flat }).usage, { ...same, cacheWriteTokens: 0 })
 })
 
-test('counts that are no counts are estimated, each side on its own, so that limits apply', () => {
+test('invalid token counts are estimated, input and output separately', () => {
   const counts = [-4, Number.NaN, Infinity, null, '9', undefined]
   const inputs = counts.map((each) => say({ usage: { inputTokens: each, outputTokens: 5 } }).usage)
   assert.ok(inputs.every(({ inputTokens, outputTokens }) => inputTokens >= 8 && outputTokens === 5))
@@ -27,18 +27,18 @@ test('counts that are no counts are estimated, each side on its own, so that lim
   assert.ok(outputs.every(({ inputTokens, outputTokens }) => inputTokens === 5 && outputTokens >= 1))
 })
 
-test('an answer whose tokens nobody counted is estimated, and says so', () => {
+test('missing token counts are estimated, with a warning', () => {
   const uncounted = [undefined, {}, { inputTokens: { total: undefined }, outputTokens: { total: undefined } }]
   for (const each of uncounted) {
     const { usage: estimated, warnings } = say({ usage: each })
-    assert.match(warnings!.join(), /did not say how many tokens/)
+    assert.match(warnings!.join(), /did not report token usage/)
     assert.ok(estimated.inputTokens >= 8 && estimated.outputTokens >= 1)
   }
   const zero = { inputTokens: { total: 0 }, outputTokens: { total: 0 } }
   assert.equal(say({ usage: zero }).warnings, undefined)
 })
 
-test('a call is a reason to go on, also for those who say it is none', () => {
+test('a reply with tool calls has the finish reason tool-calls, whatever the provider reports', () => {
   const content: Answer['content'] = [{ type: 'tool-call', toolCallId: '1', toolName: 'act', input: '{}' }]
   const reasons = ['stop', 'other', 'length', { unified: 'stop', raw: 'STOP' }].map(
     (finishReason) => say({ content, finishReason }).finishReason,
@@ -46,14 +46,14 @@ test('a call is a reason to go on, also for those who say it is none', () => {
   assert.deepEqual(reasons, ['tool-calls', 'tool-calls', 'length', 'tool-calls'])
 })
 
-test('a reason that is not known is another one, and none of ours', () => {
+test('an unknown finish reason becomes other', () => {
   const reasons = ['unknown', 'withheld', { unified: 'interrupted', raw: 'x' }].map(
     (finishReason) => say({ finishReason }).finishReason,
   )
   assert.deepEqual(reasons, ['other', 'other', 'other'])
 })
 
-test('an answer without content is none when its end is an error, or has no reason', () => {
+test('a reply without content throws if its finish reason is an error or missing', () => {
   const empty: readonly Answer['finishReason'][] = [
     'error',
     'unknown',
@@ -66,7 +66,7 @@ test('an answer without content is none when its end is an error, or has no reas
   assert.deepEqual(say({ content: [], finishReason: 'stop' }).content, [])
 })
 
-test('a thought without words is kept when the provider wants it back, and dropped otherwise', () => {
+test('reasoning without text is kept if it has provider options, and dropped otherwise', () => {
   const providerMetadata = { anthropic: { redactedData: 'x' } }
   const content: Answer['content'] = [
     { type: 'reasoning', text: '' },
@@ -75,7 +75,7 @@ test('a thought without words is kept when the provider wants it back, and dropp
   assert.deepEqual(say({ content }).content, [{ type: 'reasoning', text: '', providerOptions: providerMetadata }])
 })
 
-test('files are kept as base64 or as an address', () => {
+test('files are base64 or a URL', () => {
   const file = (data: unknown) => ({ type: 'file', mediaType: 'image/png', data }) as Answer['content'][number]
   const address = 'https://example.com/a.png'
   const given = [
@@ -88,7 +88,7 @@ test('files are kept as base64 or as an address', () => {
   assert.deepEqual(kept, ['AAEC', 'AAEC', 'AAEC', address])
 })
 
-test('what the provider did by itself is said and left out', () => {
+test('calls of tools that the provider runs are left out, with a warning', () => {
   const reply = say({
     content: [
       { type: 'tool-call', toolCallId: '1', toolName: 'web_search', input: '{}', providerExecuted: true },
@@ -100,7 +100,7 @@ test('what the provider did by itself is said and left out', () => {
   assert.match(reply.warnings!.join(), /its own tool "web_search", which hooks cannot see/)
 })
 
-test('warnings of all versions become sentences', () => {
+test('warnings of all versions become text', () => {
   const warnings = [
     { type: 'unsupported', feature: 'seed', details: 'not for this model' },
     { type: 'unsupported-setting', setting: 'topK' },
@@ -111,6 +111,6 @@ test('warnings of all versions become sentences', () => {
     'seed: unsupported, not for this model',
     'topK: unsupported-setting',
     'mind the gap',
-    'The provider gave a warning without words.',
+    'The provider returned a warning without a message.',
   ])
 })

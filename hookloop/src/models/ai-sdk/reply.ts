@@ -10,7 +10,7 @@ import type { ToolNames } from './tool-names.ts'
 
 export type AnswerPart = LanguageModelV4Content
 
-/** What a model of any version of the specification answers, as far as it matters here. */
+/** The reply of a model of any version of the specification, as far as it is used here. */
 export type Answer = {
   readonly content: readonly AnswerPart[]
   readonly finishReason: string | { readonly unified: string; readonly raw: string | undefined } | undefined
@@ -19,22 +19,22 @@ export type Answer = {
   readonly response?: { readonly modelId?: string | undefined }
 }
 
-/** The answer as our own plain values. */
+/** Converts a reply to plain values. */
 export function toReply(
   answer: Answer,
   { request, names, warnings }: Asked,
 ): ModelReply & { usage: Omit<TokenUsage, 'costUsd'> } {
-  const told = [...warnings, ...(answer.warnings ?? []).map(wordWarning)]
-  const content = answer.content.flatMap((part) => toParts(part, { names, told }))
+  const notes = [...warnings, ...(answer.warnings ?? []).map(wordWarning)]
+  const content = answer.content.flatMap((part) => toParts(part, { names, notes }))
   const usage = usageOf(answer.usage)
   if (usage.inputTokens === undefined || usage.outputTokens === undefined) {
-    told.push('The provider did not say how many tokens it took. They are estimated, so that limits apply.')
+    notes.push('The provider did not report token usage. It is estimated, so that limits apply.')
   }
   const finishReason = finishReasonOf(answer, content)
   const modelId = answer.response?.modelId
-  if (content.length === 0 && isNoAnswer(answer.finishReason)) {
+  if (content.length === 0 && isNoReply(answer.finishReason)) {
     const raw = typeof answer.finishReason === 'object' ? (answer.finishReason.raw ?? '') : ''
-    throw new AgentError('MODEL_REPLY_INVALID', `The model ended without an answer. ${raw}`.trim())
+    throw new AgentError('MODEL_REPLY_INVALID', `The model ended without a reply. ${raw}`.trim())
   }
   return {
     content,
@@ -45,32 +45,32 @@ export function toReply(
       outputTokens: usage.outputTokens ?? estimateTokens(content),
     },
     ...(modelId !== undefined && { modelId }),
-    ...(told.length > 0 && { warnings: told }),
+    ...(notes.length > 0 && { warnings: notes }),
   }
 }
 
-/** What was asked, and how. */
+/** The request, and the warnings it caused. */
 export type Asked = {
   readonly request: Pick<ModelRequest, 'system' | 'messages'>
   readonly names: ToolNames
   readonly warnings: readonly string[]
 }
 
-/** An error, or nothing at all, is given as the reason. */
-function isNoAnswer(reason: Answer['finishReason']): boolean {
+/** Whether the finish reason is an error, or missing. */
+function isNoReply(reason: Answer['finishReason']): boolean {
   if (typeof reason !== 'object') return reason === 'error' || reason === 'unknown'
   return reason.unified === 'error' || (reason.unified === 'other' && reason.raw === undefined)
 }
 
-type Context = { readonly names: ToolNames; readonly told: string[] }
+type Context = { readonly names: ToolNames; readonly notes: string[] }
 
-function toParts(part: AnswerPart, { names, told }: Context): readonly Part[] {
+function toParts(part: AnswerPart, { names, notes }: Context): readonly Part[] {
   switch (part.type) {
     case 'text':
       return part.text === '' ? [] : [{ type: 'text', text: part.text, ...optionsOf(part) }]
     case 'reasoning': {
       const options = optionsOf(part)
-      // A thought that the provider keeps to itself has no text, and must be sent back all the same.
+      // Encrypted reasoning has no text, and must be sent back all the same.
       return part.text === '' && options.providerOptions === undefined
         ? []
         : [{ type: 'reasoning', text: part.text, ...options }]
@@ -81,25 +81,25 @@ function toParts(part: AnswerPart, { names, told }: Context): readonly Part[] {
     }
     case 'tool-call': {
       if (part.providerExecuted === true) {
-        told.push(`The provider ran its own tool "${part.toolName}", which hooks cannot see; it is left out.`)
+        notes.push(`The provider ran its own tool "${part.toolName}", which hooks cannot see. It is left out.`)
         return []
       }
-      const { input, mended } = readArguments(part.input)
+      const { input, repaired } = readArguments(part.input)
       const toolName = names.own(part.toolName)
-      // A name that no tool has is the model's words, and those are not ours to tell before they are judged.
-      if (mended !== undefined) {
-        told.push(
-          `The arguments for ${names.has(part.toolName) ? toolName : 'an unknown tool'} were mended: ${mended}.`,
+      // An unknown name is text of the model, which hooks have not judged yet.
+      if (repaired !== undefined) {
+        notes.push(
+          `The arguments for ${names.has(part.toolName) ? toolName : 'an unknown tool'} were repaired: ${repaired}.`,
         )
       }
       return [{ type: 'tool-call', toolCallId: part.toolCallId ?? '', toolName, input, ...optionsOf(part) }]
     }
     default:
-      return [] // sources, custom parts and results of the provider's own tools: nothing an agent acts on
+      return [] // sources, custom parts and results of the provider's own tools: an agent does not use them
   }
 }
 
-/** What the provider wants to see again with the part: a signature, an id. */
+/** What the provider expects back with the part: a signature, an id. */
 function optionsOf({ providerMetadata }: { readonly providerMetadata?: unknown }): { providerOptions?: JsonObject } {
   if (!isJsonObject(providerMetadata)) return {}
   return { providerOptions: toJson(providerMetadata) as JsonObject }
@@ -107,7 +107,7 @@ function optionsOf({ providerMetadata }: { readonly providerMetadata?: unknown }
 
 function toFile(part: Extract<AnswerPart, { type: 'file' }>): FilePart | undefined {
   const { mediaType } = part
-  const data: unknown = part.data // V2 and V3 give the bytes themselves
+  const data: unknown = part.data // V2 and V3 have the bytes themselves
   const given =
     isJsonObject(data) && 'type' in data ? ((data as { data?: unknown; url?: unknown }).data ?? data['url']) : data
   if (given instanceof Uint8Array)
@@ -119,7 +119,7 @@ function toFile(part: Extract<AnswerPart, { type: 'file' }>): FilePart | undefin
 function finishReasonOf({ finishReason }: Answer, content: readonly Part[]): FinishReason {
   const given = typeof finishReason === 'string' ? finishReason : finishReason?.unified
   const reason = isFinishReason(given) && given !== 'withheld' ? given : 'other'
-  // Some say `stop` although they call tools.
+  // Some providers report `stop` although the model calls tools.
   const calls = content.some((part) => part.type === 'tool-call')
   return calls && (reason === 'stop' || reason === 'other') ? 'tool-calls' : reason
 }
@@ -131,7 +131,7 @@ type NestedUsage = {
   readonly reasoningTokens?: number
 }
 
-/** Without a cost: what tokens cost is known elsewhere. A side of it that is not told, or is no number, is missing. */
+/** Usage without cost, which prices determine. A count that is not reported or not a number is undefined. */
 function usageOf(usage: unknown): Omit<TokenUsage, 'costUsd' | Side> & { readonly [S in Side]: number | undefined } {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = (usage ?? {}) as NestedUsage
   const input = typeof inputTokens === 'object' ? inputTokens : { total: inputTokens, cacheRead: cachedInputTokens }
@@ -154,6 +154,6 @@ function wordWarning(warning: unknown): string {
   const { type, feature, setting, details, message } = (warning ?? {}) as { [key: string]: string | undefined }
   const what = feature ?? setting
   const words = details ?? message
-  if (what === undefined) return words ?? 'The provider gave a warning without words.'
+  if (what === undefined) return words ?? 'The provider returned a warning without a message.'
   return `${what}: ${type ?? 'warning'}${words === undefined ? '' : `, ${words}`}`
 }

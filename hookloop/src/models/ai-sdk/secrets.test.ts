@@ -11,25 +11,25 @@ import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { startServer, type Turn } from '../provider-server.fixture.ts'
 import { KEY, rows, streamed, type Mode, type Row } from '../provider-suite.fixture.ts'
-import { withoutSecrets } from './secrets.ts'
+import { redactKeys } from './secrets.ts'
 
-// A key is told to nobody: the server repeats it in every way it can, and nothing that a run leaves behind has it.
+// The server repeats the key in every way it can, and nothing that a run produces may contain it.
 
 const echo = `Incorrect API key provided: ${KEY}. You sent "Bearer ${KEY}".`
 
 const echoes: { readonly [title: string]: (mode: Mode) => Turn } = {
-  'in a refusal': () => ({ error: { message: echo }, status: 401 }),
-  'where a long refusal is cut': () => ({ error: { message: 'x'.repeat(460) + echo }, status: 401 }),
-  'in a failure that is tried again': () => ({ error: { message: echo }, status: 500 }),
-  'in an answer that cannot be read': (mode) => (mode === 'run' ? { body: `{${echo}` } : streamed(`{${echo}`)),
-  'in an error that comes as an answer': (mode) => {
+  'in a rejection': () => ({ error: { message: echo }, status: 401 }),
+  'where a long rejection is cut': () => ({ error: { message: 'x'.repeat(460) + echo }, status: 401 }),
+  'in a failure that is retried': () => ({ error: { message: echo }, status: 500 }),
+  'in a reply that cannot be read': (mode) => (mode === 'run' ? { body: `{${echo}` } : streamed(`{${echo}`)),
+  'in an error with a success status': (mode) => {
     const body = JSON.stringify({ error: { message: echo, code: 500, type: echo } })
     return mode === 'run' ? { body } : streamed(body)
   },
   'in a page of a proxy': () => ({ status: 403, headers: { 'x-key': KEY }, body: `<p>${echo}</p>` }),
 }
 
-/** Where the key comes from: given to the package of the provider, or found in the environment. */
+/** Where the key comes from: an option of the provider's package, or the environment. */
 const sources: { readonly [title: string]: (row: Row, address: string) => ModelSource } = {
   'an option': (row, address) => row.create(address, KEY)(row.modelId),
   'the environment': (row, address) => {
@@ -42,7 +42,7 @@ for (const row of rows) {
   for (const [source, modelFrom] of Object.entries(sources)) {
     for (const [place, turnFor] of Object.entries(echoes)) {
       for (const mode of ['run', 'stream'] as const) {
-        test(`${row.name}, ${mode}: a key from ${source} that comes back ${place} is not kept`, async () => {
+        test(`${row.name}, ${mode}: a key from ${source} that comes back ${place} is redacted`, async () => {
           const server = await startServer()
           const before = { ...process.env }
           try {
@@ -67,7 +67,7 @@ for (const row of rows) {
   }
 }
 
-/** All that is left of a run, as text. */
+/** Everything a run produces, as text. */
 async function tracesOf(agent: Agent, mode: Mode): Promise<{ readonly [what: string]: string }> {
   const recording = memoryRecording()
   const effects = recordEffects(recording)
@@ -93,7 +93,7 @@ async function tracesOf(agent: Agent, mode: Mode): Promise<{ readonly [what: str
   }
 }
 
-test('a key that cannot be sent is not told either', async () => {
+test('a key that cannot be sent is not reported', async () => {
   for (const row of rows) {
     const agent = createAgent({ model: row.create('http://127.0.0.1:1', 'canary\n-4f1d9c27')(row.modelId) })
     const traces = await tracesOf(agent, 'run')
@@ -104,7 +104,7 @@ test('a key that cannot be sent is not told either', async () => {
   }
 })
 
-test('what stands before the host in an address is not told', async () => {
+test('credentials in a URL are not reported', async () => {
   for (const row of rows) {
     const agent = createAgent({ model: row.create('http://me:canary-4f1d9c27@127.0.0.1:1', 'key')(row.modelId) })
     const traces = await tracesOf(agent, 'run')
@@ -115,18 +115,21 @@ test('what stands before the host in an address is not told', async () => {
   }
 })
 
-test('of two keys, of which one begins with the other, nothing is left', async () => {
+test('two keys with a common prefix are both redacted completely', async () => {
   process.env['CANARY_A_KEY'] = 'abcdefgh'
   process.env['CANARY_TOKEN_B'] = 'abcdefghijkl'
   try {
-    assert.equal(await withoutSecrets('You sent abcdefghijkl and abcdefgh.', undefined), 'You sent [key] and [key].')
+    assert.equal(
+      await redactKeys('You sent abcdefghijkl and abcdefgh.', undefined),
+      'You sent [redacted] and [redacted].',
+    )
   } finally {
     delete process.env['CANARY_A_KEY']
     delete process.env['CANARY_TOKEN_B']
   }
 })
 
-test('what looks like a key is taken out wherever it comes from', async () => {
+test('text that looks like a key is redacted wherever it comes from', async () => {
   const said = [
     'sk-proj-********abcd1234',
     'gsk_0123456789abcdef',
@@ -136,12 +139,12 @@ test('what looks like a key is taken out wherever it comes from', async () => {
     'https://me:secret@host/path',
   ].join(' | ')
   assert.equal(
-    await withoutSecrets(said, undefined),
-    '[key] | [key] | [key] | [key] | https://host/path?key=[key]&alt=sse | https://[key]@host/path',
+    await redactKeys(said, undefined),
+    '[redacted] | [redacted] | [redacted] | [redacted] | https://host/path?key=[redacted]&alt=sse | https://[redacted]@host/path',
   )
 })
 
-test('words that are no keys stay', async () => {
+test('ordinary text is not redacted', async () => {
   const said = 'The api-key is missing; see https://example.com/key for the key-value form.'
-  assert.equal(await withoutSecrets(said, undefined), said)
+  assert.equal(await redactKeys(said, undefined), said)
 })

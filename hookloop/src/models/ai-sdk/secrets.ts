@@ -1,16 +1,14 @@
 import type { AiSdkModel, ModelReply } from '../../state/inference.ts'
-import { isJsonObject, type Json } from '../../state/json.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { environmentSecrets, redactor } from '../../state/secrets.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 
-const REPLACEMENT = '[key]'
-
-/** Names of environment variables that hold what nobody may read. */
-const SECRET_NAME = /(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)/i
 const SECRET_HEADER = /auth|key|token|secret|cookie/i
+const MIN_SECRET_CHARS = 8
 
-/** What keys look like, for those that come from neither the environment nor a header. */
-const LOOKS_SECRET = [
-  /(?<=")[^"]*(?=" is an invalid header value)/g, // what a key with a line break in it is told as
+/** What keys look like, for those that come neither from the environment nor from a header. */
+const keyShapes: readonly RegExp[] = [
+  /(?<=")[^"]*(?=" is an invalid header value)/g, // how fetch reports a key that contains a line break
   /\b(?:sk|pk|rk|gsk|xai|hf|ghp|key|api)[-_][A-Za-z0-9_*-]{8,}/g,
   /\bAIza[A-Za-z0-9_-]{10,}/g,
   /\bBearer\s+[^\s"',]+/gi,
@@ -21,38 +19,38 @@ const LOOKS_SECRET = [
   /(?<=:\/\/)[^\s/@"']+(?=@)/g,
 ]
 
-/** A provider may repeat the key it was sent. Nothing that leaves this folder may. */
-export async function withoutSecrets(text: string, model: AiSdkModel | undefined): Promise<string> {
-  return hidden(text, await secretsOf(model), LOOKS_SECRET)
+/** Removes keys from a text. A provider may repeat the key it was sent, and no error message may contain it. */
+export async function redactKeys(text: string, model: AiSdkModel | undefined): Promise<string> {
+  return redactor([...(await secretsOf(model)), ...keyShapes])(text) as string
 }
 
 /**
- * An answer without keys in what stands around it: warnings, the name of the model, what the provider wants back with a
- * part. What the model says is left as it is. What only looks like a key is taken out of warnings alone: a name or a
- * signature may look like one.
+ * Removes keys from the warnings, the model id and the provider options of a reply. What the model wrote stays as it is.
+ * Only warnings are searched for what merely looks like a key: an id or a signature may look like one.
  */
-export async function withoutKeys<R extends ModelReply>(reply: R, model: AiSdkModel): Promise<R> {
+export async function redactReply<R extends ModelReply>(reply: R, model: AiSdkModel): Promise<R> {
   const { content, warnings, modelId } = reply
   const hasOptions = content.some((part) => part.providerOptions !== undefined)
   if (warnings === undefined && modelId === undefined && !hasOptions) return reply
   const secrets = await secretsOf(model)
+  const redact = redactor(secrets)
   return {
     ...reply,
     ...(hasOptions && {
       content: content.map((part) =>
         part.providerOptions === undefined
           ? part
-          : { ...part, providerOptions: hiddenIn(part.providerOptions, secrets) },
+          : { ...part, providerOptions: redact(part.providerOptions) as JsonObject },
       ),
     }),
-    ...(warnings !== undefined && { warnings: warnings.map((each) => hidden(each, secrets, LOOKS_SECRET)) }),
-    ...(typeof modelId === 'string' && { modelId: hidden(modelId, secrets) }),
+    ...(warnings !== undefined && { warnings: redactor([...secrets, ...keyShapes])(warnings) as readonly string[] }),
+    ...(typeof modelId === 'string' && { modelId: redact(modelId) as string }),
   }
 }
 
-/** Every form in which a key may come back, the longest first: one key may be the beginning of another. */
+/** Every form in which a key may come back, the longest first: one key may be a prefix of another. */
 async function secretsOf(model: AiSdkModel | undefined): Promise<readonly string[]> {
-  const plain = [...secretsInEnvironment(), ...(await secretsInHeaders(model))]
+  const plain = [...environmentSecrets(process.env), ...(await secretsInHeaders(model))]
   const forms = plain.flatMap((key) => [
     key,
     key.trim(),
@@ -63,41 +61,20 @@ async function secretsOf(model: AiSdkModel | undefined): Promise<readonly string
   return [...new Set(forms)].filter(isLong).toSorted((a, b) => b.length - a.length)
 }
 
-function hidden(text: string, secrets: readonly string[], patterns: readonly RegExp[] = []): string {
-  const known = secrets.reduce((clean, secret) => clean.replaceAll(secret, REPLACEMENT), text)
-  return patterns.reduce((clean, pattern) => clean.replace(pattern, REPLACEMENT), known)
-}
-
-function hiddenIn<T extends Json>(value: T, secrets: readonly string[]): T {
-  const clean = (inner: Json): Json => {
-    if (typeof inner === 'string') return hidden(inner, secrets)
-    if (Array.isArray(inner)) return inner.map(clean)
-    if (!isJsonObject(inner)) return inner
-    return Object.fromEntries(Object.entries(inner).map(([key, each]) => [key, clean(each)]))
-  }
-  return clean(value) as T
-}
-
 function isLong(secret: string): boolean {
-  return secret.length >= 8
+  return secret.length >= MIN_SECRET_CHARS
 }
 
-function secretsInEnvironment(): readonly string[] {
-  return Object.entries(process.env).flatMap(([name, value]) =>
-    value !== undefined && isLong(value) && SECRET_NAME.test(name) ? [value] : [],
-  )
-}
+const HEADERS_TIMEOUT_MS = 1_000
 
-const MAX_HEADERS_MS = 1_000
-
-/** The headers a model sends, where its adapter shows them. Best effort: there is no public way to ask. */
+/** The headers a model sends, if its adapter exposes them. Best effort: the specification has no way to read them. */
 async function secretsInHeaders(model: AiSdkModel | undefined): Promise<readonly string[]> {
   try {
     const { config } = (model ?? {}) as { config?: { headers?: unknown } }
-    // Headers may have to be fetched first, which may be why the call failed.
+    // Headers may have to be fetched first, and that may be what the call failed on.
     const given: unknown =
       typeof config?.headers === 'function'
-        ? await waitAtMost(Promise.resolve(config.headers()), MAX_HEADERS_MS)
+        ? await waitAtMost(Promise.resolve(config.headers()), HEADERS_TIMEOUT_MS)
         : config?.headers
     return Object.entries(given ?? {}).flatMap(([name, value]) => {
       if (typeof value !== 'string' || !SECRET_HEADER.test(name)) return []

@@ -11,18 +11,17 @@ import { hook, observe } from '../../hooks/hook.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { readArguments } from './arguments.ts'
 
-// A model gives an answer in one piece, or the same answer cut into chunks that come interleaved. An agent must not be
-// able to tell the difference.
+// A model returns a reply at once, or the same reply in interleaved chunks. The result must be the same.
 
 type Version = AiSdkModel['specificationVersion']
 type Piece = { readonly type: string; readonly [key: string]: unknown }
 
-/** A part of an answer, and the chunks it comes in when it is streamed. */
+/** A part of a reply, and its chunks when it is streamed. */
 type Cut = { readonly part: Piece; readonly chunks: readonly Piece[] }
 
 const metadata = fc.option(fc.record({ fake: fc.dictionary(fc.string(), fc.jsonValue()) }), { nil: undefined })
 
-/** A text in pieces. What the provider wants back with it comes with its begin, one of its pieces or its end. */
+/** A text in chunks. Its provider metadata comes with the first, the last or any chunk. */
 function written(type: 'text' | 'reasoning'): fc.Arbitrary<Cut> {
   return fc
     .record({ pieces: fc.array(fc.string({ maxLength: 8 }), { maxLength: 4 }), seal: metadata, sealAt: fc.nat(5) })
@@ -73,9 +72,9 @@ const whole: fc.Arbitrary<Cut> = fc
 
 const answers = fc.record({
   cuts: fc.array(fc.oneof(written('text'), written('reasoning'), called, whole), { maxLength: 6 }),
-  /** Whether ids are used again; then only one text and one thought are written at a time. */
+  /** Whether ids are reused; then only one text and one reasoning part are open at a time. */
   reusesIds: fc.boolean(),
-  /** Which of the parts that have begun goes on. */
+  /** Which of the open parts continues. */
   turns: fc.infiniteStream(fc.nat(5)),
   reason: fc.constantFrom('stop', 'length', 'content-filter', 'tool-calls', 'error'),
   tokens: fc.nat(1_000),
@@ -97,13 +96,13 @@ for (const version of ['v4', 'v3', 'v2'] as const) {
     )
   })
 
-  test(`${version}: what is shown while an answer is written is what is kept of it`, async () => {
+  test(`${version}: the deltas of a streamed reply add up to its content`, async () => {
     await fc.assert(
       fc.asyncProperty(answers, async (answer) => {
         const { shown, run } = await play(version, answer, 'stream')
         fc.pre(run.state.messages.length > 1)
         const { content } = run.state.messages.at(1)!
-        // Parts come interleaved, so it is the characters that are compared and not their order.
+        // Parts are interleaved, so characters are compared regardless of order.
         for (const type of ['text', 'reasoning'] as const) {
           const kept = content.flatMap((part) => (part.type === type ? [part.text] : [])).join('')
           assert.equal(letters(shown.get(type) ?? ''), letters(kept))
@@ -120,7 +119,7 @@ for (const version of ['v4', 'v3', 'v2'] as const) {
 
 const letters = (text: string): string => text.split('').toSorted().join('')
 
-/** One run with an answer and then a last word, everything in it that could differ by chance held still. */
+/** One run with the reply and then a final answer, without anything random in it. */
 async function play(version: Version, answer: Answer, mode: 'run' | 'stream') {
   const act = (name: string) =>
     tool({ name, description: 'Acts.', input: { type: 'object' }, execute: (input) => input as never })
@@ -160,7 +159,7 @@ function shownIn(events: readonly AgentEvent[]): ReadonlyMap<string, string> {
   return shown
 }
 
-/** A model that gives an answer and then its last word, as versions 2 to 4 of the specification put it. */
+/** A model that returns the reply and then a final answer, in the form of versions 2 to 4 of the specification. */
 function fakeModel(version: Version, answer: Answer): AiSdkModel {
   const cuts = answer.cuts.map((cut, i) =>
     numbered(cut, { version, id: `c${i}`, textId: answer.reusesIds ? 'same' : `t${i}` }),
@@ -199,7 +198,7 @@ function fakeModel(version: Version, answer: Answer): AiSdkModel {
   }
 }
 
-/** A part with its id. A text and a thought may have the same one. */
+/** A part with its id. A text and a reasoning part may have the same id. */
 function numbered(
   { part, chunks }: Cut,
   { version, id, textId }: { version: Version; id: string; textId: string },
@@ -213,7 +212,7 @@ function numbered(
   return { part: named(part), chunks: chunks.map(named) }
 }
 
-/** The chunks of parts that begin one after the other and are written at the same time. */
+/** The chunks of parts that start one after the other and are interleaved. */
 function interleaved(cuts: readonly Cut[], { turns, reusesIds }: Answer): readonly Piece[] {
   const chunks: Piece[] = []
   let open: { readonly type: string; readonly rest: Piece[] }[] = []

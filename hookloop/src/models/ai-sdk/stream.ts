@@ -12,23 +12,23 @@ type Reading = {
   readonly names: ToolNames
 }
 
-/** More than this is no answer that could be kept, see `toJson`; a stream without end must not take all memory. */
+/** The limit of `toJson`. An endless stream must not use up all memory. */
 const MAX_CHARACTERS = 64 * 1024 * 1024
 const MAX_PARTS = 4_000_000
-/** A stream that is always ready would keep timers and signals from being heard. */
-const BREATH = 1_000
+/** A stream that always has data would starve timers and signals, so the event loop gets a turn this often. */
+const PARTS_PER_TURN = 1_000
 
 /**
- * Reads a stream to its end, tells every piece, and puts the pieces together to what `doGenerate` would have given.
- * A stream that ends before the model has said why it ended was cut off.
+ * Reads a stream to its end, reports every delta, and assembles the reply that `doGenerate` would have returned. A stream
+ * that ends without a finish reason was cut off, and throws.
  */
 export async function readStream(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   { deadline, onDelta, names }: Reading,
 ): Promise<Answer> {
   const reader = stream.getReader()
-  const pieces = new Pieces(onDelta, names)
-  // Closes the connection and ends a read under way, also of a stream that does not heed the signal.
+  const reply = new StreamedReply(onDelta, names)
+  // Closes the connection and ends a pending read, even if the stream ignores the signal.
   const close = (): void => void cancel(reader, deadline.signal.reason)
   deadline.signal.addEventListener('abort', close, { once: true })
   if (deadline.signal.aborted) close()
@@ -36,11 +36,11 @@ export async function readStream(
     for (let count = 1; ; count++) {
       const { done, value } = await reader.read()
       deadline.signal.throwIfAborted()
-      if (done) return pieces.whole()
+      if (done) return reply.complete()
       if (count > MAX_PARTS) throw tooLong()
       deadline.touch()
-      pieces.take(value)
-      if (count % BREATH === 0) await soon()
+      reply.add(value)
+      if (count % PARTS_PER_TURN === 0) await soon()
     }
   } catch (thrown) {
     close()
@@ -50,30 +50,30 @@ export async function readStream(
   }
 }
 
-/** Gives a stream up. Whatever its end has to say about that, nobody asked. */
+/** Cancels a stream and ignores errors of doing so. */
 export async function cancel(stream: Pick<ReadableStream, 'cancel'> | undefined, reason: unknown): Promise<void> {
   try {
     await stream?.cancel(reason)
   } catch {
-    // it is given up all the same
+    // the stream is not used any more
   }
 }
 
 function tooLong(): AgentError {
-  return new AgentError('MODEL_REPLY_INVALID', 'The answer is longer than 64 Mi characters, or in too many pieces.')
+  return new AgentError('MODEL_REPLY_INVALID', 'The reply is longer than 64 Mi characters, or has too many parts.')
 }
 
 type OpenText = { type: 'text' | 'reasoning'; text: string; providerMetadata?: unknown }
 
-/** A place in the answer. A call takes its place when it begins, and is there when it is whole. */
+/** A position in the reply. A call reserves it when it starts and fills it when it is complete. */
 type Slot = { part?: AnswerPart | OpenText }
 
-/** What was streamed so far, in the order in which its parts began. */
-class Pieces {
+/** What was streamed so far, in the order in which the parts started. */
+class StreamedReply {
   readonly #onDelta: (delta: InferenceDelta) => void
   readonly #names: ToolNames
   readonly #slots: Slot[] = []
-  /** By type and id: a text and a thought may go by the same one. */
+  /** By type and id: a text and a reasoning part may have the same id. */
   readonly #texts = new Map<string, OpenText>()
   readonly #calls = new Map<string, { readonly toolName: string; readonly slot: Slot }>()
   readonly #warnings: unknown[] = []
@@ -86,7 +86,7 @@ class Pieces {
     this.#names = names
   }
 
-  take(part: LanguageModelV4StreamPart): void {
+  add(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case 'text-start':
         this.#open('text', part)
@@ -129,10 +129,10 @@ class Pieces {
     }
   }
 
-  whole(): Answer {
+  complete(): Answer {
     const finish = this.#finish
     if (finish === undefined || isUnfinished(finish.finishReason)) {
-      throw new AgentError('MODEL_UNREACHABLE', 'The stream ended before the model had finished.')
+      throw new AgentError('MODEL_UNREACHABLE', 'The stream ended before the reply was complete.')
     }
     const content = this.#slots.flatMap(({ part }) => (part === undefined ? [] : [part as AnswerPart]))
     const response = this.#modelId === undefined ? {} : { response: { modelId: this.#modelId } }
@@ -154,11 +154,11 @@ class Pieces {
     if (part.delta !== '') this.#onDelta({ type, delta: part.delta })
   }
 
-  /** A part is over. Its signature, if it has one, comes with its end. */
+  /** Ends a part. Its signature, if there is one, comes with its end. */
   #close(type: OpenText['type'], { id, providerMetadata }: { id: string; providerMetadata?: unknown }): void {
     const text = this.#texts.get(`${type} ${id}`)
     if (text !== undefined && providerMetadata !== undefined) text.providerMetadata = providerMetadata
-    this.#texts.delete(`${type} ${id}`) // ids may be used again
+    this.#texts.delete(`${type} ${id}`) // ids may be reused
   }
 
   #openCall(id: string, sentName: string): Slot {
@@ -176,22 +176,22 @@ class Pieces {
 
   #takeCall(part: Extract<AnswerPart, { type: 'tool-call' }>): void {
     if (part.providerExecuted === true) return void this.#slots.push({ part })
-    const begun = this.#calls.get(part.toolCallId)?.slot
-    const slot = begun ?? this.#openCall(part.toolCallId, part.toolName)
-    // Not every provider streams arguments.
-    if (begun === undefined && typeof part.input === 'string') this.#writeCall(part.toolCallId, part.input)
+    const started = this.#calls.get(part.toolCallId)?.slot
+    const slot = started ?? this.#openCall(part.toolCallId, part.toolName)
+    // Not every provider streams arguments, so they are reported as one delta.
+    if (started === undefined && typeof part.input === 'string') this.#writeCall(part.toolCallId, part.input)
     if (slot.part === undefined) slot.part = part
-    else this.#slots.push({ part }) // another call by the same id
+    else this.#slots.push({ part }) // another call with the same id
   }
 
   #count(delta: unknown): void {
-    if (typeof delta !== 'string') throw new AgentError('MODEL_REPLY_INVALID', 'A piece of the answer is no text.')
+    if (typeof delta !== 'string') throw new AgentError('MODEL_REPLY_INVALID', 'A delta of the reply is not a string.')
     this.#characters += delta.length
     if (this.#characters > MAX_CHARACTERS) throw tooLong()
   }
 }
 
-/** Adapters end every stream with a reason; one that the provider did not give means that it did not get to the end. */
+/** Adapters end every stream with a reason. One that the provider did not send means that the stream was cut off. */
 function isUnfinished(reason: Answer['finishReason']): boolean {
   if (typeof reason !== 'object') return reason === 'unknown'
   return reason.unified === 'interrupted' || (reason.unified === 'other' && reason.raw === undefined)

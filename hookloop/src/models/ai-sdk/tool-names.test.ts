@@ -5,7 +5,7 @@ import { ToolNames } from './tool-names.ts'
 
 const described = (name: string) => ({ name, description: '', inputSchema: {} })
 
-test('every name becomes one that all providers take, and comes back as it was', () => {
+test('every tool name is converted to one that all providers accept, and back', () => {
   const name = fc.oneof(fc.string(), fc.string({ minLength: 60, maxLength: 90 }), fc.constantFrom('a.b', 'a_b', 'a:b'))
   fc.assert(
     fc.property(fc.uniqueArray(name), (all) => {
@@ -24,12 +24,12 @@ test('every name becomes one that all providers take, and comes back as it was',
   )
 })
 
-test('a name that all providers take stays', () => {
+test('a name that all providers accept is not changed', () => {
   const names = new ToolNames([described('read_file'), described('git-push')])
   assert.deepEqual([names.sent('read_file'), names.sent('git-push')], ['read_file', 'git-push'])
 })
 
-test('a name that a model makes up is not that of a tool', () => {
+test('an unknown name from the model is not mapped to a tool', () => {
   const names = new ToolNames([described('file.read')])
   assert.deepEqual(
     [names.own('file_read'), names.own('file.read'), names.own('toString')],
@@ -37,7 +37,7 @@ test('a name that a model makes up is not that of a tool', () => {
   )
 })
 
-test('a tool of an earlier conversation is not mistaken for one of today', () => {
+test('a tool of an earlier conversation is not mapped to a current tool', () => {
   const names = new ToolNames([described('file.read')])
   assert.notEqual(names.sent('file_read'), names.sent('file.read'))
 })

@@ -2,7 +2,7 @@ import type { ToolDescription } from '../../state/inference.ts'
 
 const MAX_LENGTH = 64
 
-/** Providers take letters, digits, _ and - as the name of a tool, 64 at most, no digit first. The way there and back. */
+/** Maps tool names to names that every provider accepts (letters, digits, _ and -, at most 64, no digit first), and back. */
 export class ToolNames {
   readonly #there = new Map<string, string>()
   readonly #back = new Map<string, string>()
@@ -11,7 +11,7 @@ export class ToolNames {
     for (const { name } of tools) this.sent(name)
   }
 
-  /** The name a provider is given. */
+  /** The name to send. */
   sent(name: string): string {
     const known = this.#there.get(name)
     if (known !== undefined) return known
@@ -19,7 +19,7 @@ export class ToolNames {
       .replace(/[^A-Za-z0-9_-]/g, '_')
       .replace(/^(?![A-Za-z_])/, '_')
       .slice(0, MAX_LENGTH)
-    // Packages look names up in plain objects, where these stand for something else.
+    // Some packages look names up in plain objects, where these have another meaning.
     let unique = safe in Object.prototype ? `${safe}_` : safe
     for (let n = 2; this.#back.has(unique); n++) unique = `${safe.slice(0, MAX_LENGTH - 4)}_${n}`
     this.#there.set(name, unique)
@@ -27,12 +27,12 @@ export class ToolNames {
     return unique
   }
 
-  /** Whether it is the name of a tool there is, or was. */
+  /** Whether a tool with this name was sent. */
   has(sent: string): boolean {
     return this.#back.has(sent)
   }
 
-  /** The name an agent knows; what no tool has stays as the model wrote it. */
+  /** The agent's name of a tool. An unknown name stays as the model wrote it. */
   own(sent: string): string {
     return this.#back.get(sent) ?? sent
   }
