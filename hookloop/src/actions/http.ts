@@ -2,7 +2,7 @@ import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { isJsonObject } from '../state/json.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
-import { NoAnswerInTime, postJson } from '../system/post-json.ts'
+import { PostTimeout, postJson } from '../system/network/post-json.ts'
 import { eventText } from './event.ts'
 import { readOutcome } from './outcome.ts'
 
@@ -46,9 +46,9 @@ export function http(options: HttpOptions): Action {
         timeoutMs,
         signal,
         maxBytes: maxOutputBytes,
-        allowInner: allowPrivate,
+        allowPrivate,
       }).catch((error: unknown) => {
-        const code = error instanceof NoAnswerInTime ? 'HOOK_TIMED_OUT' : 'HOOK_FAILED'
+        const code = error instanceof PostTimeout ? 'HOOK_TIMED_OUT' : 'HOOK_FAILED'
         throw new AgentError(code, `"${label}": ${messageOf(error)}.`, { cause: error })
       })
       if (posted.status < 200 || posted.status > 299) {

@@ -4,9 +4,9 @@ import { isJsonObject } from '../state/json.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
-import { isHijacking, minimalEnvironment } from '../system/minimal-environment.ts'
-import type { Command } from '../system/process-tag.ts'
-import { runProcess, type ProcessResult } from '../system/run-process.ts'
+import { isInjectionVariable, minimalEnvironment } from '../system/processes/minimal-environment.ts'
+import type { Command } from '../system/processes/process-tag.ts'
+import { runProcess, type ProcessResult } from '../system/processes/run-process.ts'
 import { eventText } from './event.ts'
 import { noAt, readOutcome } from './outcome.ts'
 
@@ -84,7 +84,7 @@ function checkShellOptions(options: ShellOptions): void {
   if (typeof cwd !== 'string' || cwd === '') refuse('"cwd" must be a folder', cwd)
   if (!isJsonObject(env) || !isTexts(Object.values(env))) refuse('"env" must be names and their texts', env)
   if (!isTexts(passEnv)) refuse('"passEnv" must be a list of names', passEnv)
-  const hijacks = [...Object.keys(env), ...passEnv].find(isHijacking)
+  const hijacks = [...Object.keys(env), ...passEnv].find(isInjectionVariable)
   if (hijacks !== undefined) refuse(`"${hijacks}" would run something before the command does`, hijacks)
   if (typeof conversation !== 'boolean') refuse('"conversation" must be true or false', conversation)
   if (!Number.isSafeInteger(maxOutputBytes) || maxOutputBytes < 1) {

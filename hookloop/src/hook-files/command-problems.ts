@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
-import { problemWith } from '../system/find-executable.ts'
+import { executableProblem } from '../system/processes/executable-problem.ts'
 
 /**
  * Why a command line of a hook could not do its work, as far as that can be told without running it: a program or a script
@@ -28,7 +28,7 @@ export function problemsOfCommand(
   const lines = typeof command === 'string' ? simpleCommands(fill(command)) : [command.map(fill)]
   return lines.flatMap(([program, ...args]) => {
     if (program === undefined || /[$`*?]/.test(program)) return [] // a shell makes something of it
-    const problem = shellWords.has(program) ? undefined : problemWith(program, { cwd, path })
+    const problem = shellWords.has(program) ? undefined : executableProblem(program, { cwd, path })
     if (problem !== undefined) return [problem.replace(/\.$/, '')]
     const script = interpreters.test(program) ? args.find((word) => !word.startsWith('-')) : undefined
     const isCode = args.includes('-c') || args.includes('-e') || args.includes('-m')

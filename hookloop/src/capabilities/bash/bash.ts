@@ -4,8 +4,8 @@ import type { Capability } from '../../agent/capability.ts'
 import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
-import { exactly } from '../../system/harmless-text.ts'
-import { isHijacking } from '../../system/minimal-environment.ts'
+import { revealInvisible } from '../../system/sanitize-text.ts'
+import { isInjectionVariable } from '../../system/processes/minimal-environment.ts'
 import { describeCommand } from './describe-command.ts'
 import { commandJudge, type CommandVerdict } from './judge-command.ts'
 import { mentionsGit, programsInRepository } from './repository.ts'
@@ -118,7 +118,7 @@ function policyGuard(
       const { command } = ctx.toolCall.args as BashCall
       const judged = judge(command)
       const { verdict } = judged
-      const reason = exactly(judged.reason) // it quotes the command
+      const reason = revealInvisible(judged.reason) // it quotes the command
       const shown = `Run this command?\n${describeCommand(command)}\n(${reason})`
       if (verdict === 'deny') return ctx.block(reason)
       if (verdict === 'allow') return shell.isBash ? ctx.allow(reason) : ctx.ask(`${shown} ${withoutBash}`)
@@ -196,7 +196,8 @@ function checkVariables(env: unknown): void {
   for (const [name, value] of Object.entries(env)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
       throw invalidOption('bash', `env: "${name}" is no name of a variable`, name)
-    if (isHijacking(name)) throw invalidOption('bash', `env: "${name}" would run something before the command`, name)
+    if (isInjectionVariable(name))
+      throw invalidOption('bash', `env: "${name}" would run something before the command`, name)
     if (value !== undefined && (typeof value !== 'string' || value.includes('\0')))
       throw invalidOption('bash', `env: the value of "${name}" must be a text`, value)
   }

@@ -1,4 +1,4 @@
-import { exactly } from '../../system/harmless-text.ts'
+import { revealInvisible } from '../../system/sanitize-text.ts'
 
 const SHOWN_CHARS = 4_000
 
@@ -7,7 +7,7 @@ const SHOWN_CHARS = 4_000
  * too long to be read the beginning and the end are shown, because the end is where something may hide.
  */
 export function describeCommand(command: string): string {
-  const exact = exactly(command)
+  const exact = revealInvisible(command)
   if (exact.length <= SHOWN_CHARS) return exact
   const half = SHOWN_CHARS / 2
   const missing = exact.length - 2 * half

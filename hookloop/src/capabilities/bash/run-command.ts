@@ -1,9 +1,9 @@
 import type { ToolRun } from '../../agent/tool.ts'
 import { ENVIRONMENT_KEY } from '../../state/agent-state.ts'
-import { keptEnvironment } from '../../system/kept-environment.ts'
-import { minimalEnvironment } from '../../system/minimal-environment.ts'
-import { reapOrphans } from '../../system/process-tree.ts'
-import { runProcess } from '../../system/run-process.ts'
+import { getSessionVariables } from '../../system/processes/session-variables.ts'
+import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
+import { reapOrphans } from '../../system/processes/process-tree.ts'
+import { runProcess } from '../../system/processes/run-process.ts'
 import { gitEnvironment } from './repository.ts'
 import { wrapCommand, type Sandbox } from './sandbox.ts'
 import { capFor, showResult, type Shown } from './show-output.ts'
@@ -30,7 +30,7 @@ export async function runCommand(
 ): Promise<string> {
   const { cwd, shell, env, sandbox, shown } = surroundings
   reapOnce()
-  const given = keptEnvironment(state.metadata[ENVIRONMENT_KEY])
+  const given = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
   const inside = sandbox.active ? await wrapCommand(command, { sandbox, cwd, signal }) : undefined
   const { onOutput, end } = streamProgress(progress)
   try {

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
-import { minimalEnvironment } from '../../system/minimal-environment.ts'
-import { anHour, countWith, until } from '../../system/processes.fixture.ts'
-import { runProcess } from '../../system/run-process.ts'
+import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
+import { anHour, countWith, until } from '../../system/processes/processes.fixture.ts'
+import { runProcess } from '../../system/processes/run-process.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
 import { bash, type BashOptions } from './bash.ts'
 import { chooseSandbox, describeSandbox } from './sandbox.ts'
-import { testWhere } from '../../system/test-where.fixture.ts'
+import { testIf } from '../../system/test-if.fixture.ts'
 import { createWorkspace } from './workspace.fixture.ts'
 
 const workspace = createWorkspace()
@@ -81,7 +81,7 @@ describe('whether there is a sandbox', () => {
 })
 
 describe('inside of it', () => {
-  const test = testWhere(available.active)
+  const test = testIf(available.active)
 
   test('a command writes to its folder, to roots it was given and to a temporary folder that is gone afterwards', async () => {
     const extra = mkdtempSync(join(tmpdir(), 'hookloop-extra-'))

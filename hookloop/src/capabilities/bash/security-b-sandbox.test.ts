@@ -7,7 +7,7 @@ import { after, beforeEach, describe, test } from 'node:test'
 import { approval } from '../approval.ts'
 import type { BashOptions } from './bash.ts'
 import { chooseSandbox } from './sandbox.ts'
-import { testWhere } from '../../system/test-where.fixture.ts'
+import { testIf } from '../../system/test-if.fixture.ts'
 import { createWorkspace, type RanCommand } from './workspace.fixture.ts'
 
 // The cases about commands that no reading of a command can stop. Everybody agrees to everything here.
@@ -18,7 +18,7 @@ after(workspace.remove)
 beforeEach(workspace.unmark)
 
 const available = chooseSandbox('auto', work)
-const testInSandbox = testWhere(available.active)
+const testInSandbox = testIf(available.active)
 const everybodyAgrees = approval(() => 'allow')
 
 describe('what only a sandbox stops', { concurrency: 1 }, () => {

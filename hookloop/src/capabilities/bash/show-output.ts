@@ -1,6 +1,6 @@
-import type { CappedText, OutputCap } from '../../system/capped-output.ts'
-import { harmless } from '../../system/harmless-text.ts'
-import type { ProcessResult } from '../../system/run-process.ts'
+import type { CappedText, OutputCap } from '../../system/processes/capped-output.ts'
+import { sanitizeText } from '../../system/sanitize-text.ts'
+import type { ProcessResult } from '../../system/processes/run-process.ts'
 
 /** How much of the output a model is shown, in characters: of its beginning and of its end. */
 export type Shown = { readonly headChars: number; readonly tailChars: number }
@@ -50,11 +50,11 @@ function share({ headChars, tailChars }: Shown, part: number): Shown {
 
 /** Head and tail of a text with one line between them that says what is missing, in bytes, as it was written. */
 function windowOf(text: CappedText, { headChars, tailChars }: Shown): string {
-  if (text.droppedBytes === 0 && text.head.length <= headChars + tailChars) return harmless(text.head)
+  if (text.droppedBytes === 0 && text.head.length <= headChars + tailChars) return sanitizeText(text.head)
   const head = cutEnd(text.head, headChars)
   const tail = cutBeginning(text.droppedBytes === 0 ? text.head : text.tail, tailChars)
   const missing = text.totalBytes - Buffer.byteLength(head) - Buffer.byteLength(tail)
-  return `${harmless(head)}\n[… ${missing} bytes left out …]\n${harmless(tail)}`
+  return `${sanitizeText(head)}\n[… ${missing} bytes left out …]\n${sanitizeText(tail)}`
 }
 
 /** Never between the two halves of a character. */

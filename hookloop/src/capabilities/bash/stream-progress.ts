@@ -1,5 +1,5 @@
-import { harmless } from '../../system/harmless-text.ts'
-import type { ProcessOutput } from '../../system/run-process.ts'
+import { sanitizeText } from '../../system/sanitize-text.ts'
+import type { ProcessOutput } from '../../system/processes/run-process.ts'
 
 /** What is told of the output while a command runs. `skipped` characters came before `text` and are not told. */
 export type BashProgress = ProcessOutput & { readonly skipped?: number }
@@ -26,7 +26,7 @@ export function streamProgress(tell: (progress: BashProgress) => void): {
     for (const stream of ['stdout', 'stderr'] as const) {
       const { text, skipped } = waiting[stream]
       waiting[stream] = { text: '', skipped: 0 }
-      if (text !== '') tell({ stream, text: harmless(text), ...(skipped > 0 && { skipped }) })
+      if (text !== '') tell({ stream, text: sanitizeText(text), ...(skipped > 0 && { skipped }) })
     }
   }
   return {

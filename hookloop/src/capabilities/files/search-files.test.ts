@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { createAgent } from '../../create-agent.ts'
-import { testWhere } from '../../system/test-where.fixture.ts'
+import { testIf } from '../../system/test-if.fixture.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { files } from './files.ts'
 import { Workshop } from './files.fixture.ts'
@@ -110,7 +110,7 @@ test('a search that reads too much, or takes too long, says so', async () => {
   assert.match(time.output, /Time was over/)
 })
 
-testWhere(hasRipgrep)('with and without ripgrep the same is found', async () => {
+testIf(hasRipgrep)('with and without ripgrep the same is found', async () => {
   const lines = [
     'foo bar',
     'Foo_1',

@@ -4,7 +4,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { testWhere } from '../../system/test-where.fixture.ts'
+import { testIf } from '../../system/test-if.fixture.ts'
 import { Workshop } from './files.fixture.ts'
 
 // What is left of a file when writing it goes wrong: the writer is killed, the disk is full.
@@ -78,7 +78,7 @@ test('F17 on a full disk the old content stays, no temporary file is left, and t
   assert.deepEqual(stdout.trim().split('\n').slice(-3), ['file', '0', '100000'])
 })
 
-testWhere(process.getuid?.() !== 0)(
+testIf(process.getuid?.() !== 0)(
   'F17 in a folder that may not be written to nothing happens, and the words say why',
   async () => {
     shop.put('d/file', 'old')

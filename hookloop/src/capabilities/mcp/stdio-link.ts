@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { messageOf } from '../../errors.ts'
-import { CappedOutput, joinCapped } from '../../system/capped-output.ts'
-import { problemWith } from '../../system/find-executable.ts'
-import { minimalEnvironment } from '../../system/minimal-environment.ts'
-import { marked, newTag, TAG_VARIABLE } from '../../system/process-tag.ts'
-import { ProcessTree } from '../../system/process-tree.ts'
-import { watchOver } from '../../system/running-trees.ts'
+import { CappedOutput, joinCapped } from '../../system/processes/capped-output.ts'
+import { executableProblem } from '../../system/processes/executable-problem.ts'
+import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
+import { withTagLimit, newTag, TAG_VARIABLE } from '../../system/processes/process-tag.ts'
+import { ProcessTree } from '../../system/processes/process-tree.ts'
+import { killOnExit } from '../../system/processes/kill-on-exit.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import { LineReader } from './line-reader.ts'
 import { unanswered, type Link } from './link.ts'
@@ -64,9 +64,9 @@ export class StdioLink implements Link {
     const { command, args = [], env: declared, cwd = process.cwd() } = this.#server
     const tag = newTag()
     const env = minimalEnvironment(declared, { cwd })
-    const problem = problemWith(command, { cwd, path: env['PATH'] })
+    const problem = executableProblem(command, { cwd, path: env['PATH'] })
     if (problem !== undefined) throw this.#failed(problem)
-    const [first, ...rest] = marked([command, ...args], tag)
+    const [first, ...rest] = withTagLimit([command, ...args], tag)
     const child = spawn(first, rest, {
       cwd,
       env: { ...env, [TAG_VARIABLE]: tag.variable },
@@ -87,7 +87,7 @@ export class StdioLink implements Link {
 
   #watch(child: ChildProcessWithoutNullStreams, tree: ProcessTree): void {
     this.pid = child.pid!
-    const forget = watchOver(tree)
+    const forget = killOnExit(tree)
     const exited = once(child, 'exit')
     const drained = once(child, 'close')
     void exited.then(([code, signal]) => {

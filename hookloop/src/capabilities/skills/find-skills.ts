@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import { messageOf } from '../../errors.ts'
-import { readFrontMatter } from '../../system/front-matter.ts'
-import { readText } from '../../system/read-text.ts'
-import { realPathOf } from '../../system/real-path.ts'
+import { readFrontMatter } from '../../system/files/front-matter.ts'
+import { readText } from '../../system/files/read-text.ts'
+import { realPathOf } from '../../system/files/real-path.ts'
 import { toSkill, type ReadSkill, type Skill } from './skill.ts'
 
 export type SkillPlaces = {

@@ -1,7 +1,7 @@
 import { constants, type Dirent } from 'node:fs'
 import { lstat, open, readdir, realpath, type FileHandle } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
-import { harmless } from '../../system/harmless-text.ts'
+import { sanitizeText } from '../../system/sanitize-text.ts'
 import { oneLine } from './skill.ts'
 
 /** Folders whose files a skill may offer, beside texts that lie next to its SKILL.md. */
@@ -77,7 +77,7 @@ async function readText(real: string, shown: string, maxBytes: number): Promise<
     if (bytes.subarray(0, SNIFF_BYTES).includes(0))
       throw new Error(`${shown} is a binary file and cannot be read as text.`)
     const rest = opened.size - bytes.length
-    return harmless(bytes.toString('utf8')) + (rest > 0 ? `\n[cut off: ${rest} more bytes]` : '')
+    return sanitizeText(bytes.toString('utf8')) + (rest > 0 ? `\n[cut off: ${rest} more bytes]` : '')
   } finally {
     await handle.close()
   }

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts'
-import { harmless } from '../../system/harmless-text.ts'
-import { minimalEnvironment } from '../../system/minimal-environment.ts'
-import { runProcess } from '../../system/run-process.ts'
+import { sanitizeText } from '../../system/sanitize-text.ts'
+import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
+import { runProcess } from '../../system/processes/run-process.ts'
 import { splitArguments } from './fill-arguments.ts'
 
 export type CommandLimits = {
@@ -40,9 +40,9 @@ export function commandRunner({ cwd, commandTimeoutMs, maxCommandOutput }: Comma
     if (result.ended === 'timedOut') throw new Error(`it did not end within ${commandTimeoutMs} ms`)
     if (result.ended !== 'exited') throw new Error(result.problem ?? 'it was cancelled')
     const { head, droppedBytes } = result.stdout
-    const output = harmless(head).trimEnd() + (droppedBytes > 0 ? `\n[${droppedBytes} more bytes]` : '')
+    const output = sanitizeText(head).trimEnd() + (droppedBytes > 0 ? `\n[${droppedBytes} more bytes]` : '')
     if (result.exitCode === 0) return output
-    const words = harmless(result.stderr.head).trim().slice(0, 500)
+    const words = sanitizeText(result.stderr.head).trim().slice(0, 500)
     throw new Error(`it ended with ${result.exitCode ?? result.signal}${words === '' ? '' : `: ${words}`}`)
   }
 }

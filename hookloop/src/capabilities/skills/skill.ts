@@ -1,5 +1,5 @@
 import { hashText, type Json, type JsonObject } from '../../state/json.ts'
-import { harmless } from '../../system/harmless-text.ts'
+import { sanitizeText } from '../../system/sanitize-text.ts'
 import { toAllowedTools, type AllowedTool } from './allowed-tools.ts'
 
 /** A skill as it is used: everything that matters of its SKILL.md, and the folder its resources are in. */
@@ -75,7 +75,7 @@ export function toSkill(file: SkillFile): ReadSkill {
     skill: Object.freeze({
       name,
       description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
-      body: harmless(file.body).trim(),
+      body: sanitizeText(file.body).trim(),
       hash: hashText(file.text),
       folder: file.folder,
       scope: file.scope,
@@ -130,7 +130,7 @@ export function isSkillName(name: unknown): name is string {
 
 /** What is shown in a list is one line, whatever it was: a line break would be another entry of the list. */
 export function oneLine(text: string): string {
-  return harmless(text).replace(/\s+/g, ' ').trim()
+  return sanitizeText(text).replace(/\s+/g, ' ').trim()
 }
 
 /** An empty list allows nothing. Only a skill that does not mention tools leaves them alone. */

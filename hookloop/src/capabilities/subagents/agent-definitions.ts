@@ -5,7 +5,7 @@ import { checkOptions, definedOptions, invalidOption } from '../../agent/check-o
 import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
-import { fromAgentMarkdown, readAgents, toAgentMarkdown, type AgentFiles } from '../../system/agent-files.ts'
+import { fromAgentMarkdown, readAgents, toAgentMarkdown, type AgentFiles } from './agent-files.ts'
 
 export type AgentDefinitionsOptions = {
   /** Definitions that are known already. */

@@ -6,6 +6,6 @@ export {
   toAgentMarkdown,
   type AgentFileProblem,
   type AgentFiles,
-} from '../../system/agent-files.ts'
+} from './agent-files.ts'
 export { planning, type PlanningOptions } from './planning.ts'
 export { agentDefinitions, type AgentDefinitionsOptions } from './agent-definitions.ts'

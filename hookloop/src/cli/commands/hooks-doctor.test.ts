@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { anHour, countWith, until } from '../../system/processes.fixture.ts'
+import { anHour, countWith, until } from '../../system/processes/processes.fixture.ts'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
 const quiet = 'cat > /dev/null'

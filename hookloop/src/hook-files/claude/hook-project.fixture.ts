@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Json, JsonObject } from '../../state/json.ts'
-import { problemWith } from '../../system/find-executable.ts'
+import { executableProblem } from '../../system/processes/executable-problem.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'
 import { HookTable, runEvent, type EventResult } from './run/run-event.ts'
 import type { HandlerWorld } from './run/run-handler.ts'
@@ -71,7 +71,7 @@ export const languages: readonly Language[] = isHere('python3') ? ['bash', 'pyth
 
 /** Whether there is such a program on this machine. */
 export function isHere(program: string): boolean {
-  return problemWith(program, { cwd: '.', path: process.env['PATH'] }) === undefined
+  return executableProblem(program, { cwd: '.', path: process.env['PATH'] }) === undefined
 }
 
 export type Said = { readonly stdout?: string; readonly stderr?: string; readonly exit?: number }

@@ -196,7 +196,7 @@ suite('hooks at the head of a file', () => {
     ],
     ['a list that is none', 'hookloop:\n  hooks: x', /SKILL\.md:5: "hooks" must be a list/],
     ['a key in quotes', '"hookloop":\n  hooks: []', /must stand at the beginning of a line/],
-    ['a head that is no YAML', 'hookloop:\n  hooks: [', /SKILL\.md: the head cannot be read/],
+    ['a head that is no YAML', 'hookloop:\n  hooks: [', /SKILL\.md: the front matter cannot be parsed/],
   ]
   for (const [what, head, why] of broken) {
     test(`are refused with ${what}`, () => {

@@ -7,7 +7,7 @@ import { isJsonObject, sameJson } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { Matchable, Matcher } from '../../hooks/matchers.ts'
-import { readFrontMatter } from '../../system/front-matter.ts'
+import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { invalid, readDocument, type ReadDocument } from './read-document.ts'
 import { isInside, readPrinted, realPath, type Fingerprint } from '../trust/fingerprint.ts'
 

@@ -2,7 +2,7 @@ import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type Par
 import type { Node as YamlNode } from 'yaml'
 import type { Json } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { yaml } from '../../system/yaml.ts'
+import { yaml } from '../../system/files/yaml.ts'
 
 export type Path = readonly (string | number)[]
 

@@ -1,6 +1,6 @@
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { sameJson } from '../../state/json.ts'
-import { keepEnvironment, keptEnvironment } from '../../system/kept-environment.ts'
+import { setSessionVariables, getSessionVariables } from '../../system/processes/session-variables.ts'
 
 /** What hooks did to a state when somebody took up a conversation whose run was open. */
 export type StartedOpen = {
@@ -19,7 +19,7 @@ export function startedOpen(before: AgentState, after: AgentState): StartedOpen 
   const { [ENVIRONMENT_KEY]: known } = before.metadata
   const set = after.metadata[ENVIRONMENT_KEY]
   const hasSet = typeof set === 'string' && set !== known
-  if (hasSet && typeof known === 'string') keepEnvironment(keptEnvironment(set), known)
+  if (hasSet && typeof known === 'string') setSessionVariables(getSessionVariables(set), known)
   const said = [...after.messages].slice(before.messages.length)
   const facts = Object.entries(after.metadata).filter(
     ([key, value]) => key !== ENVIRONMENT_KEY && !sameJson(before.metadata[key] ?? null, value),

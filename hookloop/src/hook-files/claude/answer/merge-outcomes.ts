@@ -2,7 +2,7 @@ import { ENVIRONMENT_KEY } from '../../../state/agent-state.ts'
 import type { JsonObject } from '../../../state/json.ts'
 import { addTokens } from '../../../state/usage.ts'
 import type { HookOutcome } from '../../../hooks/outcome.ts'
-import { keepEnvironment, keptEnvironment } from '../../../system/kept-environment.ts'
+import { setSessionVariables, getSessionVariables } from '../../../system/processes/session-variables.ts'
 import type { EventResult } from '../run/run-event.ts'
 
 /** What several events at one trigger come to. Only the first has more to decide than a no. */
@@ -30,7 +30,7 @@ export function mergeOutcomes(first: HookOutcome, second: HookOutcome): HookOutc
 function variablesOfBoth(...both: readonly [HookOutcome, HookOutcome]): JsonObject {
   const names = both.flatMap(({ state }) => state?.metadata?.[ENVIRONMENT_KEY] ?? [])
   if (names.length < 2) return {}
-  return { [ENVIRONMENT_KEY]: keepEnvironment(Object.assign({}, ...names.map(keptEnvironment))) }
+  return { [ENVIRONMENT_KEY]: setSessionVariables(Object.assign({}, ...names.map(getSessionVariables))) }
 }
 
 /** What agents of handlers have cost. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
-import type { ProcessResult } from '../../../system/run-process.ts'
+import type { ProcessResult } from '../../../system/processes/run-process.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'
 import { readSpecific } from './read-specific-output.ts'

@@ -7,7 +7,7 @@ import { textMessage, textOf } from '../../../state/message.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
 import { Context, type Mode, type Vote } from '../../../hooks/draft.ts'
 import type { HookOutcome, StateChange } from '../../../hooks/outcome.ts'
-import { keepEnvironment, keptEnvironment } from '../../../system/kept-environment.ts'
+import { setSessionVariables, getSessionVariables } from '../../../system/processes/session-variables.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import type { MergedAnswer } from './merge-answers.ts'
 import type { Payload } from '../events/payload.ts'
@@ -159,9 +159,9 @@ function begun(ctx: Context, payload: Payload, merged: MergedAnswer): HookOutcom
 
 /** Commands see them from now on. */
 function withVariables({ state }: Context, set: JsonObject): StateChange {
-  const before = keptEnvironment(state.metadata[ENVIRONMENT_KEY])
+  const before = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
   const texts = Object.entries(set).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-  return { metadata: { [ENVIRONMENT_KEY]: keepEnvironment({ ...before, ...Object.fromEntries(texts) }) } }
+  return { metadata: { [ENVIRONMENT_KEY]: setSessionVariables({ ...before, ...Object.fromEntries(texts) }) } }
 }
 
 function titled(outcome: HookOutcome, { other }: MergedAnswer): HookOutcome {

@@ -3,10 +3,10 @@ import { basename, join, relative } from 'node:path'
 import type { SlashCommand } from '../../../agent/capability.ts'
 import { isCommandName } from '../../../agent/slash-commands.ts'
 import { messageOf } from '../../../errors.ts'
-import { readFrontMatter } from '../../../system/front-matter.ts'
-import { harmless } from '../../../system/harmless-text.ts'
-import { readText } from '../../../system/read-text.ts'
-import { realPathOf } from '../../../system/real-path.ts'
+import { readFrontMatter } from '../../../system/files/front-matter.ts'
+import { sanitizeText } from '../../../system/sanitize-text.ts'
+import { readText } from '../../../system/files/read-text.ts'
+import { realPathOf } from '../../../system/files/real-path.ts'
 import { isInside } from '../../trust/fingerprint.ts'
 import { HINT } from './front-matter-hooks.ts'
 import { userDir } from './read-settings.ts'
@@ -71,10 +71,10 @@ function read(file: string, { name, source, root, say, commands }: Reading): voi
     if (root !== undefined && !isInside(root, real)) return say('it is a link that leads out of the folder of commands')
     const text = readText(real, { maxBytes: MAX_BYTES })
     const { fields, body } = readFrontMatter(text.replace(HINT, ''), { plainTexts: true })
-    const words = harmless(body).trim()
+    const words = sanitizeText(body).trim()
     if (words === '') return say('it is empty')
     const said = typeof fields['description'] === 'string' ? fields['description'] : ''
-    const description = harmless(said).replace(/\s+/g, ' ').trim().slice(0, MAX_DESCRIPTION).toWellFormed()
+    const description = sanitizeText(said).replace(/\s+/g, ' ').trim().slice(0, MAX_DESCRIPTION).toWellFormed()
     commands.set(name, { name, description, source, body: words })
   } catch (thrown) {
     say(messageOf(thrown).replace(/\.$/, ''))

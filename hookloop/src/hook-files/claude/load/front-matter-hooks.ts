@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
-import { readFrontMatter } from '../../../system/front-matter.ts'
+import { readFrontMatter } from '../../../system/files/front-matter.ts'
 import { readPrinted, realPath } from '../../trust/fingerprint.ts'
 import type { ConfigProblem, HookSource } from './handlers.ts'
 

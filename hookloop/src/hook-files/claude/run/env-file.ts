@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isHijacking, minimalEnvironment } from '../../../system/minimal-environment.ts'
-import { TAG_VARIABLE } from '../../../system/process-tag.ts'
-import { runProcess } from '../../../system/run-process.ts'
+import { isInjectionVariable, minimalEnvironment } from '../../../system/processes/minimal-environment.ts'
+import { TAG_VARIABLE } from '../../../system/processes/process-tag.ts'
+import { runProcess } from '../../../system/processes/run-process.ts'
 import { shellFor } from './hook-environment.ts'
 
 const events: ReadonlySet<string> = new Set(['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'])
@@ -76,6 +76,6 @@ const own: ReadonlySet<string> = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', 'HOOKLO
 function changed(line: string, before: Readonly<Record<string, string>>): readonly (readonly [string, string])[] {
   const at = line.indexOf('=')
   const [name, value] = [line.slice(0, at), line.slice(at + 1)]
-  if (!/^[A-Za-z_]\w*$/.test(name) || own.has(name) || isHijacking(name) || before[name] === value) return []
+  if (!/^[A-Za-z_]\w*$/.test(name) || own.has(name) || isInjectionVariable(name) || before[name] === value) return []
   return [[name, value]]
 }

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { JsonObject } from '../../../state/json.ts'
-import { problemWith } from '../../../system/find-executable.ts'
-import { isHijacking } from '../../../system/minimal-environment.ts'
+import { executableProblem } from '../../../system/processes/executable-problem.ts'
+import { isInjectionVariable } from '../../../system/processes/minimal-environment.ts'
 import type { HookSource } from '../load/handlers.ts'
 import type { Payload } from '../events/payload.ts'
 
@@ -28,7 +28,7 @@ export function environmentFor({ env, passEnv }: EnvironmentRules): Record<strin
     if (value === undefined) return false
     if (plain.has(name) || passEnv.includes(name) || isAmount(name, value)) return true
     const isSecret = (secretName.test(name) && !switchValue.test(value)) || secretValue.test(value)
-    return !foreign.test(name) && !isHijacking(name) && !isSecret
+    return !foreign.test(name) && !isInjectionVariable(name) && !isSecret
   })
   return Object.fromEntries(kept)
 }
@@ -44,7 +44,7 @@ const switchValue =
 
 /** What runs a line: many published ones need bash, where there is one. */
 export function shellFor(cwd: string, path: string | undefined): 'bash' | 'sh' {
-  return problemWith('bash', { cwd, path }) === undefined ? 'bash' : 'sh'
+  return executableProblem('bash', { cwd, path }) === undefined ? 'bash' : 'sh'
 }
 
 /** Where Claude Code keeps what is the user's. */

@@ -1,9 +1,9 @@
 import { headersFrom } from '../../../actions/http.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
-import { postJson } from '../../../system/post-json.ts'
-import type { Command } from '../../../system/process-tag.ts'
-import { runProcess, type ProcessResult } from '../../../system/run-process.ts'
+import { postJson } from '../../../system/network/post-json.ts'
+import type { Command } from '../../../system/processes/process-tag.ts'
+import { runProcess, type ProcessResult } from '../../../system/processes/run-process.ts'
 import type { AskAgent, Inspected } from './ask-agent.ts'
 import type { AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from '../answer/read-answer.ts'
@@ -166,7 +166,7 @@ async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld)
     headers: headersFrom(handler.headers, variables, world.env),
     timeoutMs: handler.timeoutMs,
     maxBytes: MAX_OUTPUT,
-    allowInner: true, // whoever trusts the file has read the address
+    allowPrivate: true, // whoever trusts the file has read the address
     ...(signal !== undefined && { signal }),
   })
   if (status < 200 || status > 299) return failure('notAnswered', `${where} answered with status ${status}`)

@@ -1,0 +1,69 @@
+import { isMainThread } from 'node:worker_threads'
+import type { ProcessTree } from './process-tree.ts'
+
+const running = new Set<ProcessTree>()
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * Kills a process tree when this process exits or is ended by a signal. Returns a function to call when the tree has ended;
+ * soon after the last one the listeners are removed.
+ */
+export function killOnExit(tree: ProcessTree): () => void {
+  clearTimeout(removing)
+  if (!isListening) addListeners()
+  running.add(tree)
+  return () => {
+    if (!running.delete(tree) || running.size > 0) return
+    removing = setTimeout(removeListeners, REMOVE_AFTER_MS).unref()
+  }
+}
+
+/** Another tree often follows at once, and adding and removing the listeners takes a tenth of the time of starting it. */
+const REMOVE_AFTER_MS = 500
+let removing: NodeJS.Timeout | undefined
+let isListening = false
+
+function killAll(): void {
+  for (const tree of running) tree.killNow()
+}
+
+/**
+ * Without other listeners a signal ends this process, and still must: it is sent again after the trees were killed. If the
+ * application listens too, it decides, for example to let running work finish.
+ */
+function onSignal(signal: NodeJS.Signals): void {
+  if (hasOtherListeners(signal)) return
+  killAll()
+  running.clear()
+  removeListeners()
+  process.kill(process.pid, signal)
+}
+
+/** Marks the listeners of every copy of this module, so that they do not wait for each other. */
+const ours = Symbol.for('hookloop.kill-on-exit')
+Object.assign(onSignal, { [ours]: true })
+
+function hasOtherListeners(signal: NodeJS.Signals): boolean {
+  const others = process.listeners(signal).filter((listener) => !(ours in listener))
+  return others.length > signalExitListeners()
+}
+
+/** The widely used package signal-exit also leaves the decision to other listeners: both would wait forever. */
+function signalExitListeners(): number {
+  const emitters = process as unknown as { readonly [name: string | symbol]: { readonly count?: unknown } | undefined }
+  const counts = [emitters[Symbol.for('signal-exit emitter')]?.count, emitters['__signal_exit_emitter__']?.count]
+  return counts.reduce((sum: number, count) => sum + (typeof count === 'number' ? count : 0), 0)
+}
+
+function addListeners(): void {
+  isListening = true
+  process.on('exit', killAll)
+  if (isMainThread) for (const signal of signals) process.on(signal, onSignal)
+}
+
+function removeListeners(): void {
+  isListening = false
+  clearTimeout(removing)
+  process.off('exit', killAll)
+  for (const signal of signals) process.off(signal, onSignal)
+}

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  findProcess,
+  hasProc,
+  listProcesses,
+  listProcessesSince,
+  forkCountNow,
+  type ProcessInfo,
+} from './process-list.ts'
+import { carriesTag, orphansAmong, type ProcessTag } from './process-tag.ts'
+
+/** How long SIGKILL is repeated before survivors are reported: processes of another user, or stuck in the kernel. */
+const KILLING_MS = 2_000
+const POLL_MS = 20
+
+/**
+ * A process and all its descendants, including those that left its group and session, were adopted by init, or cleared their
+ * environment. A process that was found once stays a member.
+ */
+export class ProcessTree {
+  readonly #tag: ProcessTag
+  readonly #root: { readonly pid: number; readonly started: number }
+  readonly #seen = new Map<number, number>()
+  readonly #startedAt = forkCountNow()
+
+  constructor(tag: ProcessTag, pid: number) {
+    this.#tag = tag
+    this.#root = { pid, started: findProcess(pid)?.started ?? 0 }
+    this.#seen.set(pid, this.#root.started)
+  }
+
+  /** The members that are alive. */
+  members(): readonly ProcessInfo[] {
+    const { pid: root, started } = this.#root
+    const living = listProcessesSince(root, this.#startedAt).filter(
+      (found) => !found.isZombie && found.started >= started,
+    )
+    // The kernel does not reuse a pid that names a group or session. If it was reused, these are foreign processes.
+    const isReused = living.some((found) => found.pid === root && found.started !== started)
+    const mine = new Map<number, ProcessInfo>()
+    for (const found of living) {
+      if (found.pid === process.pid) continue
+      const isNear = !isReused && (found.session === root || found.group === root)
+      if (isNear || this.#seen.get(found.pid) === found.started || carriesTag(found.pid, this.#tag))
+        mine.set(found.pid, found)
+    }
+    addDescendants(mine, living)
+    for (const { pid, started: since } of mine.values()) this.#seen.set(pid, since)
+    return [...mine.values()]
+  }
+
+  /** Sends a signal to all living members, and returns their number. */
+  signal(name: NodeJS.Signals): number {
+    const members = this.members()
+    for (const { pid } of members) signalProcess(pid, name)
+    return members.length
+  }
+
+  /** Sends SIGTERM, and SIGKILL after the grace period. Returns the number of processes that could not be ended. */
+  async end(graceMs: number): Promise<number> {
+    const deadline = performance.now() + graceMs
+    let left = this.signal('SIGTERM')
+    while (left > 0 && performance.now() < deadline) {
+      await sleep(POLL_MS)
+      left = this.members().length
+    }
+    const limit = performance.now() + KILLING_MS
+    while (left > 0 && performance.now() < limit) {
+      left = this.signal('SIGKILL')
+      if (left > 0) await sleep(POLL_MS)
+    }
+    return left
+  }
+
+  /** Kills all members synchronously, for when this process exits. */
+  killNow(): void {
+    // Each round finds the processes that were started during the round before.
+    for (let round = 0; round < 50 && this.signal('SIGKILL') > 0; round++);
+  }
+}
+
+/** Kills processes left behind by runtimes that were killed, and returns their number. Linux only: it needs the tags. */
+export function reapOrphans(): number {
+  if (!hasProc) return 0
+  const orphans = orphansAmong(listProcesses())
+  for (const { pid } of orphans) signalProcess(pid, 'SIGKILL')
+  return orphans.length
+}
+
+function addDescendants(mine: Map<number, ProcessInfo>, living: readonly ProcessInfo[]): void {
+  for (let before = -1; before < mine.size;) {
+    before = mine.size
+    for (const found of living) {
+      if (mine.has(found.parent) && found.pid !== process.pid) mine.set(found.pid, found)
+    }
+  }
+}
+
+function signalProcess(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // it has ended, or belongs to another user: then the caller reports it as a survivor
+  }
+}
