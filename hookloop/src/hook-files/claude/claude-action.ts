@@ -1,32 +1,26 @@
 import { resolve } from 'node:path'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
-import { isClaudeEvent, triggersOfEvent } from './events/claude-events.ts'
+import type { ClaudeEvent } from './events/claude-events.ts'
 import { readHandler, type HookGroup, type HookSource } from './load/handlers.ts'
 import { payloadsFor } from './events/payload.ts'
 import { HookTable, runEvent } from './run/run-event.ts'
 import { toHookOutcome } from './answer/to-hook-outcome.ts'
 import { Transcripts } from './events/transcripts.ts'
 
+type ClaudeOptions = { readonly event: ClaudeEvent; readonly matcher?: string; readonly pluginRoot?: string }
+
 /**
- * One handler that was written for Claude Code, as a hook of its own: it is told and answers what its specification says,
- * and has a place, a name and a failure policy as every other hook has. If it fails, the hook has failed.
+ * One handler that was written for Claude Code, as the action of a single hook: it reads the payload and prints the answer
+ * of its specification. If the handler fails, the hook fails. The schema of hook files has checked the options.
  */
 export function claudeAction(
   options: JsonObject,
   { cwd, source }: { readonly cwd: string; readonly source: HookSource },
 ): Action {
-  const { event, matcher, pluginRoot, ...given } = options
-  if (typeof event !== 'string' || !isClaudeEvent(event))
-    throw new Error('"event" must be one of the events of Claude Code')
-  if (matcher !== undefined && typeof matcher !== 'string') throw new Error('"matcher" must be a text')
-  if (pluginRoot !== undefined && typeof pluginRoot !== 'string') throw new Error('"pluginRoot" must be a folder')
-  if (triggersOfEvent(event).length === 0) throw new Error(`${event} never fires for a hook of its own`)
-  const handler = readHandler(
-    isJsonObject(given) && given['type'] === undefined ? { type: 'command', ...given } : given,
-    event,
-  )
+  const { event, matcher, pluginRoot, ...given } = options as JsonObject & ClaudeOptions
+  const handler = readHandler({ type: 'command', ...given }, event)
   if (typeof handler === 'string') throw new Error(handler)
   const from: HookSource =
     pluginRoot === undefined ? source : { ...source, kind: 'plugin', root: resolve(cwd, pluginRoot) }

@@ -1,12 +1,13 @@
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { actionKinds } from './hook-file.ts'
+import { shortOption } from './hook-file.ts'
+import { actionKinds } from './hook-file-schema.ts'
 
 /** What an entry of a file of hooks runs, whole, and what else it says about that. For people who decide whether it may. */
 export function describeAction(entry: JsonObject): { readonly runs: string; readonly more?: JsonObject } {
   const kind = actionKinds.find((each) => entry[each] !== undefined)
   const given = kind === undefined ? undefined : entry[kind]
   if (kind === undefined || given === undefined) return { runs: '' }
-  const options = isJsonObject(given) ? given : { [shortFor[kind]]: given }
+  const options = isJsonObject(given) ? given : { [shortOption[kind]]: given }
   const { command, args, url, prompt, model, name, event, type: _type, ...rest } = options
   const more = Object.keys(rest).length === 0 ? {} : { more: rest }
   switch (kind) {
@@ -24,8 +25,6 @@ export function describeAction(entry: JsonObject): { readonly runs: string; read
       return kind satisfies never
   }
 }
-
-const shortFor = { shell: 'command', http: 'url', prompt: 'prompt', subagent: 'prompt', claude: 'command' } as const
 
 /** Words that a shell would take apart are shown as the texts they are. */
 function lineOf(command: Json | undefined, args: Json | undefined): string {

@@ -108,7 +108,7 @@ function sample(given: JsonObject, random: () => number, depth: number): Json {
   if (Array.isArray(node['anyOf'])) return sample(pick(node['anyOf'] as JsonObject[]), random, depth)
   switch (node['type']) {
     case 'string':
-      return JSON.stringify(node['pattern'] ?? '').startsWith('"^https?')
+      return JSON.stringify(node['pattern'] ?? '').startsWith('"^[Hh]')
         ? 'https://hooks.example/x'
         : pick(['true', 'a b', 'work'])
     case 'boolean':

@@ -2,83 +2,98 @@ import { answerKinds } from '../../actions/verdict.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
-import { stepTypes } from './hook-condition.ts'
-import { actionKinds, modes } from './hook-file.ts'
+import { NOT_BLANK } from '../schema-problem.ts'
+
+export const modes = ['guard', 'hook', 'observe'] as const
+export const actionKinds = ['shell', 'http', 'prompt', 'subagent', 'claude'] as const
+export type ActionKind = (typeof actionKinds)[number]
+export const stepTypes = ['toolExecution', 'finalResponse', 'error'] as const
+
+/** The triggers that a hook of a file can have. */
+export const fileTriggers = triggerNames.filter((name) => !isAround(name))
 
 /**
- * The JSON Schema of a file of hooks, for editors. It is published as `hookloop/hooks.schema.json`, and a test holds that
- * file to this function.
+ * The JSON Schema of a hook file, for editors. It is published as `hookloop/hooks.schema.json`.
+ *
+ * ```json
+ * { "$schema": "./node_modules/hookloop/hooks.schema.json", "hooks": [] }
+ * ```
  */
 export function hookFileSchema(): JsonObject {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Hooks of Hookloop',
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      $schema: { type: 'string' },
-      description: { type: 'string' },
-      allow: allowSchema,
-      hooks: { type: 'array', items: { $ref: '#/definitions/hook' } },
-    },
-    definitions: {
-      hook: hookSchema(),
-      when: whenSchema(),
-      shell: shellSchema(),
-      http: httpSchema(),
-      prompt: promptSchema(),
-      subagent: subagentSchema(),
-      claude: claudeSchema(),
-    },
+    ...fileSchema({ $ref: '#/definitions/hook' }),
+    definitions: { hook: { ...hookSchema, allOf: conditions() }, ...definitions() },
   }
 }
 
-const triggers = triggerNames.filter((name) => !isAround(name))
-const texts = { type: 'array', items: { type: 'string' } }
-const flag = { type: 'boolean' }
-const count = { type: 'integer', minimum: 1 }
-const said = { type: 'string', pattern: '\\S' }
-
-const allowSchema: JsonObject = {
-  description: 'In your own file: what hooks of projects, plugins, skills and agents may do.',
-  type: 'object',
-  additionalProperties: false,
-  properties: { env: texts, privateAddresses: flag },
-}
-
-function hookSchema(): JsonObject {
-  return {
-    type: 'object',
-    additionalProperties: false,
-    required: ['on', 'mode'],
-    oneOf: actionKinds.map((kind) => ({ required: [kind] })),
-    allOf: conditions(),
-    properties: {
-      name: { ...said, description: 'What it is called in the ledger. No two hooks of a file have the same name.' },
-      on: {
-        description: 'When it fires: a trigger, or several.',
-        anyOf: [{ enum: triggers }, { type: 'array', minItems: 1, items: { enum: triggers } }],
-      },
-      mode: {
-        enum: [...modes],
-        description: 'guard decides and fails closed, hook changes and may block, observe watches.',
-      },
-      tool: {
-        type: 'string',
-        minLength: 1,
-        description: 'The tools it is for: a name, one with * in it, or a /regular expression/.',
-      },
-      when: { $ref: '#/definitions/when' },
-      priority: described('number', 'Higher first, among hooks of one mode. 0 unless told.'),
-      timeoutMs: { type: 'number', exclusiveMinimum: 0, description: 'How long it may take.' },
-      onFailure: { enum: ['continue', 'block'], description: 'For mode hook: what a failure means.' },
-      stream: { enum: ['hold', 'after'], description: 'At afterInference: when an answer may be seen.' },
-      ...Object.fromEntries(actionKinds.map((kind) => [kind, { $ref: `#/definitions/${kind}` }])),
+/** The schema of a file without its entries, which are validated one by one. */
+export function fileSchema(entry?: JsonObject): JsonObject {
+  return object({
+    $schema: string,
+    description: string,
+    allow: {
+      ...object({ env: strings, privateAddresses: flag }),
+      description: 'Only in the user file: what hooks of projects, plugins, skills and agents may do.',
     },
-  }
+    hooks: { type: 'array', ...(entry !== undefined && { items: entry }) },
+  })
 }
 
-/** What goes together. */
+/**
+ * The schema of one entry, without rules that concern several fields or names of variables: the functions that create
+ * hooks and actions check those, also for hooks in code.
+ */
+export function entrySchema(): JsonObject {
+  const schema = { ...hookSchema, definitions: definitions() }
+  return JSON.parse(
+    JSON.stringify(schema, (key, value: Json) => (key === 'propertyNames' ? undefined : value)),
+  ) as JsonObject
+}
+
+const string: JsonObject = { type: 'string' }
+const named: JsonObject = { type: 'string', minLength: 1 }
+const text: JsonObject = { type: 'string', pattern: NOT_BLANK }
+const strings: JsonObject = { type: 'array', items: string }
+const flag: JsonObject = { type: 'boolean' }
+const count: JsonObject = { type: 'integer', minimum: 1 }
+const positive: JsonObject = { type: 'number', exclusiveMinimum: 0 }
+const trigger: JsonObject = { type: 'string', enum: fileTriggers }
+const answer: JsonObject = { enum: [...answerKinds] }
+
+function object(properties: JsonObject, more: JsonObject = {}): JsonObject {
+  return { type: 'object', additionalProperties: false, ...more, properties }
+}
+
+/** An action with options, or only with its most important one. */
+function action(description: string, short: JsonObject, options: JsonObject): JsonObject {
+  return { description, anyOf: [short, options] }
+}
+
+const hookSchema: JsonObject = object(
+  {
+    name: { ...text, description: 'The name in the ledger. It is unique in its file.' },
+    on: {
+      description: 'When it fires: a trigger, or several.',
+      anyOf: [trigger, { type: 'array', minItems: 1, items: trigger }],
+    },
+    mode: {
+      enum: [...modes],
+      description: 'guard decides and fails closed, hook changes and may block, observe only reads.',
+    },
+    tool: { ...named, description: 'The tools it applies to: a name, a name with *, or a /regular expression/.' },
+    when: { $ref: '#/definitions/when' },
+    priority: { type: 'number', description: 'Higher first, among hooks of one mode. Default: 0.' },
+    timeoutMs: { ...positive, description: 'How long it may take.' },
+    onFailure: { enum: ['continue', 'block'], description: 'For mode hook: the effect of a failure.' },
+    stream: { enum: ['hold', 'after'], description: 'At afterInference: when an answer is streamed to the user.' },
+    ...Object.fromEntries(actionKinds.map((kind) => [kind, { $ref: `#/definitions/${kind}` }])),
+  },
+  { required: ['on', 'mode'], oneOf: actionKinds.map((kind) => ({ required: [kind] })) },
+)
+
+/** Rules that concern several fields. */
 function conditions(): Json[] {
   const only = (allowed: readonly HookTrigger[]): JsonObject => ({
     properties: { on: { anyOf: [{ enum: allowed }, { type: 'array', items: { enum: allowed } }] } },
@@ -87,7 +102,7 @@ function conditions(): Json[] {
     required: [key],
     ...(value !== undefined && { properties: { [key]: value } }),
   })
-  const where = (fits: (trigger: HookTrigger) => boolean): JsonObject => only(triggers.filter(fits))
+  const where = (fits: (trigger: HookTrigger) => boolean): JsonObject => only(fileTriggers.filter(fits))
   const events = claudeEventNames.flatMap((event) => {
     const at = triggersOfEvent(event)
     return at.length === 0 ? [] : [{ event, at }]
@@ -112,6 +127,7 @@ function conditions(): Json[] {
       { required: ['prompt'], properties: { mode: { const: 'guard' } } },
       where((trigger) => trigger !== 'beforeInference'),
     ),
+    ifThen(has('claude'), has('claude', ifThen(has('type', { const: 'http' }), has('url'), has('command')))),
     ...events.map(({ event, at }) =>
       ifThen(
         has('claude', { type: 'object', required: ['event'], properties: { event: { const: event } } }),
@@ -128,68 +144,53 @@ function ifThen(
   return Object.fromEntries(parts.map((part, i) => [words[i]!, part!]))
 }
 
-function whenSchema(): JsonObject {
-  const list = { type: 'array', items: { $ref: '#/definitions/when' } }
+function definitions(): JsonObject {
+  const when = { $ref: '#/definitions/when' }
+  const url = { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?:' }
   return {
-    description: 'What must hold as well.',
-    type: 'object',
-    additionalProperties: false,
-    minProperties: 1,
-    properties: {
-      metadata: described('object', 'Keys of the metadata and the values they must have; null: any.'),
-      stepType: { enum: [...stepTypes] },
-      all: list,
-      any: list,
-      not: { $ref: '#/definitions/when' },
-    },
-  }
-}
-
-function shellSchema(): JsonObject {
-  return {
-    description: 'A command that reads the event as JSON and prints an outcome.',
-    anyOf: [
-      said,
-      {
-        type: 'object',
-        additionalProperties: false,
-        oneOf: [{ required: ['command'] }, { required: ['args'] }],
-        properties: {
-          command: { ...said, description: 'A line for sh -c.' },
-          args: {
-            type: 'array',
-            minItems: 1,
-            items: { type: 'string', minLength: 1 },
-            description: 'A program and its arguments.',
+    when: {
+      ...object(
+        {
+          metadata: {
+            type: 'object',
+            description: 'Keys of the metadata and their values; null stands for any value.',
           },
-          cwd: { type: 'string', minLength: 1, description: 'Where it runs. The project unless told.' },
+          stepType: { enum: [...stepTypes] },
+          all: { type: 'array', items: when },
+          any: { type: 'array', items: when },
+          not: when,
+        },
+        { minProperties: 1 },
+      ),
+      description: 'Conditions that must hold for the hook to fire.',
+    },
+    shell: action(
+      'A command that reads the event as JSON and prints an outcome.',
+      text,
+      object(
+        {
+          command: { ...text, description: 'A command line for sh -c.' },
+          args: { ...strings, minItems: 1, description: 'A program and its arguments.' },
+          cwd: { ...named, description: 'The working directory. Default: the project.' },
           env: {
             type: 'object',
             propertyNames: {
               not: { pattern: '^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|IFS|LD_.*|DYLD_.*)$' },
             },
-            additionalProperties: { type: 'string' },
+            additionalProperties: string,
           },
-          passEnv: { ...texts, description: 'Variables of yours that it sees.' },
+          passEnv: { ...strings, description: 'Variables of your environment that are passed to it.' },
           conversation: flag,
           maxOutputBytes: count,
         },
-      },
-    ],
-  }
-}
-
-function httpSchema(): JsonObject {
-  const url = { type: 'string', pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,4})?(/[A-Za-z0-9/._?=&-]*)?$' }
-  return {
-    description: 'An address that the event is posted to, and that answers with an outcome.',
-    anyOf: [
+        { oneOf: [{ required: ['command'] }, { required: ['args'] }] },
+      ),
+    ),
+    http: action(
+      'A URL that the event is posted to, and that responds with an outcome.',
       url,
-      {
-        type: 'object',
-        additionalProperties: false,
-        required: ['url'],
-        properties: {
+      object(
+        {
           url,
           headers: {
             type: 'object',
@@ -200,89 +201,64 @@ function httpSchema(): JsonObject {
                   '^([Hh][Oo][Ss][Tt]|[Cc]onnection|[Cc]ontent-([Ll]ength|[Tt]ype)|[Tt]ransfer-[Ee]ncoding|[Uu]pgrade|[Ee]xpect|[Tt][Ee]|[Tt]railer)$',
               },
             },
-            additionalProperties: { type: 'string' },
+            additionalProperties: string,
           },
-          allowedEnvVars: { ...texts, description: 'The variables that headers may name.' },
-          allowPrivate: described('boolean', 'Whether an address of this machine or its network may be asked.'),
+          allowedEnvVars: { ...strings, description: 'Variables of your environment that headers may contain.' },
+          allowPrivate: { ...flag, description: 'Allows addresses of this machine and its network.' },
           conversation: flag,
           maxOutputBytes: count,
         },
-      },
-    ],
-  }
-}
-
-function promptSchema(): JsonObject {
-  return {
-    description: 'A model that is asked about the event.',
-    anyOf: [
-      said,
-      {
-        type: 'object',
-        additionalProperties: false,
-        required: ['prompt'],
-        properties: {
-          prompt: said,
-          model: described('string', 'Such as anthropic/claude-haiku-4-5. The model of the conversation unless told.'),
-          system: { type: 'string' },
-          answer: { enum: [...answerKinds] },
+        { required: ['url'] },
+      ),
+    ),
+    prompt: action(
+      'A model that judges the event.',
+      text,
+      object(
+        {
+          prompt: text,
+          model: { ...string, description: 'Such as anthropic/claude-haiku-4-5. Default: the model of the agent.' },
+          system: string,
+          answer,
           settings: { type: 'object' },
           conversation: flag,
           maxEventCharacters: count,
         },
-      },
-    ],
-  }
-}
-
-function subagentSchema(): JsonObject {
-  return {
-    description: 'An agent that looks into the event.',
-    anyOf: [
-      said,
-      {
-        type: 'object',
-        additionalProperties: false,
-        required: ['prompt'],
-        properties: {
-          name: { type: 'string', minLength: 1 },
-          prompt: said,
-          instructions: { type: 'string' },
-          tools: { ...texts, description: 'Tools of the agent that it gets. None unless told.' },
-          model: { type: 'string' },
-          answer: { enum: [...answerKinds] },
+        { required: ['prompt'] },
+      ),
+    ),
+    subagent: action(
+      'An agent that inspects the event.',
+      text,
+      object(
+        {
+          name: named,
+          prompt: text,
+          instructions: string,
+          tools: { ...strings, description: 'Tools of the agent that it may use. Default: none.' },
+          model: string,
+          answer,
           maxSteps: count,
           maxTokens: count,
         },
-      },
-    ],
-  }
-}
-
-function claudeSchema(): JsonObject {
-  return {
-    description: 'A handler that was written for Claude Code.',
-    type: 'object',
-    required: ['event'],
-    ...ifThen(
-      { required: ['type'], properties: { type: { const: 'http' } } },
-      { required: ['url'] },
-      { required: ['command'] },
+        { required: ['prompt'] },
+      ),
     ),
-    properties: {
-      event: { enum: claudeEventNames.filter((event) => triggersOfEvent(event).length > 0) },
-      matcher: { type: 'string' },
-      type: { enum: ['command', 'http'] },
-      command: { type: 'string' },
-      args: texts,
-      pluginRoot: described('string', 'The folder that the command knows as CLAUDE_PLUGIN_ROOT.'),
-      url: { type: 'string', pattern: '^https?://' },
-      if: { type: 'string' },
-      timeout: { type: 'number', exclusiveMinimum: 0 },
+    claude: {
+      description: 'A handler that was written for Claude Code.',
+      type: 'object',
+      required: ['event'],
+      properties: {
+        event: { enum: claudeEventNames.filter((event) => triggersOfEvent(event).length > 0) },
+        matcher: string,
+        type: { enum: ['command', 'http'] },
+        command: string,
+        args: strings,
+        pluginRoot: { ...string, description: 'The folder that the command gets as CLAUDE_PLUGIN_ROOT.' },
+        url,
+        if: string,
+        timeout: positive,
+      },
     },
   }
-}
-
-function described(type: string, description: string): JsonObject {
-  return { type, description }
 }

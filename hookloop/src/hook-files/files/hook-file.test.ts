@@ -195,8 +195,12 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
     ],
     ['no action', lines('"on": "beforeStep",', '"mode": "guard"'), /:3: .*exactly one of shell, http/],
     ['two actions', lines(...good, ', "http": "https://hooks.example"'), /:3: .*exactly one of/],
-    ['a time that is a text', lines(...good, ',', '"timeoutMs": "5"'), /:8: "timeoutMs" must be a number/],
-    ['a time below zero', lines(...good, ',', '"timeoutMs": -5'), /:3: .*"timeoutMs" must be a positive number/],
+    [
+      'a time that is a text',
+      lines(...good, ',', '"timeoutMs": "5"'),
+      /:8: "timeoutMs" must be a positive number, not "5"/,
+    ],
+    ['a time below zero', lines(...good, ',', '"timeoutMs": -5'), /:8: "timeoutMs" must be a positive number, not -5/],
     [
       'a guard where nothing can be judged',
       lines('"on": "onSessionStart",', '"mode": "guard", "shell": "true"'),
@@ -207,7 +211,7 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
       lines('"on": "beforeStep", "tool": "bash",', '"mode": "guard", "shell": "true"'),
       /:3: .*no tool at beforeStep/,
     ],
-    ['an empty tool', lines(...good, ',', '"tool": ""'), /:8: "tool" must not be empty/],
+    ['an empty tool', lines(...good, ',', '"tool": ""'), /:8: "tool" must be a non-empty string/],
     ['a pattern that is none', lines(...good, ',', '"tool": "/(/"'), /:8: .*Invalid regular expression/],
     ['a pattern that looks back', lines(...good, ',', '"tool": "/(a)\\\\1/"'), /:8: /],
     ['an onFailure of a guard', lines(...good, ',', '"onFailure": "continue"'), /:3: .*a guard always fails closed/],
@@ -220,7 +224,7 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
     [
       'an environment with a number',
       lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "env": { "A": 1 } }'),
-      /:5: .*"env"/,
+      /:5: "shell.env.A" must be a string, not 1/,
     ],
     [
       'an environment that hijacks',
@@ -230,28 +234,28 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
     [
       'an address that is none',
       lines('"on": "beforeStep", "mode": "guard",', '"http": "hooks.example"'),
-      /:5: .*begins with http/,
+      /:5: "http" must be a URL that starts with http/,
     ],
     [
       'a condition that is not known',
       lines(...good, ',', '"when": { "role": "guest" }'),
       /:8: there is no "role" in "when"/,
     ],
-    ['a condition that says nothing', lines(...good, ',', '"when": {}'), /:8: "when" must be/],
+    ['a condition that says nothing', lines(...good, ',', '"when": {}'), /:8: "when" must not be empty/],
     [
       'a step that there is not',
       lines(...good, ',', '"when": { "stepType": "toolUse" }'),
-      /:8: "stepType" must be one of/,
+      /:8: "when.stepType" must be one of/,
     ],
     [
       'an event that fires elsewhere',
       lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "PreToolUse", "command": "true" }'),
-      /:4: PreToolUse fires at beforeToolUse/,
+      /:4: PreToolUse fires only at beforeToolUse/,
     ],
     [
       'an event that never fires',
       lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "Notification", "command": "true" }'),
-      /:5: .*Notification/,
+      /:5: "claude.event" must be one of SessionStart, .*, not "Notification"/,
     ],
     [
       'a name that is given twice',
@@ -265,7 +269,11 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
     ],
     ['a prototype', '{ "hooks": [\n{ "__proto__": { "mode": "observe" } }] }', /:2: "__proto__" is no key/],
     ['a constructor', '{ "hooks": [\n{ "constructor": { "mode": "observe" } }] }', /:2: there is no "constructor"/],
-    ['a switch for all hooks', '{ "hooks": [],\n"disableAllHooks": true }', /:2: "disableAllHooks" is not known/],
+    [
+      'a switch for all hooks',
+      '{ "hooks": [],\n"disableAllHooks": true }',
+      /:2: there is no "disableAllHooks". Known: .*hooks/,
+    ],
     ['hooks by event', '{ "hooks": {\n"PreToolUse": [] } }', /"hooks" must be a list/],
     ['JSON that ends too early', '{ "hooks": [', /:1: it is not JSON/],
     ['nothing in it', '', /it is (?:empty|not JSON)/],
@@ -331,15 +339,15 @@ suite('a file that is not your own', () => {
   for (const kind of ['project', 'plugin', 'skill', 'agent'] as const) {
     test(`of a ${kind} says nothing about what hooks may do`, () => {
       const reading = { kind, file: 'hooks.json' }
-      assert.throws(() => read('{ "allow": { "env": ["TOKEN"] } }', reading), /allowed by your own file/)
+      assert.throws(() => read('{ "allow": { "env": ["TOKEN"] } }', reading), /only the user file can have "allow"/)
       assert.throws(
         () => one(http({ headers: { a: '$TOKEN' }, allowedEnvVars: ['TOKEN'] }), reading),
-        /TOKEN is not among/,
+        /the user file does not allow TOKEN/,
       )
-      assert.throws(() => one(http({ allowPrivate: true }), reading), /your own file must say so/)
+      assert.throws(() => one(http({ allowPrivate: true }), reading), /the user file does not allow private addresses/)
       assert.throws(
         () => one({ on: 'onStop', mode: 'guard', shell: { command: 'x', passEnv: ['TOKEN'] } }, reading),
-        /TOKEN is not among/,
+        /the user file does not allow TOKEN/,
       )
     })
   }

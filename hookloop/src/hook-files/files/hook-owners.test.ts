@@ -185,7 +185,7 @@ suite('hooks at the head of a file', () => {
     const run = await agent.run('go')
     assert.notEqual(run.state.execution!.steps.at(1)!.toolExecutions[0]!.status, 'ok')
     project.write('.hookloop/skills/deploy/SKILL.md', '---\ndescription: D.\nhookloop:\n  allow: { env: [X] }\n---\n')
-    assert.throws(() => project.hooks(), /allowed by your own file, not by this one/)
+    assert.throws(() => project.hooks(), /only the user file can have "allow"/)
   })
 
   const broken: readonly [what: string, head: string, why: RegExp][] = [

@@ -136,11 +136,11 @@ export function findHooks(options: ProjectHooksOptions, { onMistake }: Looking =
     files.push(print)
     const check = (entry: JsonObject): readonly UntrustedFile[] =>
       trust === 'all' || isOwn ? [] : doubtful(scriptsOf(entry, root), trust)
-    const hold = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
+    const restrict = (made: Action, entry: JsonObject): Action => held(made, { kind, doubts: () => check(entry) })
     const read = readHooks(
       document,
       { kind, file: config.path, ...(whose !== undefined && { owner: whose.name }) },
-      { cwd: root, projectDir: dir, allowed, taken, hold, onMistake, when: whose && isInForce(whose) },
+      { cwd: root, projectDir: dir, allowed, taken, restrict, onMistake, when: whose && isInForce(whose) },
     )
     untrusted.push(...read.hooks.flatMap(({ entry }) => check(entry)))
     mistakes.push(...read.mistakes)

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { MAX_TIMER_MS } from '../../../system/timeout.ts'
+import { NOT_BLANK, schemaCheck } from '../../schema-problem.ts'
 import type { Fingerprint } from '../../trust/fingerprint.ts'
 import {
   claudeEventNames,
@@ -128,96 +129,93 @@ class Reading implements ReadHooks {
   }
 }
 
-/** A handler, or what is wrong with it. */
+/** Reads a handler. Returns a text that says what is wrong with an invalid one. */
 export function readHandler(given: Json, event: ClaudeEvent): Handler | string {
-  if (!isJsonObject(given)) return 'it must be an object with a "type"'
-  const type = given['type'] as HandlerType
+  const type = isJsonObject(given) ? (given['type'] as HandlerType) : undefined
+  if (type === undefined) return 'it must be an object with a "type"'
   if (!handlerTypes.includes(type)) return `"type" must be one of ${handlerTypes.join(', ')}`
   const spec = eventSpec(event)
-  if (!spec.types.includes(type)) return `a handler of type ${type} cannot be used at ${event}`
-  const wrong = wrongField(given)
-  if (wrong !== undefined) return wrong
-  const { timeout = spec.timeout ?? typeTimeouts[type] } = given
+  if (!spec.types.includes(type)) return `${event} does not support handlers of type ${type}`
+  const problem = checks[type](given)
+  if (problem !== undefined) return problem.message
+  const { timeout, once, onFailure, if: rule, statusMessage, ...fields } = given as unknown as GivenHandler
   const common: Common = {
-    timeoutMs: Math.min((timeout as number) * 1000, MAX_TIMER_MS),
-    hasOwnTimeout: given['timeout'] !== undefined,
-    once: given['once'] === true,
-    onFailure: given['onFailure'] === 'block' ? 'block' : 'continue',
-    ...(typeof given['if'] === 'string' && { if: given['if'] }),
-    ...(typeof given['statusMessage'] === 'string' && { statusMessage: given['statusMessage'] }),
+    timeoutMs: Math.min((timeout ?? spec.timeout ?? typeTimeouts[type]) * 1000, MAX_TIMER_MS),
+    hasOwnTimeout: timeout !== undefined,
+    once: once === true,
+    onFailure: onFailure ?? 'continue',
+    ...(rule !== undefined && { if: rule }),
+    ...(statusMessage !== undefined && { statusMessage }),
   }
-  return makers[type](given, common)
-}
-
-const makers: { readonly [T in HandlerType]: (given: JsonObject, common: Common) => Handler | string } = {
-  command: ({ command, args, shell = 'default', async, asyncRewake }, common) =>
-    typeof command !== 'string' || command.trim() === ''
-      ? '"command" is missing'
-      : {
-          ...common,
-          type: 'command',
-          command,
-          shell: shell as 'default',
-          async: async === true || asyncRewake === true,
-          asyncRewake: asyncRewake === true,
-          ...(args !== undefined && { args: args as readonly string[] }),
-        },
-  http: ({ url, headers = {}, allowedEnvVars = [] }, common) =>
-    typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)
-      ? '"url" must be an address that begins with http: or https:'
-      : {
-          ...common,
-          type: 'http',
-          url,
-          headers: headers as HttpHandler['headers'],
-          allowedEnvVars: allowedEnvVars as readonly string[],
-        },
-  mcp_tool: ({ server, tool, input = {} }, common) =>
-    typeof server !== 'string' || typeof tool !== 'string'
-      ? '"server" and "tool" are needed'
-      : { ...common, type: 'mcp_tool', server, tool, input: input as JsonObject },
-  prompt: (given, common) => promptHandler('prompt', given, common),
-  agent: (given, common) => promptHandler('agent', given, common),
-}
-
-function promptHandler(type: 'prompt' | 'agent', { prompt, model, continueOnBlock }: JsonObject, common: Common) {
-  if (typeof prompt !== 'string') return '"prompt" is missing'
-  return {
-    ...common,
-    type,
-    prompt,
-    continueOnBlock: continueOnBlock === true || type === 'agent',
-    ...(typeof model === 'string' && { model }),
+  switch (type) {
+    case 'command': {
+      const { command, args, shell = 'default', async = false, asyncRewake = false } = fields
+      return {
+        ...common,
+        type,
+        command: command!,
+        shell,
+        async: async || asyncRewake,
+        asyncRewake,
+        ...(args && { args }),
+      }
+    }
+    case 'http': {
+      const { url = '', headers = {}, allowedEnvVars = [] } = fields
+      if (!URL.canParse(url))
+        return `"url" must be a URL that starts with http:// or https://, not ${JSON.stringify(url)}`
+      return { ...common, type, url, headers, allowedEnvVars }
+    }
+    case 'mcp_tool':
+      return { ...common, type, server: fields.server!, tool: fields.tool!, input: fields.input ?? {} }
+    case 'prompt':
+    case 'agent': {
+      const { prompt, model, continueOnBlock = false } = fields
+      const isAgent = type === 'agent'
+      return { ...common, type, prompt: prompt!, continueOnBlock: continueOnBlock || isAgent, ...(model && { model }) }
+    }
+    default:
+      return type satisfies never
   }
 }
 
-/** What a field must be, if it is there. */
-const fieldTypes: { readonly [name: string]: (value: Json) => boolean } = {
-  if: (value) => typeof value === 'string',
-  timeout: (value) => typeof value === 'number' && value > 0 && Number.isFinite(value),
-  statusMessage: (value) => typeof value === 'string',
-  once: (value) => typeof value === 'boolean',
-  args: isTexts,
-  shell: (value) => ['bash', 'sh', 'powershell'].includes(value as string),
-  async: (value) => typeof value === 'boolean',
-  asyncRewake: (value) => typeof value === 'boolean',
-  onFailure: (value) => value === 'continue' || value === 'block',
-  headers: (value) => isJsonObject(value) && Object.values(value).every((each) => typeof each === 'string'),
-  allowedEnvVars: isTexts,
-  input: isJsonObject,
-  model: (value) => typeof value === 'string',
-  continueOnBlock: (value) => typeof value === 'boolean',
+/** The fields of a handler of any type. The schema of its type says which are required. */
+type GivenHandler = { readonly timeout?: number } & Partial<
+  Omit<CommandHandler, 'type'> & Omit<HttpHandler, 'type'> & Omit<McpHandler, 'type'> & Omit<PromptHandler, 'type'>
+>
+
+const string = { type: 'string' }
+const strings = { type: 'array', items: string }
+const flag = { type: 'boolean' }
+
+/** Fields that may be in a handler of any type. Claude Code ignores fields that it does not know. */
+const optional: JsonObject = {
+  if: string,
+  timeout: { type: 'number', exclusiveMinimum: 0 },
+  statusMessage: string,
+  once: flag,
+  args: strings,
+  shell: { enum: ['bash', 'sh', 'powershell'] },
+  async: flag,
+  asyncRewake: flag,
+  onFailure: { enum: ['continue', 'block'] },
+  headers: { type: 'object', additionalProperties: string },
+  allowedEnvVars: strings,
+  input: { type: 'object' },
+  model: string,
+  continueOnBlock: flag,
 }
 
-function isTexts(value: Json): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+const checks: { readonly [T in HandlerType]: ReturnType<typeof schemaCheck> } = {
+  command: checkFor({ command: { type: 'string', pattern: NOT_BLANK } }),
+  http: checkFor({ url: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?:' } }),
+  mcp_tool: checkFor({ server: string, tool: string }),
+  prompt: checkFor({ prompt: string }),
+  agent: checkFor({ prompt: string }),
 }
 
-function wrongField(given: JsonObject): string | undefined {
-  const wrong = Object.entries(given).find(
-    ([name, value]) => Object.hasOwn(fieldTypes, name) && !fieldTypes[name]!(value),
-  )
-  return wrong && `"${wrong[0]}" cannot be ${JSON.stringify(wrong[1])}`
+function checkFor(required: JsonObject): ReturnType<typeof schemaCheck> {
+  return schemaCheck({ type: 'object', required: Object.keys(required), properties: { ...optional, ...required } })
 }
 
 /**
