@@ -3,7 +3,7 @@ import { toJson, type JsonObject } from '../state/json.ts'
 import { List } from '../state/list.ts'
 import { textOf, type Message } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
-import { Context } from '../hooks/draft.ts'
+import { BaseContext } from '../hooks/base-context.ts'
 import { specOf } from '../hooks/triggers.ts'
 
 export type EventOptions = {
@@ -21,7 +21,7 @@ const MAX_CHARACTERS = 16 * 1024 * 1024
  * in code finds on its context. Nothing of a call, a result or an answer is cut off: an event that is too long is an error.
  */
 export function eventText(
-  ctx: Context,
+  ctx: BaseContext,
   { maxCharacters = MAX_CHARACTERS, conversation = false }: EventOptions = {},
 ): string {
   const text = JSON.stringify(eventFor(ctx, { conversation }))
@@ -30,9 +30,12 @@ export function eventText(
   throw new AgentError('HOOK_FAILED', words, { value: text.length })
 }
 
-export function eventFor(ctx: Context, { conversation = false }: Pick<EventOptions, 'conversation'> = {}): JsonObject {
+export function eventFor(
+  ctx: BaseContext,
+  { conversation = false }: Pick<EventOptions, 'conversation'> = {},
+): JsonObject {
   const { state, trigger, now } = ctx
-  const { facts } = Context.draftOf(ctx)
+  const { facts } = BaseContext.draftOf(ctx)
   const carried = specOf(trigger).carries.map((name) => [name, told(facts[name], conversation)] as const)
   return toJson({
     trigger,

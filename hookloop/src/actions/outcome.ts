@@ -3,7 +3,7 @@ import { changeResponse, type InferenceResponse } from '../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textMessage, toInput, toMessage, type Message } from '../state/message.ts'
 import { AgentError, messageOf } from '../errors.ts'
-import { Context, type Vote } from '../hooks/draft.ts'
+import { BaseContext, type Vote } from '../hooks/base-context.ts'
 import type { HookOutcome, StateChange } from '../hooks/outcome.ts'
 import { specOf, type HookTrigger } from '../hooks/triggers.ts'
 
@@ -34,7 +34,7 @@ export type ActionOutcome = {
 const MAX_CONTEXT = 10_000
 
 /** An answer as an outcome, or an error that says what is wrong with it. */
-export function readOutcome(answer: unknown, ctx: Context, by: string): HookOutcome {
+export function readOutcome(answer: unknown, ctx: BaseContext, by: string): HookOutcome {
   if (!isJsonObject(answer)) throw invalid('It did not answer with a JSON object', answer)
   for (const [key, value] of Object.entries(answer)) {
     const check: ((value: Json) => boolean) | undefined = Object.hasOwn(fields, key)
@@ -117,7 +117,7 @@ function votesOf({ decision, reason, stop, continue: goOn }: ActionOutcome): rea
   return votes
 }
 
-function changeOf(given: ActionOutcome, ctx: Context): Partial<HookOutcome> {
+function changeOf(given: ActionOutcome, ctx: BaseContext): Partial<HookOutcome> {
   const { trigger } = ctx
   const { updatedInput, updatedOutput } = given
   const change: { -readonly [K in keyof HookOutcome]?: HookOutcome[K] } = {}
@@ -128,7 +128,7 @@ function changeOf(given: ActionOutcome, ctx: Context): Partial<HookOutcome> {
   if (updatedOutput === undefined) return change
   if (trigger !== 'afterInference') return { ...change, output: updatedOutput }
   if (!isText(updatedOutput)) throw invalid('"updatedOutput" of an answer must be a text', given)
-  const { response } = Context.draftOf(ctx).facts as { readonly response: InferenceResponse }
+  const { response } = BaseContext.draftOf(ctx).facts as { readonly response: InferenceResponse }
   return { ...change, response: changeResponse(response, { text: updatedOutput }) }
 }
 

@@ -2,8 +2,8 @@ import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { isJsonObject } from '../state/json.ts'
 import { action, type Action } from '../hooks/action.ts'
-import type { Inferred } from '../hooks/asking.ts'
-import { Context } from '../hooks/draft.ts'
+import type { Inferred } from '../hooks/infer.ts'
+import { BaseContext } from '../hooks/base-context.ts'
 import { checkQuestion, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 export type PromptOptions = {
@@ -58,7 +58,7 @@ export function prompt(options: PromptOptions): Action {
         ...(model !== undefined && { model }),
         ...(settings !== undefined && { settings }),
       }
-      const { output } = (await Context.infer(ctx, asked)) as Inferred & { readonly output: unknown }
+      const { output } = (await BaseContext.infer(ctx, asked)) as Inferred & { readonly output: unknown }
       return readAnswer(output, answer, { ctx, by: label })
     },
   })

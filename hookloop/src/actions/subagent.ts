@@ -8,7 +8,7 @@ import { isJsonObject } from '../state/json.ts'
 import { toTokens } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
-import { Context } from '../hooks/draft.ts'
+import { BaseContext } from '../hooks/base-context.ts'
 import { noAt, readOutcome } from './outcome.ts'
 import { checkQuestion, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
@@ -52,7 +52,12 @@ export function subagent(options: SubagentOptions): Action {
     async perform(ctx, { mode, signal, timeoutMs = subagentDefaults.timeoutMs }) {
       const input = questionAbout(ctx, question, { maxCharacters, conversation: false })
       const late = AbortSignal.timeout(Math.min(timeoutMs, 2 ** 31 - 1))
-      const run = await runForHook(Context.hostOf(ctx), { name, to, input, signal: AbortSignal.any([signal, late]) })
+      const run = await runForHook(BaseContext.hostOf(ctx), {
+        name,
+        to,
+        input,
+        signal: AbortSignal.any([signal, late]),
+      })
       if (run === undefined) throw failed(label, 'needs a run to look into')
       const spent = toTokens(run.state.usage)
       try {

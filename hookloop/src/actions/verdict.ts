@@ -1,7 +1,7 @@
 import { invalidOption } from '../agent/check-options.ts'
 import { isJsonObject, type JsonObject } from '../state/json.ts'
 import { AgentError } from '../errors.ts'
-import type { Context } from '../hooks/draft.ts'
+import type { BaseContext } from '../hooks/base-context.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
 import { eventText } from './event.ts'
 import { fenced, noAt, outcomeDecisions, readOutcome } from './outcome.ts'
@@ -18,7 +18,7 @@ export const JUDGE =
 
 /** A question about an event: the question, then the event. */
 export function questionAbout(
-  ctx: Context,
+  ctx: BaseContext,
   question: string,
   how: { maxCharacters: number; conversation: boolean },
 ): string {
@@ -52,7 +52,11 @@ const outcomeSchema: JsonObject = {
 }
 
 /** An answer as an outcome. A yes is no opinion: others may still say no, or ask. */
-export function readAnswer(answer: unknown, kind: AnswerKind, { ctx, by }: { ctx: Context; by: string }): HookOutcome {
+export function readAnswer(
+  answer: unknown,
+  kind: AnswerKind,
+  { ctx, by }: { ctx: BaseContext; by: string },
+): HookOutcome {
   if (kind === 'outcome') return readOutcome(answer, ctx, by)
   const { ok, reason = '' } = isJsonObject(answer) ? answer : {}
   if (typeof ok !== 'boolean' || typeof reason !== 'string') {

@@ -1,4 +1,4 @@
-import type { Mode } from '../hooks/draft.ts'
+import type { Mode } from '../hooks/base-context.ts'
 
 /** What an agent consists of, as data: for people who want to know what will apply before they run it. */
 export type AgentDescription = {

@@ -17,7 +17,7 @@ import { checkOptions } from './check-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { rememberAgent } from './subagents/known-agents.ts'
 import { iterateRun, streamRun, type RunStream } from './run-stream.ts'
-import { LiveRun } from './loop/run-context.ts'
+import { RunContext } from './loop/run-context.ts'
 import type { AgentParts, OutputPlan } from './agent-parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
@@ -149,7 +149,7 @@ const runOptions: readonly string[] = [
 ] satisfies (keyof RunOptions)[]
 
 /** Who watches a run. */
-export type Watching = { readonly emit?: Emit; readonly pauses?: LiveRun['pauses'] }
+export type Watching = { readonly emit?: Emit; readonly pauses?: RunContext['pauses'] }
 
 function sessionsOf({ sessions }: AgentDefaults): SessionPort {
   if (sessions !== undefined) return sessions
@@ -161,12 +161,12 @@ function invalidRun(why: string): AgentError {
 }
 
 /** Everything that can be refused is refused here, before anything runs. */
-function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Watching = {}): LiveRun {
+function prepare(parts: AgentParts, given: RunOptions = {}, { emit, pauses }: Watching = {}): RunContext {
   const from = given.from && readyState(stateOf(given.from))
   const effects = effectsFor(given, emit)
   const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
   const cancellable = given.signal !== undefined
-  return new LiveRun(parts, effects, state, {
+  return new RunContext(parts, effects, state, {
     pauses,
     streams: emit !== undefined && given.deltas !== false,
     cancellable,
@@ -184,7 +184,7 @@ async function resume(
   const answers = await checkResume(parts, state, { ...given, now: effects.now() })
   const streams = emit !== undefined && given.deltas !== false
   const options = { ledger, cancellable: given.signal !== undefined, streams }
-  return resumeRun(new LiveRun(parts, effects, state, options), answers)
+  return resumeRun(new RunContext(parts, effects, state, options), answers)
 }
 
 function effectsFor(

@@ -7,7 +7,7 @@ import { SAVED_VERSION } from '../state/saved-run.ts'
 import { pendingIn } from '../state/open-calls.ts'
 import type { Approval } from '../state/tool-call.ts'
 import type { AgentError } from '../errors.ts'
-import type { LiveRun } from './loop/run-context.ts'
+import type { RunContext } from './loop/run-context.ts'
 
 type RunBase = {
   /** What the model said in the last step. */
@@ -28,7 +28,7 @@ export type Run<O = string> = RunBase &
     | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
   )
 
-export function toRun(run: LiveRun, final: FinalRecord | undefined): Run {
+export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
   const { state } = run
   let ledger: readonly TimedLedgerEntry[] | undefined
   // An input that was refused opened no execution: what the last one said is not what this run says.

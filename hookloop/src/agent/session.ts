@@ -4,10 +4,10 @@ import type { Json, JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
 import type { AgentError } from '../errors.ts'
-import { Firing } from '../hooks/firing.ts'
+import { Invocation } from '../hooks/invocation.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
 import type { RunStream } from './run-stream.ts'
-import type { LiveRun } from './loop/run-context.ts'
+import type { RunContext } from './loop/run-context.ts'
 import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
 
@@ -59,13 +59,13 @@ export type Session<O = string> = {
 
 /** Fires a trigger that belongs to a session and not to a run. A hook that throws there rejects. */
 export async function fireInSession(
-  run: LiveRun,
+  run: RunContext,
   trigger: 'onSessionStart' | 'onSessionEnd',
   facts: { readonly sessionId: string; readonly source?: string; readonly reason?: string },
 ): Promise<AgentState> {
   const plan = run.parts.stack.plan(trigger)
   if (plan.empty) return run.state
-  const firing = new Firing(run, plan, run.state, facts)
+  const firing = new Invocation(run, plan, run.state, facts)
   try {
     await run.transformOrThrow(firing, plan)
   } catch (thrown) {

@@ -1,7 +1,7 @@
 import { textOf, type Message } from '../state/message.ts'
-import type { HookHost } from '../hooks/draft.ts'
+import type { HookHost } from '../hooks/base-context.ts'
 import type { SlashCommand } from './capability.ts'
-import { LiveRun } from './loop/run-context.ts'
+import { RunContext } from './loop/run-context.ts'
 import type { AgentParts } from './agent-parts.ts'
 
 const COMMAND = /^\/([A-Za-z0-9][\w-]{0,63})(?:\s+([^]*))?$/
@@ -29,7 +29,7 @@ export function slashCommandsOf({ capabilities }: Pick<AgentParts, 'capabilities
 /** The command of the agent at work that an input is about to become, if it is one. */
 export function commandIn(host: HookHost, input: Message): (SlashCommand & TypedCommand) | undefined {
   const typed = typedCommand(input)
-  if (typed === undefined || !(host instanceof LiveRun)) return undefined
+  if (typed === undefined || !(host instanceof RunContext)) return undefined
   const command = slashCommandsOf(host.parts).find(({ name }) => name === typed.name)
   return command && { ...command, ...typed }
 }

@@ -4,7 +4,7 @@ import { isFinishReason, type FinishReason, type LanguageModel } from '../state/
 import { totalTokens } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { GuardContext } from '../hooks/context.ts'
-import { Context } from '../hooks/draft.ts'
+import { BaseContext } from '../hooks/base-context.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
 
 /** Limits on a run. Leave one out for its default, set it to `null` to have none. */
@@ -55,7 +55,7 @@ const limits = {
   maxTimeMs: {
     on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
     reason: 'timeLimit',
-    value: (ctx) => Context.workedMs(ctx as unknown as Context),
+    value: (ctx) => BaseContext.workedMs(ctx as unknown as BaseContext),
     words: (value, max) => `Time limit reached: ${value}/${max} ms.`,
   },
   maxCost: {

@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts'
-import type { Context, Mode } from './draft.ts'
+import type { BaseContext, Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 import { specOf, type Ability, type HookTrigger } from './triggers.ts'
 
@@ -22,7 +22,7 @@ export type Action = {
   readonly timeoutMs?: number
   /** It also applies to subagents when it is used by `hook`, as guards do in any case. */
   readonly inherited?: true
-  readonly perform: (ctx: Context, how: ActionRun) => Promise<HookOutcome>
+  readonly perform: (ctx: BaseContext, how: ActionRun) => Promise<HookOutcome>
 }
 
 /** How an action is to be performed. */

@@ -5,7 +5,7 @@ import type { Change } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
-import type { Draft } from './draft.ts'
+import type { Draft } from './base-context.ts'
 
 const MAX_CHANGES = 20
 const MAX_TEXT = 200

@@ -1,6 +1,6 @@
 import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
-import type { Infers } from './asking.ts'
+import type { Infers } from './infer.ts'
 
 /** What is to become of a conversation that has grown too long. */
 export type CompactOptions = {

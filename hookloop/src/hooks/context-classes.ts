@@ -1,7 +1,7 @@
-import { abilities } from './abilities.ts'
+import { abilities } from './context-methods.ts'
 import { toTokens, type TokenUsage } from '../state/usage.ts'
-import type { InferOptions } from './asking.ts'
-import { Context, type Mode } from './draft.ts'
+import type { InferOptions } from './infer.ts'
+import { BaseContext, type Mode } from './base-context.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
 
 /** One class for each trigger and mode, with the methods of its abilities and no others. */
@@ -14,15 +14,15 @@ export const contextClasses = Object.fromEntries(
     const observe = withTimes(contextClass(trigger, []))
     return [trigger, { transform, guard: trigger === 'beforeInference' ? judging : inferring(judging), observe }]
   }),
-) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof Context } }
+) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof BaseContext } }
 
-function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof Context {
-  class TriggerContext extends Context {}
+function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof BaseContext {
+  class TriggerContext extends BaseContext {}
   for (const fact of specOf(trigger).carries) {
     Object.defineProperty(TriggerContext.prototype, fact, {
       enumerable: true,
-      get(this: Context): unknown {
-        return Context.draftOf(this).facts[fact]
+      get(this: BaseContext): unknown {
+        return BaseContext.draftOf(this).facts[fact]
       },
     })
   }
@@ -35,35 +35,35 @@ function contextClass(trigger: HookTrigger, can: readonly Ability[]): typeof Con
 }
 
 /** Hooks and guards may ask models. Guards at `beforeInference` may not: they are what such a call is judged by. */
-function inferring(Asking: typeof Context): typeof Context {
-  Object.defineProperty(Asking.prototype, 'infer', {
-    value(this: Context, asked: InferOptions): Promise<unknown> {
-      return Context.infer(this, asked)
+function inferring(HookInference: typeof BaseContext): typeof BaseContext {
+  Object.defineProperty(HookInference.prototype, 'infer', {
+    value(this: BaseContext, asked: InferOptions): Promise<unknown> {
+      return BaseContext.infer(this, asked)
     },
   })
-  return Asking
+  return HookInference
 }
 
 /** Around a call nothing is given back, so what a hook has spent is counted when it says so. */
-function spendingAtOnce(Around: typeof Context): typeof Context {
+function spendingAtOnce(Around: typeof BaseContext): typeof BaseContext {
   Object.defineProperty(Around.prototype, 'spend', {
-    value(this: Context, usage: Partial<TokenUsage>): void {
-      Context.hostOf(this).spend(toTokens(usage))
+    value(this: BaseContext, usage: Partial<TokenUsage>): void {
+      BaseContext.hostOf(this).spend(toTokens(usage))
     },
   })
   return Around
 }
 
 /** Observers see how long hooks and tools took: they can change nothing, so nothing can depend on it. */
-function withTimes(Watched: typeof Context): typeof Context {
+function withTimes(Watched: typeof BaseContext): typeof BaseContext {
   Object.defineProperty(Watched.prototype, 'durationMs', {
-    get(this: Context): unknown {
-      return Context.draftOf(this).facts['durationMs']
+    get(this: BaseContext): unknown {
+      return BaseContext.draftOf(this).facts['durationMs']
     },
   })
   Object.defineProperty(Watched.prototype, 'ledger', {
-    get(this: Context): unknown {
-      const { watchedLedger, ledger } = Context.hostOf(this)
+    get(this: BaseContext): unknown {
+      const { watchedLedger, ledger } = BaseContext.hostOf(this)
       return watchedLedger ?? ledger
     },
   })

@@ -6,7 +6,7 @@ import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'
-import type { Infers } from './asking.ts'
+import type { Infers } from './infer.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigger, PlainTrigger } from './triggers.ts'
 

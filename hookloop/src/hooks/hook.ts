@@ -5,7 +5,7 @@ import type { ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { isAction, type Action } from './action.ts'
 import type { AroundContext, GuardContext, HookContext, ObserveContext, SeenContext } from './context.ts'
-import type { Mode } from './draft.ts'
+import type { Mode } from './base-context.ts'
 import type { NamePattern } from './patterns.ts'
 import {
   isAround,

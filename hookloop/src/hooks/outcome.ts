@@ -6,8 +6,8 @@ import type { Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
-import { changeRequest } from './abilities.ts'
-import type { Draft, FactBag, Vote } from './draft.ts'
+import { changeRequest } from './context-methods.ts'
+import type { Draft, FactValues, Vote } from './base-context.ts'
 
 /** What a hook did to the state, as JSON: only what it touched. */
 export type StateChange = {
@@ -76,7 +76,7 @@ export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
   }
 }
 
-function factOutcome(before: FactBag, after: FactBag): HookOutcome {
+function factOutcome(before: FactValues, after: FactValues): HookOutcome {
   const changed = <T>(name: string): T | undefined => (before[name] === after[name] ? undefined : (after[name] as T))
   const [input, response, messages] = [
     changed<Message>('input'),
@@ -108,7 +108,7 @@ function requestChange(before: InferenceRequest, after: InferenceRequest): JsonO
   return toJson(Object.fromEntries(changed)) as JsonObject
 }
 
-function changeFacts(facts: FactBag, outcome: HookOutcome): FactBag {
+function changeFacts(facts: FactValues, outcome: HookOutcome): FactValues {
   const { input, response, messages, request, args, output } = outcome
   const call = facts['toolCall'] as ToolCall
   const execution = facts['toolExecution'] as ToolExecution | undefined

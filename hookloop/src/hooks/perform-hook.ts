@@ -1,13 +1,13 @@
 import { hashJson, toJson, type Json } from '../state/json.ts'
 import type { Effects } from '../effects/effects.ts'
 import { checkedOutcome, type ActionRun } from './action.ts'
-import { Context, type Draft } from './draft.ts'
-import type { Firing } from './firing.ts'
+import { BaseContext, type Draft } from './base-context.ts'
+import type { Invocation } from './invocation.ts'
 import { applyOutcome, toOutcome, type HookOutcome } from './outcome.ts'
 import type { StackedHook } from './stack.ts'
 
 /** A hook with `effect: true` or an action: what it did is recorded as JSON, and what the run goes on with is made from that. */
-export async function perform(firing: Firing, hook: StackedHook, ctx: Context): Promise<Performed> {
+export async function perform(firing: Invocation, hook: StackedHook, ctx: BaseContext): Promise<Performed> {
   const before = firing.draft
   const done = firing.performed?.get(hook.name)
   if (done !== undefined) return { draft: { ...applyOutcome(before, done), spent: undefined } } // it was counted then
@@ -22,7 +22,7 @@ export async function perform(firing: Firing, hook: StackedHook, ctx: Context): 
   const outcome = (await scope.perform<Json>(effect, async (signal) => {
     if (hook.action !== undefined) return outcomeOfAction(firing, hook, { ctx, signal })
     const returned = await hook.handle(ctx as never, undefined as never)
-    return toJson(toOutcome(before, Context.accept(returned, firing)))
+    return toJson(toOutcome(before, BaseContext.accept(returned, firing)))
   })) as HookOutcome
   firing.performed ??= new Map()
   firing.performed.set(hook.name, outcome)
@@ -30,9 +30,9 @@ export async function perform(firing: Firing, hook: StackedHook, ctx: Context): 
 }
 
 async function outcomeOfAction(
-  firing: Firing,
+  firing: Invocation,
   { handle, mode, timeoutMs }: StackedHook,
-  { ctx, signal }: { readonly ctx: Context; readonly signal: AbortSignal },
+  { ctx, signal }: { readonly ctx: BaseContext; readonly signal: AbortSignal },
 ): Promise<Json> {
   const how: ActionRun = { mode, signal, timeoutMs }
   const outcome = (await handle(ctx as never, how as never)) as HookOutcome
@@ -41,7 +41,7 @@ async function outcomeOfAction(
 
 export type Performed = { readonly draft: Draft; readonly scope?: Effects }
 
-export function performed(firing: Firing, { draft, scope }: Performed): Draft {
+export function performed(firing: Invocation, { draft, scope }: Performed): Draft {
   if (scope !== undefined) firing.host.effects.join(scope)
   return draft
 }

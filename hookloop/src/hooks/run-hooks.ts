@@ -3,9 +3,9 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
 import { changesBetween } from './changes.ts'
-import { Context, type Draft, type Mode } from './draft.ts'
-import { Firing } from './firing.ts'
-import { Moment } from './moment.ts'
+import { BaseContext, type Draft, type Mode } from './base-context.ts'
+import { Invocation } from './invocation.ts'
+import { Moment } from './hook-host.ts'
 import { isPerformed, perform, performed, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
 import { specOf } from './triggers.ts'
@@ -32,7 +32,7 @@ export class HookFailure extends Error {
 export class Unanswered extends Error {}
 
 /** Runs the hooks that change, each on what the one before it returned. Throws or rejects with a HookFailure. */
-export function runTransforms(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+export function runTransforms(firing: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
     if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
     if (hooks[i]!.shadow) {
@@ -45,7 +45,7 @@ export function runTransforms(firing: Firing, hooks: readonly StackedHook[], fro
 }
 
 /** Runs the hooks that decide, all of them on the same value. Never throws: a guard that fails has said no. */
-export function runGuards(firing: Firing, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+export function runGuards(firing: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
     if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
     if (hooks[i]!.shadow) {
@@ -58,7 +58,7 @@ export function runGuards(firing: Firing, hooks: readonly StackedHook[], from = 
 }
 
 /** Starts the hooks that watch, all together. Never throws, and nobody waits. */
-export function runObservers(firing: Firing, hooks: readonly StackedHook[]): void {
+export function runObservers(firing: Invocation, hooks: readonly StackedHook[]): void {
   for (const hook of hooks) {
     const started = firing.startOfHook()
     let error: unknown
@@ -76,7 +76,7 @@ export function runObservers(firing: Firing, hooks: readonly StackedHook[]): voi
 }
 
 /** Adds a vote or verdict that a hook cast by failing. */
-function sayNo(firing: Firing, by: string, message: string, reason: 'userRequested' | 'errorForbade'): void {
+function sayNo(firing: Invocation, by: string, message: string, reason: 'userRequested' | 'errorForbade'): void {
   if (specOf(firing.trigger).no === 'block') {
     firing.blocked ??= { by, message }
   } else {
@@ -97,7 +97,7 @@ function isTyped({ tool, triggers }: StackedHook): boolean {
 const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
 
 /** A hook that was given the tool itself is promised valid arguments; one that was given a name may repair them. */
-function runTyped(firing: Firing, hook: StackedHook, index: number): void | Promise<void> {
+function runTyped(firing: Invocation, hook: StackedHook, index: number): void | Promise<void> {
   const go = (fits: boolean): void | Promise<void> => {
     if (fits) return runOne(firing, hook, 'transform', index)
     note(firing, hook, firing.startOfHook(), UNFIT)
@@ -107,14 +107,14 @@ function runTyped(firing: Firing, hook: StackedHook, index: number): void | Prom
 }
 
 /** What `when` says. It must say it at once: a promise is always true, and a guard would guard too much or a hook too often. */
-export function applies(hook: StackedHook, ctx: Context): boolean {
+export function applies(hook: StackedHook, ctx: BaseContext): boolean {
   const answer: unknown = hook.when!(ctx as never)
   if (!isThenable(answer)) return Boolean(answer)
   answer.then(undefined, () => undefined)
   throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" gave a promise; it must answer at once.')
 }
 
-function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
+function runOne(firing: Invocation, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
   const started = firing.startOfHook()
   try {
     const ctx = firing.context(mode)
@@ -125,7 +125,7 @@ function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): v
     if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.resolve(result), started, index })
     firing.running = undefined
     if (result === ctx) return note(firing, hook, started)
-    accept(firing, hook, Context.accept(result, firing), started)
+    accept(firing, hook, BaseContext.accept(result, firing), started)
   } catch (thrown) {
     if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.reject(thrown), started, index })
     fail(firing, hook, { thrown, started, index })
@@ -133,7 +133,7 @@ function runOne(firing: Firing, hook: StackedHook, mode: Mode, index: number): v
 }
 
 async function settle(
-  firing: Firing,
+  firing: Invocation,
   hook: StackedHook,
   { result, started, index }: { result: PromiseLike<unknown>; started: number; index: number },
 ): Promise<void> {
@@ -144,7 +144,7 @@ async function settle(
     accept(
       firing,
       hook,
-      isPerformed(hook) ? performed(firing, returned as Performed) : Context.accept(returned, firing),
+      isPerformed(hook) ? performed(firing, returned as Performed) : BaseContext.accept(returned, firing),
       started,
     )
   } catch (thrown) {
@@ -157,23 +157,23 @@ async function settle(
   }
 }
 
-function limited(firing: Firing, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
+function limited(firing: Invocation, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
   const { action } = hook
   if (action !== undefined && action.asks !== true) return work // it ends what it began when its time is over, and says so
   const ms = hook.timeoutMs ?? action?.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
   return firing.host.effects.withTimeout(timeoutKey(firing, hook), ms, work)
 }
 
-function timeoutKey(firing: Firing, { name }: StackedHook): string {
+function timeoutKey(firing: Invocation, { name }: StackedHook): string {
   return `${firing.keyFor(name)}/timeout`
 }
 
-function isTimeoutOf(firing: Firing, hook: StackedHook, thrown: unknown): boolean {
+function isTimeoutOf(firing: Invocation, hook: StackedHook, thrown: unknown): boolean {
   if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
   return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(firing, hook)
 }
 
-function accept(firing: Firing, hook: StackedHook, draft: Draft, started: number): void {
+function accept(firing: Invocation, hook: StackedHook, draft: Draft, started: number): void {
   const before = firing.draft
   if (draft === before) return note(firing, hook, started)
   if (draft.within !== undefined) limitTime(firing, hook.name, draft.within)
@@ -208,7 +208,7 @@ function opinionOf({ mode, action }: StackedHook, before: Draft, after: Draft, i
   }
 }
 
-function limitTime(firing: Firing, by: string, ms: number): void {
+function limitTime(firing: Invocation, by: string, ms: number): void {
   if (firing.within === undefined || ms < firing.within.ms) firing.within = { ms, by }
 }
 
@@ -218,7 +218,7 @@ function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery
   return isSame && compact === undefined && verdict === undefined && recovery === undefined && spent === undefined
 }
 
-function judge(firing: Firing, by: string, verdict: NonNullable<Draft['verdict']>): void {
+function judge(firing: Invocation, by: string, verdict: NonNullable<Draft['verdict']>): void {
   const message = verdict.message ?? `Not permitted by "${by}".`
   if (verdict.decision === 'block') firing.blocked ??= { by, message }
   if (verdict.decision === 'ask') firing.asks = [...firing.asks, Object.freeze({ by, message })]
@@ -239,7 +239,7 @@ function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<Ledge
 }
 
 function fail(
-  firing: Firing,
+  firing: Invocation,
   hook: StackedHook,
   { thrown, started, index }: { thrown: unknown; started: number; index: number },
 ): void {
@@ -258,7 +258,7 @@ function failsClosed({ mode, onFailure }: StackedHook): boolean {
   return mode === 'guard' || onFailure === 'block'
 }
 
-function failedOpinion(firing: Firing, hook: StackedHook, error: string): Partial<LedgerEntry> {
+function failedOpinion(firing: Invocation, hook: StackedHook, error: string): Partial<LedgerEntry> {
   const decision = failsClosed(hook) ? specOf(firing.trigger).no : hook.onFailure
   return { error, ...(decision && { decision }) }
 }
@@ -271,19 +271,19 @@ export function isFatal(error: AgentError): boolean {
   return error.code.startsWith('REPLAY_') || notStored.has(error.code)
 }
 
-function words(hook: StackedHook, firing: Firing): string {
+function words(hook: StackedHook, firing: Invocation): string {
   const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
   return `${kind} "${hook.name}" failed at ${firing.trigger}`
 }
 
-function skipAll(firing: Firing, hooks: readonly StackedHook[]): void {
+function skipAll(firing: Invocation, hooks: readonly StackedHook[]): void {
   const message = `blocked by "${firing.blocked!.by}" before`
   for (const hook of hooks) {
     if (!hook.shadow) note(firing, hook, firing.startOfHook(), { decision: 'skipped', message })
   }
 }
 
-function note(firing: Firing, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
+function note(firing: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
   const ended = performance.now()
   firing.host.note(firing, hook, ended - started, what)
   firing.mark = ended // the next hook begins here: reading the clock costs as much as calling a hook
@@ -293,12 +293,12 @@ function note(firing: Firing, hook: StackedHook, started: number, what?: Partial
  * Gives a shadow what it would be given. Its answer is a line in the ledger and nothing else: no clock, no record and no
  * other hook knows of it, and nobody waits for it.
  */
-function runShadow(firing: Firing, hook: StackedHook): void {
+function runShadow(firing: Invocation, hook: StackedHook): void {
   const { shadows } = firing.host
   if (shadows === undefined) return
   const started = performance.now()
   const { plan, callIndex } = firing
-  const own = new Firing(new Moment(firing.host), plan, firing.state, firing.facts, callIndex)
+  const own = new Invocation(new Moment(firing.host), plan, firing.state, firing.facts, callIndex)
   let isTold = false
   const tell = (what?: Partial<LedgerEntry>): void => {
     if (!isTold) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
@@ -306,7 +306,7 @@ function runShadow(firing: Firing, hook: StackedHook): void {
   }
   const fail = (thrown: unknown): void => tell(failedOpinion(own, hook, messageOf(thrown)))
   const take = (returned: unknown): void => {
-    const draft = Context.accept(returned, own)
+    const draft = BaseContext.accept(returned, own)
     tell(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
   }
   try {

@@ -1,7 +1,7 @@
 import type { HookRecord } from '../state/execution.ts'
 import { AgentError } from '../errors.ts'
 import { contextClasses } from './context-classes.ts'
-import type { Context, Mode } from './draft.ts'
+import type { BaseContext, Mode } from './base-context.ts'
 import type { Hook } from './hook.ts'
 import { toNameTest } from './patterns.ts'
 import { isAround, triggerNames, type HookTrigger } from './triggers.ts'
@@ -16,7 +16,7 @@ export type Plan = {
   readonly trigger: HookTrigger
   /** The place of the trigger in the table: the ledger keeps numbers. */
   readonly number: number
-  readonly contexts: { readonly [M in Mode]: typeof Context }
+  readonly contexts: { readonly [M in Mode]: typeof BaseContext }
   readonly transforms: readonly StackedHook[]
   readonly arounds: readonly StackedHook[]
   readonly guards: readonly StackedHook[]

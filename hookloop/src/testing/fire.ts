@@ -1,4 +1,4 @@
-import { toCheckedReply } from '../agent/model/ask-once.ts'
+import { toCheckedReply } from '../agent/model/send-request.ts'
 import { inferFor } from '../agent/model/infer.ts'
 import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../state/agent-state.ts'
@@ -11,9 +11,9 @@ import { List } from '../state/list.ts'
 import { textMessage, type Message } from '../state/message.ts'
 import { addTokens, noTokens, noUsage, type TokenUsage, type Usage } from '../state/usage.ts'
 import { liveEffects } from '../effects/effects.ts'
-import type { Asking, InferOptions } from '../hooks/asking.ts'
-import type { FactBag, HookHost, NotedHook, NotedPlace, Recovery } from '../hooks/draft.ts'
-import { Firing } from '../hooks/firing.ts'
+import type { HookInference, InferOptions } from '../hooks/infer.ts'
+import type { FactValues, HookHost, LedgerHook, LedgerPlace, Recovery } from '../hooks/base-context.ts'
+import { Invocation } from '../hooks/invocation.ts'
 import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
 import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
@@ -67,7 +67,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   const plan = new HookStack([inForce], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
   const seen = await parsedFacts(hook, factsFrom(trigger, given))
   const stage = new Stage(given)
-  const firing = new Firing(stage, plan, given.state ?? stateFrom(given), seen)
+  const firing = new Invocation(stage, plan, given.state ?? stateFrom(given), seen)
   const { tool } = hook
   if (isTool(tool)) firing.fits = async () => 'value' in (await tool.parse((seen['toolCall'] as { args: Json }).args))
   const before = firing.draft
@@ -87,7 +87,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   return toOutcome(before, { ...firing.draft, votes, verdict, recovery: chosen, spent: stage.spentByHook, compact })
 }
 
-function verdictOf(firing: Firing): Parameters<typeof toOutcome>[1]['verdict'] {
+function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict'] {
   if (firing.blocked !== undefined) return { decision: 'block', message: firing.blocked.message }
   const [ask] = firing.asks
   if (ask !== undefined) return { decision: 'ask', message: ask.message }
@@ -120,7 +120,7 @@ class Stage implements HookHost {
   get signal(): AbortSignal {
     return this.effects.signal
   }
-  note({ plan: { trigger } }: NotedPlace, { name, mode }: NotedHook, _ms: number, what?: Partial<LedgerEntry>): void {
+  note({ plan: { trigger } }: LedgerPlace, { name, mode }: LedgerHook, _ms: number, what?: Partial<LedgerEntry>): void {
     this.ledger = this.ledger.append({ step: 0, trigger, hook: name, mode, ...what })
   }
   watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {
@@ -130,7 +130,7 @@ class Stage implements HookHost {
     this.spentByHook = addTokens(this.spentByHook ?? noTokens, usage)
   }
   /** Models are really asked; there are no guards here to judge the call. */
-  asking(): Asking {
+  asking(): HookInference {
     const asking = {
       spent: noTokens,
       infer: (asked: InferOptions) =>
@@ -219,7 +219,7 @@ const defaults = {
   summary: '',
 } satisfies { [fact: string]: unknown }
 
-function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unknown }): FactBag {
+function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unknown }): FactValues {
   const facts: { [fact: string]: unknown } = {}
   for (const [name, fallback] of Object.entries<unknown>(defaults)) {
     if (!specOf(trigger).carries.includes(name)) continue
@@ -231,7 +231,7 @@ function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unkno
 }
 
 /** Guards and observers see what the tool will get: where the hook knows the tool, that is what its schema makes of it. */
-async function parsedFacts(hook: Hook, facts: FactBag): Promise<FactBag> {
+async function parsedFacts(hook: Hook, facts: FactValues): Promise<FactValues> {
   const call = facts['toolCall'] as { readonly args: Json } | undefined
   if (call === undefined) return facts
   const args = exactJson(call.args, 'arguments')

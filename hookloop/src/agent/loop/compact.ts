@@ -2,22 +2,22 @@ import { AgentState } from '../../state/agent-state.ts'
 import { List } from '../../state/list.ts'
 import { textMessage, type Message } from '../../state/message.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
-import type { FactBag } from '../../hooks/draft.ts'
-import { Firing } from '../../hooks/firing.ts'
+import type { FactValues } from '../../hooks/base-context.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
-import type { LiveRun } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 
 /** What a summary begins with. It stands in front of the conversation, as something the model is told. */
 export const SUMMARY_WORDS = 'Summary of the conversation up to here:'
 
-type Asked = NonNullable<Firing['compaction']>
+type Asked = NonNullable<Invocation['compaction']>
 
 /**
  * Puts a summary in the place of all but the latest messages: `beforeCompaction` on what is to go, the summary,
  * `afterCompaction` on what is to be. Whatever fails or is forbidden on the way, the conversation stays as it is and the
  * run goes on.
  */
-export async function compact(run: LiveRun, asked: Asked): Promise<void> {
+export async function compact(run: RunContext, asked: Asked): Promise<void> {
   const { state } = run
   const { requested = false } = asked
   try {
@@ -95,13 +95,17 @@ function pinnedBefore(messages: readonly Message[], cut: number, pin: (message: 
 }
 
 /** Fires one of the two triggers. A hook that fails and a guard that says no end the matter. */
-async function fire(run: LiveRun, trigger: 'beforeCompaction' | 'afterCompaction', facts: FactBag): Promise<FactBag> {
+async function fire(
+  run: RunContext,
+  trigger: 'beforeCompaction' | 'afterCompaction',
+  facts: FactValues,
+): Promise<FactValues> {
   const plan = run.parts.stack.plan(trigger)
   if (plan.empty) {
     void run.fire(trigger, facts) // for shadows
     return facts
   }
-  const firing = new Firing(run, plan, run.state, facts)
+  const firing = new Invocation(run, plan, run.state, facts)
   await run.transformOrThrow(firing, plan)
   const used = firing.facts
   await run.judge(firing, plan)
@@ -111,7 +115,7 @@ async function fire(run: LiveRun, trigger: 'beforeCompaction' | 'afterCompaction
 }
 
 /** What the hook that asked writes, with what it asks of models billed to it. */
-async function summarize(run: LiveRun, { by, summarize }: Asked, messages: List<Message>): Promise<string> {
+async function summarize(run: RunContext, { by, summarize }: Asked, messages: List<Message>): Promise<string> {
   const trigger = 'beforeCompaction'
   const asking = run.asking({ hook: by, mode: 'transform', trigger, key: `${run.place}/${trigger}/${by}/summary` })
   const infer = (asked: Parameters<typeof asking.infer>[0]): Promise<never> => asking.infer(asked) as Promise<never>
@@ -129,7 +133,7 @@ async function summarize(run: LiveRun, { by, summarize }: Asked, messages: List<
 }
 
 function replace(
-  run: LiveRun,
+  run: RunContext,
   { by }: Asked,
   { summary, messages }: { readonly summary: string; readonly messages: List<Message> },
 ): void {

@@ -13,9 +13,9 @@ import { addUsage, noUsage } from '../../state/usage.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import { finalStatus } from './final-status.ts'
 import { compact } from './compact.ts'
-import { infer } from '../model/inference.ts'
-import type { LiveRun } from './run-context.ts'
-import { OpenedStep } from './open-step.ts'
+import { infer } from '../model/call.ts'
+import type { RunContext } from './run-context.ts'
+import { OpenStep } from './open-step.ts'
 import { pause } from './pause.ts'
 import { closeOpenCalls, useAnswered, useTools } from '../tools/run-calls.ts'
 
@@ -25,14 +25,14 @@ const MAX_CONTINUATIONS = 32
 // The lifecycle. Nothing here decides anything: hooks vote, the votes are counted, and the count is followed.
 
 /** From `beforeExecution`, or from where a suspended run stands, to the final record or the next suspension. */
-export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
+export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
   let outcome: ContinuationOutcome | undefined
   let isKept = from?.phase === 'beforeStep' // it was when the run was left there, and what happened since is known
   if (from === undefined) {
     await run.fire('beforeExecution')
     if (run.stoppedBy() !== undefined) outcome = run.count()
   } else if (from.phase === 'tools') {
-    outcome = await finishStep(run, OpenedStep.restore(run.state, from.step))
+    outcome = await finishStep(run, OpenStep.restore(run.state, from.step))
     if (outcome === undefined) return
   }
   for (;;) {
@@ -66,33 +66,33 @@ export async function runLoop(run: LiveRun, from?: Cursor): Promise<void> {
 }
 
 /** The rest of a step that was suspended among its calls. */
-async function finishStep(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
+async function finishStep(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
   run.open = step
   await useAnswered(run, step)
   return endStep(run, step)
 }
 
 /** What `beforeStep` decided, if it is that no step is taken. */
-function countBefore(run: LiveRun): ContinuationOutcome | undefined {
+function countBefore(run: RunContext): ContinuationOutcome | undefined {
   if (run.stoppedBy() === undefined && run.execution.votes.length === 0) return undefined
   const outcome = countStep(run)
   return outcome.shouldContinue ? undefined : outcome
 }
 
-function openStep(run: LiveRun): OpenedStep {
-  const step = new OpenedStep(run.state.stepCount, run.state.messages.length)
+function openStep(run: RunContext): OpenStep {
+  const step = new OpenStep(run.state.stepCount, run.state.messages.length)
   run.open = step
   run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
   return step
 }
 
 /** Closes the step, or suspends the run among its calls. */
-function endStep(run: LiveRun, step: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome | undefined> {
+function endStep(run: RunContext, step: OpenStep): ContinuationOutcome | Promise<ContinuationOutcome | undefined> {
   return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
 }
 
 /** Calls wait for a person: the run does, unless it is over anyway. */
-async function suspend(run: LiveRun, step: OpenedStep): Promise<ContinuationOutcome | undefined> {
+async function suspend(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
   const place = { phase: 'tools', step: step.save() } as const
   if (run.stoppedBy() === undefined && (await pause(run, place))) return undefined
   await closeOpenCalls(run, step)
@@ -100,7 +100,7 @@ async function suspend(run: LiveRun, step: OpenedStep): Promise<ContinuationOutc
 }
 
 /** Results stand right behind the message that asked for them, before anything hooks have added since. */
-function putResults(run: LiveRun, step: OpenedStep): void {
+function putResults(run: RunContext, step: OpenStep): void {
   const { messages } = run.state
   const at = positionOf(step, messages)
   const place = at === -1 ? messages.append(step.asked!) : messages.take(at + 1)
@@ -110,7 +110,7 @@ function putResults(run: LiveRun, step: OpenedStep): void {
 }
 
 /** Where the calls of a step stand now, if a hook has not put another conversation in place meanwhile. */
-function positionOf(step: OpenedStep, messages: List<Message>): number {
+function positionOf(step: OpenStep, messages: List<Message>): number {
   if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1
   const ids = step.calls.map((call) => call.id).join('\n')
   for (let i = messages.length - 1; i >= 0; i--) {
@@ -121,7 +121,7 @@ function positionOf(step: OpenedStep, messages: List<Message>): number {
   return -1
 }
 
-function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Promise<ContinuationOutcome> {
+function closeStep(run: RunContext, opened: OpenStep): ContinuationOutcome | Promise<ContinuationOutcome> {
   if (opened.calls.length > 0) putResults(run, opened)
   const { execution } = run
   const { failures, continuations, steps, usage } = execution
@@ -140,9 +140,9 @@ function closeStep(run: LiveRun, opened: OpenedStep): ContinuationOutcome | Prom
   return countClosed(run, { opened, step, steps })
 }
 
-type Closing = { readonly opened: OpenedStep; readonly step: Step; readonly steps: LiveRun['execution']['steps'] }
+type Closing = { readonly opened: OpenStep; readonly step: Step; readonly steps: RunContext['execution']['steps'] }
 
-function countClosed(run: LiveRun, closing: Closing): ContinuationOutcome {
+function countClosed(run: RunContext, closing: Closing): ContinuationOutcome {
   run.noticeCancel() // a cancel that came with the last effect is part of this count
   const outcome = countStep(run)
   const closed = closedStep(run, closing, outcome)
@@ -153,7 +153,7 @@ function countClosed(run: LiveRun, closing: Closing): ContinuationOutcome {
 }
 
 /** The step as it is remembered: with the outcome, and with errors that came up while it was closed. */
-function closedStep(run: LiveRun, { opened, step, steps }: Closing, outcome: ContinuationOutcome): Step {
+function closedStep(run: RunContext, { opened, step, steps }: Closing, outcome: ContinuationOutcome): Step {
   if (outcome === step.outcome && opened.errors.length === step.errors.length) return step
   const closed: Step = Object.freeze({ ...opened.close(), outcome })
   run.updateExecution({ steps: steps.append(closed) })
@@ -172,14 +172,14 @@ function failuresAfter(step: Step, succeeded: boolean, failures: number): number
 }
 
 /** Counts the votes at the end of a step. Going on over an `allowStop` is a continuation, and those are limited. */
-function countStep(run: LiveRun): ContinuationOutcome {
+function countStep(run: RunContext): ContinuationOutcome {
   const outcome = limited(run, run.count())
   if (outcome.shouldContinue) tellModel(run, outcome)
   run.effects.emit?.({ type: 'counted', step: run.step, outcome })
   return outcome
 }
 
-function limited(run: LiveRun, outcome: ContinuationOutcome): ContinuationOutcome {
+function limited(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
   if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
   const { inRow, total } = run.execution.continuations
   if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
@@ -191,7 +191,7 @@ function limited(run: LiveRun, outcome: ContinuationOutcome): ContinuationOutcom
   return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
 }
 
-function tellModel(run: LiveRun, { evaluations }: ContinuationOutcome): void {
+function tellModel(run: RunContext, { evaluations }: ContinuationOutcome): void {
   if (evaluations.length === 0) return
   for (const { decision, message } of evaluations) {
     if (decision !== 'requestContinuation' || message === '') continue
@@ -200,7 +200,7 @@ function tellModel(run: LiveRun, { evaluations }: ContinuationOutcome): void {
 }
 
 /** onStop: hooks see the real outcome and may overturn an `allowStop`, never a forbid. */
-async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+async function askToStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
   const facts = { outcome, continuations: run.execution.continuations.total }
   if (run.parts.stack.plan('onStop').empty) {
     void run.fire('onStop', facts) // for shadows
@@ -211,7 +211,7 @@ async function askToStop(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
 }
 
 /** onSubagentStop: so may hooks of the run that this one is part of. */
-async function askParent(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+async function askParent(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
   const votes = await run.family!.letStop(outcome)
   return reconsider(run, outcome, { votes, asked: votes })
 }
@@ -219,7 +219,7 @@ async function askParent(run: LiveRun, outcome: ContinuationOutcome): Promise<Co
 type Votes = readonly ContinuationEvaluation[]
 
 function reconsider(
-  run: LiveRun,
+  run: RunContext,
   outcome: ContinuationOutcome,
   { votes, asked }: { readonly votes: Votes; readonly asked: Votes },
 ): ContinuationOutcome {
@@ -238,7 +238,7 @@ function reconsider(
 }
 
 /** The status is fixed here, once; what `afterExecution` does changes nothing about it. */
-async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void> {
+async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<void> {
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
   await run.fireQuietly('afterExecution', { outcome })
@@ -250,7 +250,7 @@ async function finish(run: LiveRun, outcome: ContinuationOutcome): Promise<void>
 const READ_TIMEOUT_MS = 60_000
 
 /** The typed answer of a run that is about to end. One without it has failed, whoever lets it end. */
-async function withOutput(run: LiveRun, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+async function withOutput(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
   const { reader } = run.parts
   run.output = undefined // a hook may have asked for another step since
   if (reader === undefined || !isAnswered(run, outcome)) return outcome
@@ -273,12 +273,12 @@ async function withOutput(run: LiveRun, outcome: ContinuationOutcome): Promise<C
 }
 
 /** Whether the model has had its say, be it cut short by its length. */
-function isAnswered({ state }: LiveRun, { stopReason }: ContinuationOutcome): boolean {
+function isAnswered({ state }: RunContext, { stopReason }: ContinuationOutcome): boolean {
   if (stopReason === 'completed' || stopReason === 'continuationLimit') return true
   return stopReason === 'finishReason' && ['length', 'stop'].includes(state.lastStep?.finishReason ?? '')
 }
 
-function finalRecord(run: LiveRun, outcome: ContinuationOutcome): FinalRecord {
+function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord {
   const vote = decidingVote(outcome)
   const reason = outcome.stopReason ?? 'completed'
   return Object.freeze({

@@ -1,5 +1,5 @@
 import type { LedgerEntry } from '../../state/ledger.ts'
-import type { HookHost } from '../../hooks/draft.ts'
+import type { HookHost } from '../../hooks/base-context.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
 

@@ -1,5 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import type { ErrorRecord, OpenStep, Step } from '../../state/execution.ts'
+import type { ErrorRecord, OpenStep as SavedStep, Step } from '../../state/execution.ts'
 import { typeOfStep } from '../../state/execution.ts'
 import { goOn } from '../../state/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
@@ -11,7 +11,7 @@ import type { Answer, Answers, Approval, OpenCall, ToolCall, ToolExecution } fro
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 
 /** A call while its step is open. */
-export type OpenedCall = {
+export type ActiveCall = {
   readonly index: number
   readonly id: string
   readonly name: string
@@ -40,7 +40,7 @@ const oneCall = { toolCalls: 1 }
 const noArguments: JsonObject = Object.freeze({})
 
 /** The step being taken: what the model said and what became of its calls so far. */
-export class OpenedStep {
+export class OpenStep {
   readonly index: number
   readonly messageCount: number
   /** The beginning of every key of this step, once somebody needed it. */
@@ -58,7 +58,7 @@ export class OpenedStep {
   offered: readonly string[] = none
   /** The message with the calls, as it stands in the conversation. */
   asked: Message | undefined
-  calls: readonly OpenedCall[] = []
+  calls: readonly ActiveCall[] = []
   readonly errors: ErrorRecord[] = []
   /** How often a model was asked. */
   attempts = 0
@@ -95,7 +95,7 @@ export class OpenedStep {
     this.unbilled = addUsage(this.unbilled, oneCall)
   }
 
-  get pending(): readonly OpenedCall[] {
+  get pending(): readonly ActiveCall[] {
     return this.calls.every(hasEnded) ? none : this.calls.filter((call) => !hasEnded(call))
   }
 
@@ -121,7 +121,7 @@ export class OpenedStep {
     })
   }
 
-  save(): OpenStep {
+  save(): SavedStep {
     const { text, finishReason, usage, messageCount, resultsAt } = this
     const calls = this.calls.map(
       ({ index: _index, shown: _shown, ran: _ran, ranMs: _ranMs, trail: _trail, result, ...call }): OpenCall =>
@@ -139,8 +139,8 @@ export class OpenedStep {
     })
   }
 
-  static restore(state: AgentState, saved: OpenStep): OpenedStep {
-    const step = new OpenedStep(state.stepCount, saved.messageCount)
+  static restore(state: AgentState, saved: SavedStep): OpenStep {
+    const step = new OpenStep(state.stepCount, saved.messageCount)
     const standing = state.messages.at(saved.resultsAt - 1)
     step.asked = standing !== undefined && sameJson(standing, saved.asked) ? standing : saved.asked
     step.text = saved.text
@@ -154,23 +154,23 @@ export class OpenedStep {
 }
 
 /** A call as hooks and the record see it: its arguments as JSON, as they are now. */
-export function toToolCall(call: OpenedCall): ToolCall {
+export function toToolCall(call: ActiveCall): ToolCall {
   const { id, name, args } = call
   if (call.shown?.args !== args) call.shown = Object.freeze({ id, name, args: isJsonObject(args) ? args : noArguments })
   return call.shown
 }
 
-function callsIn(content: readonly Part[]): readonly OpenedCall[] {
+function callsIn(content: readonly Part[]): readonly ActiveCall[] {
   const only = content[0]
   if (content.length === 1 && only!.type === 'tool-call') return [openCall(only!, 0)] // as most steps are
   return content.filter((part) => part.type === 'tool-call').map(openCall)
 }
 
-function hasEnded({ result }: OpenedCall): boolean {
+function hasEnded({ result }: ActiveCall): boolean {
   return result !== undefined
 }
 
-function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): OpenedCall {
+function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): ActiveCall {
   return {
     index,
     id: toolCallId,
@@ -182,7 +182,7 @@ function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number):
   }
 }
 
-function resultPart({ id, name, result }: OpenedCall): ToolResultPart {
+function resultPart({ id, name, result }: ActiveCall): ToolResultPart {
   const { output, status } = result!
   if (status === 'ok') return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output })
   return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })

@@ -3,7 +3,7 @@ import { pendingIn } from '../../state/open-calls.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { noUsage } from '../../state/usage.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
-import type { LiveRun } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 
 type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'> : never) : never
 
@@ -11,7 +11,7 @@ type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'
  * Leaves the run where it stands, as a state that says how to go on. It is not over: no `onStop`, no final record.
  * Gives false when the run was cancelled meanwhile, and so goes on to its end.
  */
-export async function pause(run: LiveRun, place: Place): Promise<boolean> {
+export async function pause(run: RunContext, place: Place): Promise<boolean> {
   const { votes } = run.execution
   const cursor = Object.freeze({ ...place, waitingSince: run.now }) as Cursor
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })

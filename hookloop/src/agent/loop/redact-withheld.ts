@@ -1,11 +1,11 @@
 import { withholdResponse, type InferenceResponse } from '../../state/inference.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
-import type { FactBag } from '../../hooks/draft.ts'
-import type { Firing } from '../../hooks/firing.ts'
+import type { FactValues } from '../../hooks/base-context.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
 import { withheldExecution } from '../tools/result.ts'
 
 /** The facts as they will be used: what was withheld is withheld from observers as well. */
-export function usedFacts({ facts, blocked, failure }: Pick<Firing, 'facts' | 'blocked' | 'failure'>): FactBag {
+export function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'blocked' | 'failure'>): FactValues {
   const by = blocked?.by ?? 'hookloop'
   const why = blocked?.message ?? failure?.message
   if (why === undefined) return facts

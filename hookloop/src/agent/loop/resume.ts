@@ -6,11 +6,11 @@ import type { OpenChild } from '../../state/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
-import { checkedAnswer } from '../tools/ask-person.ts'
+import { checkedAnswer } from '../tools/request-approval.ts'
 import { beginRun, brokenRecord, concludeRun } from './start.ts'
 import { childParts } from '../subagents/child-parts.ts'
 import { delegatedBy } from '../subagents/delegated-call.ts'
-import type { LiveRun } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 import { runLoop } from './loop.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Run } from '../run.ts'
@@ -87,7 +87,7 @@ async function callsOfChild(
 }
 
 /** Takes the answers, fires `onResume`, and goes on where the state stands. */
-export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
+export async function resumeRun(run: RunContext, answers: Answers): Promise<Run> {
   let final: FinalRecord | undefined
   run.starts = { begin: beginRun, resume: resumeRun }
   try {
@@ -104,7 +104,7 @@ export async function resumeRun(run: LiveRun, answers: Answers): Promise<Run> {
 
 /** Goes on with a run whose process died, from where its state was kept last. The time nobody worked on it is not counted. */
 export async function continueRun(
-  run: LiveRun,
+  run: RunContext,
   from: { readonly phase: 'started' | 'step'; readonly downMs: number; readonly at: number },
 ): Promise<Run> {
   let final: FinalRecord | undefined
@@ -127,7 +127,7 @@ export async function continueRun(
 }
 
 /** The place to go on from, with the answers in it; nothing when `onResume` failed, and the run stays as it was saved. */
-async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefined> {
+async function reopen(run: RunContext, answers: Answers): Promise<Cursor | undefined> {
   const saved = run.state
   const { execution, cursor } = suspended(saved)
   run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
@@ -145,7 +145,7 @@ async function reopen(run: LiveRun, answers: Answers): Promise<Cursor | undefine
 }
 
 /** From here on the run is under the hooks of this agent, too: none of their guards may be missing next time. */
-function withHooks(run: LiveRun, before: readonly HookRecord[]): readonly HookRecord[] {
+function withHooks(run: RunContext, before: readonly HookRecord[]): readonly HookRecord[] {
   const known = new Set(before.map(({ name }) => name))
   const present = run.parts.stack.records
   const kept = before.filter(({ name }) => present.some((each) => each.name === name))

@@ -7,21 +7,21 @@ import type { List } from '../../state/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
 import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
-import type { Asker, Asking } from '../../hooks/asking.ts'
-import type { Draft, FactBag, HookHost, NotedHook, NotedPlace } from '../../hooks/draft.ts'
-import { Firing } from '../../hooks/firing.ts'
+import type { Asker, HookInference } from '../../hooks/infer.ts'
+import type { Draft, FactValues, HookHost, LedgerHook, LedgerPlace } from '../../hooks/base-context.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { changeState, stateChange } from '../../hooks/outcome.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../../hooks/run-hooks.ts'
 import type { Plan } from '../../hooks/stack.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
-import type { Family, Starts } from '../subagents/family.ts'
+import type { Family, Starts } from '../subagents/parent-link.ts'
 import { HookCalls } from '../model/hook-infer.ts'
-import { Ledger } from '../explain/ledger.ts'
-import type { OpenedStep } from './open-step.ts'
+import { Ledger } from '../explain/ledger-writer.ts'
+import type { OpenStep } from './open-step.ts'
 import { Outstanding } from './pending-work.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { cancelledVote, givesUp, reasonOf, recover } from './recovery.ts'
-import { RunDeadline } from './run-deadline.ts'
+import { cancelledVote, givesUp, reasonOf, recover } from './fire-trigger.ts'
+import { RunDeadline } from './run-lifetime.ts'
 import { Shadows } from './shadows.ts'
 import { usedFacts } from './redact-withheld.ts'
 
@@ -31,13 +31,13 @@ export type CallPlace = { readonly index: number; readonly toolName: string }
  * The moving side of one run: the state as it is now, the open step, the ledger. It fires triggers and turns what
  * hooks decide and what fails into votes. One run, one instance; the agent knows nothing of it.
  */
-export class LiveRun implements HookHost {
+export class RunContext implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
   readonly outstanding: Outstanding
   readonly deadline: RunDeadline
   state: AgentState
-  open: OpenedStep | undefined
+  open: OpenStep | undefined
   /** The error that ended the run, if one did. The first is kept. */
   failure: AgentError | undefined
   /** The typed answer, once it is read. */
@@ -52,7 +52,7 @@ export class LiveRun implements HookHost {
   /** What a subagent has from the run that it is part of. */
   readonly family: Family | undefined
   /** How agents inside this run are begun and gone on with, once it has begun itself. */
-  starts: Starts<LiveRun> | undefined
+  starts: Starts<RunContext> | undefined
   /** When another process went on with the run, if one did since its state was kept. */
   takenOverAt = 0
   /** What was spent before there was an execution to bill it to. */
@@ -92,8 +92,8 @@ export class LiveRun implements HookHost {
   }
 
   /** The run of an agent inside this one. */
-  child(...how: ConstructorParameters<typeof LiveRun>): LiveRun {
-    return new LiveRun(...how)
+  child(...how: ConstructorParameters<typeof RunContext>): RunContext {
+    return new RunContext(...how)
   }
 
   // ── what hooks see of the run
@@ -140,7 +140,7 @@ export class LiveRun implements HookHost {
     return `${this.execution.id}/${this.state.stepCount}`
   }
 
-  note({ plan, callIndex }: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void {
+  note({ plan, callIndex }: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
     this.book.note(this.step, plan.number, hook.index, callIndex, durationMs)
     if (what !== undefined) this.book.explainLast(what)
     if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.book.last() })
@@ -166,7 +166,7 @@ export class LiveRun implements HookHost {
     this.open.unbilled = noUsage
   }
 
-  asking(by: Asker): Asking {
+  asking(by: Asker): HookInference {
     return new HookCalls(this, by)
   }
 
@@ -204,23 +204,23 @@ export class LiveRun implements HookHost {
    * Fires a trigger: hooks, guards, observers. State and votes are taken over. Answers at once when no hook is slow,
    * and with nothing when no hook is there.
    */
-  fire(trigger: HookTrigger, facts: FactBag = {}, call?: CallPlace): Firing | undefined | Promise<Firing> {
+  fire(trigger: HookTrigger, facts: FactValues = {}, call?: CallPlace): Invocation | undefined | Promise<Invocation> {
     const plan = this.parts.stack.plan(trigger, call?.toolName)
     if (plan.empty && !plan.shadowed) return undefined
-    const firing = new Firing(this, plan, this.state, facts, call?.index)
+    const firing = new Invocation(this, plan, this.state, facts, call?.index)
     if (plan.empty) return this.shade(firing, plan)
     const changed = this.transform(firing, plan)
     return changed === undefined ? this.judge(firing, plan) : changed.then(() => this.judge(firing, plan))
   }
 
   /** What is left of a firing when there are only shadows: for the loop it has not happened. */
-  shade(firing: Firing, plan: Plan): undefined {
+  shade(firing: Invocation, plan: Plan): undefined {
     void runTransforms(firing, plan.transforms)
     void runGuards(firing, plan.guards)
   }
 
   /** The first half of a firing: the hooks that change. */
-  transform(firing: Firing, plan: Plan): void | Promise<void> {
+  transform(firing: Invocation, plan: Plan): void | Promise<void> {
     const { draft } = firing
     try {
       const waiting = runTransforms(firing, plan.transforms)
@@ -231,12 +231,12 @@ export class LiveRun implements HookHost {
   }
 
   /** The same without asking `onError`: for what happens before there is an execution to go on with. */
-  transformOrThrow(firing: Firing, plan: Plan): void | Promise<void> {
+  transformOrThrow(firing: Invocation, plan: Plan): void | Promise<void> {
     return runTransforms(firing, plan.transforms)
   }
 
   /** The second half: guards on the value as it will be used, then observers. */
-  judge(firing: Firing, plan: Plan): Firing | Promise<Firing> {
+  judge(firing: Invocation, plan: Plan): Invocation | Promise<Invocation> {
     if (firing.failure === undefined && plan.guards.length > 0) {
       try {
         const waiting = runGuards(firing, plan.guards)
@@ -257,9 +257,9 @@ export class LiveRun implements HookHost {
    * Fires a trigger whose failures change nothing: a hook that throws is in the ledger, the others still have their say.
    * Guards fail closed as everywhere.
    */
-  async fireQuietly(trigger: HookTrigger, facts: FactBag): Promise<Firing> {
+  async fireQuietly(trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
     const plan = this.parts.stack.plan(trigger)
-    const firing = new Firing(this, plan, this.state, facts)
+    const firing = new Invocation(this, plan, this.state, facts)
     for (let from = 0; from <= plan.transforms.length;) {
       try {
         await runTransforms(firing, plan.transforms, from)
@@ -278,7 +278,7 @@ export class LiveRun implements HookHost {
   }
 
   /** Takes over what hooks made of the state and how they voted, and lets observers look. */
-  conclude(firing: Firing, plan: Plan): Firing {
+  conclude(firing: Invocation, plan: Plan): Invocation {
     if (firing.state !== this.state) this.#adopt(firing.state)
     if (firing.votes.length > 0 && firing.trigger !== 'onSubagentStop') this.cast(firing.votes) // those are about the child
     if (plan.observers.length > 0) {
@@ -295,14 +295,18 @@ export class LiveRun implements HookHost {
       execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
   }
 
-  #concludeFatal(firing: Firing, plan: Plan, fatal: unknown): Firing {
+  #concludeFatal(firing: Invocation, plan: Plan, fatal: unknown): Invocation {
     firing.failure = toAgentError(fatal, 'HOOK_FAILED')
     this.fail(firing.failure, firing.trigger)
     return this.conclude(firing, plan)
   }
 
   /** A hook failed: `onError` decides whether to try the trigger again, to go on without the hook, or to end. */
-  async #repair(firing: Firing, plan: Plan, from: { readonly draft: Draft; readonly thrown: unknown }): Promise<void> {
+  async #repair(
+    firing: Invocation,
+    plan: Plan,
+    from: { readonly draft: Draft; readonly thrown: unknown },
+  ): Promise<void> {
     let { thrown } = from
     for (;;) {
       if (!(thrown instanceof HookFailure)) {

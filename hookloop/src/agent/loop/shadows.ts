@@ -1,12 +1,12 @@
 import type { Emit } from '../../state/event.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
-import type { NotedHook, NotedPlace, ShadowDesk } from '../../hooks/draft.ts'
-import type { Ledger } from '../explain/ledger.ts'
+import type { LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/base-context.ts'
+import type { Ledger } from '../explain/ledger-writer.ts'
 
 const SETTLE_MS = 5_000
 
 /** What the shadows of a run would have done, told when each has answered. The loop goes on without them. */
-export class Shadows implements ShadowDesk {
+export class Shadows implements ShadowLog {
   readonly #ledger: Ledger
   readonly #emit: Emit | undefined
   readonly #pending = new Map<Promise<void>, () => void>()
@@ -17,8 +17,8 @@ export class Shadows implements ShadowDesk {
   }
 
   note(
-    { plan, callIndex, step }: NotedPlace & { readonly step: number },
-    { index }: NotedHook,
+    { plan, callIndex, step }: LedgerPlace & { readonly step: number },
+    { index }: LedgerHook,
     durationMs: number,
     what?: Partial<LedgerEntry>,
   ): void {

@@ -6,13 +6,13 @@ import { List } from '../../state/list.ts'
 import { toInput, type Message, type Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import { Firing } from '../../hooks/firing.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure } from '../../hooks/run-hooks.ts'
 import type { Plan } from '../../hooks/stack.ts'
-import type { LiveRun } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { runLoop } from './loop.ts'
-import { reasonOf } from './recovery.ts'
+import { reasonOf } from './fire-trigger.ts'
 import { toRun, type Run } from '../run.ts'
 
 /** What was said, as it gets into a run. */
@@ -26,7 +26,7 @@ export function inputFor({ redact }: AgentParts, input: string | Message): Messa
 }
 
 /** onUserInput, then the loop. Whatever happens, it resolves with a run. */
-export async function beginRun(run: LiveRun, input: Message): Promise<Run> {
+export async function beginRun(run: RunContext, input: Message): Promise<Run> {
   let final: FinalRecord | undefined
   run.starts = { begin: beginRun }
   try {
@@ -47,12 +47,12 @@ export async function beginRun(run: LiveRun, input: Message): Promise<Run> {
   return concludeRun(run, final)
 }
 
-function announce({ effects, execution, state }: LiveRun): void {
+function announce({ effects, execution, state }: RunContext): void {
   effects.emit?.({ type: 'started', executionId: execution.id, agentId: state.agentId, at: execution.startedAt })
 }
 
 /** The record of a run that a defect of our own has broken: a failed run, not a crash. */
-export function brokenRecord(run: LiveRun, thrown: unknown): FinalRecord {
+export function brokenRecord(run: RunContext, thrown: unknown): FinalRecord {
   const known = run.opened ? run.execution.final : undefined
   if (known !== undefined) return known // it had ended already, and a run ends once
   run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
@@ -63,7 +63,7 @@ export function brokenRecord(run: LiveRun, thrown: unknown): FinalRecord {
 }
 
 /** Turns what is left of a run into its result, once observers have finished. */
-export async function concludeRun(run: LiveRun, final: FinalRecord | undefined): Promise<Run> {
+export async function concludeRun(run: RunContext, final: FinalRecord | undefined): Promise<Run> {
   const draining = run.outstanding.drain()
   if (draining !== undefined) await draining
   if (run.shadows !== undefined) await run.shadows.settle()
@@ -76,7 +76,7 @@ export async function concludeRun(run: LiveRun, final: FinalRecord | undefined):
 }
 
 /** The end of a run that cannot be stored: nobody has been told of another one yet. */
-function unkeptRecord(run: LiveRun, thrown: unknown): FinalRecord {
+function unkeptRecord(run: RunContext, thrown: unknown): FinalRecord {
   run.failure = toAgentError(thrown, 'STORE_FAILED')
   const { message } = run.failure
   const final = recordOf(run, { status: 'failed', reason: 'persistenceFailed', by: 'store', message })
@@ -84,7 +84,7 @@ function unkeptRecord(run: LiveRun, thrown: unknown): FinalRecord {
   return final
 }
 
-function toResult(run: LiveRun, final: FinalRecord | undefined): Run {
+function toResult(run: RunContext, final: FinalRecord | undefined): Run {
   run.outstanding.release()
   run.deadline.clear()
   const result = toRun(run, final)
@@ -121,7 +121,7 @@ export function stateFor(
 }
 
 /** Lets hooks rewrite or refuse the input, then opens the execution. Gives the final record of a refusal. */
-function takeInput(run: LiveRun, input: Message): FinalRecord | undefined | Promise<FinalRecord | undefined> {
+function takeInput(run: RunContext, input: Message): FinalRecord | undefined | Promise<FinalRecord | undefined> {
   try {
     if (run.effects.cancelled()) return cancelledRecord(run)
   } catch (thrown) {
@@ -134,8 +134,8 @@ function takeInput(run: LiveRun, input: Message): FinalRecord | undefined | Prom
   return undefined
 }
 
-async function judgeInput(run: LiveRun, plan: Plan, input: Message): Promise<FinalRecord | undefined> {
-  const firing = new Firing(run, plan, run.state, { input })
+async function judgeInput(run: RunContext, plan: Plan, input: Message): Promise<FinalRecord | undefined> {
+  const firing = new Invocation(run, plan, run.state, { input })
   try {
     await run.transformOrThrow(firing, plan)
     await run.judge(firing, plan)
@@ -153,20 +153,20 @@ async function judgeInput(run: LiveRun, plan: Plan, input: Message): Promise<Fin
   return undefined
 }
 
-function cancelledRecord(run: LiveRun): FinalRecord {
+function cancelledRecord(run: RunContext): FinalRecord {
   const message = 'The run was cancelled.'
   return recordOf(run, { status: 'cancelled', reason: 'userRequested', by: 'signal', message })
 }
 
 /** A hook on the input failed: the run did, and there is no execution. */
-function refused(run: LiveRun, error: AgentError): FinalRecord {
+function refused(run: RunContext, error: AgentError): FinalRecord {
   const { code, message } = error
   run.failure = error
   run.effects.emit?.({ type: 'error', error: { code, message, during: 'onUserInput' } })
   return recordOf(run, { status: 'failed', reason: reasonOf(error), by: 'error at onUserInput', message })
 }
 
-function openExecution(run: LiveRun, input: Message): void {
+function openExecution(run: RunContext, input: Message): void {
   const { state } = run
   run.opened = true
   run.state = AgentState.patch(state, {
@@ -201,7 +201,7 @@ function withoutOpenCalls(messages: List<Message>): List<Message> {
 }
 
 function recordOf(
-  run: LiveRun,
+  run: RunContext,
   record: { status: FinalStatus; reason: StopReason; by: string; message: string },
 ): FinalRecord {
   return Object.freeze({ ...record, votes: Object.freeze([]), at: run.now })

@@ -11,8 +11,8 @@ import { areReplyParts } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import type { OpenAnswer } from './stream.ts'
-import { askOnce, type Question } from './ask-once.ts'
-import type { LiveRun } from '../loop/run-context.ts'
+import { askOnce, type Question } from './send-request.ts'
+import type { RunContext } from '../loop/run-context.ts'
 import type { ModelCallPlan } from './model-call-record.ts'
 
 type Attempt = { readonly request: InferenceRequest; readonly signal: AbortSignal; readonly number: number }
@@ -20,13 +20,13 @@ type Attempt = { readonly request: InferenceRequest; readonly signal: AbortSigna
 // Not async where nothing is streamed: this is waited for in every step, and each frame is kept until the model answers.
 
 /** Asks the model of a step once, and lets its answer be seen while it is written. */
-export function askModel(run: LiveRun, call: ModelCallPlan, attempt: Attempt): Promise<InferenceResponse> {
+export function askModel(run: RunContext, call: ModelCallPlan, attempt: Attempt): Promise<InferenceResponse> {
   const answer = call.stream?.open()
   return answer === undefined ? ask(run, call, attempt) : askStreaming(run, call, { ...attempt, answer })
 }
 
 async function askStreaming(
-  run: LiveRun,
+  run: RunContext,
   call: ModelCallPlan,
   { answer, ...attempt }: Attempt & { readonly answer: OpenAnswer },
 ): Promise<InferenceResponse> {
@@ -39,7 +39,7 @@ async function askStreaming(
 }
 
 function ask(
-  run: LiveRun,
+  run: RunContext,
   { limit }: ModelCallPlan,
   { request, signal, number }: Attempt,
   onDelta?: Question['onDelta'],
@@ -52,7 +52,7 @@ function ask(
   }
 }
 
-function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {
+function toModelRequest(run: RunContext, request: InferenceRequest): ModelRequest {
   const { system, messages, tools, toolChoice, responseFormat, settings } = request
   const { toolNames, descriptionList } = run.parts
   return {
@@ -65,7 +65,7 @@ function toModelRequest(run: LiveRun, request: InferenceRequest): ModelRequest {
   }
 }
 
-function describeTool(run: LiveRun, name: string): ToolDescription {
+function describeTool(run: RunContext, name: string): ToolDescription {
   const found = run.parts.descriptions.get(name)
   if (found !== undefined) return found
   throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {

@@ -2,8 +2,8 @@ import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import type { TokenUsage, Usage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
-import type { HookHost, ShadowDesk } from '../../hooks/draft.ts'
-import { TrailHost } from '../loop/trail-host.ts'
+import type { HookHost, ShadowLog } from '../../hooks/base-context.ts'
+import { TrailHost } from '../loop/trail.ts'
 
 type Judging = {
   readonly place: string
@@ -32,7 +32,7 @@ export class AttemptHost extends TrailHost {
   }
 
   /** What a shadow would have done is told with the call, unless it answers only after it. */
-  override get shadows(): ShadowDesk | undefined {
+  override get shadows(): ShadowLog | undefined {
     const { shadows } = this.run
     return (
       shadows && {

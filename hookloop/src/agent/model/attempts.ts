@@ -4,25 +4,25 @@ import { sameJson } from '../../state/json.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, addUsage, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { changeRequest } from '../../hooks/abilities.ts'
-import { runAround } from '../../hooks/around.ts'
-import { Firing } from '../../hooks/firing.ts'
+import { changeRequest } from '../../hooks/context-methods.ts'
+import { runAround } from '../../hooks/run-around.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { runGuards } from '../../hooks/run-hooks.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import { askModel, toCheckedResponse } from './ask-model.ts'
-import { nameOf } from './ask-once.ts'
+import { nameOf } from './send-request.ts'
 import { AttemptHost, forbade } from './attempt-host.ts'
 import { estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
-import type { LiveRun } from '../loop/run-context.ts'
+import type { RunContext } from '../loop/run-context.ts'
 import { billed, failedRecord, withDurations, type ModelCallPlan, type ModelCallRecord } from './model-call-record.ts'
-import type { TrailHost } from '../loop/trail-host.ts'
+import type { TrailHost } from '../loop/trail.ts'
 
 type Performing = { readonly key: string; readonly signal: AbortSignal }
 
 /** A call with hooks around it, and beneath them any number of attempts. */
 export class WrappedCall {
-  readonly #run: LiveRun
+  readonly #run: RunContext
   readonly #call: ModelCallPlan
   readonly #how: Performing
   readonly #trail: LedgerEntry[] = []
@@ -39,7 +39,7 @@ export class WrappedCall {
   #last: InferenceResponse | undefined
   #ended = false
 
-  constructor(run: LiveRun, call: ModelCallPlan, how: Performing) {
+  constructor(run: RunContext, call: ModelCallPlan, how: Performing) {
     this.#run = run
     this.#call = call
     this.#how = how
@@ -58,7 +58,7 @@ export class WrappedCall {
     try {
       const chain = runAround<InferenceResponse, RequestChange>({
         hooks,
-        firing: (change) => new Firing(this.#around, plan, this.#run.state, { request: this.#changed(change) }),
+        firing: (change) => new Invocation(this.#around, plan, this.#run.state, { request: this.#changed(change) }),
         attempt: (change) => this.#attempt(change),
         merge: (outer, inner) => (inner === undefined ? outer : { ...outer, ...inner }),
         check: toCheckedResponse,
@@ -156,7 +156,7 @@ export class WrappedCall {
       spend: (usage) => this.#spend(usage),
       isOver: () => this.#ended,
     })
-    const firing = new Firing(host, plan, this.#run.state, { request })
+    const firing = new Invocation(host, plan, this.#run.state, { request })
     await runGuards(firing, plan.guards)
     const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
     this.#votes.push(...firing.votes)

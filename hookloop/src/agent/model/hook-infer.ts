@@ -6,17 +6,17 @@ import type { LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, addUsage, noTokens, totalTokens, type TokenUsage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { Asker, Asking, Inferred, InferOptions } from '../../hooks/asking.ts'
-import { Firing } from '../../hooks/firing.ts'
+import type { Asker, HookInference, Inferred, InferOptions } from '../../hooks/infer.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
-import { askOnce, nameOf, plainValue, type AskingRun } from './ask-once.ts'
+import { askOnce, nameOf, plainValue, type AskingRun } from './send-request.ts'
 import { AttemptHost, forbade } from './attempt-host.ts'
 import { estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
 import { noteTrail } from '../loop/note-trail.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { limitedBy, limitFromNow, type CallLimit } from '../loop/run-deadline.ts'
+import { limitedBy, limitFromNow, type CallLimit } from '../loop/run-lifetime.ts'
 
 /** As much of a run as it takes to let its hooks ask models. */
 export interface HookAskingRun extends AskingRun {
@@ -46,7 +46,7 @@ type Rest = {
  * and counted. What there is to tell of them is told when the hook has ended, so that a replay of a hook that ran out of
  * time, which never gets as far, tells the same.
  */
-export class HookCalls implements Asking {
+export class HookCalls implements HookInference {
   readonly #run: HookAskingRun
   readonly #by: Asker
   readonly #effects: Effects
@@ -160,7 +160,7 @@ export class HookCalls implements Asking {
       isOver: () => this.#ended,
       effects: this.#effects,
     })
-    const firing = new Firing(host, plan, run.opened ? run.state : withoutExecution(run.state), { request })
+    const firing = new Invocation(host, plan, run.opened ? run.state : withoutExecution(run.state), { request })
     const waiting = runGuards(firing, plan.guards)
     if (waiting !== undefined) await waiting
     this.#votes.push(...firing.votes)

@@ -11,7 +11,7 @@ import { textMessage, toMessage, type Message, type Part } from '../../state/mes
 import type { Schema } from '../../state/schema.ts'
 import { addTokens } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
-import type { Inferred, InferOptions } from '../../hooks/asking.ts'
+import type { Inferred, InferOptions } from '../../hooks/infer.ts'
 import { ANSWER_TOOL, askInForm, bestForm, type AnswerForm } from '../output/answer-form.ts'
 import { answerShape, readJson, type AnswerShape } from '../output/answer-shape.ts'
 import { checkOptions } from '../check-options.ts'

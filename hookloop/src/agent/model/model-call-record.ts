@@ -5,8 +5,8 @@ import type { LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { AnswerStream } from './stream.ts'
-import { plainValue } from './ask-once.ts'
-import type { CallLimit } from '../loop/run-deadline.ts'
+import { plainValue } from './send-request.ts'
+import type { CallLimit } from '../loop/run-lifetime.ts'
 
 /** What is to be asked, and how. */
 export type ModelCallPlan = {

@@ -3,7 +3,7 @@ import type { Effect } from '../../effects/effects.ts'
 import { askModel } from './ask-model.ts'
 import { WrappedCall } from './attempts.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
-import type { LiveRun } from '../loop/run-context.ts'
+import type { RunContext } from '../loop/run-context.ts'
 import {
   billed,
   failedRecord,
@@ -14,7 +14,7 @@ import {
 } from './model-call-record.ts'
 
 /** The model inside its around hooks, as one recorded effect. How it failed is part of what is recorded. */
-export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: number): Promise<ModelCallRecord> {
+export function performModelCall(run: RunContext, call: ModelCallPlan, attempt: number): Promise<ModelCallRecord> {
   const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
   const effect: Effect = { key, kind: 'inference', input: () => fingerprintRequest(call.request) }
   const { arounds } = run.parts.stack.plan('aroundInference')
@@ -29,7 +29,7 @@ export function performModelCall(run: LiveRun, call: ModelCallPlan, attempt: num
   }
 }
 
-function callBare(run: LiveRun, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
+function callBare(run: RunContext, call: ModelCallPlan, signal: AbortSignal): Promise<ModelCallRecord> {
   return askModel(run, call, { request: call.request, signal, number: ++run.open!.attempts }).then(
     (response) => ({ response, error: null, usage: billed(call, response.usage), trail: none, votes: none }),
     (thrown: unknown) => failedRecord(thrown, { usage: billed(call, noTokens), trail: none, votes: none }),

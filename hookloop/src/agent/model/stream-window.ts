@@ -6,10 +6,10 @@ import {
 } from '../../state/inference.ts'
 import type { Part } from '../../state/message.ts'
 import type { TokenUsage } from '../../state/usage.ts'
-import { Firing } from '../../hooks/firing.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { runGuards, runTransforms } from '../../hooks/run-hooks.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import { TrailHost } from '../loop/trail-host.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { TrailHost } from '../loop/trail.ts'
 
 /** How much must have been judged beyond a piece before it is shown: what is looked for may begin in one and end in the next. */
 const OVERLAP = 200
@@ -26,7 +26,7 @@ type Shown = {
  * and again; once one of them has said no, nothing more is shown before the whole answer is judged.
  */
 export class AnswerWindow {
-  readonly #run: LiveRun
+  readonly #run: RunContext
   readonly #how: Shown
   readonly #parts: { type: 'text' | 'reasoning'; text: string }[] = []
   #written = 0
@@ -37,7 +37,7 @@ export class AnswerWindow {
   #looking: Promise<void> | undefined
   #isClosed = false
 
-  constructor(run: LiveRun, how: Shown) {
+  constructor(run: RunContext, how: Shown) {
     this.#run = run
     this.#how = how
   }
@@ -100,7 +100,7 @@ export class AnswerWindow {
     })
     const facts = { request: this.#how.request, response }
     const host = new WindowHost(this.#run)
-    const firing = new Firing(host, plan, this.#run.state, facts)
+    const firing = new Invocation(host, plan, this.#run.state, facts)
     try {
       await runTransforms(firing, plan.transforms.filter(isWindow))
       await runGuards(firing, plan.guards.filter(isWindow))
@@ -143,7 +143,7 @@ function spoken(content: readonly Part[]) {
 
 /** A look at an unfinished answer leaves nothing behind: neither in the ledger nor on the clock of the run. */
 class WindowHost extends TrailHost {
-  constructor(run: LiveRun) {
+  constructor(run: RunContext) {
     super(run, [], [], run.effects.scope('window'))
     this.place = `${run.place}/window` // keys of its own: what the whole answer is judged under is recorded
   }

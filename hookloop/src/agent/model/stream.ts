@@ -2,7 +2,7 @@ import type { InferenceDelta, InferenceRequest, InferenceResponse } from '../../
 import type { Part } from '../../state/message.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AnswerWindow } from './stream-window.ts'
-import type { LiveRun } from '../loop/run-context.ts'
+import type { RunContext } from '../loop/run-context.ts'
 
 /** Where one attempt writes to, and what is to be waited for when it has ended: what a look costs is part of the call. */
 export type OpenAnswer = {
@@ -16,7 +16,7 @@ export type OpenAnswer = {
  * becomes of the answer, so a replay, which streams nothing, comes to the same state.
  */
 export class AnswerStream {
-  readonly #run: LiveRun
+  readonly #run: RunContext
   readonly #step: number
   readonly #request: InferenceRequest
   readonly #policy: 'hold' | 'window' | 'after'
@@ -27,7 +27,7 @@ export class AnswerStream {
   /** What hooks have spent that looked at the answer while it was written. */
   spent = noTokens
 
-  constructor(run: LiveRun, step: number, request: InferenceRequest) {
+  constructor(run: RunContext, step: number, request: InferenceRequest) {
     this.#run = run
     this.#step = step
     this.#request = request

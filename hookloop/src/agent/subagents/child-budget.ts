@@ -2,7 +2,7 @@ import { workedMs } from '../../state/execution.ts'
 import type { Above } from '../../state/subagent.ts'
 import { addUsage, noUsage, totalTokens, type Usage } from '../../state/usage.ts'
 import type { Budget } from '../capability.ts'
-import type { LiveRun } from '../loop/run-context.ts'
+import type { RunContext } from '../loop/run-context.ts'
 
 /** Which of how many subagents that begin together. */
 export type Share = { readonly index: number; readonly of: number }
@@ -11,7 +11,7 @@ export type Share = { readonly index: number; readonly of: number }
  * What the ancestors of a subagent count when it begins. Of what is left to spend, the shares of those that begin with it
  * are set aside: they count as spent for as long as it runs, and what was not needed is there again for the next.
  */
-export function aboveChild(run: LiveRun, share: Share): readonly Above[] {
+export function aboveChild(run: RunContext, share: Share): readonly Above[] {
   const { parts, family, spent, execution, now, takenOverAt } = run
   const worked = workedMs(execution, Math.max(now, takenOverAt)) // what was known then is told, and the clock stands still
   const levels: readonly Above[] = [...(family?.above ?? []), { usage: noUsage, workedMs: 0 }]

@@ -1,7 +1,7 @@
 import type { Hook } from '../../hooks/hook.ts'
 import { MODEL_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
-import { Context } from '../../hooks/draft.ts'
+import { BaseContext } from '../../hooks/base-context.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import type { AgentSpec } from './agent-tool.ts'
 import type { ApprovalPolicy, Redact } from '../capability.ts'
@@ -66,7 +66,7 @@ function originOf(handle: Handle): Handle {
 function seenFrom(hook: StackedHook, level: number): Hook {
   const { handle, when } = hook
   if (originals.has(handle)) return hook // of an ancestor of the parent, and so it looks from there already
-  const look = (ctx: never): never => Context.change(ctx, { level }) as never
+  const look = (ctx: never): never => BaseContext.change(ctx, { level }) as never
   const inside: Handle = (ctx, next) => handle(look(ctx), next)
   originals.set(inside, handle)
   return { ...hook, handle: inside, when: when && ((ctx) => when(look(ctx))) }

@@ -11,10 +11,10 @@ import { addUsage, noUsage, subtractUsage, type Usage } from '../../state/usage.
 import { aboveChild, type Share } from './child-budget.ts'
 import { ChildEffects, emitFrom } from './child-effects.ts'
 import { childParts, metadataInside } from './child-parts.ts'
-import { Turns, type Ended } from './family.ts'
+import { Turns, type Ended } from './parent-link.ts'
 import { finalStatus } from '../loop/final-status.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import type { OpenedCall } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import type { ActiveCall } from '../loop/open-step.ts'
 
 /** Where hooks find who a subagent is, among the metadata it has from its parent. */
 export const SUBAGENT_KEY = 'hookloop.subagent'
@@ -28,7 +28,7 @@ type Begun = {
   readonly above: OpenChild['above']
   readonly ledger: readonly TimedLedgerEntry[]
   readonly state: (id: () => string) => AgentState
-  readonly go: (run: LiveRun) => Promise<Ended>
+  readonly go: (run: RunContext) => Promise<Ended>
 }
 
 type Parked = {
@@ -45,8 +45,8 @@ export type ChildEnd = { readonly status: FinalStatus; readonly outcome: Continu
  */
 export class ChildRun {
   readonly place: AgentPlace
-  readonly run: LiveRun
-  readonly #parent: LiveRun
+  readonly run: RunContext
+  readonly #parent: RunContext
   readonly #effects: ChildEffects
   #parked: Parked | undefined
   #ended: Ended | undefined
@@ -57,7 +57,7 @@ export class ChildRun {
   #billed: Usage
   #waited: number
 
-  private constructor(parent: LiveRun, begun: Begun) {
+  private constructor(parent: RunContext, begun: Begun) {
     const { place, delegated, above, ledger } = begun
     const path = [...(parent.family?.path ?? []), place]
     this.place = place
@@ -88,8 +88,8 @@ export class ChildRun {
   }
 
   static begin(
-    parent: LiveRun,
-    call: OpenedCall,
+    parent: RunContext,
+    call: ActiveCall,
     { delegated, share }: { delegated: Delegated; share: Share },
   ): ChildRun {
     const message = toInput(delegated.input)
@@ -113,8 +113,8 @@ export class ChildRun {
 
   /** Goes on with one that waited for a person. */
   static resume(
-    parent: LiveRun,
-    call: OpenedCall,
+    parent: RunContext,
+    call: ActiveCall,
     { delegated, answers }: { delegated: Delegated; answers: Answers },
   ): ChildRun {
     const child = call.child!
@@ -223,21 +223,21 @@ export class ChildRun {
   }
 }
 
-function indexOf({ open }: LiveRun, { call }: AgentPlace): number {
+function indexOf({ open }: RunContext, { call }: AgentPlace): number {
   return open!.calls.findIndex(({ id }) => id === call)
 }
 
-const questions = new WeakMap<LiveRun, Turns>()
+const questions = new WeakMap<RunContext, Turns>()
 
 /** One line for the questions of a run and of everybody in it. */
-function questionsOf(run: LiveRun): Turns {
+function questionsOf(run: RunContext): Turns {
   let turns = questions.get(run)
   if (turns === undefined) questions.set(run, (turns = new Turns()))
   return turns
 }
 
 /** What its parent's hooks know, and who it is. */
-function metadataFor({ state }: LiveRun, { to }: Delegated, who: JsonObject): JsonObject {
+function metadataFor({ state }: RunContext, { to }: Delegated, who: JsonObject): JsonObject {
   return Object.entries({ ...metadataInside(state, to), [SUBAGENT_KEY]: who }).reduce(
     (made, [key, value]) => made.withMetadata(key, value),
     AgentState.create({ agentId: '' }),
@@ -245,14 +245,14 @@ function metadataFor({ state }: LiveRun, { to }: Delegated, who: JsonObject): Js
 }
 
 /** The time that a run that begins or goes on has waited before; what it waits for from here on, its parent waits for too. */
-function waitedAtBegin({ state, now, takenOverAt }: LiveRun): number {
+function waitedAtBegin({ state, now, takenOverAt }: RunContext): number {
   const { execution } = state
   if (execution === undefined) return Math.max(0, takenOverAt - now)
   return execution.waitedMs + Math.max(0, now - (execution.cursor?.waitingSince ?? now))
 }
 
 /** What was told of a subagent before it waited. */
-function ledgerOf({ book }: LiveRun, { step, call }: AgentPlace): readonly TimedLedgerEntry[] {
+function ledgerOf({ book }: RunContext, { step, call }: AgentPlace): readonly TimedLedgerEntry[] {
   return book.since(0).flatMap(({ path, tool: _tool, ...entry }) => {
     const [first, ...rest] = path ?? []
     if (first?.call !== call || first.step !== step) return []
@@ -261,7 +261,7 @@ function ledgerOf({ book }: LiveRun, { step, call }: AgentPlace): readonly Timed
 }
 
 /** The tools that a subagent has called, by step and id: its state is not at hand when its ledger is read. */
-function toolNames({ state, open }: LiveRun): ReadonlyMap<string, string> {
+function toolNames({ state, open }: RunContext): ReadonlyMap<string, string> {
   const steps = state.execution?.steps.slice() ?? []
   const closed = steps.flatMap(({ index, toolCalls }) =>
     toolCalls.map(({ id, name }) => [`${index}/${id}`, name] as const),

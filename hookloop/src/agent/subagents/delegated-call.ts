@@ -1,27 +1,27 @@
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { messageOf } from '../../errors.ts'
-import type { Firing } from '../../hooks/firing.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentSpec } from './agent-tool.ts'
 import type { Share } from './child-budget.ts'
 import { ChildRun, type Delegated } from './child-run.ts'
 import { isAgent } from './known-agents.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import { toToolCall, type OpenedCall } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { Tool } from '../tool.ts'
 import { blockedExecution, failedExecution, toExecution, withheldExecution } from '../tools/result.ts'
 
 /** No agent is inside of more than so many others, whatever their tools say. */
 const MAX_LEVEL = 16
 
-type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
+type Place = { readonly call: ActiveCall; readonly tool: Tool; readonly parsed: unknown }
 
 /**
  * Sets the agent to work that a call is for, and waits until it is about to end or waits for a person. Everything it does
  * is an effect of the run, so the call itself is none. Gives a result only if there is no such agent.
  */
-export async function startChild(run: LiveRun, at: Place, share: Share): Promise<ToolExecution | undefined> {
+export async function startChild(run: RunContext, at: Place, share: Share): Promise<ToolExecution | undefined> {
   const { call, tool } = at
   call.ran = true
   run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
@@ -38,7 +38,7 @@ export async function startChild(run: LiveRun, at: Place, share: Share): Promise
 }
 
 /** Goes on with an agent that waited for a person, and waits until it is about to end or waits again. */
-export async function resumeChild(run: LiveRun, call: OpenedCall): Promise<ToolExecution | undefined> {
+export async function resumeChild(run: RunContext, call: ActiveCall): Promise<ToolExecution | undefined> {
   const tool = run.parts.tools.get(call.name)
   call.ran = true
   try {
@@ -53,26 +53,26 @@ export async function resumeChild(run: LiveRun, call: OpenedCall): Promise<ToolE
 }
 
 /** The agents that are at work, by the call they work for. */
-const atWork = new WeakMap<OpenedCall, ChildRun>()
+const atWork = new WeakMap<ActiveCall, ChildRun>()
 
-function working(call: OpenedCall, child: ChildRun): ChildRun {
+function working(call: ActiveCall, child: ChildRun): ChildRun {
   atWork.set(call, child)
   return child
 }
 
 /** The agent that has worked for a call since the run began or went on, if one has. */
-export function childOf(call: OpenedCall): ChildRun | undefined {
+export function childOf(call: ActiveCall): ChildRun | undefined {
   return atWork.get(call)
 }
 
 /** Which agent a call is for. Throws what the tool throws for a model to read. */
-export function delegatedBy(run: Pick<LiveRun, 'parts'>, tool: Tool, parsed: unknown): Delegated {
+export function delegatedBy(run: Pick<RunContext, 'parts'>, tool: Tool, parsed: unknown): Delegated {
   const { level, toolNames } = run.parts
   return tool.delegate!(parsed as never, { depth: level, tools: toolNames })
 }
 
 /** Tools that an agent was to have and nobody can give it: it works without them, and people should know. */
-function noteMissing(run: LiveRun, { name, to }: Delegated): void {
+function noteMissing(run: RunContext, { name, to }: Delegated): void {
   const { tools = [] }: AgentSpec = isAgent(to) ? {} : to
   const missing = tools.filter((tool) => !tool.includes('*') && !run.parts.tools.has(tool))
   if (missing.length === 0) return
@@ -81,7 +81,7 @@ function noteMissing(run: LiveRun, { name, to }: Delegated): void {
 }
 
 /** Hooks around a call change an effect, and this is none: what it consists of are. */
-function noteUnwrapped(run: LiveRun, call: OpenedCall): void {
+function noteUnwrapped(run: RunContext, call: ActiveCall): void {
   const message = 'a call that an agent works for is not wrapped; the calls of that agent may be'
   for (const hook of run.parts.stack.plan('aroundToolUse', call.name).arounds) {
     const place = { plan: run.parts.stack.plan('aroundToolUse'), callIndex: call.index }
@@ -94,11 +94,11 @@ function noteUnwrapped(run: LiveRun, call: OpenedCall): void {
  * agent waits for a person: the call then does, too.
  */
 export async function concludeChild(
-  run: LiveRun,
-  at: { readonly call: OpenedCall; readonly tool: Tool; readonly child: ChildRun },
+  run: RunContext,
+  at: { readonly call: ActiveCall; readonly tool: Tool; readonly child: ChildRun },
 ): Promise<ToolExecution | undefined> {
   const { call, tool, child } = at
-  let firing: Firing | undefined
+  let firing: Invocation | undefined
   for (let steps = -1; ;) {
     takeOver(run, child)
     if (child.isSuspended) {
@@ -131,7 +131,7 @@ export async function concludeChild(
 }
 
 /** The longest that any of the agents that worked together has waited for a person: so long waited the run. */
-export function takeWaiting(run: LiveRun, calls: readonly OpenedCall[]): void {
+export function takeWaiting(run: RunContext, calls: readonly ActiveCall[]): void {
   const waited = calls.map((call) => {
     const child = childOf(call)
     return child === undefined ? 0 : takeSpent(run, child)
@@ -139,36 +139,36 @@ export function takeWaiting(run: LiveRun, calls: readonly OpenedCall[]): void {
   addWaited(run, Math.max(0, ...waited))
 }
 
-function takeOver(run: LiveRun, child: ChildRun): void {
+function takeOver(run: RunContext, child: ChildRun): void {
   addWaited(run, takeSpent(run, child))
 }
 
 /** Bills the run for what an agent has spent since it was billed last. Gives the time that agent has waited since. */
-function takeSpent(run: LiveRun, child: ChildRun): number {
+function takeSpent(run: RunContext, child: ChildRun): number {
   const { spent, waitedMs } = child.tell()
   run.open!.bill(spent)
   return waitedMs
 }
 
-function addWaited(run: LiveRun, ms: number): void {
+function addWaited(run: RunContext, ms: number): void {
   if (ms > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + ms })
 }
 
 async function fireStop(
-  run: LiveRun,
-  { call, tool, child }: { readonly call: OpenedCall; readonly tool: Tool; readonly child: ChildRun },
-): Promise<Firing | undefined> {
+  run: RunContext,
+  { call, tool, child }: { readonly call: ActiveCall; readonly tool: Tool; readonly child: ChildRun },
+): Promise<Invocation | undefined> {
   const { status, outcome } = child.end
   const subagent = Object.freeze({ name: child.place.agent, call: call.id, status, spent: child.spent })
   const facts = { outcome, output: resultOf(run, child, tool).output, subagent }
   return run.fire('onSubagentStop', facts, { index: call.index, toolName: call.name })
 }
 
-function isWithheld({ blocked, failure }: Firing): boolean {
+function isWithheld({ blocked, failure }: Invocation): boolean {
   return blocked !== undefined || failure !== undefined
 }
 
-function judged(result: ToolExecution, firing: Firing | undefined): ToolExecution {
+function judged(result: ToolExecution, firing: Invocation | undefined): ToolExecution {
   if (firing?.blocked !== undefined) return withheldExecution(result, firing.blocked.by, firing.blocked.message)
   if (firing?.failure !== undefined) return withheldExecution(result, 'hookloop', firing.failure.message)
   if (firing === undefined) return result
@@ -181,7 +181,7 @@ function withUsage(execution: ToolExecution, { steps: _steps, toolCalls: _calls,
 }
 
 /** What the model is told that the agent has come to. */
-function resultOf(run: LiveRun, child: ChildRun, tool: Tool): ToolExecution {
+function resultOf(run: RunContext, child: ChildRun, tool: Tool): ToolExecution {
   const shape = { maxChars: tool.maxOutputChars, redact: run.parts.redact }
   const { status, outcome, message } = child.end
   const { output } = child

@@ -1,14 +1,14 @@
 import { AgentState } from '../../state/agent-state.ts'
 import { toInput } from '../../state/message.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import type { HookHost } from '../../hooks/draft.ts'
+import type { HookHost } from '../../hooks/base-context.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import { beginRun } from '../loop/start.ts'
 import { aboveChild } from './child-budget.ts'
 import { childParts, metadataInside } from './child-parts.ts'
-import { Turns } from './family.ts'
-import { LiveRun } from '../loop/run-context.ts'
+import { Turns } from './parent-link.ts'
+import { RunContext } from '../loop/run-context.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Run } from '../run.ts'
 
@@ -37,7 +37,7 @@ export type HookAgent = {
  * is no run.
  */
 export async function runForHook(host: HookHost, { name, to, input, signal }: HookAgent): Promise<Run | undefined> {
-  if (!(host instanceof LiveRun)) return undefined
+  if (!(host instanceof RunContext)) return undefined
   const parts = childParts(withoutHookAgents(host.parts), { to, name })
   const effects = liveEffects()({ signal, emit: undefined })
   const state = AgentState.create({
@@ -53,7 +53,7 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
     questions: new Turns(),
     letStop: () => Promise.resolve([]),
   }
-  return beginRun(new LiveRun(parts, effects, state, { family }), toInput(input))
+  return beginRun(new RunContext(parts, effects, state, { family }), toInput(input))
 }
 
 /** A guard that cannot be asked is a no: a call that it would have judged does not run because nobody did. */

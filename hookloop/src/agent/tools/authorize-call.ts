@@ -1,19 +1,19 @@
 import { isJsonObject, type Json } from '../../state/json.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
-import type { FactBag } from '../../hooks/draft.ts'
-import { Firing } from '../../hooks/firing.ts'
-import { askPerson, noteAnswer } from './ask-person.ts'
+import type { FactValues } from '../../hooks/base-context.ts'
+import { Invocation } from '../../hooks/invocation.ts'
+import { askPerson, noteAnswer } from './request-approval.ts'
 import { freezeParsed } from './freeze-parsed.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import { toToolCall, type OpenedCall } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { Parsed } from './parse-schema.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Tool } from '../tool.ts'
 import { blockedExecution, failedExecution, stoppedExecution } from './result.ts'
 
 /** What was decided about a call before it runs. */
-export type Admission =
+export type Authorization =
   | { readonly status: 'ready'; readonly tool: Tool; readonly parsed: unknown }
   | { readonly status: 'done'; readonly result: ToolExecution }
   | { readonly status: 'waiting' }
@@ -22,10 +22,10 @@ export type Admission =
 const PARSE_MS = 60_000
 
 const none: readonly never[] = Object.freeze([])
-const waiting: Admission = { status: 'waiting' }
+const waiting: Authorization = { status: 'waiting' }
 
 /** beforeToolUse: hooks change the arguments, the tool's schema parses them once, guards judge what the tool will get. */
-export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admission> {
+export function decide(run: RunContext, call: ActiveCall): Authorization | Promise<Authorization> {
   const over = run.stoppedBy()
   if (over !== undefined) {
     return done(stoppedExecution(over))
@@ -40,7 +40,7 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
   }
   if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
   const plan = run.parts.stack.plan('beforeToolUse', call.name)
-  const firing = new Firing(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
+  const firing = new Invocation(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
   if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
   if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
   firing.fits = (asked) => {
@@ -55,9 +55,9 @@ export function decide(run: LiveRun, call: OpenedCall): Admission | Promise<Admi
     : changed.then(() => judge(run, { call, tool, firing }))
 }
 
-type Candidate = { readonly call: OpenedCall; readonly tool: Tool; readonly firing: Firing }
+type Candidate = { readonly call: ActiveCall; readonly tool: Tool; readonly firing: Invocation }
 
-function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admission> {
+function judge(run: RunContext, candidate: Candidate): Authorization | Promise<Authorization> {
   const { call, tool, firing } = candidate
   call.args = (firing.facts['toolCall'] as ToolCall).args
   if (firing.failure !== undefined || firing.blocked !== undefined) {
@@ -75,7 +75,7 @@ function judge(run: LiveRun, candidate: Candidate): Admission | Promise<Admissio
   return judgeParsed(run, candidate, parsed)
 }
 
-function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admission | Promise<Admission> {
+function judgeParsed(run: RunContext, candidate: Candidate, parsed: Parsed): Authorization | Promise<Authorization> {
   const { call, firing } = candidate
   const { plan } = firing
   if ('problem' in parsed) {
@@ -91,7 +91,7 @@ function judgeParsed(run: LiveRun, candidate: Candidate, parsed: Parsed): Admiss
 }
 
 /** block > stop > ask > allow > no opinion. */
-function conclude(run: LiveRun, candidate: Candidate, parsed: unknown): Admission | Promise<Admission> {
+function conclude(run: RunContext, candidate: Candidate, parsed: unknown): Authorization | Promise<Authorization> {
   const { call, tool, firing } = candidate
   if (firing.blocked !== undefined) return done(blockedExecution(firing.blocked.by, firing.blocked.message))
   if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
@@ -112,10 +112,10 @@ export function defaultAsks({ approval }: AgentParts, tool: Tool): readonly Ask[
 }
 
 async function ask(
-  run: LiveRun,
+  run: RunContext,
   candidate: Candidate,
   { asks, parsed }: { asks: readonly Ask[]; parsed: unknown },
-): Promise<Admission> {
+): Promise<Authorization> {
   const { call, tool } = candidate
   try {
     const given = await askPerson(run, call, asks)
@@ -129,23 +129,23 @@ async function ask(
 }
 
 /** A person's answer: a no is a no; a yes stands for the asks on that value, never against a block. */
-function answered(run: LiveRun, candidate: Candidate, answer: Answer): Admission | Promise<Admission> {
+function answered(run: RunContext, candidate: Candidate, answer: Answer): Authorization | Promise<Authorization> {
   const { call, tool, firing: asked } = candidate
   call.answer = answer
   if (typeof answer === 'object' && 'block' in answer) return refusal(answer.block)
   const args = answer === 'allow' ? call.args : answer.allow
-  const firing = new Firing(run, asked.plan, run.state, { toolCall: toolCallOf(call, args) }, call.index)
+  const firing = new Invocation(run, asked.plan, run.state, { toolCall: toolCallOf(call, args) }, call.index)
   return judge(run, { call, tool, firing })
 }
 
 /** A call that cannot be run as it is: told to the model, kept in the ledger, never a crash. */
-function unusable(run: LiveRun, call: OpenedCall, message: string): Admission {
+function unusable(run: RunContext, call: ActiveCall, message: string): Authorization {
   run.noteLoop('beforeToolUse', { call: call.id, decision: 'failed', message })
   return done(failedExecution(message))
 }
 
 /** Only what was offered: there may be hundreds that a hook has left out, and naming them would not let them be used. */
-function names(run: LiveRun): string {
+function names(run: RunContext): string {
   return run.open!.offered.join(', ') || 'none, there are no tools'
 }
 
@@ -156,7 +156,7 @@ function isValid(parsed: Parsed): boolean {
 type NamedCall = { readonly id: string; readonly name: string; readonly args: Json }
 
 /** What the tool will get, and the facts that show it to guards. */
-export function parsedFacts(call: NamedCall, parsed: unknown): { readonly value: unknown; readonly facts: FactBag } {
+export function parsedFacts(call: NamedCall, parsed: unknown): { readonly value: unknown; readonly facts: FactValues } {
   const { value, share } = freezeParsed(parsed, call.args)
   return { value, facts: share === undefined ? { toolCall: toolCallOf(call, value) } : sharedFacts(call, share) }
 }
@@ -166,7 +166,7 @@ function toolCallOf(call: NamedCall, args: unknown): ToolCall<never> {
 }
 
 /** Facts that give everybody who looks a copy of their own. */
-function sharedFacts(call: NamedCall, share: () => unknown): FactBag {
+function sharedFacts(call: NamedCall, share: () => unknown): FactValues {
   return {
     get toolCall() {
       return toolCallOf(call, share())
@@ -174,10 +174,10 @@ function sharedFacts(call: NamedCall, share: () => unknown): FactBag {
   }
 }
 
-function refusal(reason: string): Admission {
+function refusal(reason: string): Authorization {
   return done(blockedExecution('approval', reason))
 }
 
-function done(result: ToolExecution): Admission {
+function done(result: ToolExecution): Authorization {
   return { status: 'done', result }
 }

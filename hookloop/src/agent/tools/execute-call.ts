@@ -5,28 +5,28 @@ import { addTokens, noTokens, toTokens, type TokenUsage } from '../../state/usag
 import type { Effect } from '../../effects/effects.ts'
 import { MAX_TIMER_MS } from '../../system/timeout.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
-import { runAround } from '../../hooks/around.ts'
-import { Firing } from '../../hooks/firing.ts'
+import { runAround } from '../../hooks/run-around.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { isThenable } from '../../hooks/run-hooks.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import type { Redact } from '../capability.ts'
 import { describeAgent } from '../describe-agent.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import { toToolCall, type OpenedCall } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { Tool, ToolRun } from '../tool.ts'
-import { TrailHost } from '../loop/trail-host.ts'
+import { TrailHost } from '../loop/trail.ts'
 import { failedExecution, stoppedExecution, toExecution, withheldExecution } from './result.ts'
 
 /** How long a tool may take to clean up after it was told to stop. */
 const GRACE_MS = 1_000
 
-export type Place = { readonly call: OpenedCall; readonly tool: Tool; readonly parsed: unknown }
+export type Place = { readonly call: ActiveCall; readonly tool: Tool; readonly parsed: unknown }
 
 /** What is recorded of a call with hooks around it. One without them is recorded as its execution alone. */
 type WrappedRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
 
 /** Runs one admitted call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
-export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<ToolExecution> {
+export function executeCall(run: RunContext, at: Place): ToolExecution | Promise<ToolExecution> {
   const { call } = at
   const { effects } = run
   call.ran = true
@@ -46,7 +46,7 @@ export function executeCall(run: LiveRun, at: Place): ToolExecution | Promise<To
 }
 
 /** Notes how long a call ran, for those who watch. */
-function timed(call: OpenedCall, work: ToolExecution | Promise<ToolExecution>, started: number): typeof work {
+function timed(call: ActiveCall, work: ToolExecution | Promise<ToolExecution>, started: number): typeof work {
   const note = (): void => {
     call.ranMs = performance.now() - started
   }
@@ -56,7 +56,7 @@ function timed(call: OpenedCall, work: ToolExecution | Promise<ToolExecution>, s
 }
 
 /** The tool cannot make a call reject, only the port can: nobody knows what was done, and the run must not go on. */
-export function portFailed(run: LiveRun, thrown: unknown): ToolExecution {
+export function portFailed(run: RunContext, thrown: unknown): ToolExecution {
   const error = toAgentError(thrown, 'HOOK_FAILED')
   run.fail(error, 'aroundToolUse')
   return Object.freeze({ status: 'outcomeUnknown', output: error.message })
@@ -80,12 +80,12 @@ function wasInterruptedInside(): WrappedRecord {
   return { execution: interrupted, trail: [] }
 }
 
-function describeCall({ name, args }: OpenedCall): Json {
+function describeCall({ name, args }: ActiveCall): Json {
   return { name, args }
 }
 
 async function executeWrapped(
-  run: LiveRun,
+  run: RunContext,
   at: Place,
   { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
 ): Promise<ToolExecution> {
@@ -100,7 +100,7 @@ async function executeWrapped(
 
 /** A call with hooks around it, and beneath them any number of attempts. */
 class WrappedTool {
-  readonly #run: LiveRun
+  readonly #run: RunContext
   readonly #at: Place
   readonly #how: { readonly key: string; readonly signal: AbortSignal; readonly durations: number[] }
   readonly #trail: LedgerEntry[] = []
@@ -111,7 +111,7 @@ class WrappedTool {
   /** The run as the hooks around the call see it. */
   readonly #around: TrailHost
 
-  constructor(run: LiveRun, at: Place, how: { key: string; signal: AbortSignal; durations: number[] }) {
+  constructor(run: RunContext, at: Place, how: { key: string; signal: AbortSignal; durations: number[] }) {
     this.#run = run
     this.#around = new TrailHost(run, [], [])
     this.#at = at
@@ -135,7 +135,7 @@ class WrappedTool {
       const chain = runAround<ToolExecution, never>({
         hooks,
         callId: call.id,
-        firing: () => new Firing(this.#around, plan, run.state, { toolCall }, call.index),
+        firing: () => new Invocation(this.#around, plan, run.state, { toolCall }, call.index),
         attempt: () => this.#attempt(),
         merge: () => undefined,
         check: toCheckedExecution,
@@ -191,7 +191,7 @@ class WrappedTool {
 type Attempt = { readonly key: string; readonly signal: AbortSignal }
 
 /** One attempt, with what the tool spent on the way. */
-function execute(run: LiveRun, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
+function execute(run: RunContext, at: Place, { key, signal }: Attempt): ToolExecution | Promise<ToolExecution> {
   let spent = noTokens
   const result = start(run, at, { key, signal, spend: (usage) => (spent = addTokens(spent, toTokens(usage))) })
   if (result instanceof Promise) return result.then((execution) => withUsage(execution, spent))
@@ -205,7 +205,7 @@ function withUsage(execution: ToolExecution, usage: TokenUsage): ToolExecution {
 type Started = Attempt & { readonly spend: ToolRun['spend'] }
 
 /** One attempt. The key is that of the call, so that whatever must happen once can tell that it is the same. */
-function start(run: LiveRun, at: Place, { key, signal, spend }: Started): ToolExecution | Promise<ToolExecution> {
+function start(run: RunContext, at: Place, { key, signal, spend }: Started): ToolExecution | Promise<ToolExecution> {
   const { tool, parsed, call } = at
   const { redact } = run.parts
   const shape = { maxChars: tool.maxOutputChars, redact }
@@ -314,7 +314,7 @@ const cancelledBy = { source: 'signal', message: 'The run was cancelled.' }
 
 /** Waits for the tool. After it was told to stop it has a moment to clean up; if it answers then, it is believed. */
 async function inTime(
-  run: LiveRun,
+  run: RunContext,
   work: Promise<unknown>,
   { toolRun: { signal }, limit }: { toolRun: ToolRun; limit: TimeLimit | undefined },
 ): Promise<unknown> {

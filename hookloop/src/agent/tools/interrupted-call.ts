@@ -1,7 +1,7 @@
 import { answerProblem, type Ask, type ToolExecution } from '../../state/tool-call.ts'
-import { askPerson } from './ask-person.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import type { OpenedCall } from '../loop/open-step.ts'
+import { askPerson } from './request-approval.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import type { ActiveCall } from '../loop/open-step.ts'
 import { executeCall, INTERRUPTED, interrupted, type Place } from './execute-call.ts'
 import { blockedExecution, stoppedExecution } from './result.ts'
 
@@ -10,7 +10,7 @@ import { blockedExecution, stoppedExecution } from './result.ts'
  * it again; nothing means that the question stays open.
  */
 export function knownOutcome(
-  run: LiveRun,
+  run: RunContext,
   at: Place,
   result: ToolExecution,
 ): ToolExecution | Promise<ToolExecution | undefined> {
@@ -26,15 +26,15 @@ export function notRunAgain({ output, by }: ToolExecution): ToolExecution {
   return Object.freeze({ ...interrupted, output: words, ...(by !== undefined && { by }) })
 }
 
-export function mayHaveHappened({ interruptions, ran }: OpenedCall): boolean {
+export function mayHaveHappened({ interruptions, ran }: ActiveCall): boolean {
   return interruptions !== undefined && ran !== true
 }
 
-function policyOf({ parts }: LiveRun, { tool }: Place): 'tell' | 'ask' {
+function policyOf({ parts }: RunContext, { tool }: Place): 'tell' | 'ask' {
   return tool.onUnknownOutcome ?? parts.approval.onUnknownOutcome
 }
 
-async function askAgain(run: LiveRun, at: Place): Promise<ToolExecution | undefined> {
+async function askAgain(run: RunContext, at: Place): Promise<ToolExecution | undefined> {
   const { call, tool } = at
   delete call.answer // what was answered before is not what is asked now
   call.interruptions = (call.interruptions ?? 0) + 1
@@ -52,7 +52,7 @@ async function askAgain(run: LiveRun, at: Place): Promise<ToolExecution | undefi
 
 const editedWords = answerProblem({ interruptions: 1 }, { allow: {} })!
 
-function questionAbout({ name, interruptions = 1 }: OpenedCall, by: string): Ask {
+function questionAbout({ name, interruptions = 1 }: ActiveCall, by: string): Ask {
   const times = interruptions === 1 ? 'was begun' : `was begun ${interruptions} times`
   const message = `"${name}" ${times} and cut off before it was known how it ended: it may have happened. Run it again?`
   return Object.freeze({ by, message })

@@ -1,11 +1,11 @@
 import type { ToolCall, ToolExecution } from '../../state/tool-call.ts'
-import type { Firing } from '../../hooks/firing.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
 import { isInChild } from '../../state/open-calls.ts'
-import { decide, type Admission } from './authorize-call.ts'
+import { decide, type Authorization } from './authorize-call.ts'
 import type { Share } from '../subagents/child-budget.ts'
 import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from '../subagents/delegated-call.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import { toToolCall, type OpenedCall, type OpenedStep } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
 import { executeCall, portFailed, type Place } from './execute-call.ts'
 import { knownOutcome, mayHaveHappened, notRunAgain } from './interrupted-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
@@ -15,7 +15,7 @@ import { noteTrail } from '../loop/note-trail.ts'
  * Runs the calls of a step in order, each before → around → after. Neighbours whose tools may run together do: all
  * before, then all tools at once, then all after. What waits for a person is left without a result.
  */
-export function useTools(run: LiveRun, step: OpenedStep): void | Promise<void> {
+export function useTools(run: RunContext, step: OpenStep): void | Promise<void> {
   if (step.calls.length === 0) return undefined
   return step.calls.length === 1 ? useAlone(run, step.calls[0]!) : useSeveral(run, step.calls)
 }
@@ -24,7 +24,7 @@ export function useTools(run: LiveRun, step: OpenedStep): void | Promise<void> {
  * The same for calls whose questions were answered: they are judged again, but not changed again. Agents inside that were
  * answered go on together.
  */
-export async function useAnswered(run: LiveRun, step: OpenedStep): Promise<void> {
+export async function useAnswered(run: RunContext, step: OpenStep): Promise<void> {
   for (let at = 0; at < step.calls.length;) {
     const call = step.calls[at]!
     const together = waitingFrom(run, step.calls, at)
@@ -35,26 +35,26 @@ export async function useAnswered(run: LiveRun, step: OpenedStep): Promise<void>
 }
 
 /** How many calls from here on have an agent that was answered. */
-function waitingFrom(run: LiveRun, calls: readonly OpenedCall[], at: number): number {
+function waitingFrom(run: RunContext, calls: readonly ActiveCall[], at: number): number {
   let end = at
   const last = Math.min(calls.length, at + run.parts.maxConcurrentTools)
   while (end < last && isInChild(calls[end]!) && calls[end]!.answers !== undefined) end++
   return end - at
 }
 
-async function resumeTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
+async function resumeTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
   const results = await Promise.all(calls.map((call) => resumeChild(run, call)))
   takeWaiting(run, calls)
   for (const [i, call] of calls.entries()) await concludeAny(run, call, results[i])
 }
 
 /** Calls that are still open when the run ends get a result too: a conversation with a call unanswered is not valid. */
-export async function closeOpenCalls(run: LiveRun, step: OpenedStep): Promise<void> {
+export async function closeOpenCalls(run: RunContext, step: OpenStep): Promise<void> {
   const result = stoppedExecution(run.forbidden)
   for (const call of step.pending) await conclude(run, call, result)
 }
 
-async function useSeveral(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
+async function useSeveral(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
   for (let at = 0; at < calls.length;) {
     const together = togetherFrom(run, calls, at)
     if (together > 1) await useTogether(run, calls.slice(at, at + together))
@@ -64,20 +64,20 @@ async function useSeveral(run: LiveRun, calls: readonly OpenedCall[]): Promise<v
 }
 
 /** How many calls from here on may run together; a tool that does not say so runs alone. */
-function togetherFrom(run: LiveRun, calls: readonly OpenedCall[], at: number): number {
+function togetherFrom(run: RunContext, calls: readonly ActiveCall[], at: number): number {
   let end = at
   const last = Math.min(calls.length, at + run.parts.maxConcurrentTools) // so that limits are looked at in between
   while (end < last && run.parts.tools.get(calls[end]!.name)?.concurrent === true) end++
   return Math.max(1, end - at)
 }
 
-function useAlone(run: LiveRun, call: OpenedCall): void | Promise<void> {
+function useAlone(run: RunContext, call: ActiveCall): void | Promise<void> {
   const decided = decide(run, call)
   if (decided instanceof Promise) return decided.then((admission) => useAdmitted(run, call, admission))
   return useAdmitted(run, call, decided)
 }
 
-function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void | Promise<void> {
+function useAdmitted(run: RunContext, call: ActiveCall, admission: Authorization): void | Promise<void> {
   let running: Running
   try {
     running = resultOf(run, call, admission)
@@ -91,8 +91,8 @@ function useAdmitted(run: LiveRun, call: OpenedCall, admission: Admission): void
   )
 }
 
-async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<void> {
-  const admissions: Admission[] = []
+async function useTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
+  const admissions: Authorization[] = []
   for (const call of calls) admissions.push(await decide(run, call))
   run.noticeCancel() // a cancel is looked for here, once: when each of them starts is a matter of chance
   const delegated = admissions.filter((each) => each.status === 'ready' && each.tool.delegate !== undefined)
@@ -106,7 +106,7 @@ async function useTogether(run: LiveRun, calls: readonly OpenedCall[]): Promise<
   for (const [i, call] of calls.entries()) await useResult(run, call, { admission: admissions[i]!, result: results[i] })
 }
 
-async function ran(run: LiveRun, start: () => Running): Promise<ToolExecution | undefined> {
+async function ran(run: RunContext, start: () => Running): Promise<ToolExecution | undefined> {
   try {
     return await start()
   } catch (thrown) {
@@ -116,16 +116,16 @@ async function ran(run: LiveRun, start: () => Running): Promise<ToolExecution | 
 
 type Running = ToolExecution | undefined | Promise<ToolExecution | undefined>
 
-type Ended = { readonly admission: Admission; readonly result: ToolExecution | undefined }
+type Ended = { readonly admission: Authorization; readonly result: ToolExecution | undefined }
 
 /** What a crash cut off may have to wait for somebody to say what becomes of it. */
-function useResult(run: LiveRun, call: OpenedCall, { admission, result }: Ended): void | Promise<void> {
+function useResult(run: RunContext, call: ActiveCall, { admission, result }: Ended): void | Promise<void> {
   if (result?.interrupted !== true || admission.status !== 'ready') return concludeAny(run, call, result)
   return useInterrupted(run, { call, tool: admission.tool, parsed: admission.parsed }, result)
 }
 
 /** A call that an agent works for has its result from there; one without a result waits. */
-function concludeAny(run: LiveRun, call: OpenedCall, result: ToolExecution | undefined): void | Promise<void> {
+function concludeAny(run: RunContext, call: ActiveCall, result: ToolExecution | undefined): void | Promise<void> {
   const child = childOf(call)
   if (child !== undefined) {
     const at = { call, child, tool: run.parts.tools.get(call.name)! }
@@ -134,13 +134,13 @@ function concludeAny(run: LiveRun, call: OpenedCall, result: ToolExecution | und
   if (result !== undefined) return conclude(run, call, result)
 }
 
-async function useInterrupted(run: LiveRun, at: Place, cutOff: ToolExecution): Promise<void> {
+async function useInterrupted(run: RunContext, at: Place, cutOff: ToolExecution): Promise<void> {
   const result = await ran(run, () => knownOutcome(run, at, cutOff))
   if (result !== undefined) await conclude(run, at.call, result)
 }
 
 /** A call that was let through runs, unless the run was forbidden to go on in the meantime. */
-function resultOf(run: LiveRun, call: OpenedCall, admission: Admission, share = alone): Running {
+function resultOf(run: RunContext, call: ActiveCall, admission: Authorization, share = alone): Running {
   if (admission.status === 'waiting') return undefined
   if (admission.status === 'done') return admission.result
   const { forbidden } = run
@@ -152,7 +152,7 @@ function resultOf(run: LiveRun, call: OpenedCall, admission: Admission, share = 
 const alone: Share = { index: 0, of: 1 }
 
 /** afterToolUse, for every call: also for those that failed or were blocked. */
-function conclude(run: LiveRun, call: OpenedCall, ended: ToolExecution): void | Promise<void> {
+function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): void | Promise<void> {
   const result = mayHaveHappened(call) ? notRunAgain(ended) : ended
   if (call.trail !== undefined) noteTrail(run, call.trail.entries, call.trail.durations)
   if (call.ran) noteEnd(run, call, result)
@@ -165,12 +165,12 @@ function conclude(run: LiveRun, call: OpenedCall, ended: ToolExecution): void | 
 }
 
 /** What an agent spends is billed as it goes. */
-function isDelegated(run: LiveRun, { name }: OpenedCall): boolean {
+function isDelegated(run: RunContext, { name }: ActiveCall): boolean {
   return run.parts.tools.get(name)?.delegate !== undefined
 }
 
 /** How a call that ran ended, where that is worth knowing. */
-function noteEnd(run: LiveRun, call: OpenedCall, { status, output, truncated }: ToolExecution): void {
+function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated }: ToolExecution): void {
   if (status === 'ok' && truncated !== true && output !== noOutput) return
   const decision = status !== 'ok' ? status : truncated === true ? 'truncated' : 'no output'
   const message = status === 'ok' ? {} : { message: typeof output === 'string' ? output : JSON.stringify(output) }
@@ -178,8 +178,8 @@ function noteEnd(run: LiveRun, call: OpenedCall, { status, output, truncated }: 
 }
 
 function settle(
-  run: LiveRun,
-  at: { call: OpenedCall; toolCall: ToolCall; result: ToolExecution; firing: Firing | undefined },
+  run: RunContext,
+  at: { call: ActiveCall; toolCall: ToolCall; result: ToolExecution; firing: Invocation | undefined },
 ): void {
   const { call, toolCall, result, firing } = at
   call.result = result

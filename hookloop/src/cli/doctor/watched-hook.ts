@@ -2,7 +2,7 @@ import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import { action, checkedOutcome, type Action } from '../../hooks/action.ts'
-import { Context } from '../../hooks/draft.ts'
+import { BaseContext } from '../../hooks/base-context.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 
 /** How long a hook may take with a canary, and how often it may take longer before it is not run any more. */
@@ -31,14 +31,14 @@ export class Sightings {
     this.#insideOnly = insideOnly
   }
 
-  note(ctx: Context): void {
+  note(ctx: BaseContext): void {
     const { trigger } = ctx
     if (!this.isCounted(ctx)) return
     this.fired.set(trigger, (this.fired.get(trigger) ?? 0) + 1)
     if (trigger === 'beforeToolUse') this.judged.add(callOf(ctx))
   }
 
-  isCounted({ trigger, state }: Context): boolean {
+  isCounted({ trigger, state }: BaseContext): boolean {
     return !this.#insideOnly || trigger === 'onSubagentStop' || state.metadata[SUBAGENT_KEY] !== undefined
   }
 
@@ -49,8 +49,8 @@ export class Sightings {
 }
 
 /** Ids are told apart within one conversation only. */
-function callOf(ctx: Context): string {
-  const { id } = Context.draftOf(ctx).facts['toolCall'] as ToolCall
+function callOf(ctx: BaseContext): string {
+  const { id } = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall
   return `${ctx.state.agentId} ${id}`
 }
 
@@ -123,12 +123,12 @@ function watchedAction(made: Action, { seen, waiting, ran = () => 0 }: Watching)
 /** A function of an agent: what it changes stays, because others of its kind may build on that. */
 function watchedHandler({ handle, mode, triggers }: Hook, { seen }: Watching): unknown {
   if (triggers.some((trigger) => trigger.startsWith('around'))) {
-    return (ctx: Context, next: unknown) => {
+    return (ctx: BaseContext, next: unknown) => {
       seen.note(ctx)
       return handle(ctx as never, next as never)
     }
   }
-  return async (ctx: Context): Promise<unknown> => {
+  return async (ctx: BaseContext): Promise<unknown> => {
     seen.note(ctx)
     try {
       const returned = await handle(ctx as never, undefined as never)

@@ -5,7 +5,7 @@ import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { action, type Action } from '../../hooks/action.ts'
-import { Context } from '../../hooks/draft.ts'
+import { BaseContext } from '../../hooks/base-context.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore } from '../trust/trust-store.ts'
@@ -164,7 +164,7 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
   const expands = hook(
     'onUserInput',
     performing((ctx, how) => group.performExpansion(ctx, how)),
-    { name: `${name}.expansion`, priority: FIRST, when: (ctx) => ctx instanceof Context && isExpansion(ctx) },
+    { name: `${name}.expansion`, priority: FIRST, when: (ctx) => ctx instanceof BaseContext && isExpansion(ctx) },
   )
   return [
     ...(table.has('UserPromptExpansion') ? [expands] : []),

@@ -2,19 +2,19 @@ import { parsedFacts } from '../../agent/tools/authorize-call.ts'
 import { fingerprintRequest } from '../../agent/model/fingerprint-request.ts'
 import { callKey, modelFor, type CallRecord } from '../../agent/model/hook-infer.ts'
 import { inferFor } from '../../agent/model/infer.ts'
-import { requestOf } from '../../agent/model/inference.ts'
+import { requestOf } from '../../agent/model/call.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { givesUp } from '../../agent/loop/recovery.ts'
+import { givesUp } from '../../agent/loop/fire-trigger.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
 import type { Json } from '../../state/json.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { noTokens } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { Asker, Asking, InferOptions } from '../../hooks/asking.ts'
-import type { FactBag } from '../../hooks/draft.ts'
-import { Firing } from '../../hooks/firing.ts'
-import { Moment } from '../../hooks/moment.ts'
+import type { Asker, HookInference, InferOptions } from '../../hooks/infer.ts'
+import type { FactValues } from '../../hooks/base-context.ts'
+import { Invocation } from '../../hooks/invocation.ts'
+import { Moment } from '../../hooks/hook-host.ts'
 import { changeState, stateChange } from '../../hooks/outcome.ts'
 import { HookFailure, runGuards, runTransforms } from '../../hooks/run-hooks.ts'
 import type { HookStack } from '../../hooks/stack.ts'
@@ -52,7 +52,7 @@ export class Rejudger {
     const call = start.facts['toolCall'] as ToolCall<Json> | undefined
     const plan = this.#stack.plan(trigger, call?.name)
     const effects = new AnsweredEffects(this.#answers, event)
-    const firing = new Firing(
+    const firing = new Invocation(
       new JudgingMoment(event, effects, this.#parts),
       plan,
       state,
@@ -66,12 +66,12 @@ export class Rejudger {
     return { start: state, judged: { ...judgedOf(firing), ...parsed }, unanswered: effects.unanswered }
   }
 
-  #facts({ trigger, start, changes }: RecordedEvent, state: AgentState): FactBag {
+  #facts({ trigger, start, changes }: RecordedEvent, state: AgentState): FactValues {
     if (trigger !== 'beforeInference' || !changes || state === start.state) return start.facts
     return { ...start.facts, request: requestOf({ parts: this.#parts, state }) }
   }
 
-  async #transform(firing: Firing, { changes, recoveries, trigger }: RecordedEvent): Promise<void> {
+  async #transform(firing: Invocation, { changes, recoveries, trigger }: RecordedEvent): Promise<void> {
     if (!changes) return
     const tool = this.#toolOf(firing)
     if (tool !== undefined && trigger === 'beforeToolUse')
@@ -106,7 +106,7 @@ export class Rejudger {
   }
 
   /** Between hooks and guards, arguments are parsed, as the tool will get them. */
-  async #parse(firing: Firing): Promise<Parsing> {
+  async #parse(firing: Invocation): Promise<Parsing> {
     const args = argsOf(firing)
     const tool = this.#toolOf(firing)
     if (firing.failure !== undefined || firing.blocked !== undefined || tool === undefined) return { args }
@@ -114,7 +114,7 @@ export class Rejudger {
     return problem === undefined ? { args } : { args, problem }
   }
 
-  #toolOf(firing: Firing): ReturnType<AgentParts['tools']['get']> {
+  #toolOf(firing: Invocation): ReturnType<AgentParts['tools']['get']> {
     const call = firing.facts['toolCall'] as ToolCall | undefined
     return call === undefined ? undefined : this.#parts.tools.get(call.name)
   }
@@ -123,7 +123,7 @@ export class Rejudger {
 type Parsing = { readonly args?: Json; readonly problem?: string }
 type Parse = NonNullable<ReturnType<AgentParts['tools']['get']>>['parse']
 
-async function parseInto(firing: Firing, args: Json, parse: Parse): Promise<string | undefined> {
+async function parseInto(firing: Invocation, args: Json, parse: Parse): Promise<string | undefined> {
   try {
     const parsed = await parse(args)
     if ('problem' in parsed) return parsed.problem
@@ -135,7 +135,7 @@ async function parseInto(firing: Firing, args: Json, parse: Parse): Promise<stri
   }
 }
 
-function argsOf({ facts }: Firing): Json {
+function argsOf({ facts }: Invocation): Json {
   return (facts['toolCall'] as { readonly args: Json }).args
 }
 
@@ -154,9 +154,9 @@ class JudgingMoment extends Moment {
     this.signal = wasCancelled ? AbortSignal.abort() : new AbortController().signal
   }
   /** No model is asked: it has answered then, or nobody knows what it would say. */
-  asking(by: Asker): Asking {
+  asking(by: Asker): HookInference {
     let count = 0
-    const infer = (asked: InferOptions): ReturnType<Asking['infer']> => {
+    const infer = (asked: InferOptions): ReturnType<HookInference['infer']> => {
       const number = ++count
       const { toModel } = this.#parts
       return inferFor(asked, {

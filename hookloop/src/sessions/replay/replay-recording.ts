@@ -1,6 +1,6 @@
 import { beginRun, readyState, stateFor } from '../../agent/loop/start.ts'
 import { savedOf, type RunOptions } from '../../agent/agent.ts'
-import type { LiveRun } from '../../agent/loop/run-context.ts'
+import type { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
@@ -37,7 +37,7 @@ export type ReplayedRun = {
 export async function replayRecording(parts: AgentParts, recording: Recording, begun: RunStart): Promise<ReplayedRun> {
   const watched = watchedParts(parts)
   const effects = replayEffects(recording)({ signal: new AbortController().signal, emit: undefined })
-  const make = (state: AgentState, options?: ConstructorParameters<typeof LiveRun>[3]): WatchedRun =>
+  const make = (state: AgentState, options?: ConstructorParameters<typeof RunContext>[3]): WatchedRun =>
     new WatchedRun(watched, effects, state, options)
   const { input, from, metadata } = begun
   let [run, playing]: [WatchedRun | undefined, Promise<Run> | undefined] = [undefined, undefined]
@@ -98,7 +98,7 @@ export async function replaySessionRun(parts: AgentParts, kept: RecordedRun): Pr
   return played(result, { events, entries, isCutOff: () => reading.isLast, problem: reading.problem })
 }
 
-type EffectsOf = LiveRun['effects']
+type EffectsOf = RunContext['effects']
 
 /**
  * When a run went on with its answers. If the process that took them died, the one that went on for good did so later:

@@ -5,7 +5,7 @@ import type { InferenceRequest } from '../../state/inference.ts'
 import { sameJson, toJson, type Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import { changesBetween, short } from '../../hooks/changes.ts'
-import type { FactBag } from '../../hooks/draft.ts'
+import type { FactValues } from '../../hooks/base-context.ts'
 import { stateChange, type StateChange } from '../../hooks/outcome.ts'
 import { sameMessages } from './state-overlay.ts'
 import type { Judged } from './watched-run.ts'
@@ -29,14 +29,14 @@ export function isUsedOtherwise(name: string, was: Judged, would: Judged): boole
 }
 
 /** The values as they are used: what was withheld is withheld, and arguments are those that are kept and recorded. */
-function usedValues(judged: Judged): FactBag {
+function usedValues(judged: Judged): FactValues {
   const used = Object.entries(usedFacts(judged)).filter(([name]) => values.includes(name))
-  const facts: FactBag = Object.fromEntries(used)
+  const facts: FactValues = Object.fromEntries(used)
   if (judged.args === undefined) return facts
   return { ...facts, toolCall: { ...(facts['toolCall'] as object), args: judged.args } }
 }
 
-function differs(name: string, was: FactBag, would: FactBag): boolean {
+function differs(name: string, was: FactValues, would: FactValues): boolean {
   const [before, after] = [was[name], would[name]]
   if (before === after) return false
   const plain = name === 'request' ? fingerprintOf : toJson

@@ -1,20 +1,20 @@
-import { LiveRun } from '../../agent/loop/run-context.ts'
+import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { Json } from '../../state/json.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
-import type { Draft, FactBag } from '../../hooks/draft.ts'
-import type { Firing } from '../../hooks/firing.ts'
+import type { Draft, FactValues } from '../../hooks/base-context.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
 import { hook, observe, shadow, type Hook } from '../../hooks/hook.ts'
-import { Moment } from '../../hooks/moment.ts'
+import { Moment } from '../../hooks/hook-host.ts'
 import { HookFailure } from '../../hooks/run-hooks.ts'
 import { HookStack, type Plan, type StackedHook } from '../../hooks/stack.ts'
 import { isAround, triggerNames, type HookTrigger, type PlainTrigger } from '../../hooks/triggers.ts'
 
 /** What a set of hooks made of one event. */
-export type Judged = Pick<Firing, 'votes' | 'asks' | 'blocked' | 'allowed' | 'recovery' | 'failure'> & {
-  readonly facts: FactBag
+export type Judged = Pick<Invocation, 'votes' | 'asks' | 'blocked' | 'allowed' | 'recovery' | 'failure'> & {
+  readonly facts: FactValues
   readonly state: AgentState
   /** At `beforeToolUse`: the arguments before they are parsed, and why they cannot be. */
   readonly args?: Json
@@ -50,26 +50,26 @@ type Begun = {
   readonly changes: boolean
   readonly recoveries: Recovered[]
   /** The facts as hooks that change left them. */
-  changed: FactBag | undefined
+  changed: FactValues | undefined
 }
 
-type ChildOptions = ConstructorParameters<typeof LiveRun> extends [AgentParts, ...infer Rest] ? Rest : never
+type ChildOptions = ConstructorParameters<typeof RunContext> extends [AgentParts, ...infer Rest] ? Rest : never
 
 /** The run of an agent inside one that is replayed. */
-class InnerRun extends LiveRun {
-  override child(parts: AgentParts, ...how: ChildOptions): LiveRun {
+class InnerRun extends RunContext {
+  override child(parts: AgentParts, ...how: ChildOptions): RunContext {
     return new InnerRun(watchedParts(parts), ...how)
   }
 }
 
 /** A run that is replayed, and keeps every event of it. */
-export class WatchedRun extends LiveRun {
+export class WatchedRun extends RunContext {
   readonly events: RecordedEvent[] = []
   /** For how long nobody worked on what comes next, because a process had died. */
   downMs: () => number = () => 0
   /** When somebody went on with it then. */
   resumedAt: () => number = () => 0
-  readonly #begun = new WeakMap<Firing, Begun>()
+  readonly #begun = new WeakMap<Invocation, Begun>()
   /** A firing that is about to be made elsewhere. */
   #coming: Begun | undefined
   /** The firing whose hooks are being run. */
@@ -84,16 +84,16 @@ export class WatchedRun extends LiveRun {
   }
 
   /** What agents inside did is replayed as well, but not judged: other hooks are asked about the run itself. */
-  override child(parts: AgentParts, ...how: ChildOptions): LiveRun {
+  override child(parts: AgentParts, ...how: ChildOptions): RunContext {
     return new InnerRun(watchedParts(parts), ...how)
   }
 
-  override shade(firing: Firing): undefined {
+  override shade(firing: Invocation): undefined {
     this.#begin(firing, true)
     this.#note(firing, judgedOf(firing))
   }
 
-  override transform(firing: Firing, plan: Plan): void | Promise<void> {
+  override transform(firing: Invocation, plan: Plan): void | Promise<void> {
     const begun = this.#begin(firing, true)
     this.#changing = begun
     const end = (): void => {
@@ -104,7 +104,7 @@ export class WatchedRun extends LiveRun {
     return waiting === undefined ? end() : waiting.then(end)
   }
 
-  override async transformOrThrow(firing: Firing, plan: Plan): Promise<void> {
+  override async transformOrThrow(firing: Invocation, plan: Plan): Promise<void> {
     this.#begin(firing, true)
     try {
       await super.transformOrThrow(firing, plan)
@@ -115,17 +115,17 @@ export class WatchedRun extends LiveRun {
     }
   }
 
-  override fireQuietly(trigger: HookTrigger, facts: FactBag): Promise<Firing> {
+  override fireQuietly(trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
     this.#coming = this.#beginning(true)
     return super.fireQuietly(trigger, facts)
   }
 
-  override judge(firing: Firing, plan: Plan): Firing | Promise<Firing> {
+  override judge(firing: Invocation, plan: Plan): Invocation | Promise<Invocation> {
     if (!this.#begun.has(firing)) this.#begin(firing, false)
     return super.judge(firing, plan)
   }
 
-  override conclude(firing: Firing, plan: Plan): Firing {
+  override conclude(firing: Invocation, plan: Plan): Invocation {
     const judged = judgedOf(firing) // observers are shown something else
     const concluded = super.conclude(firing, plan)
     this.#note(firing, judged)
@@ -141,7 +141,7 @@ export class WatchedRun extends LiveRun {
     return next
   }
 
-  #begin(firing: Firing, changes: boolean): Begun {
+  #begin(firing: Invocation, changes: boolean): Begun {
     const begun = this.#coming ?? this.#beginning(changes)
     this.#coming = undefined
     this.#begun.set(firing, begun)
@@ -153,7 +153,7 @@ export class WatchedRun extends LiveRun {
     return { moment: new Moment(this), wasCancelled, changes, recoveries: [], changed: undefined }
   }
 
-  #note(firing: Firing, judged: Judged): void {
+  #note(firing: Invocation, judged: Judged): void {
     if (this.failure?.code.startsWith('REPLAY_') === true) return // that did not happen in the recorded run
     const begun = this.#begun.get(firing) ?? this.#begin(firing, true)
     const { trigger, callIndex, start } = firing
@@ -174,7 +174,7 @@ export class WatchedRun extends LiveRun {
   }
 }
 
-export function judgedOf(firing: Firing): Judged {
+export function judgedOf(firing: Invocation): Judged {
   const { votes, asks, blocked, allowed, recovery, failure, facts, state } = firing
   return { votes, asks, blocked, allowed, recovery, failure, facts, state }
 }

@@ -1,4 +1,4 @@
-import { checkedAnswer } from '../../agent/tools/ask-person.ts'
+import { checkedAnswer } from '../../agent/tools/request-approval.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { openCallsIn } from '../../state/open-calls.ts'
 import { answerProblem, approvalFits, type Answer, type Approval } from '../../state/tool-call.ts'

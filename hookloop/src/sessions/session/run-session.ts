@@ -1,6 +1,6 @@
 import { beginRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
-import { LiveRun } from '../../agent/loop/run-context.ts'
+import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkGuards, continueRun, resumeRun } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
@@ -82,7 +82,7 @@ async function resumeWithAnswers(work: Work, open: OpenRun): Promise<Run> {
 
 type Begun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata'> & { readonly phase?: OpenRun['phase'] }
 
-function liveRun(work: Work, open: Begun): LiveRun {
+function liveRun(work: Work, open: Begun): RunContext {
   const { parts, how } = work
   const { snapshot, journal } = work.session
   const begins = open.phase === undefined || open.phase === 'input'
@@ -102,7 +102,7 @@ function liveRun(work: Work, open: Begun): LiveRun {
     : snapshot.state!
   const { environment } = work
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
-  return new LiveRun(parts, effects, known, {
+  return new RunContext(parts, effects, known, {
     pauses: how.pauses,
     streams: how.emit !== undefined && how.deltas !== false,
     cancellable: how.signal !== undefined,

@@ -1,7 +1,7 @@
 import type { SessionPort } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
 import { streamRun } from '../../agent/run-stream.ts'
-import { LiveRun } from '../../agent/loop/run-context.ts'
+import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
 import { COMPACT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
@@ -204,10 +204,10 @@ class SessionHandle implements Session {
     return stateFor(this.#parts, { from: undefined, agentId: () => crypto.randomUUID(), metadata: undefined })
   }
 
-  #live(state: AgentState, { signal = new AbortController().signal, emit }: Heard): LiveRun {
+  #live(state: AgentState, { signal = new AbortController().signal, emit }: Heard): RunContext {
     // There is no run yet that its events could be about, but what hooks tell the user is told.
     const tell: Emit | undefined = emit && ((event) => event.type === 'warning' && emit(event))
-    return new LiveRun(this.#parts, liveEffects()({ signal, emit: tell }), state)
+    return new RunContext(this.#parts, liveEffects()({ signal, emit: tell }), state)
   }
 
   #lock<T>(work: (session: LockedSession) => Promise<T>): Promise<T> {

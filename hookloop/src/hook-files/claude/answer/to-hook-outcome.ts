@@ -5,7 +5,7 @@ import type { List } from '../../../state/list.ts'
 import type { Message } from '../../../state/message.ts'
 import { textMessage, textOf } from '../../../state/message.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
-import { Context, type Mode, type Vote } from '../../../hooks/draft.ts'
+import { BaseContext, type Mode, type Vote } from '../../../hooks/base-context.ts'
 import type { HookOutcome, StateChange } from '../../../hooks/outcome.ts'
 import { setSessionVariables, getSessionVariables } from '../../../system/processes/session-variables.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
@@ -25,7 +25,7 @@ type Decided = { readonly decision: MergedAnswer['decision'] | undefined; readon
 
 /** What the answers of a group mean for a run of ours. */
 export function toHookOutcome(
-  ctx: Context,
+  ctx: BaseContext,
   payload: Payload,
   { merged, mode = 'transform', args }: ToOutcome,
 ): HookOutcome {
@@ -99,7 +99,7 @@ function guarded(
   return { ...permission({ decision: 'deny', reason }, payload), ...votes }
 }
 
-function changedOutput(ctx: Context, { updatedOutput }: MergedAnswer, mode: Mode): HookOutcome {
+function changedOutput(ctx: BaseContext, { updatedOutput }: MergedAnswer, mode: Mode): HookOutcome {
   if (updatedOutput === undefined) return {}
   if (mode === 'guard') {
     return { decision: 'block', message: 'a hook would show another output, which it cannot inside a subagent' }
@@ -141,12 +141,12 @@ function told(
 }
 
 /** A conversation begins, or goes on with a summary. */
-function begun(ctx: Context, payload: Payload, merged: MergedAnswer): HookOutcome {
+function begun(ctx: BaseContext, payload: Payload, merged: MergedAnswer): HookOutcome {
   const { source } = payload.input
   const { initialUserMessage: first, environment } = merged.other ?? {}
   const said = told(payload, { context: merged.additionalContext })
   if (ctx.trigger === 'afterCompaction') {
-    const { messages } = Context.draftOf(ctx).facts as { readonly messages: List<Message> }
+    const { messages } = BaseContext.draftOf(ctx).facts as { readonly messages: List<Message> }
     return said.state?.appended === undefined ? {} : { messages: [...messages, ...said.state.appended] }
   }
   const isNew = source === 'startup' && typeof first === 'string' && first !== ''
@@ -158,7 +158,7 @@ function begun(ctx: Context, payload: Payload, merged: MergedAnswer): HookOutcom
 }
 
 /** Commands see them from now on. */
-function withVariables({ state }: Context, set: JsonObject): StateChange {
+function withVariables({ state }: BaseContext, set: JsonObject): StateChange {
   const before = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
   const texts = Object.entries(set).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
   return { metadata: { [ENVIRONMENT_KEY]: setSessionVariables({ ...before, ...Object.fromEntries(texts) }) } }
@@ -197,6 +197,6 @@ function orWords(reason: string, { event }: Payload, says = 'says no'): string {
   return reason === '' ? `A hook at ${event} ${says}, without a reason.` : reason
 }
 
-function callOf(ctx: Context): ToolCall {
-  return Context.draftOf(ctx).facts['toolCall'] as ToolCall
+function callOf(ctx: BaseContext): ToolCall {
+  return BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall
 }

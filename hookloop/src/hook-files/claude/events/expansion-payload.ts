@@ -1,16 +1,16 @@
 import { commandIn } from '../../../agent/slash-commands.ts'
 import { textOf, type Message } from '../../../state/message.ts'
-import { Context } from '../../../hooks/draft.ts'
+import { BaseContext } from '../../../hooks/base-context.ts'
 import { permissionMode, type Make } from './call-payloads.ts'
 import { subagentOf } from './payload.ts'
 
 /** Whether a person has typed a command of the agent. What another agent says is no command of anybody. */
-export function isExpansion(ctx: Context): boolean {
+export function isExpansion(ctx: BaseContext): boolean {
   return commandOf(ctx) !== undefined
 }
 
 /** What is told of a command before it becomes the text it stands for. */
-export function expansionPayload<P>(ctx: Context, made: Make<P>): P | undefined {
+export function expansionPayload<P>(ctx: BaseContext, made: Make<P>): P | undefined {
   const command = commandOf(ctx)
   if (command === undefined) return undefined
   const { name, given, source } = command
@@ -25,10 +25,10 @@ export function expansionPayload<P>(ctx: Context, made: Make<P>): P | undefined 
   return made('UserPromptExpansion', input, name)
 }
 
-function commandOf(ctx: Context): ReturnType<typeof commandIn> {
-  return subagentOf(ctx.state) === undefined ? commandIn(Context.hostOf(ctx), inputOf(ctx)) : undefined
+function commandOf(ctx: BaseContext): ReturnType<typeof commandIn> {
+  return subagentOf(ctx.state) === undefined ? commandIn(BaseContext.hostOf(ctx), inputOf(ctx)) : undefined
 }
 
-function inputOf(ctx: Context): Message {
-  return Context.draftOf(ctx).facts['input'] as Message
+function inputOf(ctx: BaseContext): Message {
+  return BaseContext.draftOf(ctx).facts['input'] as Message
 }

@@ -7,7 +7,7 @@ import { textOf, type Message } from '../../../state/message.ts'
 import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
 import { TITLE_KEY, type AgentState } from '../../../state/agent-state.ts'
 import type { InferenceResponse } from '../../../state/inference.ts'
-import { Context } from '../../../hooks/draft.ts'
+import { BaseContext } from '../../../hooks/base-context.ts'
 import type { ClaudeEvent } from './claude-events.ts'
 import {
   displayPayload,
@@ -46,7 +46,7 @@ const MAX_ERROR = 10_000
 export const SESSION_KEY = 'hookloop.claude'
 
 /** The events that fire at one of our triggers, in their order. */
-export function payloadsFor(ctx: Context, around: PayloadSurroundings): readonly Payload[] {
+export function payloadsFor(ctx: BaseContext, around: PayloadSurroundings): readonly Payload[] {
   const made = makerFor(ctx, around)
   const several = severalFor(ctx, made, around)
   if (several !== undefined) return several
@@ -55,8 +55,8 @@ export function payloadsFor(ctx: Context, around: PayloadSurroundings): readonly
 }
 
 /** Where more than one fires, or one that has no trigger of its own. */
-function severalFor(ctx: Context, made: MakePayload, around: PayloadSurroundings): readonly Payload[] | undefined {
-  const { facts } = Context.draftOf(ctx)
+function severalFor(ctx: BaseContext, made: MakePayload, around: PayloadSurroundings): readonly Payload[] | undefined {
+  const { facts } = BaseContext.draftOf(ctx)
   switch (ctx.trigger) {
     case 'beforeToolUse': {
       const asked = facts['toolCall'] as ToolCall<Json>
@@ -78,8 +78,8 @@ function severalFor(ctx: Context, made: MakePayload, around: PayloadSurroundings
   }
 }
 
-function payloadFor(ctx: Context, made: MakePayload, around: PayloadSurroundings): Payload | undefined {
-  const { facts } = Context.draftOf(ctx)
+function payloadFor(ctx: BaseContext, made: MakePayload, around: PayloadSurroundings): Payload | undefined {
+  const { facts } = BaseContext.draftOf(ctx)
   switch (ctx.trigger) {
     case 'onSessionStart': {
       const source = textFact(facts, 'source')
@@ -126,11 +126,11 @@ function titleOf({ metadata }: AgentState): JsonObject {
 type MakePayload = Make<Payload>
 
 /** Makes the payloads of a firing. */
-export function makerFor(ctx: Context, around: PayloadSurroundings): MakePayload {
+export function makerFor(ctx: BaseContext, around: PayloadSurroundings): MakePayload {
   return makerOf(commonOf(ctx, around))
 }
 
-function commonOf(ctx: Context, around: PayloadSurroundings): JsonObject {
+function commonOf(ctx: BaseContext, around: PayloadSurroundings): JsonObject {
   return commonFrom(ctx.state, sessionOf(ctx), around)
 }
 
@@ -147,8 +147,8 @@ export function commonFrom(state: AgentState, session: string, { cwd, transcript
 }
 
 /** The session that a conversation is; one that is none has the name of its agent. */
-export function sessionOf(ctx: Context): string {
-  const named = Context.draftOf(ctx).facts['sessionId']
+export function sessionOf(ctx: BaseContext): string {
+  const named = BaseContext.draftOf(ctx).facts['sessionId']
   return typeof named === 'string' ? named : sessionIn(ctx.state)
 }
 
@@ -167,8 +167,8 @@ export function subagentOf({ metadata, parentId }: AgentState): string | undefin
 }
 
 /** Nobody asks for more where a person or an error has ended it. A subagent ends with the hooks of whom it works for. */
-function stopPayload(ctx: Context, made: MakePayload): Payload | undefined {
-  const { outcome, continuations } = Context.draftOf(ctx).facts as {
+function stopPayload(ctx: BaseContext, made: MakePayload): Payload | undefined {
+  const { outcome, continuations } = BaseContext.draftOf(ctx).facts as {
     readonly outcome: ContinuationOutcome
     readonly continuations: number
   }
@@ -189,8 +189,8 @@ const silentEnds: ReadonlySet<StopReason | undefined> = new Set([
 
 type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }
 
-function subagentPayload(ctx: Context, made: MakePayload, { isContinued }: PayloadSurroundings): Payload {
-  const { subagent, output } = Context.draftOf(ctx).facts as SubagentFacts
+function subagentPayload(ctx: BaseContext, made: MakePayload, { isContinued }: PayloadSurroundings): Payload {
+  const { subagent, output } = BaseContext.draftOf(ctx).facts as SubagentFacts
   const { transcript_path } = made('SubagentStop', {}).input
   const more = {
     stop_hook_active: isContinued?.(ctx.state.agentId, subagent.call) === true,
@@ -231,11 +231,11 @@ function toolPayload(
 }
 
 /** The payload of a question that is about to be put to a person. */
-export function permissionPayload(ctx: Context, around: PayloadSurroundings): Payload {
+export function permissionPayload(ctx: BaseContext, around: PayloadSurroundings): Payload {
   return toolPayload(
     makerFor(ctx, around),
     'PermissionRequest',
-    Context.draftOf(ctx).facts['toolCall'] as ToolCall<Json>,
+    BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall<Json>,
     around,
   )
 }

@@ -1,35 +1,35 @@
 import { getActiveSkills } from '../../../capabilities/skills/skills.ts'
 import { isJsonObject, type JsonObject } from '../../../state/json.ts'
 import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
-import { Context } from '../../../hooks/draft.ts'
+import { BaseContext } from '../../../hooks/base-context.ts'
 import type { HookSource } from '../load/handlers.ts'
 import { SESSION_KEY, subagentOf } from '../events/payload.ts'
 
 // Which hooks are in force in a conversation, as its state tells.
 
 /** What the group keeps in the state. */
-export function keptIn({ state }: Context): JsonObject {
+export function keptIn({ state }: BaseContext): JsonObject {
   const kept = state.metadata[SESSION_KEY]
   return isJsonObject(kept) ? kept : {}
 }
 
-export function isKept(ctx: Context): boolean {
+export function isKept(ctx: BaseContext): boolean {
   return keptIn(ctx)['session'] !== undefined
 }
 
-export function skillsOf(ctx: Context): readonly string[] {
+export function skillsOf(ctx: BaseContext): readonly string[] {
   const { skills } = keptIn(ctx)
   return Array.isArray(skills) ? skills.filter((each) => typeof each === 'string') : []
 }
 
 /** Skills that have just become active: loaded by the model, or asked for by a person as `/name`. */
-export function loadedSkills(ctx: Context): readonly string[] {
+export function loadedSkills(ctx: BaseContext): readonly string[] {
   const loaded = ctx.trigger === 'afterToolUse' ? loadedSkill(ctx) : undefined
   return [...getActiveSkills(ctx.state), ...(loaded === undefined ? [] : [loaded])]
 }
 
-function loadedSkill(ctx: Context): string | undefined {
-  const { toolCall, toolExecution } = Context.draftOf(ctx).facts as {
+function loadedSkill(ctx: BaseContext): string | undefined {
+  const { toolCall, toolExecution } = BaseContext.draftOf(ctx).facts as {
     readonly toolCall: ToolCall
     readonly toolExecution: ToolExecution
   }
@@ -39,9 +39,9 @@ function loadedSkill(ctx: Context): string | undefined {
 }
 
 /** Hooks of a skill are in force once it was loaded; those of an agent while it runs, and when it ends. */
-export function activeFor(ctx: Context): (source: HookSource) => boolean {
+export function activeFor(ctx: BaseContext): (source: HookSource) => boolean {
   const skills = [...skillsOf(ctx), ...getActiveSkills(ctx.state)]
-  const { subagent } = Context.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }
+  const { subagent } = BaseContext.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }
   const agent = subagent?.name ?? subagentOf(ctx.state)
   return ({ kind, name }) => {
     if (kind === 'skill') return name !== undefined && skills.includes(name)

@@ -5,7 +5,7 @@ import { files } from '../../../capabilities/files/files.ts'
 import type { ModelSource } from '../../../state/inference.ts'
 import { isJsonObject } from '../../../state/json.ts'
 import { toTokens, type TokenUsage } from '../../../state/usage.ts'
-import { Context } from '../../../hooks/draft.ts'
+import { BaseContext } from '../../../hooks/base-context.ts'
 import { JUDGE, verdict } from './ask-model.ts'
 
 const NAME = 'inspector'
@@ -31,10 +31,10 @@ export class Inspectors {
   }
 
   /** Sets one to work in the run that a hook has fired in. */
-  askIn(ctx: Context): AskAgent {
+  askIn(ctx: BaseContext): AskAgent {
     return async (prompt, { model = '', signal }) => {
       const input = `${prompt}\n\nEnd with nothing but a JSON object that fits this schema: ${JSON.stringify(verdict)}`
-      const run = await runForHook(Context.hostOf(ctx), { name: NAME, to: this.#specFor(model), input, signal })
+      const run = await runForHook(BaseContext.hostOf(ctx), { name: NAME, to: this.#specFor(model), input, signal })
       if (run === undefined) throw new Error('there is no run to look into')
       const spent = toTokens(run.state.usage)
       if (run.status === 'completed') return { found: found(run.output), spent }

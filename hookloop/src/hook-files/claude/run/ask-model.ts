@@ -1,6 +1,6 @@
 import type { ModelSource } from '../../../state/inference.ts'
 import type { JsonObject } from '../../../state/json.ts'
-import { Context } from '../../../hooks/draft.ts'
+import { BaseContext } from '../../../hooks/base-context.ts'
 
 /** The answer should be `{ ok, reason?, impossible? }`; anything else is a failure. */
 export type AskModel = (
@@ -25,11 +25,11 @@ export const verdict: JsonObject = {
 }
 
 /** Asks with the context of a hook: the answer is recorded, counted and judged by limits like any other. */
-export function askingModel(ctx: Context, models: { readonly [name: string]: ModelSource }): AskModel {
+export function askingModel(ctx: BaseContext, models: { readonly [name: string]: ModelSource }): AskModel {
   return async (prompt, { model }) => {
     const chosen = model !== undefined && Object.hasOwn(models, model) ? models[model] : undefined
     const asked = { system: JUDGE, prompt, output: verdict, ...(chosen !== undefined && { model: chosen }) }
-    const { output } = (await Context.infer(ctx, asked)) as { readonly output: unknown }
+    const { output } = (await BaseContext.infer(ctx, asked)) as { readonly output: unknown }
     return output
   }
 }

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../state/json.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
 import type { ActionRun } from '../../../hooks/action.ts'
 import type { ModelSource } from '../../../state/inference.ts'
-import { Context } from '../../../hooks/draft.ts'
+import { BaseContext } from '../../../hooks/base-context.ts'
 import type { HookOutcome, StateChange } from '../../../hooks/outcome.ts'
 import type { SetupTrigger } from '../events/claude-events.ts'
 import type { HookSource } from '../load/handlers.ts'
@@ -81,7 +81,7 @@ export class TriggerRunner {
   }
 
   /** Runs what fires now. */
-  async perform(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
+  async perform(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
     const session = sessionOf(ctx)
     if (ctx.trigger === 'onSessionEnd') this.#memory.endBeside(session)
     if (ctx.trigger === 'afterExecution' && !isKept(ctx)) this.#memory.endBeside(ctx.state.agentId)
@@ -93,32 +93,32 @@ export class TriggerRunner {
   }
 
   /** Runs what judges a command before it becomes a text. */
-  performExpansion(ctx: Context, { mode, signal }: ActionRun): Promise<HookOutcome> {
+  performExpansion(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
     const payload = expansionPayload(ctx, makerFor(ctx, this.#around))
     return payload === undefined ? Promise.resolve({}) : this.#fireOne(ctx, payload, { mode, signal, args: undefined })
   }
 
   /** What came late is a matter of chance, so where the group is not recorded as a whole, this is. */
-  async #lateWords(ctx: Context, session: string): Promise<readonly string[]> {
+  async #lateWords(ctx: BaseContext, session: string): Promise<readonly string[]> {
     if (ctx.trigger === 'onSessionEnd' || !this.#table.hasAsync) return []
     return (await this.#remembered(ctx, 'late', () => this.#memory.takeLate(session))) as readonly string[]
   }
 
   /** A call was denied where no hook is, and the run is to end with its step. */
-  async #interruption(ctx: Context, session: string): Promise<HookOutcome> {
+  async #interruption(ctx: BaseContext, session: string): Promise<HookOutcome> {
     if (!this.#options.isAsked) return {}
     const reason = await this.#remembered(ctx, 'interrupt', () => this.#memory.takeInterrupt(session) ?? null)
     return typeof reason === 'string' ? { votes: [stopVote(reason, 'PermissionRequest')] } : {}
   }
 
-  async #remembered(ctx: Context, name: string, take: () => Json): Promise<Json> {
+  async #remembered(ctx: BaseContext, name: string, take: () => Json): Promise<Json> {
     const { recorded } = this.#worldFor(ctx, ctx.signal)
     if (recorded === undefined) return take()
     const { other } = await recorded(name, () => Promise.resolve({ other: { [name]: take() } }))
     return other![name]!
   }
 
-  async #fire(ctx: Context, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
+  async #fire(ctx: BaseContext, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
     const payloads = [...this.#setupDue(ctx), ...payloadsFor(ctx, this.#around)]
     let outcome: HookOutcome = {}
     for (let i = 0; i < payloads.length && outcome.decision !== 'block'; i++) {
@@ -132,7 +132,7 @@ export class TriggerRunner {
   }
 
   /** Once, before the first conversation begins. */
-  #setupDue(ctx: Context): readonly Payload[] {
+  #setupDue(ctx: BaseContext): readonly Payload[] {
     const trigger = this.#setup
     if (trigger === undefined || ctx.trigger !== 'onSessionStart') return []
     this.#setup = undefined
@@ -140,7 +140,7 @@ export class TriggerRunner {
   }
 
   async #fireOne(
-    ctx: Context,
+    ctx: BaseContext,
     payload: Payload,
     { mode, signal, args }: Pick<ActionRun, 'mode' | 'signal'> & { readonly args: Json | undefined },
   ): Promise<HookOutcome> {
@@ -164,7 +164,7 @@ export class TriggerRunner {
     return outcome
   }
 
-  #firingOf(ctx: Context): Omit<Fired, 'world'> {
+  #firingOf(ctx: BaseContext): Omit<Fired, 'world'> {
     return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
   }
 
@@ -194,11 +194,11 @@ export class TriggerRunner {
   }
 
   /** What a handler needs in this firing: where models are asked, what others say is recorded one by one. */
-  #worldFor(ctx: Context, signal: AbortSignal): HandlerWorld {
+  #worldFor(ctx: BaseContext, signal: AbortSignal): HandlerWorld {
     const { world, models } = this.#options
     if (!this.asksModels) return { ...world, signal }
-    const { effects, place } = Context.hostOf(ctx)
-    const call = Context.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
+    const { effects, place } = BaseContext.hostOf(ctx)
+    const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
     const base = `${place}/${ctx.trigger}/claude${call === undefined ? '' : `/${call.id}`}`
     return {
       ...world,
@@ -221,7 +221,7 @@ export class TriggerRunner {
   }
 
   /** A question that hooks raise is put to those that answer questions, before a person hears of it. */
-  async #answeredHere(ctx: Context, result: EventResult, world: HandlerWorld): Promise<EventResult> {
+  async #answeredHere(ctx: BaseContext, result: EventResult, world: HandlerWorld): Promise<EventResult> {
     if (result.merged.decision !== 'ask' || this.#options.isAsked || !this.#table.has('PermissionRequest'))
       return result
     const payload = permissionPayload(ctx, this.#around)
@@ -275,7 +275,7 @@ export class TriggerRunner {
 
   /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */
   #withState(
-    ctx: Context,
+    ctx: BaseContext,
     { session, outcome, late: words }: { session: string; outcome: HookOutcome; late: readonly string[] },
   ): HookOutcome {
     const late = lateMessages(words)
@@ -289,7 +289,7 @@ export class TriggerRunner {
     return { ...outcome, state }
   }
 
-  #keptState(ctx: Context, session: string): JsonObject | undefined {
+  #keptState(ctx: BaseContext, session: string): JsonObject | undefined {
     const before = keptIn(ctx)
     if (ctx.trigger === 'onSessionStart') return before['session'] === session ? undefined : { ...before, session }
     if (this.#options.skills.size === 0) return undefined
@@ -319,7 +319,7 @@ function textOf(value: Json | undefined): string {
 }
 
 /** A call can be left open only if it is the only one of its turn. */
-function withoutDefer({ state }: Context, result: EventResult): EventResult {
+function withoutDefer({ state }: BaseContext, result: EventResult): EventResult {
   if (result.merged.decision !== 'defer') return result
   const last = state.messages.at(-1)
   const calls = last?.content.filter((part) => part.type === 'tool-call').length ?? 0
@@ -329,7 +329,7 @@ function withoutDefer({ state }: Context, result: EventResult): EventResult {
 }
 
 /** What is for the user, and what went wrong without stopping anything. */
-function tell(ctx: Context, { merged, ran, problems }: EventResult, { event }: Payload): void {
+function tell(ctx: BaseContext, { merged, ran, problems }: EventResult, { event }: Payload): void {
   if (merged.systemMessage !== undefined) warn(ctx, merged.systemMessage)
   for (const problem of problems) warn(ctx, problem)
   for (const { answer } of ran) {
@@ -342,7 +342,7 @@ function tell(ctx: Context, { merged, ran, problems }: EventResult, { event }: P
   }
 }
 
-function warn(ctx: Context, message: string): void {
-  const host = Context.hostOf(ctx)
+function warn(ctx: BaseContext, message: string): void {
+  const host = BaseContext.hostOf(ctx)
   host.effects.emit?.({ type: 'warning', step: host.step, message })
 }

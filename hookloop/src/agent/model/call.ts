@@ -1,9 +1,9 @@
 import { AgentState } from '../../state/agent-state.ts'
 import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../../state/inference.ts'
-import { Firing } from '../../hooks/firing.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { AnswerStream } from './stream.ts'
 import { modelFor } from './hook-infer.ts'
-import type { LiveRun } from '../loop/run-context.ts'
+import type { RunContext } from '../loop/run-context.ts'
 import { performModelCall } from './model-call.ts'
 import {
   durationsOf,
@@ -12,21 +12,21 @@ import {
   type ModelCallPlan,
   type ModelCallRecord,
 } from './model-call-record.ts'
-import type { OpenedStep } from '../loop/open-step.ts'
-import { limitedBy, limitFromNow } from '../loop/run-deadline.ts'
+import type { OpenStep } from '../loop/open-step.ts'
+import { limitedBy, limitFromNow } from '../loop/run-lifetime.ts'
 import { noteTrail } from '../loop/note-trail.ts'
 
 // Written as continuations and not as one async function: this is waited for in every step of every run, and a frame
 // that is kept for each of a thousand runs at once costs more than all the work in it.
 
 /** beforeInference, the model inside its around hooks, afterInference. Leaves the response in the open step. */
-export function infer(run: LiveRun, step: OpenedStep): void | Promise<void> {
+export function infer(run: RunContext, step: OpenStep): void | Promise<void> {
   const fired = run.fire('beforeInference', { request: requestOf(run) })
   if (fired instanceof Promise) return fired.then((before) => callModel(run, step, before))
   return callModel(run, step, fired)
 }
 
-function callModel(run: LiveRun, step: OpenedStep, before: Firing | undefined): void | Promise<void> {
+function callModel(run: RunContext, step: OpenStep, before: Invocation | undefined): void | Promise<void> {
   if (run.stoppedBy() !== undefined || before?.failure !== undefined) return
   const call = planCall(run, step, before)
   step.offered = call.request.tools
@@ -39,7 +39,7 @@ function callModel(run: LiveRun, step: OpenedStep, before: Firing | undefined): 
 
 type Asked = { readonly call: ModelCallPlan; readonly record: ModelCallRecord }
 
-function takeAnswer(run: LiveRun, step: OpenedStep, { call, record }: Asked): void | Promise<void> {
+function takeAnswer(run: RunContext, step: OpenStep, { call, record }: Asked): void | Promise<void> {
   takeRecord(run, step, record)
   if (record.response !== null) return judgeResponse(run, step, { call, response: record.response })
   return tryAgain(run, step, { call, record }).then((response) =>
@@ -49,7 +49,7 @@ function takeAnswer(run: LiveRun, step: OpenedStep, { call, record }: Asked): vo
 
 type Answered = { readonly call: ModelCallPlan; readonly response: InferenceResponse }
 
-function judgeResponse(run: LiveRun, step: OpenedStep, { call, response }: Answered): void | Promise<void> {
+function judgeResponse(run: RunContext, step: OpenStep, { call, response }: Answered): void | Promise<void> {
   if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
   const judged = run.fire('afterInference', { request: call.request, response })
   if (judged instanceof Promise) return judged.then((after) => takeJudged(run, step, { call, response, after }))
@@ -57,9 +57,9 @@ function judgeResponse(run: LiveRun, step: OpenedStep, { call, response }: Answe
 }
 
 function takeJudged(
-  run: LiveRun,
-  step: OpenedStep,
-  { call, response, after }: Answered & { readonly after: Firing | undefined },
+  run: RunContext,
+  step: OpenStep,
+  { call, response, after }: Answered & { readonly after: Invocation | undefined },
 ): void {
   const passed = after === undefined ? response : passedResponse(after, response)
   call.stream?.finish(response, passed)
@@ -67,19 +67,19 @@ function takeJudged(
 }
 
 /** What the provider had to say is for people, and changes nothing. */
-function warn(run: LiveRun, message: string): void {
+function warn(run: RunContext, message: string): void {
   run.noteLoop('aroundInference', { decision: 'warning', message })
   run.effects.emit?.({ type: 'warning', step: run.step, message })
 }
 
-function planCall(run: LiveRun, step: OpenedStep, before: Firing | undefined): ModelCallPlan {
+function planCall(run: RunContext, step: OpenStep, before: Invocation | undefined): ModelCallPlan {
   const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
   const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
   return { request, stream, limit: before?.within && limitFromNow(before.within) }
 }
 
 /** A call failed. As long as `onError` says so, and guards let it, it is made again. */
-async function tryAgain(run: LiveRun, step: OpenedStep, { call, record }: Asked): Promise<InferenceResponse | null> {
+async function tryAgain(run: RunContext, step: OpenStep, { call, record }: Asked): Promise<InferenceResponse | null> {
   let last = record
   for (let attempt = 2; last.response === null; attempt++) {
     if (run.stoppedBy() !== undefined) return null // what was seen of it stays as it is: nothing will take its place
@@ -97,14 +97,14 @@ async function tryAgain(run: LiveRun, step: OpenedStep, { call, record }: Asked)
 }
 
 /** A further attempt is a call like the first: limits and policies are asked again. */
-async function mayCallAgain(run: LiveRun, request: InferenceRequest): Promise<boolean> {
+async function mayCallAgain(run: RunContext, request: InferenceRequest): Promise<boolean> {
   const plan = run.parts.stack.plan('beforeInference')
-  await run.judge(new Firing(run, plan, run.state, { request }), plan)
+  await run.judge(new Invocation(run, plan, run.state, { request }), plan)
   return run.stoppedBy() === undefined
 }
 
 /** What the call cost, and what hooks around it did and voted. */
-function takeRecord(run: LiveRun, step: OpenedStep, record: ModelCallRecord): void {
+function takeRecord(run: RunContext, step: OpenStep, record: ModelCallRecord): void {
   if (record.trail.length > 0) noteTrail(run, record.trail, durationsOf(record))
   if (record.votes.length > 0) run.cast(record.votes)
   const by = record.error === null ? undefined : limitedBy(record.error)
@@ -115,7 +115,7 @@ function takeRecord(run: LiveRun, step: OpenedStep, record: ModelCallRecord): vo
   step.spend(record.usage)
 }
 
-function takeResponse(run: LiveRun, step: OpenedStep, response: InferenceResponse): void {
+function takeResponse(run: RunContext, step: OpenStep, response: InferenceResponse): void {
   const { messages } = run.state
   const message = step.respond(response, messages.length)
   run.state = AgentState.patch(run.state, { messages: messages.append(message) })
@@ -123,7 +123,7 @@ function takeResponse(run: LiveRun, step: OpenedStep, response: InferenceRespons
 }
 
 /** What the model is asked, before hooks have their say. */
-export function requestOf({ parts, state }: Pick<LiveRun, 'parts' | 'state'>): InferenceRequest {
+export function requestOf({ parts, state }: Pick<RunContext, 'parts' | 'state'>): InferenceRequest {
   return Object.freeze({
     model: modelFor(parts, state),
     system: state.systemPrompt,
@@ -134,7 +134,7 @@ export function requestOf({ parts, state }: Pick<LiveRun, 'parts' | 'state'>): I
   })
 }
 
-function passedResponse(after: Firing, response: InferenceResponse): InferenceResponse {
+function passedResponse(after: Invocation, response: InferenceResponse): InferenceResponse {
   if (after.blocked !== undefined) {
     return withholdResponse(response, `[withheld by "${after.blocked.by}": ${after.blocked.message}]`)
   }

@@ -3,9 +3,9 @@ import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { Ask } from '../state/tool-call.ts'
 import { addUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
-import type { Asking, InferOptions } from './asking.ts'
+import type { HookInference, InferOptions } from './infer.ts'
 import type { CompactOptions } from './compaction.ts'
-import type { Context, Draft, FactBag, HookHost, Mode, Origin, Recovery, Vote } from './draft.ts'
+import type { BaseContext, Draft, FactValues, HookHost, Mode, Origin, Recovery, Vote } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 import type { Plan, StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
@@ -17,7 +17,7 @@ const none: readonly never[] = Object.freeze([])
  * One event at one trigger, from the first hook to the last observer: the value as it stands and everything that was
  * decided. It lives as long as the firing and is never written down.
  */
-export class Firing implements Origin {
+export class Invocation implements Origin {
   readonly host: HookHost
   readonly plan: Plan
   /** The tool call this is about, as a place for keys. */
@@ -42,14 +42,14 @@ export class Firing implements Origin {
   fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
   /** The hook that runs, and what it asks of models. */
   running: StackedHook | undefined
-  asking: Asking | undefined
+  asking: HookInference | undefined
   turn = 0
   /** When the last hook ended, if the next one begins right then. */
   mark = 0
-  #context: Context | undefined
+  #context: BaseContext | undefined
   #mode: Mode | undefined
 
-  constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactBag, callIndex?: number) {
+  constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, callIndex?: number) {
     this.host = host
     this.plan = plan
     this.callIndex = callIndex
@@ -65,7 +65,7 @@ export class Firing implements Origin {
     return this.draft.state
   }
 
-  get facts(): FactBag {
+  get facts(): FactValues {
     return this.draft.facts
   }
 
@@ -113,7 +113,7 @@ export class Firing implements Origin {
   }
 
   /** The context for the next hook. It is the same object as long as nothing changes. */
-  context(mode: Mode): Context {
+  context(mode: Mode): BaseContext {
     if (this.#context === undefined || this.#mode !== mode) {
       this.#context = new this.plan.contexts[mode](this, this.draft)
       this.#mode = mode
@@ -122,7 +122,7 @@ export class Firing implements Origin {
   }
 
   /** Begins again from the first hook, as if none had decided anything, but for a forbid, which cannot be taken back. */
-  restart(state: AgentState, facts: FactBag): void {
+  restart(state: AgentState, facts: FactValues): void {
     this.votes = this.votes.filter((vote) => vote.decision === 'forbidContinuation')
     this.asks = none
     this.blocked = undefined
@@ -133,7 +133,7 @@ export class Firing implements Origin {
   }
 
   /** Goes on with other values, and without the decisions of the hook before. */
-  update(state: AgentState, facts: FactBag): void {
+  update(state: AgentState, facts: FactValues): void {
     this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
     this.#context = undefined
   }

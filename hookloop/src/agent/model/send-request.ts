@@ -12,9 +12,9 @@ import { toJson, type Json } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { HookHost } from '../../hooks/draft.ts'
+import type { HookHost } from '../../hooks/base-context.ts'
 import type { Outstanding } from '../loop/pending-work.ts'
-import type { CallLimit, RunDeadline } from '../loop/run-deadline.ts'
+import type { CallLimit, RunDeadline } from '../loop/run-lifetime.ts'
 
 /** As much of a run as it takes to ask a model. */
 export interface AskingRun extends HookHost {

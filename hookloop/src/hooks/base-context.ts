@@ -8,7 +8,7 @@ import type { Above } from '../state/subagent.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage, type Usage } from '../state/usage.ts'
 import type { Effects } from '../effects/effects.ts'
 import { AgentError } from '../errors.ts'
-import type { Asker, Asking, InferOptions } from './asking.ts'
+import type { Asker, HookInference, InferOptions } from './infer.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { HookTrigger } from './triggers.ts'
 
@@ -33,22 +33,22 @@ export interface HookHost {
   /** Makes a model of whatever a hook names one by. */
   readonly toModel: ToModel
   /** Adds a firing to the ledger; `what` is missing when the hook had no opinion. */
-  note(at: NotedPlace, hook: NotedHook, durationMs: number, what?: Partial<LedgerEntry>): void
+  note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void
   /** Takes care of an observer that goes on after the loop does. */
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
   /** Counts what a hook has spent. */
   spend(usage: TokenUsage): void
   /** Lets a hook ask models. Missing where none may be asked: a shadow, or a look at an answer that is not finished. */
-  asking?(by: Asker): Asking
+  asking?(by: Asker): HookInference
   /** Where it is told what shadows would have done. Missing where nobody wants to know: there they do not run. */
-  readonly shadows?: ShadowDesk | undefined
+  readonly shadows?: ShadowLog | undefined
 }
 
-export interface ShadowDesk {
+export interface ShadowLog {
   /** Adds what a shadow would have done. */
   note(
-    at: NotedPlace & { readonly step: number },
-    hook: NotedHook,
+    at: LedgerPlace & { readonly step: number },
+    hook: LedgerHook,
     durationMs: number,
     what?: Partial<LedgerEntry>,
   ): void
@@ -57,16 +57,16 @@ export interface ShadowDesk {
 }
 
 /** Where a hook fired. */
-export type NotedPlace = {
+export type LedgerPlace = {
   readonly plan: { readonly trigger: HookTrigger; readonly number: number }
   /** Which tool call of the step it was about, where it was about one. */
   readonly callIndex: number | undefined
 }
 
 /** As much of a hook as the ledger keeps. */
-export type NotedHook = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly index?: number }
+export type LedgerHook = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly index?: number }
 
-export type FactBag = { readonly [fact: string]: unknown }
+export type FactValues = { readonly [fact: string]: unknown }
 export type Vote = Omit<ContinuationEvaluation, 'source'>
 export type Verdict = { readonly decision: 'block' | 'ask' | 'allow'; readonly message: string | undefined }
 export type Recovery = { readonly decision: 'retry' | 'ignore'; readonly afterMs: number }
@@ -74,7 +74,7 @@ export type Recovery = { readonly decision: 'retry' | 'ignore'; readonly afterMs
 /** What a context holds: the values as they are, and what the hook that has it has decided so far. */
 export type Draft = {
   readonly state: AgentState
-  readonly facts: FactBag
+  readonly facts: FactValues
   readonly votes: readonly Vote[]
   readonly verdict: Verdict | undefined
   readonly recovery: Recovery | undefined
@@ -101,7 +101,7 @@ export interface Origin {
 }
 
 /** The run-time side of every context: getters over a draft nobody can reach, so that nothing can be written. */
-export class Context {
+export class BaseContext {
   readonly #origin: Origin
   readonly #draft: Draft
   readonly #turn: number
@@ -134,20 +134,20 @@ export class Context {
     return this.#origin.host.ledger
   }
 
-  spend(usage: Partial<TokenUsage>): Context {
-    return Context.change(this, { spent: addTokens(this.#draft.spent ?? noTokens, toTokens(usage)) })
+  spend(usage: Partial<TokenUsage>): BaseContext {
+    return BaseContext.change(this, { spent: addTokens(this.#draft.spent ?? noTokens, toTokens(usage)) })
   }
 
-  static hostOf(context: Context): HookHost {
+  static hostOf(context: BaseContext): HookHost {
     return context.#origin.host
   }
 
-  static draftOf(context: Context): Draft {
+  static draftOf(context: BaseContext): Draft {
     return context.#draft
   }
 
   /** How long the run has been at work, from where the hook that looks began to count. */
-  static workedMs(context: Context): number {
+  static workedMs(context: BaseContext): number {
     const { state, level } = context.#draft
     const { above, now } = context.#origin.host
     const own = state.execution === undefined ? 0 : workedMs(state.execution, now)
@@ -155,21 +155,21 @@ export class Context {
   }
 
   /** A copy of a context with some of its draft changed. */
-  static change(context: Context, change: Partial<Draft>): Context {
-    return Context.#copy(context, { ...context.#draft, ...change })
+  static change(context: BaseContext, change: Partial<Draft>): BaseContext {
+    return BaseContext.#copy(context, { ...context.#draft, ...change })
   }
 
   /** The same for how long the call may take, which a limit on time says before each: one spread takes a tenth of two. */
-  static limit(context: Context, within: number): Context {
-    return Context.#copy(context, { ...context.#draft, within })
+  static limit(context: BaseContext, within: number): BaseContext {
+    return BaseContext.#copy(context, { ...context.#draft, within })
   }
 
-  static #copy(context: Context, draft: Draft): Context {
-    const Class = context.constructor as typeof Context
+  static #copy(context: BaseContext, draft: Draft): BaseContext {
+    const Class = context.constructor as typeof BaseContext
     return new Class(context.#origin, draft, context.#turn)
   }
 
-  static infer(context: Context, asked: InferOptions): Promise<unknown> {
+  static infer(context: BaseContext, asked: InferOptions): Promise<unknown> {
     const asking = context.#origin.infer(asked, context.#turn)
     asking.catch(() => undefined) // a hook that does not wait for it must not end the process
     return asking

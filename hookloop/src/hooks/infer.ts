@@ -48,7 +48,7 @@ export type Asker = {
 }
 
 /** What one hook asks of models in one firing. */
-export interface Asking {
+export interface HookInference {
   /** What that has cost so far. The run is billed when the hook has ended. */
   readonly spent: TokenUsage
   infer(asked: InferOptions): Promise<Inferred & { readonly output?: unknown }>

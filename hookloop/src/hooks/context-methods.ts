@@ -16,31 +16,31 @@ import { isReplyPart, toInput, toMessages, type Message } from '../state/message
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
-import { Context, type Verdict, type Vote } from './draft.ts'
+import { BaseContext, type Verdict, type Vote } from './base-context.ts'
 import type { Ability } from './triggers.ts'
 
 type Details = { readonly reason?: StopReason; readonly value?: Json }
-type Method = (this: Context, ...args: never[]) => Context
+type Method = (this: BaseContext, ...args: never[]) => BaseContext
 
-function withFact(context: Context, name: string, value: unknown): Context {
-  return Context.change(context, { facts: { ...Context.draftOf(context).facts, [name]: value } })
+function withFact(context: BaseContext, name: string, value: unknown): BaseContext {
+  return BaseContext.change(context, { facts: { ...BaseContext.draftOf(context).facts, [name]: value } })
 }
 
-function fact<T>(context: Context, name: string): T {
-  return Context.draftOf(context).facts[name] as T
+function fact<T>(context: BaseContext, name: string): T {
+  return BaseContext.draftOf(context).facts[name] as T
 }
 
-function cast(context: Context, vote: Vote): Context {
-  return Context.change(context, { votes: [...Context.draftOf(context).votes, Object.freeze(vote)] })
+function cast(context: BaseContext, vote: Vote): BaseContext {
+  return BaseContext.change(context, { votes: [...BaseContext.draftOf(context).votes, Object.freeze(vote)] })
 }
 
 const severity = { allow: 1, ask: 2, block: 3 }
 
 /** Within one hook, too, a verdict is only ever raised. */
-function decide(context: Context, verdict: Verdict): Context {
-  const before = Context.draftOf(context).verdict
+function decide(context: BaseContext, verdict: Verdict): BaseContext {
+  const before = BaseContext.draftOf(context).verdict
   if (before !== undefined && severity[before.decision] >= severity[verdict.decision]) return context
-  return Context.change(context, { verdict })
+  return BaseContext.change(context, { verdict })
 }
 
 function checkedChange({ content, finishReason, text }: ResponseChange): ResponseChange {
@@ -85,19 +85,19 @@ function wordsOf(message: unknown): string {
 }
 
 const stop = {
-  stop(this: Context, message: string, details?: Details): Context {
+  stop(this: BaseContext, message: string, details?: Details): BaseContext {
     return cast(this, voted('forbidContinuation', 'stopRequested', message, details))
   },
 }
 
 const requestContinuation = {
-  requestContinuation(this: Context, message: string): Context {
+  requestContinuation(this: BaseContext, message: string): BaseContext {
     return cast(this, voted('requestContinuation', 'completed', message))
   },
 }
 
 const block = {
-  block(this: Context, message?: string): Context {
+  block(this: BaseContext, message?: string): BaseContext {
     return decide(this, { decision: 'block', message: message === undefined ? undefined : wordsOf(message) })
   },
 }
@@ -105,14 +105,14 @@ const block = {
 /** What each ability does. A context of a trigger has the methods of its abilities on its prototype. */
 export const abilities: { readonly [A in Ability]: { readonly [method: string]: Method } } = {
   state: {
-    withState(this: Context, change: (state: AgentState) => AgentState): Context {
+    withState(this: BaseContext, change: (state: AgentState) => AgentState): BaseContext {
       const state = change(this.state)
       if (!(state instanceof AgentState)) {
         throw new AgentError('HOOK_NO_RETURN', 'withState() was given a function that returns no state.', {
           value: state,
         })
       }
-      if (AgentState.derives(state, this.state)) return Context.change(this, { state })
+      if (AgentState.derives(state, this.state)) return BaseContext.change(this, { state })
       throw new AgentError(
         'HOOK_FOREIGN_CONTEXT',
         'withState() was given a state of another run or moment. Build it from the state that the function receives.',
@@ -120,37 +120,37 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
     },
   },
   input: {
-    withInput(this: Context, input: string | Message): Context {
+    withInput(this: BaseContext, input: string | Message): BaseContext {
       return withFact(this, 'input', toInput(input))
     },
   },
   request: {
-    withRequest(this: Context, change: RequestChange): Context {
-      const { toModel } = Context.hostOf(this)
+    withRequest(this: BaseContext, change: RequestChange): BaseContext {
+      const { toModel } = BaseContext.hostOf(this)
       return withFact(this, 'request', changeRequest(fact<InferenceRequest>(this, 'request'), change, toModel))
     },
   },
   response: {
-    withResponse(this: Context, change: ResponseChange): Context {
+    withResponse(this: BaseContext, change: ResponseChange): BaseContext {
       const response = changeResponse(fact<InferenceResponse>(this, 'response'), checkedChange(change))
       return withFact(this, 'response', response)
     },
   },
   args: {
-    withArgs(this: Context, args: unknown): Context {
+    withArgs(this: BaseContext, args: unknown): BaseContext {
       const call = fact<ToolCall>(this, 'toolCall')
       return withFact(this, 'toolCall', Object.freeze({ ...call, args: exactJson(args, 'arguments') }))
     },
   },
   output: {
-    withOutput(this: Context, output: unknown): Context {
+    withOutput(this: BaseContext, output: unknown): BaseContext {
       const execution = fact<ToolExecution | undefined>(this, 'toolExecution')
       if (execution === undefined) return withFact(this, 'output', toJson(output))
       return withFact(this, 'toolExecution', Object.freeze({ ...execution, output: toJson(output) }))
     },
   },
   messages: {
-    withMessages(this: Context, messages: Iterable<Message>): Context {
+    withMessages(this: BaseContext, messages: Iterable<Message>): BaseContext {
       return withFact(this, 'messages', toMessages(messages, fact<List<Message>>(this, 'messages')))
     },
   },
@@ -159,43 +159,43 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   vote: {
     ...stop,
     ...requestContinuation,
-    allowStop(this: Context, message: string, details?: Details): Context {
+    allowStop(this: BaseContext, message: string, details?: Details): BaseContext {
       return cast(this, voted('allowStop', 'completed', message, details))
     },
-    allowContinuation(this: Context, message: string): Context {
+    allowContinuation(this: BaseContext, message: string): BaseContext {
       return cast(this, voted('allowContinuation', 'completed', message))
     },
   },
   recover: {
-    retry(this: Context, options?: { readonly afterMs?: number }): Context {
-      return Context.change(this, { recovery: { decision: 'retry', afterMs: Math.max(0, options?.afterMs ?? 0) } })
+    retry(this: BaseContext, options?: { readonly afterMs?: number }): BaseContext {
+      return BaseContext.change(this, { recovery: { decision: 'retry', afterMs: Math.max(0, options?.afterMs ?? 0) } })
     },
-    ignore(this: Context): Context {
-      return Context.change(this, { recovery: { decision: 'ignore', afterMs: 0 } })
+    ignore(this: BaseContext): BaseContext {
+      return BaseContext.change(this, { recovery: { decision: 'ignore', afterMs: 0 } })
     },
   },
   within: {
-    within(this: Context, ms: number): Context {
+    within(this: BaseContext, ms: number): BaseContext {
       if (!(ms >= 0)) throw invalid('The time a call may take is a number of milliseconds.', ms)
-      return Context.limit(this, ms)
+      return BaseContext.limit(this, ms)
     },
   },
   compact: {
-    compact(this: Context, { keep, pin, requested = false, summarize }: CompactOptions): Context {
+    compact(this: BaseContext, { keep, pin, requested = false, summarize }: CompactOptions): BaseContext {
       if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" is how many messages stay, from 0 up.', keep)
       if (typeof summarize !== 'function')
         throw invalid('"summarize" is a function that writes the summary.', summarize)
       if (pin !== undefined && typeof pin !== 'function') throw invalid('"pin" is a function of a message.', pin)
-      return Context.change(this, { compact: { keep, requested, summarize, ...(pin !== undefined && { pin }) } })
+      return BaseContext.change(this, { compact: { keep, requested, summarize, ...(pin !== undefined && { pin }) } })
     },
   },
   block,
   permit: {
     ...block,
-    ask(this: Context, message: string): Context {
+    ask(this: BaseContext, message: string): BaseContext {
       return decide(this, { decision: 'ask', message: wordsOf(message) })
     },
-    allow(this: Context, message?: string): Context {
+    allow(this: BaseContext, message?: string): BaseContext {
       return decide(this, { decision: 'allow', message: message === undefined ? undefined : wordsOf(message) })
     },
   },

@@ -3,8 +3,8 @@ import type { ErrorRecord, Execution } from '../../state/execution.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
-import type { HookHost } from '../../hooks/draft.ts'
-import { Firing } from '../../hooks/firing.ts'
+import type { HookHost } from '../../hooks/base-context.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure, isFatal, notStored, runTransforms } from '../../hooks/run-hooks.ts'
 import type { Plan } from '../../hooks/stack.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
@@ -36,7 +36,7 @@ export interface Recovering extends HookHost {
   readonly execution: Execution
   updateExecution(change: Partial<Execution>): void
   remember(error: AgentError, during: HookTrigger): ErrorRecord
-  conclude(firing: Firing, plan: Plan): Firing
+  conclude(firing: Invocation, plan: Plan): Invocation
   cast(votes: readonly ContinuationEvaluation[]): void
   stoppedBy(): ContinuationEvaluation | undefined
   fail(error: AgentError, during: HookTrigger): void
@@ -57,7 +57,7 @@ export async function recover(
   run.updateExecution({ failures })
   const record = run.remember(error, during)
   const plan = run.parts.stack.plan('onError')
-  const firing = new Firing(run, plan, run.state, { error: record, during, consecutiveFailures: failures })
+  const firing = new Invocation(run, plan, run.state, { error: record, during, consecutiveFailures: failures })
   try {
     await runTransforms(firing, plan.transforms)
   } catch (second) {

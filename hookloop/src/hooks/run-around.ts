@@ -1,15 +1,15 @@
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, messageOf } from '../errors.ts'
-import type { Firing } from './firing.ts'
+import type { Invocation } from './invocation.ts'
 import { applies, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 /** What wraps one call: the hooks outermost first, the call itself, and what counts as a result of it. */
-export type Onion<R, N> = {
+export type AroundCall<R, N> = {
   readonly hooks: readonly StackedHook[]
   readonly callId?: string
   /** A firing whose context shows what `next` will do; `change` is what outer hooks asked to be different. */
-  firing(change: N | undefined): Firing
+  firing(change: N | undefined): Invocation
   /** Runs the real call. Each time is a new attempt. */
   attempt(change: N | undefined): Promise<R>
   merge(outer: N | undefined, inner: N | undefined): N | undefined
@@ -19,14 +19,14 @@ export type Onion<R, N> = {
 }
 
 /** Runs a call inside its around hooks. Misuse of `next` is diagnosed in words. */
-export function runAround<R, N>(onion: Onion<R, N>, index = 0, change?: N): Promise<R> {
+export function runAround<R, N>(onion: AroundCall<R, N>, index = 0, change?: N): Promise<R> {
   const hook = onion.hooks[index]
   return hook === undefined ? onion.attempt(change) : runLayer(onion, { hook, index, change })
 }
 
 type Layer<N> = { readonly hook: StackedHook; readonly index: number; readonly change: N | undefined }
 
-async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer<N>): Promise<R> {
+async function runLayer<R, N>(onion: AroundCall<R, N>, { hook, index, change }: Layer<N>): Promise<R> {
   const started = performance.now()
   const firing = onion.firing(change)
   let calls = 0
@@ -76,7 +76,7 @@ async function runLayer<R, N>(onion: Onion<R, N>, { hook, index, change }: Layer
   return runAround(onion, index + 1, change)
 }
 
-function limited(firing: Firing, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
+function limited(firing: Invocation, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
   if (hook.timeoutMs === undefined) return work
   const key = `${firing.keyFor(hook.name)}/timeout`
   // In a scope: when an outer hook has stopped waiting, the timeout of an inner one must not move the clock.

@@ -3,14 +3,14 @@ import { approvalFor, type Answer, type Ask } from '../../state/tool-call.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AskedAnswer } from '../capability.ts'
-import type { LiveRun } from '../loop/run-context.ts'
-import type { OpenedCall } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import type { ActiveCall } from '../loop/open-step.ts'
 
 /**
  * Asks about a call, in the way the agent reaches people. Nothing means that the question stays open and the call waits.
  * Rejects only when the port fails.
  */
-export async function askPerson(run: LiveRun, call: OpenedCall, asks: readonly Ask[]): Promise<Answer | undefined> {
+export async function askPerson(run: RunContext, call: ActiveCall, asks: readonly Ask[]): Promise<Answer | undefined> {
   const { answer, expiresInMs } = run.parts.approval
   const { interruptions } = call
   const key = `${run.place}/${call.index}`
@@ -75,7 +75,7 @@ function describeAnswer(answer: unknown): string {
   return typeof answer === 'string' ? `"${answer}"` : `A ${answer === null ? 'null' : typeof answer}`
 }
 
-export function noteAnswer(run: LiveRun, call: OpenedCall, answer: AskedAnswer, message = ''): void {
+export function noteAnswer(run: RunContext, call: ActiveCall, answer: AskedAnswer, message = ''): void {
   run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(answer), message })
 }
 

@@ -4,7 +4,7 @@ import type { List } from '../state/list.ts'
 import type { Above } from '../state/subagent.ts'
 import type { Usage } from '../state/usage.ts'
 import type { Effects } from '../effects/effects.ts'
-import type { HookHost } from './draft.ts'
+import type { HookHost } from './base-context.ts'
 
 /** A run as it was at one event, for hooks that may take their time and must not touch it. */
 export class Moment implements HookHost {

@@ -4,7 +4,7 @@ import type { List } from '../../state/list.ts'
 import type { Above } from '../../state/subagent.ts'
 import { addTokens, noTokens, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
-import type { HookHost, NotedHook, NotedPlace, ShadowDesk } from '../../hooks/draft.ts'
+import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/base-context.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 
 /**
@@ -51,7 +51,7 @@ export class TrailHost implements HookHost {
     return this.run.toModel
   }
   /** Shadows do not run here, unless somebody tells what they would have done. */
-  get shadows(): ShadowDesk | undefined {
+  get shadows(): ShadowLog | undefined {
     return undefined
   }
   get step(): number {
@@ -59,8 +59,8 @@ export class TrailHost implements HookHost {
   }
 
   note(
-    { plan: { trigger } }: NotedPlace,
-    { name, mode }: NotedHook,
+    { plan: { trigger } }: LedgerPlace,
+    { name, mode }: LedgerHook,
     durationMs: number,
     what?: Partial<LedgerEntry>,
   ): void {
