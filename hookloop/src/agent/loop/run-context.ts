@@ -96,8 +96,6 @@ export class RunContext implements HookHost {
     return new RunContext(...how)
   }
 
-  // ── what hooks see of the run
-
   get spent(): Usage {
     const inFlight = this.open?.inFlight ?? noTokens
     return inFlight === noTokens ? this.spentBefore : addUsage(this.spentBefore, inFlight)
@@ -174,8 +172,6 @@ export class RunContext implements HookHost {
     this.outstanding.watch({ step: this.step, hook, trigger }, work, (entry) => this.book.noteLate(entry))
   }
 
-  // ── state
-
   get execution(): Execution {
     return this.state.execution!
   }
@@ -197,8 +193,6 @@ export class RunContext implements HookHost {
     if (this.open?.index === step) return this.open.calls[index]?.id
     return this.state.execution?.steps.at(step)?.toolCalls[index]?.id
   }
-
-  // ── firing
 
   /**
    * Fires a trigger: hooks, guards, observers. State and votes are taken over. Answers at once when no hook is slow,
@@ -333,8 +327,6 @@ export class RunContext implements HookHost {
       }
     }
   }
-
-  // ── votes and errors
 
   cast(votes: readonly ContinuationEvaluation[]): void {
     if (!this.opened) return
