@@ -4,7 +4,8 @@ import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textMessage, toInput, toMessage, type Message } from '../state/message.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { BaseContext, type Vote } from '../hooks/base-context.ts'
-import type { HookOutcome, StateChange } from '../hooks/outcome.ts'
+import type { HookOutcome } from '../hooks/outcome.ts'
+import type { StateChange } from '../state/state-diff.ts'
 import { specOf, type HookTrigger } from '../hooks/triggers.ts'
 
 /**

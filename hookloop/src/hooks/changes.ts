@@ -1,9 +1,10 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import type { Json } from '../state/json.ts'
 import type { Change } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
+import { jsonChanges } from '../state/state-diff.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import type { Draft } from './base-context.ts'
 
@@ -29,7 +30,7 @@ function* factChanges(before: Draft, after: Draft, isLast: boolean): Generator<C
     if (a === b) continue
     switch (name) {
       case 'toolCall':
-        yield* jsonChanges('args', (a as ToolCall).args, (b as ToolCall).args)
+        yield* shortChanges('args', (a as ToolCall).args, (b as ToolCall).args)
         break
       case 'toolExecution':
         yield { path: 'output', ...told((b as ToolExecution).output) }
@@ -72,30 +73,24 @@ function* stateChanges(before: AgentState, after: AgentState): Generator<Change>
   }
   if (before.systemPrompt !== after.systemPrompt) yield { path: 'state.systemPrompt', after: short(after.systemPrompt) }
   if (before.responseFormat !== after.responseFormat) yield { path: 'state.responseFormat' }
-  if (before.metadata !== after.metadata) yield* jsonChanges('state.metadata', before.metadata, after.metadata)
+  if (before.metadata !== after.metadata) yield* shortChanges('state.metadata', before.metadata, after.metadata)
 }
 
-function* jsonChanges(path: string, before: Json, after: Json): Generator<Change> {
-  if (before === after) return
-  if (isJsonObject(before) && isJsonObject(after)) {
-    for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      yield* jsonChanges(`${path}.${key}`, own(before, key), own(after, key))
-    }
-  } else if (JSON.stringify(before) !== JSON.stringify(after)) {
-    yield {
-      path,
-      ...(before !== undefined && { before: short(before) }),
-      ...(after !== undefined && { after: short(after) }),
-    }
+function* shortChanges(path: string, before: Json, after: Json): Generator<Change> {
+  for (const change of jsonChanges(path, before, after)) yield shortChange(change)
+}
+
+/** A change with long values cut. */
+export function shortChange({ path, before, after }: Change): Change {
+  return {
+    path,
+    ...(before !== undefined && { before: short(before) }),
+    ...(after !== undefined && { after: short(after) }),
   }
 }
 
-function own(object: JsonObject, key: string): Json {
-  return (Object.hasOwn(object, key) ? object[key] : undefined) as Json
-}
-
 /** A value, or the beginning of its text if that is long. */
-export function short(value: Json): Json {
+function short(value: Json): Json {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length <= MAX_TEXT ? value : `${text.slice(0, MAX_TEXT)}…`
 }

@@ -1,23 +1,13 @@
-import type { AgentState } from '../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import { toJson, type Json, type JsonObject } from '../state/json.ts'
 import { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
+import { applyChange, stateChange, type StateChange } from '../state/state-diff.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { changeRequest } from './context-methods.ts'
 import type { Draft, FactValues, Vote } from './base-context.ts'
-
-/** What a hook did to the state, as JSON: only what it touched. */
-export type StateChange = {
-  readonly metadata?: JsonObject
-  readonly removed?: readonly string[]
-  readonly appended?: readonly Message[]
-  readonly messages?: readonly Message[]
-  readonly systemPrompt?: string
-  readonly responseFormat?: JsonObject | null
-}
 
 /**
  * Everything one hook decided and changed in one firing, as JSON. It is what `fire` shows, what is recorded of a hook
@@ -66,7 +56,7 @@ export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
     )
   }
   return {
-    state: outcome.state === undefined ? before.state : changeState(before.state, outcome.state),
+    state: outcome.state === undefined ? before.state : applyChange(before.state, outcome.state),
     facts: changeFacts(before.facts, outcome),
     votes: outcome.votes ?? [],
     verdict: outcome.decision && { decision: outcome.decision, message: outcome.message },
@@ -126,30 +116,4 @@ function changeFacts(facts: FactValues, outcome: HookOutcome): FactValues {
 /** A recorded change names no model: a hook with an effect cannot choose one. */
 function noModel(): never {
   throw new AgentError('HOOK_INVALID_OPTION', 'A recorded change of a request cannot name a model.')
-}
-
-/** What was done to a state, such that it can be done again to another. */
-export function stateChange(before: AgentState, after: AgentState): StateChange {
-  const grown = after.messages.extends(before.messages)
-  const removed = Object.keys(before.metadata).filter((key) => !Object.hasOwn(after.metadata, key))
-  const written = Object.entries(after.metadata).filter(([key, value]) => before.metadata[key] !== value)
-  return {
-    ...(written.length > 0 && { metadata: Object.fromEntries(written) }),
-    ...(removed.length > 0 && { removed }),
-    ...(after.messages !== before.messages &&
-      (grown ? { appended: after.messages.slice(before.messages.length) } : { messages: after.messages.toJSON() })),
-    ...(before.systemPrompt !== after.systemPrompt && { systemPrompt: after.systemPrompt }),
-    ...(before.responseFormat !== after.responseFormat && { responseFormat: after.responseFormat ?? null }),
-  }
-}
-
-export function changeState(state: AgentState, change: StateChange): AgentState {
-  let next = state
-  for (const [key, value] of Object.entries(change.metadata ?? {})) next = next.withMetadata(key, value)
-  for (const key of change.removed ?? []) next = next.withoutMetadata(key)
-  if (change.messages !== undefined) next = next.withMessages(change.messages)
-  for (const message of change.appended ?? []) next = next.withMessage(message)
-  if (change.systemPrompt !== undefined) next = next.withSystemPrompt(change.systemPrompt)
-  if (change.responseFormat !== undefined) next = next.withResponseFormat(change.responseFormat ?? undefined)
-  return next
 }

@@ -10,7 +10,7 @@ import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
 import type { Asker, HookInference } from '../../hooks/infer.ts'
 import type { Draft, FactValues, HookHost, LedgerHook, LedgerPlace } from '../../hooks/base-context.ts'
 import { Invocation } from '../../hooks/invocation.ts'
-import { changeState, stateChange } from '../../hooks/outcome.ts'
+import { applyChange, stateChange } from '../../state/state-diff.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../../hooks/run-hooks.ts'
 import type { Plan } from '../../hooks/stack.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
@@ -315,7 +315,7 @@ export class RunContext implements HookHost {
       const done = stateChange(from.draft.state, firing.state)
       const next = await this.recover(thrown.error, firing.trigger)
       if (next === 'retry') firing.restart(this.state, from.draft.facts)
-      else firing.update(changeState(this.state, done), firing.facts)
+      else firing.update(applyChange(this.state, done), firing.facts)
       if (next === 'end' || (next === 'ignore' && givesUp.has(firing.trigger))) {
         firing.failure = thrown.error
         return

@@ -1,7 +1,7 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { Emit } from '../../state/event.ts'
 import { sameJson, toJson, type Json } from '../../state/json.ts'
-import { patchBetween } from '../../state/state-patch.ts'
+import { diffState } from '../../state/state-diff.ts'
 import { timedOut, type Checkpoint, type Effect, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import { CancelChecks, errorText, repeatedKey, timeoutOf } from '../../effects/record-effects.ts'
@@ -256,8 +256,8 @@ export class JournaledEffects implements Effects {
     if (shared.diverged !== undefined) return
     shared.onCheckpoint?.(checkpoint)
     const ledger = ledgerFrom(shared.ledger)
-    const patch = patchBetween(shared.stored, state)
-    shared.journal.append({ type: 'state', phase, at: this.#now, patch, ...(ledger.length > 0 && { ledger }) })
+    const diff = diffState(shared.stored, state)
+    shared.journal.append({ type: 'state', phase, at: this.#now, diff, ...(ledger.length > 0 && { ledger }) })
     shared.stored = state
     shared.ledger += ledger.length
     shared.turn()

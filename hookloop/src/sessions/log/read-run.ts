@@ -2,7 +2,7 @@ import { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
-import { StateBuilder, type Grown, type StatePatch } from '../../state/state-patch.ts'
+import { buildState, type ListDiff, type StateDiff } from '../../state/state-diff.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import type { Checkpoint, EffectsFactory } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
@@ -20,7 +20,7 @@ type Piece = {
   readonly answers: { readonly answers: Answers; readonly at: number } | undefined
   /** How far the run was at the end of it, and what had become of the state; missing where the record ends. */
   readonly phase: Checkpoint['phase'] | undefined
-  readonly patch: StatePatch | undefined
+  readonly diff: StateDiff | undefined
 }
 
 /** One run of a session, as it was written down. */
@@ -43,19 +43,13 @@ export function readRun(records: readonly SessionRecord[], which: number): Recor
       value: which,
     })
   }
+  const diffs = records.slice(0, found.i).flatMap((record) => (record.type === 'state' ? [record.diff] : []))
+  const before = buildState(diffs)
   const { run: name, at, message: input, metadata } = found.record
   const rest = records.slice(found.i + 1)
   const end = rest.findIndex(({ type }) => type === 'input')
   const own = end === -1 ? rest : rest.slice(0, end)
-  return { name, at, input, metadata, before: stateOf(records.slice(0, found.i)), pieces: piecesOf(own, at) }
-}
-
-function stateOf(records: readonly SessionRecord[]): AgentState | undefined {
-  const patches = records.flatMap((record) => (record.type === 'state' ? [record.patch] : []))
-  if (patches.length === 0) return undefined
-  const builder = new StateBuilder()
-  for (const patch of patches) builder.apply(patch)
-  return builder.build()
+  return { name, at, input, metadata, before, pieces: piecesOf(own, at) }
 }
 
 function piecesOf(records: readonly SessionRecord[], at: number): readonly Piece[] {
@@ -67,7 +61,7 @@ function piecesOf(records: readonly SessionRecord[], at: number): readonly Piece
       continue
     }
     if (record.phase === 'changed') break
-    pieces.push(open.close(record.phase, record.patch))
+    pieces.push(open.close(record.phase, record.diff))
     if (record.phase === 'ended' || record.phase === 'inputBlocked') return pieces
     open = new OpenPiece(record.at)
   }
@@ -113,9 +107,9 @@ class OpenPiece {
     }
   }
 
-  close(phase?: Checkpoint['phase'], patch?: StatePatch): Piece {
+  close(phase?: Checkpoint['phase'], diff?: StateDiff): Piece {
     const [entries, heardAt, downMs, answers] = [this.#entries, this.#heardAt, this.#downMs, this.#answers]
-    return { entries, heardAt, downMs, takenOverAt: this.#takenOverAt, answers, phase, patch }
+    return { entries, heardAt, downMs, takenOverAt: this.#takenOverAt, answers, phase, diff }
   }
 }
 
@@ -154,8 +148,8 @@ export class RunReplayer {
   }
 
   #turn({ phase, state }: Checkpoint): number {
-    const { phase: kept, patch } = this.piece
-    const other = kept !== undefined && kept !== phase ? `phase, "${kept}",` : patch && otherPlace(state, patch)
+    const { phase: kept, diff } = this.piece
+    const other = kept !== undefined && kept !== phase ? `phase, "${kept}",` : diff && otherPlace(state, diff)
     if (other !== undefined) {
       this.#problem ??= new AgentError(
         'REPLAY_DIVERGED',
@@ -176,17 +170,17 @@ const nothing: Piece = {
   takenOverAt: 0,
   answers: undefined,
   phase: undefined,
-  patch: undefined,
+  diff: undefined,
 }
 
 /** The first place of a state that is not as it was when it was written down. Hooks in force are not compared. */
-function otherPlace(state: AgentState, { fields, metadata, execution, messages }: StatePatch): string | undefined {
+function otherPlace(state: AgentState, diff: StateDiff): string | undefined {
   const { execution: now, messages: said, metadata: known, ...plain } = AgentState.fieldsOf(state)
+  const { version: _version, removed: _removed, metadata, execution, messages, ...own } = diff
   const { hooks: _hooks, steps: _steps, ...set } = execution?.set ?? {}
-  const { version: _version, ...own } = fields?.set ?? {}
   return (
-    otherKey('', plain, own) ??
-    otherKey('metadata.', known, metadata?.set ?? {}) ??
+    otherKey('', plain, own as JsonObject) ??
+    otherKey('metadata.', known, metadata ?? {}) ??
     otherKey('execution.', now ?? {}, set) ??
     (isOther(messages, said) ? 'conversation' : undefined) ??
     (now !== undefined && isOther(execution?.steps, now.steps) ? 'list of steps' : undefined)
@@ -212,7 +206,7 @@ function withoutHooks(value: Json): Json {
   return Object.fromEntries(entries.map(([key, part]) => [key, withoutHooks(part)]))
 }
 
-function isOther<T extends Json>(grown: Grown<T> | undefined, now: List<T>): boolean {
+function isOther<T extends Json>(grown: ListDiff<T> | undefined, now: List<T>): boolean {
   if (grown === undefined) return false
   const { keep, add, from, more = [] } = grown
   const [known, end] = [keep + add.length + more.length, now.length - more.length]

@@ -93,16 +93,13 @@ const hostile: { readonly [what: string]: readonly [type: string, change: (line:
   'a second beginning': ['begin', () => ({ type: 'session', version: 1, id: 'eventful', at: 1, agent: 'a' })],
   'a phase that is not known': ['state', (line) => ({ ...line, phase: 'flying' })],
   'a phase that its state is not in': ['state', (line) => ({ ...line, phase: 'step' })],
-  'no change at all': ['state', (line) => ({ ...line, patch: null })],
-  'a change that keeps too much': ['state', (line) => ({ ...line, patch: { messages: { keep: 2 ** 31, add: [] } } })],
-  'a change that keeps a huge number': [
-    'state',
-    (line) => ({ ...line, patch: { messages: { keep: 1e300, add: [] } } }),
-  ],
-  'a change that adds no messages': ['state', (line) => ({ ...line, patch: { messages: { keep: 0, add: [{}] } } })],
+  'no change at all': ['state', (line) => ({ ...line, diff: null })],
+  'a change that keeps too much': ['state', (line) => ({ ...line, diff: { messages: { keep: 2 ** 31, add: [] } } })],
+  'a change that keeps a huge number': ['state', (line) => ({ ...line, diff: { messages: { keep: 1e300, add: [] } } })],
+  'a change that adds no messages': ['state', (line) => ({ ...line, diff: { messages: { keep: 0, add: [{}] } } })],
   'a change that takes the execution apart': [
     'state',
-    (line) => ({ ...line, patch: { execution: { unset: ['steps', 'id'], steps: { keep: 0, add: [1] } } } }),
+    (line) => ({ ...line, diff: { execution: { unset: ['steps', 'id'], steps: { keep: 0, add: [1] } } } }),
   ],
   'a ledger that is none': ['state', (line) => ({ ...line, ledger: 5 })],
   'an input that is none': ['input', (line) => ({ ...line, message: { role: 'root', content: [] } })],
@@ -147,7 +144,7 @@ test('D12: a session from a newer version is refused by name, also when nothing 
 
 test('D12: a state from a newer version within a session is refused by name', async () => {
   const records = parsed(waiting)
-  const newer: JsonObject = { type: 'state', phase: 'suspended', at: 1, patch: { fields: { set: { version: 99 } } } }
+  const newer: JsonObject = { type: 'state', phase: 'suspended', at: 1, diff: { version: 99 } }
   assert.deepEqual([...(await refusals(resealed([...records, newer])))], ['STATE_VERSION'])
 })
 
@@ -186,7 +183,7 @@ test('D09: a file that was changed is refused, and not a byte of it or beside it
   after(() => rmSync(folder, { recursive: true }))
   const store = fileStore(folder)
   const writer = await store.open('eventful', { create: true })
-  await writer.append(resealed([...parsed(waiting).slice(0, -1), { type: 'state', phase: 'flying', at: 1, patch: {} }]))
+  await writer.append(resealed([...parsed(waiting).slice(0, -1), { type: 'state', phase: 'flying', at: 1, diff: {} }]))
   await writer.release()
   const before = filesIn(folder)
   for (const name of ['state', 'fork', 'points', 'export'] as const) {

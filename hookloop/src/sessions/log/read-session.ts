@@ -2,7 +2,7 @@ import type { AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
-import { StateBuilder } from '../../state/state-patch.ts'
+import { StateBuilder } from '../../state/state-diff.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
@@ -129,8 +129,8 @@ class Reading {
     return this.#hasState ? this.#builder.build() : undefined
   }
 
-  #takeState({ phase, patch, ledger = [], at }: Extract<SessionRecord, { type: 'state' }>): void {
-    this.#builder.apply(patch)
+  #takeState({ phase, diff, ledger = [], at }: Extract<SessionRecord, { type: 'state' }>): void {
+    this.#builder.apply(diff)
     this.#hasState = true
     for (const entry of toLedger(ledger)) this.ledger.push(entry)
     this.#entries = []

@@ -2,7 +2,7 @@ import type { Answer, Answers } from '../../state/tool-call.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
 import { isMessage, type Message } from '../../state/message.ts'
-import type { StatePatch } from '../../state/state-patch.ts'
+import type { StateDiff } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
 import { problemOfEntry, type RecordEntry } from '../../effects/recording.ts'
@@ -34,7 +34,7 @@ export type SessionRecord =
       readonly type: 'state'
       readonly phase: Checkpoint['phase'] | 'changed'
       readonly at: number
-      readonly patch: StatePatch
+      readonly diff: StateDiff
       readonly ledger?: readonly (TimedLedgerEntry | LedgerRow)[]
     }
   /** A person has answered, here or from another process. */
@@ -104,7 +104,7 @@ function problemOf(record: JsonObject, seq: number): string | undefined {
       return text('run') ?? time ?? (record['metadata'] === undefined ? undefined : object('metadata'))
     case 'state':
       if (!phases.includes(record['phase'] as string)) return '"phase" is not known'
-      return time ?? object('patch') ?? (isLedger(record['ledger'] ?? []) ? undefined : '"ledger" must be a list')
+      return time ?? object('diff') ?? (isLedger(record['ledger'] ?? []) ? undefined : '"ledger" must be a list')
     case 'answer':
       return text('approval') ?? time ?? ('answer' in record ? undefined : '"answer" is missing')
     case 'answers':

@@ -2,10 +2,11 @@ import { savedOf } from '../../agent/agent.ts'
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, Step } from '../../state/execution.ts'
-import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Part } from '../../state/message.ts'
 import type { SavedRun } from '../../state/saved-run.ts'
+import { jsonChanges } from '../../state/state-diff.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { readSession } from '../log/read-session.ts'
@@ -169,18 +170,7 @@ function changesOf(a: AgentState | undefined, b: AgentState | undefined): readon
     responseFormat: state?.responseFormat ?? null,
     metadata: { ...state?.metadata },
   })
-  return [...changesIn('', plain(a), plain(b))]
-}
-
-function* changesIn(path: string, a: JsonObject, b: JsonObject): Generator<Change> {
-  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const [before, after] = [a, b].map((each) => (Object.hasOwn(each, key) ? each[key] : undefined))
-    const at = path === '' ? key : `${path}.${key}`
-    if (isJsonObject(before) && isJsonObject(after)) yield* changesIn(at, before, after)
-    else if (JSON.stringify(before) !== JSON.stringify(after)) {
-      yield { path: at, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }
-    }
-  }
+  return [...jsonChanges('', plain(a), plain(b))]
 }
 
 function hooksOf(a: Execution | undefined, b: Execution | undefined): RunDiff['hooks'] {

@@ -8,6 +8,7 @@ import { givesUp } from '../../agent/loop/fire-trigger.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
 import type { Json } from '../../state/json.ts'
+import { applyChange, stateChange } from '../../state/state-diff.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { noTokens } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
@@ -15,7 +16,6 @@ import type { Asker, HookInference, InferOptions } from '../../hooks/infer.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { Moment } from '../../hooks/hook-host.ts'
-import { changeState, stateChange } from '../../hooks/outcome.ts'
 import { HookFailure, runGuards, runTransforms } from '../../hooks/run-hooks.ts'
 import type { HookStack } from '../../hooks/stack.ts'
 import { AnsweredEffects, type RecordedAnswers } from './recorded-answers.ts'
@@ -98,7 +98,7 @@ export class Rejudger {
         const done = stateChange(firing.start.state, firing.state)
         const state = this.#overlay.apply(known.state)
         if (known.next === 'retry') firing.restart(state, firing.start.facts)
-        else firing.update(changeState(state, done), firing.facts)
+        else firing.update(applyChange(state, done), firing.facts)
         if (firing.failure !== undefined) return
         if (known.next === 'retry') from = 0
       }

@@ -104,8 +104,8 @@ type EffectsOf = RunContext['effects']
  * When a run went on with its answers. If the process that took them died, the one that went on for good did so later:
  * how long was waited in all is in what it kept.
  */
-function resumedAt({ answers, patch, entries }: RunReplayer['piece'], { execution }: AgentState): number {
-  const waitedMs = patch?.execution?.set?.['waitedMs']
+function resumedAt({ answers, diff, entries }: RunReplayer['piece'], { execution }: AgentState): number {
+  const waitedMs = diff?.execution?.set?.['waitedMs']
   const wasAsked = entries.some((entry) => entry.type === 'begin' && entry.kind === 'approval')
   if (typeof waitedMs !== 'number' || wasAsked || execution?.cursor === undefined) return answers!.at
   return execution.cursor.waitingSince + waitedMs - execution.waitedMs

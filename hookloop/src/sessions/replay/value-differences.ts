@@ -2,12 +2,11 @@ import { fingerprintRequest } from '../../agent/model/fingerprint-request.ts'
 import { usedFacts } from '../../agent/loop/redact-withheld.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { InferenceRequest } from '../../state/inference.ts'
-import { sameJson, toJson, type Json } from '../../state/json.ts'
+import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
-import { changesBetween, short } from '../../hooks/changes.ts'
+import { jsonChanges, stateChange, type StateChange } from '../../state/state-diff.ts'
+import { changesBetween, shortChange } from '../../hooks/changes.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
-import { stateChange, type StateChange } from '../../hooks/outcome.ts'
-import { sameMessages } from './state-overlay.ts'
 import type { Judged } from './watched-run.ts'
 
 /** What flows, and hooks may change. */
@@ -47,47 +46,25 @@ function fingerprintOf(request: unknown): Json {
   return fingerprintRequest(request as InferenceRequest)
 }
 
-/** A request that has the same conversation shows it as the same. */
+/** A request with an equal conversation is shown with the same one. */
 function sharing(was: unknown, would: unknown): InferenceRequest {
   const [before, after] = [was as InferenceRequest, would as InferenceRequest]
-  return sameMessages(before.messages, after.messages) ? { ...after, messages: before.messages } : after
+  return sameJson(before.messages.toJSON(), after.messages.toJSON()) ? { ...after, messages: before.messages } : after
 }
 
-type Before = AgentState
-type After = AgentState
+type StatePair = readonly [before: AgentState, after: AgentState]
 
-/** What would have been put into the state otherwise, at this event. */
-export function stateDifferences(was: readonly [Before, After], would: readonly [Before, After]): readonly Change[] {
+/** What the changed hooks would have put into the state at this event, where that differs. */
+export function stateDifferences(was: StatePair, would: StatePair): readonly Change[] {
   const [a, b] = [stateChange(...was), stateChange(...would)]
-  if (sameJson(toJson(a), toJson(b))) return []
-  return [
-    ...metadataDifferences(a, b),
-    ...differing('state.messages', messagesOf(a), messagesOf(b)),
-    ...differing('state.systemPrompt', a.systemPrompt, b.systemPrompt),
-    ...differing('state.responseFormat', a.responseFormat, b.responseFormat),
-  ]
+  const removed = [a, b].map((each) => each.removed ?? [])
+  const changes = [...jsonChanges('state', shown(a), shown(b))]
+  const keys = [...new Set(removed.flat())].filter((key) => removed[0]!.includes(key) !== removed[1]!.includes(key))
+  const unset = keys.map((key) => ({ path: `state.metadata.${key}` }))
+  return [...changes.map(shortChange), ...unset.filter(({ path }) => changes.every((each) => each.path !== path))]
 }
 
-function* metadataDifferences(a: StateChange, b: StateChange): Generator<Change> {
-  const keys = [a.metadata, b.metadata].flatMap((each) => Object.keys(each ?? {}))
-  for (const key of new Set([...keys, ...(a.removed ?? []), ...(b.removed ?? [])])) {
-    const isSame = (a.removed ?? []).includes(key) === (b.removed ?? []).includes(key)
-    const changes = differing(`state.metadata.${key}`, a.metadata?.[key], b.metadata?.[key])
-    yield* changes.length > 0 || isSame ? changes : [{ path: `state.metadata.${key}` }]
-  }
-}
-
-function messagesOf({ messages, appended }: StateChange): Json | undefined {
-  return messages === undefined ? appended && { added: toJson(appended) } : toJson(messages)
-}
-
-function differing(path: string, before: Json | undefined, after: Json | undefined): readonly Change[] {
-  if (sameJson(before ?? null, after ?? null)) return []
-  return [
-    {
-      path,
-      ...(before !== undefined && { before: short(before) }),
-      ...(after !== undefined && { after: short(after) }),
-    },
-  ]
+function shown({ metadata = {}, appended, messages, systemPrompt, responseFormat }: StateChange): JsonObject {
+  const conversation = messages ?? (appended && { added: appended })
+  return toJson({ metadata, messages: conversation, systemPrompt, responseFormat }) as JsonObject
 }

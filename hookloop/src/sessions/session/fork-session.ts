@@ -1,7 +1,7 @@
 import { AgentState } from '../../state/agent-state.ts'
 import type { Step } from '../../state/execution.ts'
 import { toInput, type Message } from '../../state/message.ts'
-import { StateBuilder } from '../../state/state-patch.ts'
+import { buildState } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import { agentOf, appendSessionStart, lockSession, appendState } from './session-lock.ts'
 import { readSession, type SessionSnapshot } from '../log/read-session.ts'
@@ -68,7 +68,7 @@ function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
   for (const [seq, record] of records.entries()) {
     if (record.type === 'input') execution++
     if (record.type !== 'state') continue
-    const added: readonly Step[] = record.patch.execution?.steps?.add ?? []
+    const added: readonly Step[] = record.diff.execution?.steps?.add ?? []
     for (const step of added) {
       points.push({
         seq,
@@ -84,15 +84,11 @@ function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
 }
 
 function stateAt({ records }: SessionSnapshot, seq: number): AgentState {
-  const builder = new StateBuilder()
-  let any = false
-  for (const record of records.slice(0, seq + 1)) {
-    if (record.type !== 'state') continue
-    builder.apply(record.patch)
-    any = true
-  }
-  if (any) return builder.build()
-  throw new AgentError('SESSION_UNKNOWN', `Nothing was snapshot of the session up to line ${seq + 1}.`, { value: seq })
+  const state = buildState(
+    records.slice(0, seq + 1).flatMap((record) => (record.type === 'state' ? [record.diff] : [])),
+  )
+  if (state !== undefined) return state
+  throw new AgentError('SESSION_UNKNOWN', `The session has no stored state up to line ${seq + 1}.`, { value: seq })
 }
 
 /** As between two runs: what was spent is billed, and neither execution nor questions are left over. */

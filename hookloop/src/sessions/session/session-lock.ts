@@ -1,5 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import { patchBetween } from '../../state/state-patch.ts'
+import { diffState } from '../../state/state-diff.ts'
 import { readSession, type SessionSnapshot } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
 import { SessionJournal } from '../log/session-journal.ts'
@@ -44,7 +44,7 @@ export function appendState(
   state: AgentState,
   { agent, at }: { readonly agent: string; readonly at: number },
 ): void {
-  journal.append({ type: 'state', phase: 'changed', at, patch: patchBetween(snapshot.state, state) })
+  journal.append({ type: 'state', phase: 'changed', at, diff: diffState(snapshot.state, state) })
   journal.setHead(headOf(state, { agent, createdAt: createdAt(snapshot) ?? at }))
 }
 

@@ -4,9 +4,12 @@ import { streamRun } from '../../agent/run-stream.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
-import { COMPACT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
+import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { Emit } from '../../state/event.ts'
 import type { Message } from '../../state/message.ts'
+import { sameJson } from '../../state/json.ts'
+import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
+import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { liveEffects } from '../../effects/effects.ts'
@@ -15,7 +18,6 @@ import { checkNotSuspended, checkNoOpenRun } from './refusals.ts'
 import { appendSessionStart, lockSession, appendState, type LockedSession } from './session-lock.ts'
 import { readSession, type SessionSnapshot } from '../log/read-session.ts'
 import { resumeSession, runInSession } from './run-session.ts'
-import { startedOpen, type StartedOpen } from './started-open.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 
 /** How an agent with a store keeps its runs. */
@@ -35,8 +37,8 @@ class SessionHandle implements Session {
   readonly #store: SessionStore
   readonly #parts: AgentParts
   #isStarted = false
-  /** What hooks said when it was taken up with a run that was open. */
-  #deferred: StartedOpen | undefined
+  /** What onSessionStart hooks changed while a run was open: it is applied when that run has ended. */
+  #deferred: DeferredStart | undefined
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -140,7 +142,7 @@ class SessionHandle implements Session {
       if (snapshot.open === undefined) return
       const before = snapshot.state ?? this.#freshState()
       const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, how)
-      this.#deferred = startedOpen(before, after)
+      this.#deferred = deferStart(before, after)
       this.#isStarted = true
     })
   }
@@ -159,12 +161,12 @@ class SessionHandle implements Session {
     })
   }
 
-  #applyDeferred({ apply }: StartedOpen): Promise<void> {
+  #applyDeferred({ change }: DeferredStart): Promise<void> {
     return this.#lock(async (session) => {
       const { snapshot } = session
       if (snapshot.open !== undefined) return
       this.#deferred = undefined
-      const state = apply(snapshot.state ?? this.#freshState())
+      const state = applyChange(snapshot.state ?? this.#freshState(), change)
       if (state !== snapshot.state) await this.#appendState(session, state)
     })
   }
@@ -212,6 +214,29 @@ class SessionHandle implements Session {
 
   #lock<T>(work: (session: LockedSession) => Promise<T>): Promise<T> {
     return lockSession(this.#store, { id: this.id }, work)
+  }
+}
+
+type DeferredStart = {
+  readonly change: StateChange
+  /** The name under which commands of the open run find variables that hooks have set, if the run has no name yet. */
+  readonly environment: string | undefined
+}
+
+/**
+ * An open run resumes from the state it was recorded with: with another state it could ask for something that was not
+ * recorded. So changes by hooks wait for its end. Variables for commands are not part of a state and are set at once,
+ * under the name that the state already has.
+ */
+function deferStart(before: AgentState, after: AgentState): DeferredStart {
+  const { messages: _rewritten, metadata = {}, ...change } = stateChange(before, after, sameJson)
+  const { [ENVIRONMENT_KEY]: set, ...others } = metadata
+  const known = before.metadata[ENVIRONMENT_KEY]
+  const isKnown = typeof known === 'string'
+  if (typeof set === 'string' && isKnown) setSessionVariables(getSessionVariables(set), known)
+  return {
+    change: { ...change, metadata: others, appended: after.messages.slice(before.messages.length) },
+    environment: typeof set === 'string' && !isKnown ? set : undefined,
   }
 }
 

@@ -6,27 +6,27 @@ import type { Execution, Step } from './execution.ts'
 import type { Json, JsonObject } from './json.ts'
 import { List } from './list.ts'
 import { textMessage, type Message } from './message.ts'
-import { patchBetween, StateBuilder, type StatePatch } from './state-patch.ts'
+import { applyChange, diffState, stateChange, StateBuilder, type StateDiff } from './state-diff.ts'
 import { addUsage, noTokens, noUsage } from './usage.ts'
 
 type Change = (state: AgentState) => AgentState
 
-/** States as a log has them: each as what is different from the one before, written down and read again. */
+/** Each state written as a diff to the one before and built again, as in a log. */
 function folded(states: readonly AgentState[]): { readonly texts: readonly string[]; readonly bytes: number } {
   const builder = new StateBuilder()
   let before: AgentState | undefined
   let bytes = 0
   const texts = states.map((state) => {
-    const line = JSON.stringify(patchBetween(before, state))
+    const line = JSON.stringify(diffState(before, state))
     bytes += line.length
     before = state
-    builder.apply(JSON.parse(line) as StatePatch)
+    builder.apply(JSON.parse(line) as StateDiff)
     return JSON.stringify(builder.build())
   })
   return { texts, bytes }
 }
 
-const begun: Execution = Object.freeze({
+const started: Execution = Object.freeze({
   id: 'x.1',
   status: 'running',
   startedAt: 1,
@@ -54,7 +54,7 @@ function step(index: number, text: string): Step {
 }
 
 function onExecution(change: (execution: Execution) => Execution): Change {
-  return (state) => AgentState.patch(state, { execution: Object.freeze(change(state.execution ?? begun)) })
+  return (state) => AgentState.patch(state, { execution: Object.freeze(change(state.execution ?? started)) })
 }
 
 const suspend: Change = onExecution((execution) => {
@@ -64,17 +64,17 @@ const suspend: Change = onExecution((execution) => {
   const cursor = { phase: 'tools' as const, waitingSince: 5, step: { ...open, calls: [call], errors: [] } }
   return { ...execution, status: 'suspended', cursor }
 })
-const goOn: Change = onExecution(({ cursor: _left, ...execution }) => ({ ...execution, status: 'running' }))
+const resume: Change = onExecution(({ cursor: _left, ...execution }) => ({ ...execution, status: 'running' }))
 const end: Change = onExecution((execution) => ({
   ...execution,
   status: 'completed',
   final: { status: 'completed', reason: 'completed', by: 'g', message: '', votes: [], at: 9 },
 }))
-const beginAgain: Change = (state) =>
+const startAgain: Change = (state) =>
   AgentState.patch(state, {
     executionCount: state.executionCount + 1,
     spentBefore: state.usage,
-    execution: Object.freeze({ ...begun, id: `x.${state.executionCount + 2}` }),
+    execution: Object.freeze({ ...started, id: `x.${state.executionCount + 2}` }),
   })
 
 const word = fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toString', '', '1', '0', 'a', 'b'), fc.string())
@@ -99,7 +99,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 9 }), word).map(
     ([keep, from, text]): Change =>
       (state) =>
-        summedUp(state, { keep, from, text }),
+        summarized(state, { keep, from, text }),
   ),
   fc.tuple(word, json).map(
     ([key, value]): Change =>
@@ -122,24 +122,24 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   word.map((text): Change => onExecution((each) => ({ ...each, steps: each.steps.append(step(1, text)) }))),
   word.map((text): Change => onExecution((each) => ({ ...each, steps: each.steps.take(1).append(step(1, text)) }))),
   fc.nat().map((steps): Change => onExecution((each) => ({ ...each, usage: addUsage(each.usage, { steps }) }))),
-  fc.constantFrom(suspend, goOn, end, beginAgain),
+  fc.constantFrom(suspend, resume, end, startAgain),
 )
 
 function reworded({ role }: Message, index: number): Message {
   return textMessage(role, `message ${index}`)
 }
 
-/** The beginning, something new, and the end. */
-function summedUp(state: AgentState, { keep, from, text }: { keep: number; from: number; text: string }): AgentState {
+/** The first messages, a new one, and the last messages. */
+function summarized(state: AgentState, { keep, from, text }: { keep: number; from: number; text: string }): AgentState {
   const { messages } = state
   return state.withMessages(messages.take(keep).append(textMessage('user', text)).concat(messages.slice(from)))
 }
 
-test('whatever becomes of a state, its changes put together give the same text', () => {
+test('a state that is built from its diffs has the same text, whatever changed', () => {
   fc.assert(
-    fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (kept) => {
+    fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
       let state = AgentState.create({ agentId: 'a' })
-      const states = kept.map((changes) => (state = changes.reduce((before, make) => make(before), state)))
+      const states = rounds.map((changes) => (state = changes.reduce((before, make) => make(before), state)))
       assert.deepEqual(
         folded(states).texts,
         states.map((each) => JSON.stringify(each)),
@@ -149,88 +149,104 @@ test('whatever becomes of a state, its changes put together give the same text',
   )
 })
 
-test('a key that was taken out and put in again stands where it stands now', () => {
+test('a change that is applied to the state it was made from gives the changed state', () => {
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 4 }), fc.array(change, { maxLength: 4 }), (first, second) => {
+      const before = first.reduce((state, make) => make(state), AgentState.create({ agentId: 'a' }))
+      const after = second.reduce((state, make) => make(state), before)
+      const { metadata, messages, systemPrompt, responseFormat } = applyChange(before, stateChange(before, after))
+      const shown = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
+      assert.deepEqual(shown(metadata), shown(after.metadata))
+      assert.deepEqual(
+        shown([messages, systemPrompt, responseFormat]),
+        shown([after.messages, after.systemPrompt, after.responseFormat]),
+      )
+    }),
+  )
+})
+
+test('a metadata key that was removed and set again keeps its new place', () => {
   const before = AgentState.create({ agentId: 'a' }).withMetadata('a', 1).withMetadata('b', 2)
   const after = before.withoutMetadata('a').withMetadata('a', 3)
   const [, text] = folded([before, after]).texts
   assert.equal(text, JSON.stringify(after))
 })
 
-test('what nothing happened to is not written again', () => {
+test('a diff holds only what changed', () => {
   const state = end(AgentState.create({ agentId: 'a' }).withMessage('long '.repeat(1000)).withMetadata('k', [1]))
-  assert.deepEqual(patchBetween(state, state.withMetadata('l', 2)), { metadata: { set: { l: 2 } } })
-  assert.deepEqual(patchBetween(state, state), {})
+  assert.deepEqual(diffState(state, state.withMetadata('l', 2)), { metadata: { l: 2 } })
+  assert.deepEqual(diffState(state, state), {})
 })
 
-test('of a conversation that was summed up, what stays is not written again', () => {
+test('the diff of a summarized conversation does not repeat the messages that stay', () => {
   const long = 'long '.repeat(100)
   const messages = Array.from({ length: 50 }, (_, i) => textMessage('user', `${i} ${long}`))
   const before = AgentState.create({ agentId: 'a', messages: List.from(messages) })
-  const after = summedUp(before, { keep: 0, from: 20, text: 'in short' }).withMessage('and on')
-  assert.deepEqual(patchBetween(before, after), {
+  const after = summarized(before, { keep: 0, from: 20, text: 'in short' }).withMessage('and on')
+  assert.deepEqual(diffState(before, after), {
     messages: { keep: 0, add: [textMessage('user', 'in short')], from: 20, more: [textMessage('user', 'and on')] },
   })
   assert.equal(folded([before, after]).texts[1], JSON.stringify(after))
 })
 
-test('a conversation of any length is put together', () => {
+test('a conversation of any length is built from its diff', () => {
   const messages = List.from(Array.from({ length: 200_000 }, () => textMessage('user', 'x')))
   const [text] = folded([AgentState.create({ agentId: 'a', messages })]).texts
   assert.equal((JSON.parse(text!) as { messages: unknown[] }).messages.length, 200_000)
 })
 
-test('what is written grows with the steps, not with their square', () => {
+test('the size of all diffs grows linearly with the number of steps', () => {
   const written = (steps: number): number => {
-    let state = beginAgain(AgentState.create({ agentId: 'a' }))
+    let state = startAgain(AgentState.create({ agentId: 'a' }))
     const states = Array.from({ length: steps }, (_, i) => {
       state = onExecution((each) => ({ ...each, steps: each.steps.append(step(i, 'Looking on.')), votes: [] }))(
         state.withMessage('a result').withMetadata('progress', i),
       )
       return state
     })
-    return patchesOf(states)
+    return sizeOfDiffs(states)
   }
   const [few, many] = [written(100), written(1_000)]
   assert.ok(many <= 1.3 * 10 * few, `${many} bytes for 1,000 steps, ${few} for 100`)
 })
 
-function patchesOf(states: readonly AgentState[]): number {
-  return states.reduce((sum, state, i) => sum + JSON.stringify(patchBetween(states[i - 1], state)).length, 0)
+function sizeOfDiffs(states: readonly AgentState[]): number {
+  return states.reduce((sum, state, i) => sum + JSON.stringify(diffState(states[i - 1], state)).length, 0)
 }
 
 const state = AgentState.create({ agentId: 'a' }).withMessage('one').withMessage('two')
 const malformed: { readonly [what: string]: unknown } = {
   'keeps more than there is': { messages: { keep: 3, add: [] } },
-  'keeps less than nothing': { messages: { keep: -1, add: [] } },
+  'keeps a negative number': { messages: { keep: -1, add: [] } },
   'keeps half a message': { messages: { keep: 0.5, add: [] } },
   'keeps more than an array can hold': { messages: { keep: 2 ** 32, add: [] } },
-  'keeps more than can be counted': { messages: { keep: 1e308, add: [] } },
+  'keeps a number beyond all integers': { messages: { keep: 1e308, add: [] } },
   'keeps a text': { messages: { keep: '1', add: [] } },
-  'adds nothing that is a list': { messages: { keep: 0, add: { length: 1 } } },
-  'adds what is no message': { messages: { keep: 0, add: [17] } },
-  'goes on from beyond the end': { messages: { keep: 0, add: [], from: 3 } },
-  'goes on from what it kept': { messages: { keep: 2, add: [], from: 1 } },
-  'goes on from nowhere': { messages: { keep: 0, add: [], from: null } },
-  'has more that is no list': { messages: { keep: 0, add: [], from: 0, more: 7 } },
-  'has no list at all': { messages: null },
-  'has a null for fields': { fields: null },
+  'adds an object instead of a list': { messages: { keep: 0, add: { length: 1 } } },
+  'adds a number as a message': { messages: { keep: 0, add: [17] } },
+  'continues after the end': { messages: { keep: 0, add: [], from: 3 } },
+  'continues inside what it keeps': { messages: { keep: 2, add: [], from: 1 } },
+  'continues from null': { messages: { keep: 0, add: [], from: null } },
+  'has a number as more': { messages: { keep: 0, add: [], from: 0, more: 7 } },
+  'has a null for messages': { messages: null },
+  'has a null for its version': { version: null },
   'has a text for metadata': { metadata: 'x' },
-  'takes out what is no list': { metadata: { unset: 'x' } },
-  'puts in a list': { fields: { set: [1] } },
-  'has an execution without anything': { execution: {} },
+  'removes a text instead of a list': { removed: 'x' },
+  'sets a list as metadata': { metadata: [1] },
+  'has an empty execution': { execution: {} },
   'has a null for an execution': { execution: null },
-  'has steps that are none': { execution: { steps: { keep: 0, add: [null] } } },
-  'takes out the id': { fields: { unset: ['agentId'] } },
-  'has a version that is none': { fields: { set: { version: '1' } } },
+  'adds steps that are not steps': { execution: { steps: { keep: 0, add: [null] } } },
+  'removes the id': { agentId: null },
+  'has a text for its version': { version: '1' },
 }
 
-for (const [what, patch] of Object.entries(malformed)) {
-  test(`a change that ${what} is refused`, () => {
+for (const [what, diff] of Object.entries(malformed)) {
+  test(`a diff that ${what} is rejected`, () => {
     const builder = new StateBuilder()
-    builder.apply(patchBetween(undefined, state))
+    builder.apply(diffState(undefined, state))
     assert.throws(
       () => {
-        builder.apply(patch as StatePatch)
+        builder.apply(diff as StateDiff)
         builder.build()
       },
       { code: 'STATE_INVALID' },
@@ -238,17 +254,17 @@ for (const [what, patch] of Object.entries(malformed)) {
   })
 }
 
-test('a change from a newer version is refused by name', () => {
+test('a diff of a newer version is rejected with STATE_VERSION', () => {
   const builder = new StateBuilder()
-  builder.apply(patchBetween(undefined, state))
-  builder.apply({ fields: { set: { version: 99 } } })
+  builder.apply(diffState(undefined, state))
+  builder.apply({ version: 99 })
   assert.throws(() => builder.build(), { code: 'STATE_VERSION' })
 })
 
-test('no key of a change reaches a prototype', () => {
+test('no key of a diff reaches a prototype', () => {
   const builder = new StateBuilder()
-  builder.apply(patchBetween(undefined, state))
-  builder.apply(JSON.parse('{"metadata":{"set":{"__proto__":{"polluted":true},"constructor":{"prototype":1}}}}'))
+  builder.apply(diffState(undefined, state))
+  builder.apply(JSON.parse('{"metadata":{"__proto__":{"polluted":true},"constructor":{"prototype":1}}}'))
   const { metadata } = builder.build()
   assert.deepEqual([JSON.stringify(metadata), 'polluted' in {}], ['{"constructor":{"prototype":1}}', false])
 })
