@@ -165,20 +165,22 @@ function diffObject(before: JsonObject, after: JsonObject, same: Same = Object.i
 function diffInOrder(before: JsonObject, after: JsonObject): ObjectDiff | undefined {
   if (before === after) return undefined
   const [earlier, later] = [Object.keys(before), Object.keys(after)]
+  if (earlier.length === later.length && later.every((key, i) => key === earlier[i])) {
+    const set = later.filter((key) => before[key] !== after[key])
+    return toObjectDiff(after, set, []) // most steps end here, so no other list is made for them
+  }
   const isKept = (key: string): boolean => Object.hasOwn(after, key)
   const isNew = (key: string): boolean => !Object.hasOwn(before, key)
-  const hasSameKeys = earlier.length === later.length && later.every((key, i) => key === earlier[i]) // most steps
-  const order = hasSameKeys ? later : [...earlier.filter(isKept), ...later.filter(isNew)]
-  const isMoved = !hasSameKeys && later.some((key, i) => key !== order[i]) // a key was removed and set again
+  const order = [...earlier.filter(isKept), ...later.filter(isNew)]
+  const isMoved = later.some((key, i) => key !== order[i]) // a key was removed and set again
   return isMoved ? toObjectDiff(after, later, earlier) : diffObject(before, after)
 }
 
 function toObjectDiff(after: JsonObject, set: readonly string[], unset: readonly string[]): ObjectDiff | undefined {
-  if (set.length === 0 && unset.length === 0) return undefined
-  return {
-    ...(unset.length > 0 && { unset }),
-    ...(set.length > 0 && { set: Object.fromEntries(set.map((key) => [key, after[key]!])) }),
-  }
+  if (set.length === 0) return unset.length === 0 ? undefined : { unset }
+  const values: { [key: string]: Json } = {}
+  for (const key of set) values[key] = after[key]!
+  return unset.length === 0 ? { set: values } : { unset, set: values }
 }
 
 /** Puts diffs together to a state. Throws STATE_INVALID if the result is not one. */
