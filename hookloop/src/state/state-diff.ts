@@ -193,7 +193,7 @@ export class StateBuilder {
 
   apply(diff: StateDiff): void {
     const { messages, metadata, removed, execution, ...plain } = diff
-    this.#plain = applyObject(this.#plain, { set: plain as JsonObject })
+    this.#plain = applyObject(this.#plain, { set: plain })
     this.#metadata = applyObject(this.#metadata, { set: metadata, unset: removed })
     if (messages !== undefined) applyList(this.#messages, messages)
     if (execution === undefined) return

@@ -179,7 +179,7 @@ function otherPlace(state: AgentState, diff: StateDiff): string | undefined {
   const { version: _version, removed: _removed, metadata, execution, messages, ...own } = diff
   const { hooks: _hooks, steps: _steps, ...set } = execution?.set ?? {}
   return (
-    otherKey('', plain, own as JsonObject) ??
+    otherKey('', plain, own) ??
     otherKey('metadata.', known, metadata ?? {}) ??
     otherKey('execution.', now ?? {}, set) ??
     (isOther(messages, said) ? 'conversation' : undefined) ??
