@@ -14,7 +14,7 @@ import { memoryRecording } from '../effects/recording.ts'
 import { replayEffects } from '../effects/replay-effects.ts'
 import { shell } from './shell.ts'
 
-// Commands as hooks of real runs: what comes of them, and what is left of them.
+// Commands as hooks of complete runs: their effect, and that no process is left.
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-actions-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -22,7 +22,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 const newFile = (): string => join(folder, String(++files))
 
-/** An agent that calls `work` once, which leaves a mark, and what came of it. */
+/** An agent that calls `work` once, which writes to a file. */
 function world(...use: readonly Hook[]) {
   const mark = newFile()
   const work = tool({
@@ -43,29 +43,29 @@ function world(...use: readonly Hook[]) {
   }
 }
 
-suite('a command in a run', () => {
-  const fates: readonly [what: string, command: string, timeoutMs: number | undefined][] = [
+suite('shell in a run', () => {
+  const failures: readonly [what: string, command: string, timeoutMs: number | undefined][] = [
     ['hangs', 'sleep 60', 200],
     ['exits with 1', 'exit 1', undefined],
     ['exits with 2', 'exit 2', undefined],
     ['is killed', 'kill -9 $$', undefined],
     ['does not exist', 'no-such-command-anywhere', undefined],
-    ['floods its output', 'yes', 3_000],
-    ['floods its errors', 'yes >&2', 200],
-    ['prints what is no outcome', 'echo hello', undefined],
-    ['ends with a blank allow after a banner', `echo hi; echo '{"decision":"allow"}'`, undefined],
+    ['prints without end', 'yes', 3_000],
+    ['prints errors without end', 'yes >&2', 200],
+    ['prints something that is not an outcome', 'echo hello', undefined],
+    ['prints another line before its outcome', `echo hi; echo '{"decision":"allow"}'`, undefined],
   ]
-  for (const [what, command, timeoutMs] of fates) {
+  for (const [what, command, timeoutMs] of failures) {
     const options = { name: 'judge', ...(timeoutMs !== undefined && { timeoutMs }) }
 
-    test(`that ${what} is a no of a guard, and the tool does not run`, async () => {
+    test(`a command that ${what} blocks as a guard, and the tool does not run`, async () => {
       const { agent, worked } = world(guard('beforeToolUse', shell({ command }), options))
       const run = await agent.run('go')
       const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
       assert.deepEqual([worked(), execution!.status, run.status], ['', 'blocked', 'completed'])
     })
 
-    test(`that ${what} changes nothing for an observer, and is noted`, async () => {
+    test(`a command that ${what} has no effect as an observer, and its failure is in the ledger`, async () => {
       const { agent, worked } = world(observe('beforeToolUse', shell({ command }), options))
       const run = await agent.run('go')
       const isNo = command === 'exit 2'
@@ -74,14 +74,14 @@ suite('a command in a run', () => {
     })
   }
 
-  test('as a hook that fails: by its policy the run goes on, the call is blocked, or onError hears of it', async () => {
+  test('a failing command as a hook continues, blocks or fails the run, as onFailure says', async () => {
     const failing = shell({ command: 'exit 1' })
-    const goesOn = world(hook('beforeToolUse', failing, { name: 'h', onFailure: 'continue' }))
+    const continues = world(hook('beforeToolUse', failing, { name: 'h', onFailure: 'continue' }))
     const blocks = world(hook('beforeToolUse', failing, { name: 'h', onFailure: 'block' }))
     const fails = world(hook('beforeToolUse', failing, { name: 'h' }))
-    const runs = [await goesOn.agent.run('go'), await blocks.agent.run('go'), await fails.agent.run('go')]
+    const runs = [await continues.agent.run('go'), await blocks.agent.run('go'), await fails.agent.run('go')]
     assert.deepEqual(
-      [goesOn, blocks, fails].map(({ worked }) => worked()),
+      [continues, blocks, fails].map(({ worked }) => worked()),
       ['1', '', ''],
     )
     assert.deepEqual(
@@ -90,7 +90,7 @@ suite('a command in a run', () => {
     )
   })
 
-  test('is in the ledger with what it decided, what it changed and how long it took', async () => {
+  test('the ledger has the decision, the changes and the duration of a command', async () => {
     const judged = world(
       guard('beforeToolUse', shell({ command: 'sleep 0.1; echo no >&2; exit 2' }), { name: 'judge' }),
     )
@@ -104,7 +104,7 @@ suite('a command in a run', () => {
     assert.deepEqual([change.changes?.[0]?.path, changed.worked()], ['args.n', '2'])
   })
 
-  test('is not run again by a replay, under any mode', async () => {
+  test('a replay does not run commands again, in any mode', async () => {
     const marks = newFile()
     const marking = (what: string) => shell({ command: `printf ${what} >> "${marks}"` })
     const { agent, again } = world(
@@ -119,7 +119,7 @@ suite('a command in a run', () => {
     assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
   })
 
-  test('is cancelled with its run, with everything it has started', async () => {
+  test('a cancelled run ends its command and all processes of the command', async () => {
     const pids = newFile()
     const command = `echo $$ > "${pids}"; (setsid sleep 300 & echo $! >> "${pids}"; wait); sleep 300`
     const { agent, worked } = world(guard('beforeToolUse', shell({ command }), { name: 'judge' }))
@@ -135,7 +135,7 @@ suite('a command in a run', () => {
     assert.deepEqual([status, worked(), left], ['cancelled', '', []])
   })
 
-  test('that takes too long is ended with everything it has started', async () => {
+  test('a command that times out is ended with all its processes', async () => {
     const pids = newFile()
     const command = `trap '' TERM; echo $$ > "${pids}"; setsid sleep 300 & echo $! >> "${pids}"; sleep 300`
     const { agent } = world(guard('beforeToolUse', shell({ command }), { name: 'judge', timeoutMs: 3_000 }))
@@ -147,7 +147,7 @@ suite('a command in a run', () => {
     assert.deepEqual(left, [])
   })
 
-  test('guards calls that run together, each for itself', async () => {
+  test('a command judges parallel calls one by one', async () => {
     const done: number[] = []
     const work = tool({
       name: 'work',
@@ -166,7 +166,7 @@ suite('a command in a run', () => {
     )
   })
 
-  test('sees nothing of a call on its command line or in its environment', async () => {
+  test('the arguments of a call are neither on the command line nor in the environment of a command', async () => {
     const mark = newFile()
     const args = { n: 1, text: `"; touch ${mark}; #$(touch ${mark})\`touch ${mark}\`\n touch ${mark}` }
     const { agent } = world()
@@ -179,7 +179,7 @@ suite('a command in a run', () => {
     assert.deepEqual([existsSync(mark), execution!.status], [false, 'ok'])
   })
 
-  test('that watches and answers nonsense is a warning in the events, and nothing else', async () => {
+  test('invalid output of a command that observes is a warning event and nothing else', async () => {
     const { agent } = world(observe('afterToolUse', shell({ command: 'echo nonsense' }), { name: 'watcher' }))
     const events: AgentEvent[] = []
     const live = agent.stream('go')
@@ -191,7 +191,7 @@ suite('a command in a run', () => {
   })
 })
 
-test('fifty runs at once, with three commands for each call, end with what each of them decided', async () => {
+test('fifty parallel runs with three commands for each call apply the decision of each command', async () => {
   const pass = (name: string): Hook => guard('beforeToolUse', shell({ command: 'cat > /dev/null' }), { name })
   const judge = guard('beforeToolUse', shell({ command: `grep -q '"n":[0-9]*[13579]}' && exit 2; exit 0` }), {
     name: 'c',

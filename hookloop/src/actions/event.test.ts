@@ -24,7 +24,7 @@ function listening(heard: JsonObject[], conversation = false): Action {
 
 suite('an event', () => {
   for (const trigger of triggerNames.filter((name) => !isAround(name)) as PlainTrigger[]) {
-    test(`at ${trigger} tells where it is, and all that the trigger carries`, async () => {
+    test(`an event at ${trigger} has the run, the step and everything the trigger provides`, async () => {
       const heard: JsonObject[] = []
       await fire(hook(trigger, listening(heard)), trigger)
       const always = ['trigger', 'now', 'agentId', 'executionId', 'stepCount', 'spent', 'metadata']
@@ -34,20 +34,20 @@ suite('an event', () => {
     })
   }
 
-  test('tells a call as it is, however long it is', async () => {
+  test('an event contains a long call unchanged', async () => {
     const heard: JsonObject[] = []
     const args = { command: `echo ${'x'.repeat(3_000_000)}; rm -rf /` }
     await fire(guard('beforeToolUse', listening(heard)), 'beforeToolUse', { toolCall: { id: 'c', name: 'bash', args } })
     assert.deepEqual(heard[0]!['toolCall'], { id: 'c', name: 'bash', args })
   })
 
-  test('that is too long is a failure, because half of it cannot be judged', async () => {
+  test('an event that is too long is a failure: it could only be judged in part', async () => {
     const judges = guard('beforeToolUse', listening([]))
     const outcome = await fire(judges, 'beforeToolUse', { toolCall: { name: 'x', args: { text: 'x'.repeat(17e6) } } })
-    assert.deepEqual([outcome.decision, /characters, and at most/.test(outcome.message!)], ['block', true])
+    assert.deepEqual([outcome.decision, /characters; the maximum is/.test(outcome.message!)], ['block', true])
   })
 
-  test('tells of a conversation how long it is and what was said last, unless all of it is wanted', async () => {
+  test('an event has the length and the last message of a conversation, or all of it on request', async () => {
     const [brief, whole]: [JsonObject[], JsonObject[]] = [[], []]
     const messages = [textMessage('user', 'first'), textMessage('user', 'last')]
     await fire(hook('beforeCompaction', listening(brief)), 'beforeCompaction', { messages })
@@ -56,7 +56,7 @@ suite('an event', () => {
     assert.deepEqual((whole[0]!['messages'] as unknown[]).length, 2)
   })
 
-  test('of a request names the model and the tools', async () => {
+  test('an event of a request names the model and the tools', async () => {
     const heard: JsonObject[] = []
     const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'done' })
     const model = scriptedModel(['done'])
@@ -66,14 +66,14 @@ suite('an event', () => {
     assert.deepEqual([typeof request['model'], request['messages']], ['string', { count: 1, last: 'go' }])
   })
 
-  test('tells no secret of the runtime', async () => {
+  test('an event does not contain metadata of the runtime', async () => {
     const heard: JsonObject[] = []
     const metadata = { role: 'guest', 'hookloop.cli': { seal: 'secret' }, 'hookloop.subagent': { name: 'reader' } }
     await fire(hook('beforeStep', listening(heard)), 'beforeStep', { metadata })
     assert.deepEqual(heard[0]!['metadata'], { role: 'guest', 'hookloop.subagent': { name: 'reader' } })
   })
 
-  test('is a copy: whoever changes it changes nothing', async () => {
+  test('an event is a copy: changing it changes nothing', async () => {
     const args = { n: 1 }
     const changes = action({
       kind: 'changing',

@@ -7,18 +7,18 @@ import { BaseContext } from '../hooks/base-context.ts'
 import { specOf } from '../hooks/triggers.ts'
 
 export type EventOptions = {
-  /** Whether whole conversations are told. Otherwise it is how many messages there are, and the text of the last. */
+  /** Whether the event contains complete conversations instead of their length and last message. */
   readonly conversation?: boolean
-  /** The most characters an event may have. */
+  /** Maximum length of the event. */
   readonly maxCharacters?: number
 }
 
-/** What no command, server or model is sent: whoever judges half of a call has not judged it. */
+/** Longer events are not sent: a call must be judged as a whole. */
 const MAX_CHARACTERS = 16 * 1024 * 1024
 
 /**
- * What an action is told, as JSON text: where in which run it is, and what the trigger carries, under the names that a hook
- * in code finds on its context. Nothing of a call, a result or an answer is cut off: an event that is too long is an error.
+ * The event that an action reads, as JSON: the run, the step, and what the trigger provides, under the names of the hook
+ * context. Nothing is truncated: an event that is too long is an error.
  */
 export function eventText(
   ctx: BaseContext,
@@ -26,8 +26,8 @@ export function eventText(
 ): string {
   const text = JSON.stringify(eventFor(ctx, { conversation }))
   if (text.length <= maxCharacters) return text
-  const words = `The event has ${text.length} characters, and at most ${maxCharacters} are told.`
-  throw new AgentError('HOOK_FAILED', words, { value: text.length })
+  const message = `The event has ${text.length} characters; the maximum is ${maxCharacters}.`
+  throw new AgentError('HOOK_FAILED', message, { value: text.length })
 }
 
 export function eventFor(
@@ -36,7 +36,7 @@ export function eventFor(
 ): JsonObject {
   const { state, trigger, now } = ctx
   const { facts } = BaseContext.draftOf(ctx)
-  const carried = specOf(trigger).carries.map((name) => [name, told(facts[name], conversation)] as const)
+  const carried = specOf(trigger).carries.map((name) => [name, toEventValue(facts[name], conversation)] as const)
   return toJson({
     trigger,
     now,
@@ -50,15 +50,15 @@ export function eventFor(
   }) as JsonObject
 }
 
-/** What the runtime keeps for itself among the metadata is nobody else's business, but for who a subagent is. */
+/** The metadata without the keys of the runtime, except the one that names the subagent. */
 function shared(metadata: JsonObject): JsonObject {
   const isShared = (key: string): boolean => !key.startsWith('hookloop.') || key === 'hookloop.subagent'
   return Object.fromEntries(Object.entries(metadata).filter(([key]) => isShared(key)))
 }
 
-/** A conversation grows with every step, and a command is started at each: so it is told only to those who want it. */
-function told(value: unknown, conversation: boolean): unknown {
-  if (value instanceof List) return messagesTold(value as List<Message>, conversation)
+/** A conversation grows with every step, so it is sent only on request. */
+function toEventValue(value: unknown, conversation: boolean): unknown {
+  if (value instanceof List) return toEventMessages(value as List<Message>, conversation)
   if (!isRequest(value)) return value
   const { model, messages, tools, system, settings } = value
   return {
@@ -66,11 +66,11 @@ function told(value: unknown, conversation: boolean): unknown {
     system,
     tools,
     ...(settings !== undefined && { settings }),
-    messages: messagesTold(messages, conversation),
+    messages: toEventMessages(messages, conversation),
   }
 }
 
-function messagesTold(messages: List<Message>, conversation: boolean): unknown {
+function toEventMessages(messages: List<Message>, conversation: boolean): unknown {
   if (conversation) return messages.slice()
   const last = messages.at(-1)
   return { count: messages.length, last: last === undefined ? '' : textOf(last.content) }

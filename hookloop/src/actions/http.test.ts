@@ -6,7 +6,7 @@ import type { JsonObject } from '../state/json.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
 import { fire } from '../testing/fire.ts'
-import { headersFrom, http, type HttpOptions } from './http.ts'
+import { expandHeaders, http, type HttpOptions } from './http.ts'
 
 type Asked = { readonly options?: Partial<HttpOptions>; readonly timeoutMs?: number; readonly path?: string }
 
@@ -38,45 +38,50 @@ const answering =
   (_request, response) =>
     void response.writeHead(status).end(text)
 
-suite('an address as a guard', () => {
+suite('http as a guard', () => {
   const answers: readonly [what: string, listener: RequestListener, decision: string | undefined, message: RegExp][] = [
-    ['answers with nothing', answering(''), undefined, /^$/],
-    ['answers with 204', answering('', 204), undefined, /^$/],
-    ['answers with blanks', answering(' \n'), undefined, /^$/],
-    ['answers with an empty object', answering('{}'), undefined, /^$/],
+    ['responds with nothing', answering(''), undefined, /^$/],
+    ['responds with 204', answering('', 204), undefined, /^$/],
+    ['responds with white space', answering(' \n'), undefined, /^$/],
+    ['responds with an empty object', answering('{}'), undefined, /^$/],
     ['blocks', answering('{"decision":"block","reason":"never"}'), 'block', /^never$/],
     ['asks', answering('{"decision":"ask","reason":"sure?"}'), 'ask', /^sure\?$/],
     ['allows', answering('{"decision":"allow","reason":"ok"}'), 'allow', /^ok$/],
-    ['answers with 201 and a block', answering('{"decision":"deny","reason":"x"}', 201), 'block', /^x$/],
-    ['answers with nonsense', answering('hello'), 'block', /not JSON/],
-    ['answers with half of its answer', answering('{"decision":'), 'block', /not JSON/],
-    ['answers with a list', answering('[]'), 'block', /JSON object/],
-    ['misspells its decision', answering('{"decision":"denny"}'), 'block', /"decision" cannot be "denny"/],
-    ['fails', answering('{"decision":"allow"}', 500), 'block', /status 500/],
-    ['is not there', answering('', 404), 'block', /status 404/],
+    ['responds with 201 and a block', answering('{"decision":"deny","reason":"x"}', 201), 'block', /^x$/],
+    ['responds with text', answering('hello'), 'block', /not JSON/],
+    ['responds with half of a JSON object', answering('{"decision":'), 'block', /not JSON/],
+    ['responds with a list', answering('[]'), 'block', /JSON object/],
+    [
+      'responds with an unknown decision',
+      answering('{"decision":"denny"}'),
+      'block',
+      /"decision" of the answer cannot be "denny"/,
+    ],
+    ['responds with 500', answering('{"decision":"allow"}', 500), 'block', /status 500/],
+    ['responds with 404', answering('', 404), 'block', /status 404/],
     [
       'sends it elsewhere',
       (_request, response) => void response.writeHead(302, { location: '/other' }).end('{"decision":"allow"}'),
       'block',
       /status 302/,
     ],
-    ['hangs up', (request) => void request.socket.destroy(), 'block', /hang up|ECONNRESET/],
-    ['answers without end', answering('x'.repeat(100_000)), 'block', /longer than 65536 bytes/],
+    ['closes the connection', (request) => void request.socket.destroy(), 'block', /hang up|ECONNRESET/],
+    ['responds with too much', answering('x'.repeat(100_000)), 'block', /longer than 65536 bytes/],
   ]
   for (const [what, listener, decision, message] of answers) {
-    test(`that ${what} ${decision === undefined ? 'has no opinion' : `means ${decision}`}`, async () => {
+    test(`a server that ${what} ${decision === undefined ? 'has no opinion' : `means ${decision}`}`, async () => {
       const outcome = await judge(listener)
       assert.equal(outcome.decision, decision)
       assert.match(outcome.message ?? '', message)
     })
   }
 
-  test('that takes too long is a no', async () => {
+  test('a server that times out blocks', async () => {
     const outcome = await judge(() => undefined, { timeoutMs: 60 })
     assert.deepEqual([outcome.decision, /no answer within 60 ms/.test(outcome.message!)], ['block', true])
   })
 
-  test('is told the event', async () => {
+  test('a server receives the event', async () => {
     let text = ''
     await judge((request, response) => {
       request.setEncoding('utf8').on('data', (piece: string) => (text += piece))
@@ -89,12 +94,12 @@ suite('an address as a guard', () => {
     )
   })
 
-  test('does not show in its name, or in what went wrong, what is asked for', async () => {
+  test('the query of a URL is neither in its label nor in its errors', async () => {
     const outcome = await judge(answering('', 500), { path: '/judge?token=secret#secret' })
     assert.ok(!outcome.message!.includes('secret'))
   })
 
-  test('of this machine is not asked unless that is allowed', async () => {
+  test('a private address gets no request unless it is allowed', async () => {
     let isAsked = false
     const listener: RequestListener = (_request, response) => {
       isAsked = true
@@ -106,8 +111,8 @@ suite('an address as a guard', () => {
   })
 })
 
-suite('headers of a request', () => {
-  test('have the variables that are listed, and no others', async () => {
+suite('headers of http', () => {
+  test('headers contain the listed variables and no others', async () => {
     process.env['HOOKLOOP_TEST_TOKEN'] = 'abc'
     let seen: unknown
     const listener: RequestListener = (request, response) => {
@@ -121,45 +126,45 @@ suite('headers of a request', () => {
     await judge(listener, { options })
     delete process.env['HOOKLOOP_TEST_TOKEN']
     assert.equal(seen, 'Bearer abc')
-    assert.deepEqual(headersFrom({ a: '$X ${Y} $Z' }, ['X', 'Y'], { X: '1', Z: 'secret' }), { a: '1  ' })
+    assert.deepEqual(expandHeaders({ a: '$X ${Y} $Z' }, ['X', 'Y'], { X: '1', Z: 'secret' }), { a: '1  ' })
   })
 
-  test('cannot be ended by what a variable holds', () => {
-    const made = headersFrom({ a: '$X' }, ['X'], { X: 'one\r\nHost: evil\0' })
+  test('the value of a variable cannot start another header', () => {
+    const made = expandHeaders({ a: '$X' }, ['X'], { X: 'one\r\nHost: evil\0' })
     assert.deepEqual(made, { a: 'oneHost: evil' })
   })
 })
 
-suite('an address that cannot be one', () => {
+suite('invalid options of http', () => {
   const wrong: readonly [what: string, options: unknown][] = [
     ['is missing', {}],
-    ['is no text', { url: 7 }],
-    ['is no address', { url: 'hooks.example' }],
+    ['is not a string', { url: 7 }],
+    ['is not a URL', { url: 'hooks.example' }],
     ['is a file', { url: 'file:///etc/passwd' }],
-    ['is a script', { url: 'javascript:alert(1)' }],
-    ['names a user', { url: 'https://hooks.example@evil.example/' }],
-    ['has a line break in it', { url: 'https://hooks.example/\nx' }],
-    ['has a backslash in it', { url: 'https://evil.example\\@hooks.example/' }],
-    ['has a NUL in it', { url: 'https://evil.example/\0.hooks.example' }],
-    ['has a misspelt option', { url: 'https://hooks.example', header: {} }],
+    ['is a javascript: URL', { url: 'javascript:alert(1)' }],
+    ['contains a user name', { url: 'https://hooks.example@evil.example/' }],
+    ['contains a line break', { url: 'https://hooks.example/\nx' }],
+    ['contains a backslash', { url: 'https://evil.example\\@hooks.example/' }],
+    ['contains a NUL', { url: 'https://evil.example/\0.hooks.example' }],
+    ['has an unknown option', { url: 'https://hooks.example', header: {} }],
     ['has a header with a line break', { url: 'https://hooks.example', headers: { a: 'b\r\nHost: evil' } }],
-    ['has a header with a strange name', { url: 'https://hooks.example', headers: { 'a b': 'c' } }],
-    ['has a header that is ours', { url: 'https://hooks.example', headers: { 'Content-Length': '1' } }],
-    ['has a host of its own', { url: 'https://hooks.example', headers: { HOST: 'evil.example' } }],
-    ['has a header that is no text', { url: 'https://hooks.example', headers: { a: 1 } }],
-    ['names a variable that is not listed', { url: 'https://hooks.example', headers: { a: '$AWS_SECRET_ACCESS_KEY' } }],
-    ['has a list that is none', { url: 'https://hooks.example', allowedEnvVars: 'X' }],
-    ['may read nothing', { url: 'https://hooks.example', maxOutputBytes: 0 }],
-    ['says "yes" to private addresses', { url: 'https://hooks.example', allowPrivate: 'yes' }],
+    ['has a header with an invalid name', { url: 'https://hooks.example', headers: { 'a b': 'c' } }],
+    ['has a reserved header', { url: 'https://hooks.example', headers: { 'Content-Length': '1' } }],
+    ['has a host header', { url: 'https://hooks.example', headers: { HOST: 'evil.example' } }],
+    ['has a header that is a number', { url: 'https://hooks.example', headers: { a: 1 } }],
+    ['has a variable that is not listed', { url: 'https://hooks.example', headers: { a: '$AWS_SECRET_ACCESS_KEY' } }],
+    ['has a list that is a string', { url: 'https://hooks.example', allowedEnvVars: 'X' }],
+    ['has a maximum of 0 bytes', { url: 'https://hooks.example', maxOutputBytes: 0 }],
+    ['has "yes" for allowPrivate', { url: 'https://hooks.example', allowPrivate: 'yes' }],
   ]
   for (const [what, options] of wrong) {
-    test(`because it ${what} is refused when it is declared`, () => {
+    test(`http throws for a URL that ${what}`, () => {
       assert.throws(() => http(options as HttpOptions), { code: 'AGENT_INVALID_OPTION' })
     })
   }
 })
 
-test('an address as a hook changes what flows, and one that watches decides nothing', async () => {
+test('http as a hook changes arguments, and as an observer it decides nothing', async () => {
   const listener = answering('{"updatedInput":{"n":2},"metadata":{"seen":true}}')
   const [changed, watched] = await served(listener, async (url) => [
     await fire(hook('beforeToolUse', http({ url, allowPrivate: true })), 'beforeToolUse'),

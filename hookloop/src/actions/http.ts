@@ -1,22 +1,23 @@
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
-import { isJsonObject } from '../state/json.ts'
+import { invalidOption } from '../agent/check-options.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { PostTimeout, postJson } from '../system/network/post-json.ts'
+import { checkActionOptions, optionTypes } from './check-action-options.ts'
 import { eventText } from './event.ts'
-import { readOutcome } from './outcome.ts'
+import { actionFailed, parseAnswer, readOutcome } from './outcome.ts'
 
 export type HttpOptions = {
+  /** The URL that the event is posted to. */
   readonly url: string
-  /** `$NAME` and `${NAME}` stand for variables of the environment, which must be listed. */
+  /** Headers of the request. `$NAME` and `${NAME}` are replaced by environment variables listed in `allowedEnvVars`. */
   readonly headers?: { readonly [name: string]: string }
-  /** The variables that headers may name. */
+  /** The environment variables that headers may contain. */
   readonly allowedEnvVars?: readonly string[]
-  /** Whether an address of this machine or its network may be asked. */
+  /** Allows addresses of this machine and its network. Default: false. */
   readonly allowPrivate?: boolean
-  /** Whether it is told whole conversations, where there is one, and not only their length and their last message. */
+  /** Whether the event contains the complete conversation instead of its length and last message. Default: false. */
   readonly conversation?: boolean
-  /** Bytes of the answer that are read; a longer one is a failure. */
+  /** Maximum size of the response. Default: 65,536 bytes. A longer response is a failure. */
   readonly maxOutputBytes?: number
 }
 
@@ -28,21 +29,24 @@ export const httpDefaults = Object.freeze({
 })
 
 /**
- * Posts the event as JSON, and reads the answer as an outcome. An empty answer is no opinion. A status other than 2xx,
- * a redirect among them, or an answer that is no outcome: it has failed, which is a no of a guard.
+ * Posts the event as JSON, and reads the response as an `ActionOutcome`. An empty response is no opinion. A status other
+ * than 2xx, redirects included, or a response that is not an outcome is a failure. Guards fail closed.
+ *
+ * @example
+ * observe('afterToolUse', http({ url: 'https://audit.example/events' }))
  */
 export function http(options: HttpOptions): Action {
   checkHttpOptions(options)
   const { url, headers = {}, allowedEnvVars = [] } = options
   const { maxOutputBytes, allowPrivate, conversation } = { ...httpDefaults, ...options }
-  const { origin, pathname } = new URL(url) // what is asked for may hold a secret
+  const { origin, pathname, host } = new URL(url) // the query may contain a secret
   const label = `http:${origin}${pathname}`
   return action({
     kind: 'http',
     label,
     async perform(ctx, { signal, timeoutMs = httpDefaults.timeoutMs }) {
-      const posted = await postJson(url, eventText(ctx, { conversation }), {
-        headers: headersFrom(headers, allowedEnvVars),
+      const { status, text } = await postJson(url, eventText(ctx, { conversation }), {
+        headers: expandHeaders(headers, allowedEnvVars),
         timeoutMs,
         signal,
         maxBytes: maxOutputBytes,
@@ -51,69 +55,62 @@ export function http(options: HttpOptions): Action {
         const code = error instanceof PostTimeout ? 'HOOK_TIMED_OUT' : 'HOOK_FAILED'
         throw new AgentError(code, `"${label}": ${messageOf(error)}.`, { cause: error })
       })
-      if (posted.status < 200 || posted.status > 299) {
-        throw new AgentError('HOOK_FAILED', `"${label}" answered with status ${posted.status}.`)
-      }
-      return readOutcome(posted.text.trim() === '' ? {} : parsed(posted.text, label), ctx, new URL(url).host)
+      if (status < 200 || status > 299) throw actionFailed(label, `responded with status ${status}`)
+      return readOutcome(parseAnswer(text, label), ctx, host)
     },
   })
 }
 
-const names = ['url', 'headers', 'allowedEnvVars', 'allowPrivate', 'conversation', 'maxOutputBytes']
-/** What is ours to say about a request. */
-const ownHeaders = /^(?:host|connection|content-length|content-type|transfer-encoding|upgrade|expect|te|trailer)$/i
-
-/** They may come from a file. */
-function checkHttpOptions(options: HttpOptions): void {
-  checkOptions('http', options, names)
-  const { url, headers = {}, allowedEnvVars = [], allowPrivate = false, conversation = false } = options
-  const { maxOutputBytes = 1 } = options
-  const refuse = (why: string, value: unknown): never => {
-    throw invalidOption('http', why, value)
-  }
-  if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    refuse('"url" must be an address that begins with http: or https:', url)
-  }
-  if (/[\p{Cc}\\]/u.test(url)) refuse('"url" has characters that others may read otherwise', url)
-  if (new URL(url).username !== '' || new URL(url).password !== '') {
-    refuse('"url" must not name a user; say who asks in a header', new URL(url).host)
-  }
-  if (!Array.isArray(allowedEnvVars) || !allowedEnvVars.every((each) => typeof each === 'string')) {
-    refuse('"allowedEnvVars" must be a list of names', allowedEnvVars)
-  }
-  if (!isJsonObject(headers)) refuse('"headers" must be names and their texts', headers)
-  for (const [name, text] of Object.entries(headers as { [name: string]: unknown })) {
-    checkHeader(name, text, allowedEnvVars)
-  }
-  if (typeof allowPrivate !== 'boolean') refuse('"allowPrivate" must be true or false', allowPrivate)
-  if (typeof conversation !== 'boolean') refuse('"conversation" must be true or false', conversation)
-  if (!Number.isSafeInteger(maxOutputBytes) || maxOutputBytes < 1) {
-    refuse('"maxOutputBytes" must be a whole number from 1 up', maxOutputBytes)
-  }
+const types = {
+  url: optionTypes.string,
+  headers: optionTypes.stringMap,
+  allowedEnvVars: optionTypes.strings,
+  allowPrivate: optionTypes.flag,
+  conversation: optionTypes.flag,
+  maxOutputBytes: optionTypes.count,
 }
 
-function checkHeader(name: string, text: unknown, allowed: readonly string[]): void {
-  if (typeof text !== 'string') throw invalidOption('http', `the header "${name}" must be a text`, text)
-  if (ownHeaders.test(name)) throw invalidOption('http', `the header "${name}" is not for hooks to say`, name)
-  const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http') // loaded where it is needed
+/** Headers that the request sets itself. */
+const reservedHeaders = /^(?:host|connection|content-length|content-type|transfer-encoding|upgrade|expect|te|trailer)$/i
+
+function checkHttpOptions(options: HttpOptions): void {
+  checkActionOptions('http', options, { types, required: ['url'] })
+  const { url, headers = {}, allowedEnvVars = [] } = options
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw invalidOption('http', '"url" must be a URL that starts with http:// or https://', url)
+  }
+  if (/[\p{Cc}\\]/u.test(url)) throw invalidOption('http', '"url" must not contain control characters or "\\"', url)
+  const { username, password, host } = new URL(url)
+  if (username !== '' || password !== '') {
+    throw invalidOption('http', '"url" must not contain a user name or password; use a header', host)
+  }
+  for (const [name, text] of Object.entries(headers)) checkHeader(name, text, allowedEnvVars)
+}
+
+function checkHeader(name: string, text: string, allowed: readonly string[]): void {
+  if (reservedHeaders.test(name)) throw invalidOption('http', `the header "${name}" cannot be set`, name)
+  const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http') // loaded only if needed
   try {
     validateHeaderName(name)
     validateHeaderValue(name, text)
   } catch (error) {
     throw invalidOption('http', `the header ${JSON.stringify(name)} cannot be sent: ${messageOf(error)}`, name)
   }
-  const stray = [...text.matchAll(variable)]
+  const denied = [...text.matchAll(variable)]
     .map(([, braced, bare]) => (braced ?? bare)!)
     .find((each) => !allowed.includes(each))
-  if (stray !== undefined) {
-    throw invalidOption('http', `the header "${name}" names ${stray}, which is not among "allowedEnvVars"`, stray)
+  if (denied !== undefined) {
+    throw invalidOption('http', `the header "${name}" contains ${denied}, which is not in "allowedEnvVars"`, denied)
   }
 }
 
 const variable = /\$(?:\{(\w+)\}|(\w+))/g
 
-/** Headers with their variables. One that is not listed, or not set, is empty, and none can begin another header. */
-export function headersFrom(
+/**
+ * Headers with their variables replaced. A variable that is not allowed or not set is empty, and no value can start
+ * another header.
+ */
+export function expandHeaders(
   headers: { readonly [name: string]: string },
   allowed: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
@@ -127,12 +124,4 @@ export function headersFrom(
       ),
     ]),
   )
-}
-
-function parsed(text: string, label: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new AgentError('HOOK_OUTCOME_INVALID', `"${label}" answered with something that is not JSON.`)
-  }
 }

@@ -9,47 +9,51 @@ import type { StateChange } from '../state/state-diff.ts'
 import { specOf, type HookTrigger } from '../hooks/triggers.ts'
 
 /**
- * What an action answers with, as JSON: the same for a command, a request and a model. Everything may be missing, and
- * nothing at all is no opinion. What is not in this list is refused, because whoever wrote it relied on it.
+ * The JSON that an action answers with, whether it is a command, a URL, a model or an agent. All fields are optional, and
+ * an empty object is no opinion. An unknown field is an error: its author relies on it.
+ *
+ * @example
+ * echo '{ "decision": "block", "reason": "Force pushes are not allowed." }'
  */
 export type ActionOutcome = {
-  /** About the value. `deny` is `block`, `ask_user` is `ask`; `stop` and `continue` are about the run. */
+  /** `deny` is the same as `block`, and `ask_user` the same as `ask`. `stop` and `continue` decide about the run. */
   readonly decision?: 'block' | 'deny' | 'ask' | 'ask_user' | 'allow' | 'stop' | 'continue'
-  /** Why: told to the model, to whoever is asked, and kept in the ledger. */
+  /** Why. The model and the approver get it, and it is stored in the ledger. */
   readonly reason?: string
-  /** Ends the run; a text says why. */
+  /** Ends the run; a string is the reason. */
   readonly stop?: true | string
-  /** Asks for another step; a text is what the model is told. */
+  /** Requests another step; the model receives the string. */
   readonly continue?: true | string
-  /** Arguments at `beforeToolUse`, all of them; what the user says at `onUserInput`. */
+  /** The new arguments at `beforeToolUse`, all of them; the new input at `onUserInput`. */
   readonly updatedInput?: Json
-  /** The result at `afterToolUse`, the answer at `afterInference`, the output at `onSubagentStop`. */
+  /** The new result at `afterToolUse`, answer at `afterInference`, or output at `onSubagentStop`. */
   readonly updatedOutput?: Json
-  /** Told to the model beside everything else, as data and not as an instruction of the system. */
+  /** Additional text for the model, as data and not as a system instruction. */
   readonly additionalContext?: string
-  /** Messages of the role `user`, or texts, which are added to the conversation. */
+  /** Messages with the role `user`, or strings, that are added to the conversation. */
   readonly messages?: readonly (string | Message)[]
   readonly metadata?: JsonObject
 }
 
 const MAX_CONTEXT = 10_000
 
-/** An answer as an outcome, or an error that says what is wrong with it. */
+/** Reads the answer of an action. Throws an error that says what is wrong with an invalid one. */
 export function readOutcome(answer: unknown, ctx: BaseContext, by: string): HookOutcome {
-  if (!isJsonObject(answer)) throw invalid('It did not answer with a JSON object', answer)
+  if (!isJsonObject(answer)) throw invalid('The answer is not a JSON object', answer)
   for (const [key, value] of Object.entries(answer)) {
     const check: ((value: Json) => boolean) | undefined = Object.hasOwn(fields, key)
       ? fields[key as keyof typeof fields]
       : undefined
-    if (check === undefined) throw invalid(`"${key}" is no part of an outcome`, answer)
-    if (!check(value)) throw invalid(`"${key}" cannot be ${brief(value)}`, answer)
+    if (check === undefined)
+      throw invalid(`The answer has an unknown field "${key}". Known: ${Object.keys(fields).join(', ')}`, answer)
+    if (!check(value)) throw invalid(`"${key}" of the answer cannot be ${brief(value)}`, answer)
   }
   const given = answer as ActionOutcome
   const { reason } = given
   const decision = decisions[given.decision ?? 'none']
   const votes = votesOf(given)
   if (reason !== undefined && decision === undefined && votes.length === 0) {
-    throw invalid('There is a "reason" and nothing that it is the reason of', answer)
+    throw invalid('The answer has a "reason" without a decision', answer)
   }
   const state = stateOf(given, by)
   return {
@@ -61,8 +65,8 @@ export function readOutcome(answer: unknown, ctx: BaseContext, by: string): Hook
   }
 }
 
-/** A no, in the way a trigger has one. Where a run is about to stop, it is a no to that. */
-export function noAt(trigger: HookTrigger, reason: string): ActionOutcome {
+/** The outcome that blocks at a trigger. At `onStop` it prevents the stop. */
+export function blockAt(trigger: HookTrigger, reason: string): ActionOutcome {
   if (trigger === 'onStop') return { continue: reason }
   return specOf(trigger).no === 'forbid' ? { stop: reason } : { decision: 'block', reason }
 }
@@ -70,13 +74,13 @@ export function noAt(trigger: HookTrigger, reason: string): ActionOutcome {
 const fields = {
   decision: (value) => isText(value) && value !== 'none' && Object.hasOwn(decisions, value),
   reason: isText,
-  stop: isYes,
-  continue: isYes,
+  stop: isRequest,
+  continue: isRequest,
   updatedInput: () => true,
   updatedOutput: () => true,
   additionalContext: isText,
   messages: (value) => Array.isArray(value),
-  metadata: (value) => isJsonObject(value) && Object.keys(value).every(isFree),
+  metadata: (value) => isJsonObject(value) && Object.keys(value).every(isWritable),
 } as const satisfies { readonly [K in keyof ActionOutcome]-?: (value: Json) => boolean }
 
 const decisions = {
@@ -94,25 +98,29 @@ function isText(value: Json): value is string {
   return typeof value === 'string'
 }
 
-/** A `false` would say nothing, and elsewhere `continue: false` means the end. */
-function isYes(value: Json): boolean {
+/** `false` is invalid: it would have no meaning, and for Claude Code `continue: false` ends the run. */
+function isRequest(value: Json): boolean {
   return value === true || isText(value)
 }
 
-/** What the runtime keeps for itself among the metadata, nobody else writes. */
-function isFree(key: string): boolean {
+/** Keys of the runtime cannot be written. */
+function isWritable(key: string): boolean {
   return key !== '__proto__' && !key.startsWith('hookloop.')
 }
 
-function votesOf({ decision, reason, stop, continue: goOn }: ActionOutcome): readonly Vote[] {
+function votesOf({ decision, reason, stop, continue: again }: ActionOutcome): readonly Vote[] {
   const votes: Vote[] = []
-  const words = (said: true | string | undefined, otherwise: string): string =>
-    typeof said === 'string' && said !== '' ? said : (reason ?? otherwise)
+  const textOr = (given: true | string | undefined, otherwise: string): string =>
+    typeof given === 'string' && given !== '' ? given : (reason ?? otherwise)
   if (decision === 'stop' || stop !== undefined) {
-    votes.push({ decision: 'forbidContinuation', reason: 'stopRequested', message: words(stop, 'It says stop.') })
+    votes.push({
+      decision: 'forbidContinuation',
+      reason: 'stopRequested',
+      message: textOr(stop, 'A hook stopped the run.'),
+    })
   }
-  if (decision === 'continue' || goOn !== undefined) {
-    const message = words(goOn, 'There is more to do.')
+  if (decision === 'continue' || again !== undefined) {
+    const message = textOr(again, 'A hook requested another step.')
     votes.push({ decision: 'requestContinuation', reason: 'completed', message })
   }
   return votes
@@ -128,7 +136,7 @@ function changeOf(given: ActionOutcome, ctx: BaseContext): Partial<HookOutcome> 
   }
   if (updatedOutput === undefined) return change
   if (trigger !== 'afterInference') return { ...change, output: updatedOutput }
-  if (!isText(updatedOutput)) throw invalid('"updatedOutput" of an answer must be a text', given)
+  if (!isText(updatedOutput)) throw invalid('"updatedOutput" at afterInference must be a string', given)
   const { response } = BaseContext.draftOf(ctx).facts as { readonly response: InferenceResponse }
   return { ...change, response: changeResponse(response, { text: updatedOutput }) }
 }
@@ -137,7 +145,7 @@ function stateOf({ metadata, additionalContext, messages }: ActionOutcome, by: s
   const appended: Message[] = (messages ?? []).map((each) => {
     const message = checked(() => toMessage(each, 'message'), messages as Json)
     if (message.role === 'user') return message
-    throw invalid('"messages" may only be of the role "user": what an action says is not an instruction', each)
+    throw invalid('"messages" can only have the role "user": an action cannot give system instructions', each)
   })
   if (additionalContext !== undefined && additionalContext.trim() !== '') {
     appended.push(contextMessage(additionalContext, by))
@@ -145,15 +153,15 @@ function stateOf({ metadata, additionalContext, messages }: ActionOutcome, by: s
   return { ...(appended.length > 0 && { appended }), ...(metadata !== undefined && { metadata }) }
 }
 
-/** Words from outside as a message: what stands in it is data, whatever it says. */
+/** A message with text from outside the agent, marked as data. */
 export function contextMessage(text: string, by: string): Message {
   const cut = text.length > MAX_CONTEXT ? `${text.slice(0, MAX_CONTEXT)}… (${text.length} characters)` : text
   return textMessage('user', fenced(cut, `context from hook "${by.replaceAll('"', "'")}"`))
 }
 
 /**
- * A text between two lines that it cannot hold itself, because the number in them is made from it. No chance is involved,
- * so a replay gives the same.
+ * A text between two marker lines that it cannot contain itself, because the marker is its hash. It is deterministic, so a
+ * replay produces the same text.
  */
 export function fenced(text: string, title: string): string {
   const mark = createHash('sha256').update(title).update(text).digest('hex').slice(0, 16)
@@ -177,8 +185,22 @@ function invalid(why: string, value: unknown): AgentError {
   return new AgentError('HOOK_OUTCOME_INVALID', `${why}.`, { value })
 }
 
-/** For those who publish what an outcome is. */
-export const outcomeFields: readonly string[] = Object.freeze(Object.keys(fields))
 export const outcomeDecisions: readonly string[] = Object.freeze(
   Object.keys(decisions).filter((each) => each !== 'none'),
 )
+
+/** Parses what a command printed or a server responded with. No text is no opinion. */
+export function parseAnswer(text: string, label: string): unknown {
+  const trimmed = text.trim()
+  if (trimmed === '') return {}
+  try {
+    return JSON.parse(trimmed)
+  } catch {
+    const message = `The answer of "${label}" is not JSON: ${trimmed.slice(0, 200)}`
+    throw new AgentError('HOOK_OUTCOME_INVALID', message)
+  }
+}
+
+export function actionFailed(label: string, how: string): AgentError {
+  return new AgentError('HOOK_FAILED', `"${label}" ${how.replace(/\.$/, '')}.`)
+}

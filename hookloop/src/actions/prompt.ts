@@ -1,23 +1,23 @@
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
-import { isJsonObject } from '../state/json.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { Inferred } from '../hooks/infer.ts'
 import { BaseContext } from '../hooks/base-context.ts'
-import { checkQuestion, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
+import { checkActionOptions, optionTypes } from './check-action-options.ts'
+import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 export type PromptOptions = {
-  /** What is asked about the event, which is added to it as data. */
+  /** The question about the event. The event is added to it as data. */
   readonly prompt: string
-  /** Whom to ask: a small model, as a rule. The model of the conversation unless told. */
+  /** The model, usually a small one. Default: the model of the agent. */
   readonly model?: ModelSource
+  /** The system prompt. By default it asks for a careful judgement of the event. */
   readonly system?: string
-  /** `verdict`: yes or no, and why. `outcome`: everything an action may answer with. */
+  /** `verdict` (default): the model answers with ok or not, and why. `outcome`: with an `ActionOutcome`. */
   readonly answer?: AnswerKind
   readonly settings?: ModelSettings
-  /** Whether it is told whole conversations, where there is one, and not only their length and their last message. */
+  /** Whether the event contains the complete conversation instead of its length and last message. Default: false. */
   readonly conversation?: boolean
-  /** The longest event that is told; a longer one is a failure, because half of it cannot be judged. */
+  /** Maximum length of the event. Default: 100,000. A longer event is a failure: it could only be judged in part. */
   readonly maxEventCharacters?: number
 }
 
@@ -29,42 +29,48 @@ export const promptDefaults = Object.freeze({
 })
 
 /**
- * Asks a model about the event. Its answer is checked by a schema, what it costs is counted in the run and judged by its
- * limits, and a replay asks nobody. A yes is no opinion; a model that does not answer has failed, which is a no of a guard.
+ * Calls a model with a question about the event. A schema checks its answer, its cost counts towards the limits of the
+ * run, and a replay does not call it again. "ok" is no opinion. A model that does not answer is a failure: guards fail
+ * closed.
+ *
+ * @example
+ * guard('beforeToolUse', prompt({ prompt: 'Does this command only read files?' }), { tool: 'bash' })
  */
 export function prompt(options: PromptOptions): Action {
-  const names = ['prompt', 'model', 'system', 'answer', 'settings', 'conversation', 'maxEventCharacters']
-  checkOptions('prompt', options, names)
-  checkQuestion('prompt', options)
+  checkActionOptions('prompt', options, { types, required: ['prompt'] })
   const { prompt: question, model, system = JUDGE, settings } = options
   const { answer, conversation, maxEventCharacters: maxCharacters } = { ...promptDefaults, ...options }
-  if (typeof system !== 'string') throw invalidOption('prompt', '"system" must be a text', system)
-  if (settings !== undefined && !isJsonObject(settings)) {
-    throw invalidOption('prompt', '"settings" must be an object', settings)
-  }
-  if (typeof conversation !== 'boolean')
-    throw invalidOption('prompt', '"conversation" must be true or false', conversation)
-  const label = `prompt:${brief(question)}`
+  const label = `prompt:${shortened(question)}`
   return action({
     kind: 'prompt',
     label,
     asks: true,
     timeoutMs: promptDefaults.timeoutMs,
     async perform(ctx) {
-      const asked = {
+      const request = {
         system,
         prompt: questionAbout(ctx, question, { maxCharacters, conversation }),
         output: schemaFor(answer),
         ...(model !== undefined && { model }),
         ...(settings !== undefined && { settings }),
       }
-      const { output } = (await BaseContext.infer(ctx, asked)) as Inferred & { readonly output: unknown }
+      const { output } = (await BaseContext.infer(ctx, request)) as Inferred & { readonly output: unknown }
       return readAnswer(output, answer, { ctx, by: label })
     },
   })
 }
 
-function brief(text: string): string {
+const types = {
+  prompt: optionTypes.text,
+  model: optionTypes.any,
+  system: optionTypes.string,
+  answer: answerType,
+  settings: optionTypes.object,
+  conversation: optionTypes.flag,
+  maxEventCharacters: optionTypes.count,
+}
+
+function shortened(text: string): string {
   const line = text.trim().replaceAll(/\s+/g, ' ')
   return line.length > 60 ? `${line.slice(0, 60)}…` : line
 }

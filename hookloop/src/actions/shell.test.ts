@@ -14,60 +14,65 @@ function judge(command: string, { options = {}, timeoutMs, args = { n: 1 } }: Ju
   return fire(judges, 'beforeToolUse', { toolCall: { id: 'c1', name: 'work', args: args as never } })
 }
 
-suite('a command as a guard', () => {
+suite('shell as a guard', () => {
   const answers: readonly [what: string, command: string, decision: string | undefined, message: RegExp][] = [
     ['prints nothing and exits with 0', 'cat > /dev/null', undefined, /^$/],
     ['prints an empty object', 'echo "{}"', undefined, /^$/],
     ['prints a block', `echo '{"decision":"block","reason":"never"}'`, 'block', /^never$/],
-    ['says deny, as others do', `echo '{"decision":"deny","reason":"never"}'`, 'block', /^never$/],
-    ['says ask_user', `echo '{"decision":"ask_user","reason":"sure?"}'`, 'ask', /^sure\?$/],
+    ['prints deny', `echo '{"decision":"deny","reason":"never"}'`, 'block', /^never$/],
+    ['prints ask_user', `echo '{"decision":"ask_user","reason":"sure?"}'`, 'ask', /^sure\?$/],
     ['allows', `echo '{"decision":"allow","reason":"ok"}'`, 'allow', /^ok$/],
     ['exits with 2', 'echo "not on Sundays" >&2; exit 2', 'block', /^not on Sundays$/],
-    ['exits with 2 and prints half of an answer', 'echo "{not json"; echo no >&2; exit 2', 'block', /^no$/],
+    ['exits with 2 and prints half of a JSON object', 'echo "{not json"; echo no >&2; exit 2', 'block', /^no$/],
     ['exits with 1', 'echo oops >&2; exit 1', 'block', /exited with 1: oops/],
     ['exits with 3', 'exit 3', 'block', /exited with 3/],
     ['does not exist', 'no-such-command-anywhere', 'block', /exited with 127/],
     ['kills itself', 'kill -9 $$', 'block', /was killed by SIGKILL/],
-    ['prints what is not JSON', 'echo hello', 'block', /not JSON: hello/],
-    ['prints a line before its answer', `echo starting; echo '{"decision":"allow"}'`, 'block', /not JSON/],
+    ['prints text', 'echo hello', 'block', /not JSON: hello/],
+    ['prints a line before its outcome', `echo starting; echo '{"decision":"allow"}'`, 'block', /not JSON/],
     ['prints a list', 'echo "[]"', 'block', /JSON object/],
     ['prints null', 'echo null', 'block', /JSON object/],
-    ['prints a text in JSON', `echo '"{}"'`, 'block', /JSON object/],
-    ['misspells its decision', `echo '{"decision":"denny"}'`, 'block', /"decision" cannot be "denny"/],
+    ['prints a JSON string', `echo '"{}"'`, 'block', /JSON object/],
     [
-      'uses a field of another system',
+      'prints an unknown decision',
+      `echo '{"decision":"denny"}'`,
+      'block',
+      /"decision" of the answer cannot be "denny"/,
+    ],
+    [
+      'prints a field of Claude Code',
       `echo '{"permissionDecision":"deny"}'`,
       'block',
-      /"permissionDecision" is no part/,
+      /unknown field "permissionDecision"/,
     ],
-    ['wants to change arguments', `echo '{"updatedInput":{"n":2}}'`, 'block', /a guard changes nothing/],
-    ['tries to reach a prototype', `echo '{"__proto__":{"decision":"allow"}}'`, 'block', /"__proto__" is no part/],
+    ['changes arguments', `echo '{"updatedInput":{"n":2}}'`, 'block', /a guard changes nothing/],
+    ['prints __proto__', `echo '{"__proto__":{"decision":"allow"}}'`, 'block', /unknown field "__proto__"/],
   ]
   for (const [what, command, decision, message] of answers) {
-    test(`that ${what} ${decision === undefined ? 'has no opinion' : `means ${decision}`}`, async () => {
+    test(`a command that ${what} ${decision === undefined ? 'has no opinion' : `means ${decision}`}`, async () => {
       const outcome = await judge(command)
       assert.equal(outcome.decision, decision)
       assert.match(outcome.message ?? '', message)
     })
   }
 
-  test('that takes too long is a no', async () => {
+  test('a command that times out blocks', async () => {
     const outcome = await judge('sleep 60', { timeoutMs: 50 })
-    assert.deepEqual([outcome.decision, /did not answer within 50 ms/.test(outcome.message!)], ['block', true])
+    assert.deepEqual([outcome.decision, /timed out after 50 ms/.test(outcome.message!)], ['block', true])
   })
 
-  test('that prints without end is a no, and is not kept in memory', async () => {
+  test('a command that prints without end blocks, and its output is not kept in memory', async () => {
     const outcome = await judge('head -c 300000000 /dev/zero | tr "\\0" x')
     assert.deepEqual([outcome.decision, /printed \d+ bytes/.test(outcome.message!)], ['block', true])
   })
 
-  test('is told the event as JSON, and none of it is on its command line', async () => {
+  test('a command reads the event as JSON, and nothing of it is on its command line', async () => {
     const marker = '"; exit 2; #$(exit 2)`exit 2`'
     const outcome = await judge('grep -q "exit 2" && echo \'{"decision":"allow"}\'', { args: { n: marker } })
     assert.equal(outcome.decision, 'allow')
   })
 
-  test('sees no variable of ours that nobody declared', async () => {
+  test('a command gets only the variables that are declared', async () => {
     process.env['HOOKLOOP_CANARY'] = 'seen'
     const script = 'test -z "$HOOKLOOP_CANARY" && test "$DECLARED" = yes && echo \'{"decision":"allow"}\''
     const outcome = await judge(script, { options: { env: { DECLARED: 'yes' } } })
@@ -75,19 +80,19 @@ suite('a command as a guard', () => {
     assert.equal(outcome.decision, 'allow')
   })
 
-  test('that never reads what it is told does no harm', async () => {
+  test('a command may ignore its standard input', async () => {
     const outcome = await judge('echo \'{"decision":"allow"}\'', { args: { text: 'x'.repeat(2_000_000) } })
     assert.equal(outcome.decision, 'allow')
   })
 
-  test('answers when it exits, whatever it leaves in the background', async () => {
+  test('the answer of a command does not wait for its background processes', async () => {
     const outcome = await judge('(sleep 60 &) ; echo \'{"decision":"allow"}\'')
     assert.equal(outcome.decision, 'allow')
   })
 })
 
-suite('a command as a hook', () => {
-  test('changes arguments, the conversation and metadata', async () => {
+suite('shell as a hook', () => {
+  test('a command changes arguments, the conversation and metadata', async () => {
     const answer = { updatedInput: { n: 2 }, additionalContext: 'It is Sunday.', metadata: { seen: true } }
     const changes = hook('beforeToolUse', shell({ args: ['printf', '%s', JSON.stringify(answer)] }))
     const { args, state } = await fire(changes, 'beforeToolUse', { toolCall: { name: 'work', args: { n: 1 } } })
@@ -100,13 +105,13 @@ suite('a command as a hook', () => {
     )
   })
 
-  test('may only speak as the user', async () => {
+  test('a command can only add messages with the role user', async () => {
     const answer = { messages: [{ role: 'system', content: [{ type: 'text', text: 'Obey.' }] }] }
     const speaks = hook('beforeStep', shell({ args: ['printf', '%s', JSON.stringify(answer)] }))
     await assert.rejects(fire(speaks, 'beforeStep'), { code: 'HOOK_OUTCOME_INVALID', message: /role "user"/ })
   })
 
-  test('rewrites a result and what the user says', async () => {
+  test('a command changes a result and the user input', async () => {
     const rewrites = shell({ command: `echo '{"updatedOutput":"redacted"}'` })
     const after = await fire(hook('afterToolUse', rewrites), 'afterToolUse')
     const said = await fire(
@@ -116,7 +121,7 @@ suite('a command as a hook', () => {
     assert.deepEqual([after.output, said.input?.content], ['redacted', [{ type: 'text', text: 'Be brief.' }]])
   })
 
-  test('asks for another step when the run would stop', async () => {
+  test('a command requests another step when the run would stop', async () => {
     const more = hook('onStop', shell({ command: `echo '{"continue":"Run the tests."}'` }))
     const { votes } = await fire(more, 'onStop')
     assert.deepEqual(
@@ -125,17 +130,17 @@ suite('a command as a hook', () => {
     )
   })
 
-  test('that fails goes where a hook that throws goes', async () => {
+  test('a failing command is treated like a hook that throws', async () => {
     await assert.rejects(fire(hook('beforeStep', shell({ command: 'exit 1' })), 'beforeStep'), { code: 'HOOK_FAILED' })
   })
 })
 
-test('a command that watches decides nothing', async () => {
+test('a command that observes decides nothing', async () => {
   const watches = observe('beforeToolUse', shell({ command: `echo '{"decision":"block"}'` }))
   assert.deepEqual(await fire(watches, 'beforeToolUse'), {})
 })
 
-test('a command that cannot be one is refused when it is declared', () => {
+test('shell throws for invalid options', () => {
   for (const options of [{}, { command: ' ' }, { command: 'ls', args: ['ls'] }, { args: [] }, { comand: 'ls' }]) {
     assert.throws(() => shell(options as ShellOptions), { code: 'AGENT_INVALID_OPTION' })
   }

@@ -1,44 +1,53 @@
 import { resolve } from 'node:path'
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
-import { isJsonObject } from '../state/json.ts'
+import { invalidOption } from '../agent/check-options.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import { isInjectionVariable, minimalEnvironment } from '../system/processes/minimal-environment.ts'
 import type { Command } from '../system/processes/process-tag.ts'
 import { runProcess, type ProcessResult } from '../system/processes/run-process.ts'
+import { checkActionOptions, optionTypes } from './check-action-options.ts'
 import { eventText } from './event.ts'
-import { noAt, readOutcome } from './outcome.ts'
+import { actionFailed, blockAt, parseAnswer, readOutcome } from './outcome.ts'
 
-/** A command as a hook. One of `command` and `args`. */
+/** Options of `shell`. Either `command` or `args` is required. */
 export type ShellOptions = {
-  /** A line for `sh -c`. Nothing of the event is ever put into it: it is on standard input, as JSON. */
+  /** A command line for `sh -c`. The event is never part of it: the command reads it from standard input, as JSON. */
   readonly command?: string
-  /** A program and its arguments, without a shell. */
+  /** A program and its arguments, run without a shell. */
   readonly args?: readonly [string, ...string[]]
-  /** Where it runs. The folder of the process, as it is when the hook is declared, unless told. */
+  /** The working directory. Default: that of the process when the hook is created. */
   readonly cwd?: string
-  /** Variables it sees beside where things are and who the user is. Nothing else of ours is passed on. */
+  /** Variables for the command, in addition to `PATH`, `HOME` and the like. No other variable of the process is passed on. */
   readonly env?: { readonly [name: string]: string }
-  /** Names of variables of ours that it sees as well. */
+  /** Names of variables of the process that are passed on as well. */
   readonly passEnv?: readonly string[]
-  /** Whether it is told whole conversations, where there is one, and not only their length and their last message. */
+  /** Whether the event contains the complete conversation instead of its length and last message. Default: false. */
   readonly conversation?: boolean
-  /** Bytes of what it prints that are read; one that prints more has failed. */
+  /** Maximum size of the output. Default: 65,536 bytes. A command that prints more fails. */
   readonly maxOutputBytes?: number
 }
 
 export const shellDefaults = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 65_536, conversation: false })
 
 /**
- * Runs a command with the event as JSON on standard input, and reads what it prints as an outcome. It prints nothing: it has
- * no opinion. It exits with 2: that is a no, and what it wrote to standard error is why. It exits with anything else but 0,
- * is killed, takes too long or prints what is no outcome: it has failed, which is a no of a guard.
+ * Runs a command with the event as JSON on standard input, and reads its output as an `ActionOutcome`.
+ *
+ * - No output: it has no opinion.
+ * - Exit code 2: it blocks; standard error is the reason.
+ * - Any other exit code except 0, a signal, a timeout, or output that is not an outcome: it fails. Guards fail closed.
+ *
+ * @example
+ * guard('beforeToolUse', shell({ command: './check-command.sh' }), { tool: 'bash' })
  */
 export function shell(options: ShellOptions): Action {
+  checkActionOptions('shell', options, { types })
   const run = commandOf(options)
-  checkShellOptions(options)
   const { cwd = '.', env = {}, passEnv = [] } = options
+  const hijacking = [...Object.keys(env), ...passEnv].find(isInjectionVariable)
+  if (hijacking !== undefined) {
+    throw invalidOption('shell', `"${hijacking}" would run something before the command`, hijacking)
+  }
   const { maxOutputBytes, conversation } = { ...shellDefaults, ...options }
   const folder = resolve(cwd)
   const label = `shell:${options.command ?? options.args!.join(' ')}`
@@ -60,67 +69,40 @@ export function shell(options: ShellOptions): Action {
   })
 }
 
-function commandOf({ command, args, ...rest }: ShellOptions): Command {
-  if ((command === undefined) === (args === undefined)) {
-    throw invalidOption('shell', 'it needs either "command" or "args"', rest)
-  }
-  if (args !== undefined) {
-    const isArgv = isTexts(args) && args.length > 0 && args[0] !== ''
-    if (isArgv) return args
-    throw invalidOption('shell', '"args" must be a program and its arguments, as texts', args)
-  }
-  if (typeof command === 'string' && command.trim() !== '') return { shell: 'sh', line: command }
-  throw invalidOption('shell', '"command" must be a line for a shell', command)
+const types = {
+  command: optionTypes.text,
+  args: optionTypes.strings,
+  cwd: optionTypes.text,
+  env: optionTypes.stringMap,
+  passEnv: optionTypes.strings,
+  conversation: optionTypes.flag,
+  maxOutputBytes: optionTypes.count,
 }
 
-/** They may come from a file. */
-function checkShellOptions(options: ShellOptions): void {
-  const names = ['command', 'args', 'cwd', 'env', 'passEnv', 'conversation', 'maxOutputBytes']
-  checkOptions('shell', options, names)
-  const { cwd = '.', env = {}, passEnv = [], conversation = false, maxOutputBytes = 1 } = options
-  const refuse = (why: string, value: unknown): never => {
-    throw invalidOption('shell', why, value)
-  }
-  if (typeof cwd !== 'string' || cwd === '') refuse('"cwd" must be a folder', cwd)
-  if (!isJsonObject(env) || !isTexts(Object.values(env))) refuse('"env" must be names and their texts', env)
-  if (!isTexts(passEnv)) refuse('"passEnv" must be a list of names', passEnv)
-  const hijacks = [...Object.keys(env), ...passEnv].find(isInjectionVariable)
-  if (hijacks !== undefined) refuse(`"${hijacks}" would run something before the command does`, hijacks)
-  if (typeof conversation !== 'boolean') refuse('"conversation" must be true or false', conversation)
-  if (!Number.isSafeInteger(maxOutputBytes) || maxOutputBytes < 1) {
-    refuse('"maxOutputBytes" must be a whole number from 1 up', maxOutputBytes)
-  }
+function commandOf({ command, args }: ShellOptions): Command {
+  if (command !== undefined && args === undefined) return { shell: 'sh', line: command }
+  if (args === undefined || command !== undefined) throw invalidOption('shell', 'use either "command" or "args"', args)
+  if (args.length > 0 && args[0] !== '') return args
+  throw invalidOption('shell', '"args" must be a program and its arguments', args)
 }
 
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
-}
-
-/** What a process said. Throws for whatever is neither an answer nor a plain no. */
+/** What the process printed, or a block for exit code 2. Throws for everything else. */
 function answerOf(
   result: ProcessResult,
   { label, timeoutMs, trigger }: { label: string; timeoutMs: number; trigger: HookTrigger },
 ): unknown {
   const { ended, exitCode, signal, stdout, stderr, problem } = result
-  if (ended === 'timedOut') throw new AgentError('HOOK_TIMED_OUT', `"${label}" did not answer within ${timeoutMs} ms.`)
-  if (ended === 'cancelled') throw failed(label, 'was cancelled')
-  if (ended === 'notStarted') throw failed(label, `could not be started: ${problem ?? 'nobody knows why'}`)
-  const said = stderr.head.trim()
-  if (exitCode === 2) return noAt(trigger, said === '' ? `"${label}" said no.` : said)
+  if (ended === 'timedOut') throw new AgentError('HOOK_TIMED_OUT', `"${label}" timed out after ${timeoutMs} ms.`)
+  if (ended === 'cancelled') throw actionFailed(label, 'was cancelled')
+  if (ended === 'notStarted') throw actionFailed(label, `could not be started: ${problem ?? 'unknown reason'}`)
+  const reason = stderr.head.trim()
+  if (exitCode === 2) return blockAt(trigger, reason === '' ? `"${label}" blocked it.` : reason)
   if (exitCode !== 0) {
     const how = exitCode === null ? `was killed by ${signal ?? 'a signal'}` : `exited with ${exitCode}`
-    throw failed(label, said === '' ? how : `${how}: ${said.slice(0, 500)}`)
+    throw actionFailed(label, reason === '' ? how : `${how}: ${reason.slice(0, 500)}`)
   }
-  if (stdout.droppedBytes > 0) throw failed(label, `printed ${stdout.totalBytes} bytes, which is more than is read`)
-  const text = stdout.head.trim()
-  if (text === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new AgentError('HOOK_OUTCOME_INVALID', `"${label}" printed something that is not JSON: ${text.slice(0, 200)}`)
+  if (stdout.droppedBytes > 0) {
+    throw actionFailed(label, `printed ${stdout.totalBytes} bytes, more than "maxOutputBytes"`)
   }
-}
-
-function failed(label: string, how: string): AgentError {
-  return new AgentError('HOOK_FAILED', `"${label}" ${how.replace(/\.$/, '')}.`)
+  return parseAnswer(stdout.head, label)
 }

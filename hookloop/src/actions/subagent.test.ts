@@ -27,17 +27,17 @@ function world(definition: SubagentOptions['definition'], more: readonly Hook[] 
   return { done, agent: make(), again: make() }
 }
 
-suite('an agent as a guard', () => {
+suite('subagent as a guard', () => {
   const ends: readonly [
     what: string,
     said: Parameters<typeof scriptedModel>[0],
     done: readonly string[],
     why: RegExp,
   ][] = [
-    ['says yes', [yes], ['work'], /^$/],
-    ['says no', ['{"ok":false,"reason":"It deletes."}'], [], /It deletes/],
-    ['says no among other words', ['I looked.\n```json\n{"ok":false,"reason":"No."}\n```'], [], /No\./],
-    ['says nothing that can be read', ['Looks good to me!'], [], /did not answer with/],
+    ['answers ok', [yes], ['work'], /^$/],
+    ['answers not ok', ['{"ok":false,"reason":"It deletes."}'], [], /It deletes/],
+    ['answers not ok among other text', ['I looked.\n```json\n{"ok":false,"reason":"No."}\n```'], [], /No\./],
+    ['does not answer with JSON', ['Looks good to me!'], [], /The answer is not/],
     [
       'runs out of steps',
       Array.from({ length: 30 }, () => ({ toolCalls: [{ name: 'look', args: {} }] })),
@@ -46,7 +46,7 @@ suite('an agent as a guard', () => {
     ],
   ]
   for (const [what, said, worked, why] of ends) {
-    test(`that ${what} ${worked.length > 0 ? 'lets the call run' : 'blocks the call'}`, async () => {
+    test(`an agent that ${what} ${worked.length > 0 ? 'lets the call run' : 'blocks the call'}`, async () => {
       const { agent, done } = world({ model: scriptedModel(said), tools: ['look'] })
       const run = await agent.run('go')
       const entry = run.ledger.findLast(({ hook: by }) => by === 'judge')
@@ -58,7 +58,7 @@ suite('an agent as a guard', () => {
     })
   }
 
-  test('has the tools that are named, and none if none is', async () => {
+  test('an agent has the tools that are listed, and none by default', async () => {
     const look = { toolCalls: [{ name: 'look', args: {} }] }
     const [given, none] = [scriptedModel([look, yes]), scriptedModel([look, yes])]
     const [first, second] = [world({ model: given, tools: ['look'] }), world({ model: none })]
@@ -67,7 +67,7 @@ suite('an agent as a guard', () => {
     assert.deepEqual([first.done, second.done], [['look', 'work'], ['work']])
   })
 
-  test('is held to the guards of the run, and does not call itself', async () => {
+  test('the guards of the run apply to the agent, which does not call itself', async () => {
     const seen: string[] = []
     const noLook = guard(
       'beforeToolUse',
@@ -92,7 +92,7 @@ suite('an agent as a guard', () => {
     assert.deepEqual(done, ['work'])
   })
 
-  test('is paid for by the run, and held to what is left', async () => {
+  test('the cost of the agent counts towards the run, and its remaining budget applies', async () => {
     const paid = await world({ model: scriptedModel([yes]) }).agent.run('go')
     const entry = paid.ledger.find(({ hook: by }) => by === 'judge')
     assert.ok(paid.state.usage.inputTokens >= 100)
@@ -104,7 +104,7 @@ suite('an agent as a guard', () => {
     assert.equal(limited.status, 'stopped')
   })
 
-  test('is not run again by a replay, and is paid for there as well', async () => {
+  test('a replay does not run the agent again, and counts its cost', async () => {
     const { agent, again, done } = world({ model: scriptedModel([yes]) })
     const recording = memoryRecording()
     const live = await agent.run('go', { effects: recordEffects(recording) })
@@ -113,15 +113,15 @@ suite('an agent as a guard', () => {
     assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
   })
 
-  test('that takes too long is a no', async () => {
+  test('an agent that times out blocks', async () => {
     const model = { provider: 'test', modelId: 'slow', infer: () => new Promise<never>(() => undefined) }
     const { agent, done } = world({ model }, [], 100)
     const run = await agent.run('go')
     const entry = run.ledger.find(({ hook: by }) => by === 'judge')
-    assert.deepEqual([done, /within 100 ms/.test(`${entry?.message}${entry?.error}`)], [[], true])
+    assert.deepEqual([done, /after 100 ms/.test(`${entry?.message}${entry?.error}`)], [[], true])
   })
 
-  test('may be an agent of its own, with a typed answer', async () => {
+  test('the definition may be an agent with a typed answer', async () => {
     const output = {
       type: 'object',
       properties: { ok: { type: 'boolean' }, reason: { type: 'string' } },
@@ -134,7 +134,7 @@ suite('an agent as a guard', () => {
   })
 })
 
-test('a definition that is none is refused when it is declared', () => {
+test('subagent throws for an invalid definition', () => {
   const wrong = [
     {},
     { definition: 7, prompt: 'x' },
@@ -146,7 +146,7 @@ test('a definition that is none is refused when it is declared', () => {
   }
 })
 
-suite('inside a subagent', () => {
+suite('actions inside a subagent', () => {
   const ask = agentTool({
     name: 'ask',
     description: 'Asks another.',
@@ -171,7 +171,7 @@ suite('inside a subagent', () => {
     return { done, agent: createAgent({ model, use: [work, ask, own] }) }
   }
 
-  test('commands of the parent guard, and so do those of the child', async () => {
+  test('commands of the parent and of the child are both guards', async () => {
     const pass = (name: string) => guard('beforeToolUse', shell({ command: 'true' }), { name, tool: 'work' })
     const no = (name: string) => guard('beforeToolUse', shell({ command: 'exit 2' }), { name, tool: 'work' })
     const byParent = family(no('parent'), pass('child'))
@@ -181,7 +181,7 @@ suite('inside a subagent', () => {
     assert.deepEqual([byParent.done, byChild.done], [[], []])
   })
 
-  test('one command may be several hooks', async () => {
+  test('one action may be used by several hooks', async () => {
     const no = shell({ command: 'exit 2' })
     const elsewhere = guard('beforeToolUse', no, { name: 'parent', tool: 'other' })
     const { agent, done } = family(elsewhere, guard('beforeToolUse', no, { name: 'child', tool: 'work' }))
@@ -189,7 +189,7 @@ suite('inside a subagent', () => {
     assert.deepEqual(done, [])
   })
 
-  test('an action that says so also applies as a hook', async () => {
+  test('an inherited action also applies as a hook', async () => {
     const blocking = (inherited: boolean) =>
       hook(
         'beforeToolUse',
@@ -210,7 +210,7 @@ suite('inside a subagent', () => {
   })
 })
 
-test('S17: what the agent of a guard does is not judged by that guard again, and does not pass it either', async () => {
+test('S17: a call by the agent of a guard is blocked instead of being judged by that guard again', async () => {
   const inspector = scriptedModel([
     { toolCalls: [{ name: 'work', args: {} }] },
     { toolCalls: [{ name: 'look', args: {} }] },

@@ -1,26 +1,24 @@
-import { readJson } from '../agent/output/answer-shape.ts'
 import type { AgentSpec } from '../agent/subagents/agent-tool.ts'
-import { runForHook } from '../agent/subagents/hook-agent.ts'
 import { isAgent } from '../agent/subagents/known-agents.ts'
 import { checkOptions, invalidOption } from '../agent/check-options.ts'
-import type { Run } from '../agent/run.ts'
-import { isJsonObject } from '../state/json.ts'
-import { toTokens } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
-import { BaseContext } from '../hooks/base-context.ts'
-import { noAt, readOutcome } from './outcome.ts'
-import { checkQuestion, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
+import { MAX_TIMER_MS } from '../system/timeout.ts'
+import { checkActionOptions, optionTypes } from './check-action-options.ts'
+import { inspect } from './inspect.ts'
+import { actionFailed, blockAt, readOutcome } from './outcome.ts'
+import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 export type SubagentOptions = {
-  /** An agent as made by `createAgent`, or what one is to be made of. It has no tools unless `tools` names some. */
+  /** An agent from `createAgent`, or the definition of one. It has no tools unless `tools` lists some. */
   readonly definition: AgentSpec | { readonly describe: () => unknown }
-  /** What it is to find out about the event, which is added to it as data. */
+  /** What the agent has to find out about the event. The event is added to it as data. */
   readonly prompt: string
+  /** The name in the ledger. Default: `inspector`. */
   readonly name?: string
-  /** `verdict`: yes or no, and why. `outcome`: everything an action may answer with. */
+  /** `verdict` (default): the agent answers with ok or not, and why. `outcome`: with an `ActionOutcome`. */
   readonly answer?: AnswerKind
-  /** The longest event that is told; a longer one is a failure, because half of it cannot be judged. */
+  /** Maximum length of the event. Default: 100,000. A longer event is a failure: it could only be judged in part. */
   readonly maxEventCharacters?: number
 }
 
@@ -33,16 +31,17 @@ export const subagentDefaults = Object.freeze({
 })
 
 /**
- * Lets another agent look into the event. The guards and limits of the run hold for it, and what it spends is counted; it is
- * recorded as a whole, and a replay does not run it again. It ends with JSON, as `answer` says; one that ends otherwise has
- * failed, which is a no of a guard.
+ * Runs another agent that inspects the event. The guards and limits of the run apply to it, and its cost counts. It is
+ * recorded as one effect: a replay does not run it again. Its last message is JSON, as `answer` says; an agent that ends
+ * without it is a failure. Guards fail closed.
+ *
+ * @example
+ * guard('onStop', subagent({ definition: { tools: ['read_file'] }, prompt: 'Do all tests pass?' }))
  */
 export function subagent(options: SubagentOptions): Action {
-  checkOptions('subagent', options, ['definition', 'prompt', 'name', 'answer', 'maxEventCharacters'])
-  checkQuestion('subagent', options)
+  checkActionOptions('subagent', options, { types, required: ['prompt'] })
   const { name, answer, maxEventCharacters: maxCharacters } = { ...subagentDefaults, ...options }
   const to = agentOf(options.definition)
-  if (typeof name !== 'string' || name === '') throw invalidOption('subagent', '"name" must be a text', name)
   const schema = JSON.stringify(schemaFor(answer))
   const question = `${options.prompt}\n\nEnd with nothing but a JSON object that fits this schema: ${schema}`
   const label = `subagent:${name}`
@@ -51,32 +50,35 @@ export function subagent(options: SubagentOptions): Action {
     label,
     async perform(ctx, { mode, signal, timeoutMs = subagentDefaults.timeoutMs }) {
       const input = questionAbout(ctx, question, { maxCharacters, conversation: false })
-      const late = AbortSignal.timeout(Math.min(timeoutMs, 2 ** 31 - 1))
-      const run = await runForHook(BaseContext.hostOf(ctx), {
-        name,
-        to,
-        input,
-        signal: AbortSignal.any([signal, late]),
-      })
-      if (run === undefined) throw failed(label, 'needs a run to look into')
-      const spent = toTokens(run.state.usage)
+      const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS))
+      const agent = { name, to, input, signal: AbortSignal.any([signal, timeout]) }
+      const { result, problem, spent } = await inspect(ctx, agent)
       try {
-        if (late.aborted && !signal.aborted) {
-          throw new AgentError('HOOK_TIMED_OUT', `"${label}" did not answer within ${timeoutMs} ms.`)
+        if (timeout.aborted && !signal.aborted) {
+          throw new AgentError('HOOK_TIMED_OUT', `"${label}" timed out after ${timeoutMs} ms.`)
         }
-        return { ...readAnswer(answerOf(run, label), answer, { ctx, by: label }), spent }
+        if (problem !== undefined) throw actionFailed(label, problem)
+        return { ...readAnswer(result, answer, { ctx, by: label }), spent }
       } catch (thrown) {
         if (mode !== 'guard' || ctx.trigger === 'onStop') throw thrown
-        return { ...readOutcome(noAt(ctx.trigger, messageOf(thrown)), ctx, label), spent } // a no that is paid for
+        return { ...readOutcome(blockAt(ctx.trigger, messageOf(thrown)), ctx, label), spent } // the cost counts
       }
     },
   })
 }
 
-/** What is left out of a definition is nothing here: an agent that judges is not given every tool of the one it judges. */
+const types = {
+  definition: optionTypes.any,
+  prompt: optionTypes.text,
+  name: optionTypes.text,
+  answer: answerType,
+  maxEventCharacters: optionTypes.count,
+}
+
+/** An agent that judges has no tools by default, unlike a subagent, which gets those of its parent. */
 function agentOf(definition: SubagentOptions['definition']): object {
   if (typeof definition !== 'object' || definition === null) {
-    throw invalidOption('subagent', '"definition" must be an agent, or what one is made of', definition)
+    throw invalidOption('subagent', '"definition" must be an agent or the definition of one', definition)
   }
   if (isAgent(definition)) return definition
   const names = ['instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use', 'limits']
@@ -88,27 +90,4 @@ function agentOf(definition: SubagentOptions['definition']): object {
     ...spec,
     limits: { maxSteps: subagentDefaults.maxSteps, ...limits },
   })
-}
-
-function answerOf(run: Run, label: string): unknown {
-  switch (run.status) {
-    case 'completed': {
-      const output: unknown = run.output
-      return isJsonObject(output) ? output : (readJson(String(output)) ?? null)
-    }
-    case 'stopped':
-      throw failed(label, `was stopped by "${run.by}": ${run.final.message}`)
-    case 'failed':
-      throw failed(label, `failed: ${run.error.message}`)
-    case 'cancelled':
-      throw failed(label, 'was cancelled')
-    case 'suspended':
-      throw failed(label, 'waits for a person, and a hook cannot')
-    default:
-      return run satisfies never
-  }
-}
-
-function failed(label: string, how: string): AgentError {
-  return new AgentError('HOOK_FAILED', `"${label}" ${how.replace(/\.$/, '')}.`)
 }

@@ -58,7 +58,7 @@ export async function hooksTest(name: string, flags: HooksTestFlags, place: Plac
   const environment = { env: place.env, passEnv: flags.passEnv ?? [] }
   const beside: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
-    world: { ...where, ...environment, ...rules, askModel: await askerFor(flags, place, dir) },
+    context: { ...where, ...environment, ...rules, askModel: await askerFor(flags, place, dir) },
     isActive: activeFor(payload, { skills, named }),
     isBeside: (late) => beside.push(late),
   })

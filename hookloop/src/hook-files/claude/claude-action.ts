@@ -34,8 +34,8 @@ export function claudeAction(
     async perform(ctx, { signal, mode }) {
       const payload = payloadsFor(ctx, around).find((each) => each.event === event)
       if (payload === undefined) return {}
-      const world = { projectDir: cwd, cwd, env: process.env, passEnv: [], signal }
-      const { merged, ran } = await runEvent(table, payload, { world })
+      const context = { projectDir: cwd, cwd, env: process.env, passEnv: [], signal }
+      const { merged, ran } = await runEvent(table, payload, { context })
       const failed = ran.find(({ answer }) => answer.failed !== undefined)
       if (failed !== undefined)
         throw new AgentError('HOOK_FAILED', `"${label}": ${failed.answer.problem ?? 'it failed'}.`)

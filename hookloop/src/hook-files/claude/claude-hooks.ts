@@ -16,7 +16,7 @@ import type { HookGroup } from './load/handlers.ts'
 import type { Wake } from './run/hook-memory.ts'
 import { HookTable } from './run/run-event.ts'
 import type { AskModel } from './run/ask-model.ts'
-import type { CallMcp, HandlerWorld } from './run/run-handler.ts'
+import type { CallMcp, HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
 import { scriptWatch, trustedGroups, type Untrusted } from './load/trusted-groups.ts'
 
@@ -115,7 +115,7 @@ type Together = {
 export function combineGroups(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
   const table = new HookTable(groups)
   const changedSince = scriptWatch(groups, dir)
-  const world: HandlerWorld = {
+  const context: HandlerContext = {
     projectDir: dir,
     cwd: dir,
     env: process.env,
@@ -131,7 +131,7 @@ export function combineGroups(groups: readonly HookGroup[], { options, dir, sett
   }
   const { answer, models = {} } = options
   const group = new TriggerRunner(table, {
-    world,
+    context,
     models,
     skills: findSkills(groups),
     isAsked: answer !== undefined,

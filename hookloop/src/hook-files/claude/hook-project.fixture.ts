@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../state/json.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'
 import { HookTable, runEvent, type EventResult } from './run/run-event.ts'
-import type { HandlerWorld } from './run/run-handler.ts'
+import type { HandlerContext } from './run/run-handler.ts'
 import { readSettings } from './load/read-settings.ts'
 import { examplePayload } from './events/example-payload.ts'
 
@@ -40,15 +40,15 @@ export class HookProject implements Disposable {
   }
 
   /** Fires an event at whatever the settings say. */
-  async fire(event: ClaudeEvent, input: JsonObject = {}, world: Partial<HandlerWorld> = {}): Promise<EventResult> {
+  async fire(event: ClaudeEvent, input: JsonObject = {}, context: Partial<HandlerContext> = {}): Promise<EventResult> {
     const { groups } = readSettings({ dir: this.dir, home: false })
     return runEvent(new HookTable(groups), examplePayload(input, event, this.dir), {
-      world: { ...worldOf(this.dir), ...world },
+      context: { ...worldOf(this.dir), ...context },
     })
   }
 }
 
-export function worldOf(dir: string): HandlerWorld {
+export function worldOf(dir: string): HandlerContext {
   return { projectDir: dir, cwd: dir, env: process.env, passEnv: [] }
 }
 

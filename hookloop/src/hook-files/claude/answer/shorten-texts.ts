@@ -3,58 +3,51 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HandlerAnswer } from './handler-answer.ts'
 
-/** How long each text of an answer may be, and how much is shown of one that is longer. */
 const MAX_TEXT = 10_000
 const PREVIEW = 2_000
 
-/** An answer whose texts are short: of a long one the beginning is shown, and all of it is in a file. */
+/** Shortens the long texts of an answer. The model gets the start of a text, and a file with all of it. */
 export function shortenTexts(answer: HandlerAnswer): HandlerAnswer {
-  const { context, systemMessage, wakes, block, permission, stop, problem, request } = answer
-  const all = [
-    context,
-    systemMessage,
-    wakes,
-    block?.reason,
-    permission?.reason,
-    stop?.reason,
-    problem,
-    answer.other?.['initialUserMessage'],
-    request?.behavior === 'deny' ? request.message : undefined,
-  ]
-  if (all.every((text) => typeof text !== 'string' || text.length <= MAX_TEXT)) return answer
-  const initial = answer.other?.['initialUserMessage']
+  const { block, permission, stop, request, other } = answer
+  const initialUserMessage = other?.['initialUserMessage']
+  const texts = { ...shortened(answer, 'context', 'systemMessage', 'wakes', 'problem') }
   return {
     ...answer,
-    ...(context !== undefined && { context: shortened(context) }),
-    ...(systemMessage !== undefined && { systemMessage: shortened(systemMessage) }),
-    ...(wakes !== undefined && { wakes: shortened(wakes) }),
-    ...(block !== undefined && { block: { ...block, reason: shortened(block.reason) } }),
-    ...(permission !== undefined && { permission: { ...permission, reason: shortened(permission.reason) } }),
-    ...(stop !== undefined && { stop: { reason: shortened(stop.reason) } }),
-    ...(problem !== undefined && { problem: shortened(problem) }),
-    ...(request?.behavior === 'deny' && { request: { ...request, message: shortened(request.message) } }),
-    ...(typeof initial === 'string' && { other: { ...answer.other, initialUserMessage: shortened(initial) } }),
+    ...texts,
+    ...(block && { block: { ...block, ...shortened(block, 'reason') } }),
+    ...(permission && { permission: { ...permission, ...shortened(permission, 'reason') } }),
+    ...(stop && { stop: shortened(stop, 'reason') }),
+    ...(request?.behavior === 'deny' && { request: { ...request, ...shortened(request, 'message') } }),
+    ...(initialUserMessage !== undefined && { other: { ...other, ...shortened(other!, 'initialUserMessage') } }),
   }
 }
 
-function shortened(text: string): string {
+function shortened<T extends object, K extends keyof T>(texts: T, ...names: readonly K[]): Pick<T, K> {
+  const entries = names.flatMap((name) => {
+    const text = texts[name]
+    return text === undefined ? [] : [[name, typeof text === 'string' ? shorten(text) : text]]
+  })
+  return Object.fromEntries(entries) as Pick<T, K>
+}
+
+function shorten(text: string): string {
   if (text.length <= MAX_TEXT) return text
   const cut = text.slice(0, PREVIEW)
   const shown = cut.isWellFormed() ? cut : cut.slice(0, -1)
-  return `${shown}\n[These are the first ${shown.length} of ${text.length} characters. All of it is in ${kept(text)}]`
+  return `${shown}\n[These are the first ${shown.length} of ${text.length} characters. The complete text is in ${store(text)}]`
 }
 
 let folder: string | undefined
 let count = 0
 
-/** Nobody else may read what hooks say. The files stay: a model reads them when it likes. */
-function kept(text: string): string {
+/** Only the user can read the files. They are not deleted: the model may read them later. */
+function store(text: string): string {
   try {
     folder ??= mkdtempSync(join(tmpdir(), 'hookloop-hook-output-'))
     const file = join(folder, `${++count}.txt`)
     writeFileSync(file, text, { mode: 0o600 })
     return file
   } catch {
-    return 'no file, because none could be written'
+    return 'no file, because it could not be written'
   }
 }

@@ -6,7 +6,7 @@ import { toMatcher, type Matcher } from '../events/matcher.ts'
 import { mergeAnswers, type MergedAnswer } from '../answer/merge-answers.ts'
 import type { Payload } from '../events/payload.ts'
 import { fitsRule, readRule } from '../events/permission-rule.ts'
-import { runHandler, type HandlerWorld } from './run-handler.ts'
+import { runHandler, type HandlerContext } from './run-handler.ts'
 
 /** One handler in its place. */
 export type PlacedHandler = {
@@ -102,9 +102,9 @@ function fitsIf({ if: rule }: Handler, { event, matched, input }: Payload, cwd: 
 }
 
 export type RunEventOptions = {
-  readonly world: HandlerWorld
-  /** The world of those that nobody waits for, if it is another one. */
-  readonly besideWorld?: HandlerWorld
+  readonly context: HandlerContext
+  /** The context of those that nobody waits for, if it is another one. */
+  readonly backgroundContext?: HandlerContext
   readonly isActive?: IsActive
   /** What has run already of what runs once. */
   readonly onceDone?: Set<string>
@@ -119,8 +119,15 @@ export type RunEventOptions = {
  * run beside the agent are started and not waited for.
  */
 export async function runEvent(table: HookTable, payload: Payload, options: RunEventOptions): Promise<EventResult> {
-  const { world, besideWorld = world, isActive, isBeside, isInspecting = false, onceDone = new Set() } = options
-  const selected = table.select(payload, { cwd: world.cwd, ...(isActive !== undefined && { isActive }) })
+  const {
+    context,
+    backgroundContext = context,
+    isActive,
+    isBeside,
+    isInspecting = false,
+    onceDone = new Set(),
+  } = options
+  const selected = table.select(payload, { cwd: context.cwd, ...(isActive !== undefined && { isActive }) })
   const { problems } = selected
   const unasked = selected.handlers.filter(({ handler }) => isInspecting && handler.type === 'agent')
   if (unasked.length > 0 && payload.event === 'PreToolUse') {
@@ -133,12 +140,12 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
   const handlers = withBudget(
     selected.handlers.filter((placed) => !unasked.includes(placed) && isStillDue(placed, onceDone)),
     payload.event,
-    world,
+    context,
   )
   const started = handlers.map((placed, i) =>
     isAsync(placed.handler)
-      ? run(placed, payload, besideWorld)
-      : run(placed, payload, world, `${payload.event}${payload.part ?? ''}/${i}`),
+      ? run(placed, payload, backgroundContext)
+      : run(placed, payload, context, `${payload.event}${payload.part ?? ''}/${i}`),
   )
   const waited = started.filter((_, i) => !isAsync(handlers[i]!.handler))
   for (const late of started.filter((_, i) => isAsync(handlers[i]!.handler))) isBeside?.(late)
@@ -147,15 +154,20 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
   return { merged: mergeAnswers(answers, payload.event), ran, problems }
 }
 
-async function run(placed: PlacedHandler, payload: Payload, world: HandlerWorld, key?: string): Promise<RanHandler> {
+async function run(
+  placed: PlacedHandler,
+  payload: Payload,
+  context: HandlerContext,
+  key?: string,
+): Promise<RanHandler> {
   const begun = performance.now()
   const { handler, source } = placed
-  const work = (): Promise<HandlerAnswer> => runHandler(handler, payload, { source, world })
+  const work = (): Promise<HandlerAnswer> => runHandler(handler, payload, { source, context })
   const isKept =
     key !== undefined &&
-    world.recorded !== undefined &&
-    (handler.type === 'agent' ? world.askAgent !== undefined : !asksModel(handler))
-  const answer = await (isKept ? world.recorded(key, work) : work())
+    context.recorded !== undefined &&
+    (handler.type === 'agent' ? context.askAgent !== undefined : !asksModel(handler))
+  const answer = await (isKept ? context.recorded(key, work) : work())
   return { ...placed, answer, durationMs: performance.now() - begun }
 }
 
@@ -178,7 +190,7 @@ const MAX_SESSION_END_MS = 60_000
 function withBudget(
   handlers: readonly PlacedHandler[],
   event: ClaudeEvent,
-  { env }: HandlerWorld,
+  { env }: HandlerContext,
 ): readonly PlacedHandler[] {
   if (event !== 'SessionEnd') return handlers
   const said = Number(env['CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS'])

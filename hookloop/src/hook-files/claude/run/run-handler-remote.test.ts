@@ -39,8 +39,8 @@ describe('an address', { concurrency: 4 }, () => {
       { decision: 'deny', reason: 'r' },
     ],
     ['any 2xx is an answer', 204, '', { decision: 'none' }],
-    ['text is an error that stops nothing', 200, 'fine', { decision: 'none' }, /did not answer with a JSON object/],
-    ['an array is an error that stops nothing', 200, '[]', { decision: 'none' }, /did not answer with a JSON object/],
+    ['text is an error that stops nothing', 200, 'fine', { decision: 'none' }, /did not respond with a JSON object/],
+    ['an array is an error that stops nothing', 200, '[]', { decision: 'none' }, /did not respond with a JSON object/],
     ['a status cannot block', 403, '{"decision":"block"}', { decision: 'none' }, /status 403/],
     ['an answer that does not fit is dropped', 200, '{"decision":"no"}', { decision: 'none' }, /does not fit/],
   ]

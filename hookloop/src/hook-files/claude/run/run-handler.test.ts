@@ -110,7 +110,7 @@ describe('a command', { concurrency: 4 }, () => {
     const late: Promise<RanHandler>[] = []
     const { groups } = readSettings({ dir: project.dir, home: false })
     const result = await runEvent(new HookTable(groups), examplePayload(bashCall, 'PreToolUse', project.dir), {
-      world: worldOf(project.dir),
+      context: worldOf(project.dir),
       isBeside: (each) => late.push(each),
     })
     const [{ answer }] = (await Promise.all(late)) as [RanHandler]
@@ -360,7 +360,7 @@ describe('what is long', () => {
 
   test('beyond that is in a file that only its user can read, and the model is given its beginning and its path', async () => {
     const said = await sees(long(10_001))
-    const path = /All of it is in (\S+)\]$/.exec(said)?.[1]
+    const path = /The complete text is in (\S+)\]$/.exec(said)?.[1]
     assert.match(said, /^x{2000}\n\[These are the first 2000 of 10001 characters\./)
     assert.equal(readFileSync(path!, 'utf8').length, 10_001)
     assert.equal(statSync(path!).mode & 0o777, 0o600)

@@ -1,10 +1,12 @@
-import { headersFrom } from '../../../actions/http.ts'
+import { expandHeaders } from '../../../actions/http.ts'
+import type { Inspection } from '../../../actions/inspect.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
-import { postJson } from '../../../system/network/post-json.ts'
+import { postJson, PostTimeout } from '../../../system/network/post-json.ts'
 import type { Command } from '../../../system/processes/process-tag.ts'
 import { runProcess, type ProcessResult } from '../../../system/processes/run-process.ts'
-import type { AskAgent, Inspected } from './ask-agent.ts'
+import { abortable, Deadline, waitAtMost } from '../../../system/timeout.ts'
+import type { AskAgent } from './ask-agent.ts'
 import type { AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from '../answer/read-answer.ts'
 import { EnvFile, hasEnvFile } from './env-file.ts'
@@ -16,22 +18,22 @@ import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRu
 import { shortenTexts } from '../answer/shorten-texts.ts'
 import type { Payload } from '../events/payload.ts'
 
-/** What a handler needs of the world around it. */
-export type HandlerWorld = EnvironmentRules & {
+/** What handlers get from the agent that they run for. */
+export type HandlerContext = EnvironmentRules & {
   readonly projectDir: string
   readonly cwd: string
   readonly signal?: AbortSignal | undefined
   readonly allowedHttpUrls?: readonly string[] | undefined
   readonly allowedHttpVariables?: readonly string[] | undefined
-  /** Says what has changed since somebody looked at what a handler runs. Such a handler is not run. */
+  /** Says which script of a handler has changed since it was trusted. Such a handler is not run. */
   readonly changedSince?: ((handler: Handler, source: HookSource) => string | undefined) | undefined
-  /** Asks a model whether something is in order. Without it, handlers that ask one are failures. */
+  /** Calls a model. Without it, handlers of type `prompt` and `agent` fail. */
   readonly askModel?: AskModel | undefined
-  /** Sets an agent to work on it, where there is a run; without it, a handler that wants one asks a model. */
+  /** Runs an agent. Without it, handlers of type `agent` call a model. */
   readonly askAgent?: AskAgent | undefined
-  /** Calls a tool of a connected server, and gives its text. */
+  /** Calls a tool of a connected MCP server. */
   readonly callMcp?: CallMcp | undefined
-  /** Keeps what a handler answered, or gives what it answered then: where a model is asked, each is recorded alone. */
+  /** Records the answer of a handler, or returns the recorded one. If models are called, answers are recorded one by one. */
   readonly recorded?: ((key: string, work: () => Promise<HandlerAnswer>) => Promise<HandlerAnswer>) | undefined
 }
 
@@ -43,30 +45,30 @@ export type CallMcp = (
 
 const MAX_OUTPUT = 1_000_000
 
-type Surroundings = { readonly source: HookSource; readonly world: HandlerWorld }
+type Surroundings = { readonly source: HookSource; readonly context: HandlerContext }
 
-/** Runs one handler to its end. It never throws: what goes wrong is an answer as well. */
+/** Runs one handler. Never throws: a failure is an answer as well. */
 export async function runHandler(handler: Handler, payload: Payload, around: Surroundings): Promise<HandlerAnswer> {
   let answer: HandlerAnswer
   try {
-    const changed = around.world.changedSince?.(handler, around.source)
-    answer = changed === undefined ? await answerOf(handler, payload, around) : refusal(changed, payload)
+    const changed = around.context.changedSince?.(handler, around.source)
+    answer = changed === undefined ? await answerOf(handler, payload, around) : blockForChange(changed, payload)
   } catch (error) {
-    answer = failure(isLate(error) ? 'timedOut' : 'notAnswered', messageOf(error))
+    answer = failed(error)
   }
   return shortenTexts(limitToEvent(withPolicy(answer, handler, payload), payload))
 }
 
-/** A guard does not vanish because somebody has edited it: until it is looked at again, it says no. */
-function refusal(changed: string, { event }: Payload): HandlerAnswer {
+/** A guard whose script has changed blocks until the script is trusted again. */
+function blockForChange(changed: string, { event }: Payload): HandlerAnswer {
   const problem = `it was not run: ${changed}`
   if (!judgingEvents.has(event)) return { problem, failed: 'changed' }
   const reason = `A hook was not run, because ${changed}.`
-  const no =
+  const blocks =
     event === 'PermissionRequest'
       ? { request: { behavior: 'deny', message: reason, interrupt: false } as const }
       : { block: { reason, by: 'exit' } as const }
-  return { problem, failed: 'changed', ...no }
+  return { problem, failed: 'changed', ...blocks }
 }
 
 function answerOf(handler: Handler, payload: Payload, around: Surroundings): Promise<HandlerAnswer> {
@@ -74,12 +76,12 @@ function answerOf(handler: Handler, payload: Payload, around: Surroundings): Pro
     case 'command':
       return runCommand(handler, payload, around)
     case 'http':
-      return post(handler, payload, around.world)
+      return post(handler, payload, around.context)
     case 'mcp_tool':
-      return callTool(handler, payload, around.world)
+      return callTool(handler, payload, around.context)
     case 'prompt':
     case 'agent':
-      return ask(handler, payload, around.world)
+      return ask(handler, payload, around.context)
     default:
       return handler satisfies never
   }
@@ -87,7 +89,7 @@ function answerOf(handler: Handler, payload: Payload, around: Surroundings): Pro
 
 const endings: ReadonlySet<string> = new Set(['Stop', 'SubagentStop', 'TaskCompleted', 'TeammateIdle'])
 
-/** `onFailure: "block"`: what failed has exited with 2. Where a turn is about to end, that would never let it. */
+/** With `onFailure: "block"` a failure counts as exit code 2, except where that would prevent a turn from ending. */
 function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload): HandlerAnswer {
   const { failed, exitedOddly, problem, exitCode } = answer
   if (event === 'PreModelSwitch' && failed === 'timedOut') return { ...answer, block: { reason: problem!, by: 'exit' } }
@@ -95,31 +97,31 @@ function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload)
   if ((handler.type === 'command' && handler.async) || endings.has(event)) return answer
   const { permission, request, ...rest } = answer
   const own = rest.block?.reason ?? (permission?.decision === 'deny' ? permission.reason : undefined)
-  const reason = own ?? problem ?? (failed === undefined ? `It exited with ${exitCode}.` : 'Its answer cannot be read.')
+  const reason = own ?? problem ?? (failed === undefined ? `It exited with ${exitCode}.` : 'Its answer is invalid.')
   return { ...rest, ...(request?.behavior === 'deny' && { request }), block: { reason, by: 'exit' } }
 }
 
 async function runCommand(
   handler: CommandHandler,
   payload: Payload,
-  { source, world }: Surroundings,
+  { source, context }: Surroundings,
 ): Promise<HandlerAnswer> {
-  const env = environmentFor(world)
-  const variables = variablesFor(payload, source, world)
+  const env = environmentFor(context)
+  const variables = variablesFor(payload, source, context)
   const envFile = hasEnvFile(payload.event) ? new EnvFile() : undefined
   try {
-    const result = await runProcess(commandFor(handler, { variables, source, env, cwd: world.cwd }), {
-      cwd: world.cwd,
+    const result = await runProcess(commandFor(handler, { variables, source, env, cwd: context.cwd }), {
+      cwd: context.cwd,
       env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
-      input: `${JSON.stringify(payload.input)}\n`, // or `read` in a script would think that it failed
+      input: `${JSON.stringify(payload.input)}\n`, // without a line break, `read` in a script fails
       timeoutMs: handler.timeoutMs,
-      ...(world.signal !== undefined && { signal: world.signal }),
+      ...(context.signal !== undefined && { signal: context.signal }),
       output: { head: MAX_OUTPUT, tail: 1_024 },
     })
-    const answer = { ...readProcess(result, payload.event, handler.command), ...wakingWords(handler, result) }
-    // Commands know them already when a conversation is made shorter, and what is said in a run is kept with it.
+    const answer = { ...readProcess(result, payload.event, handler.command), ...wakeText(handler, result) }
+    // After a compaction, commands have the variables already.
     const isRead = payload.input['source'] !== 'compact'
-    const { variables: environment, problem } = (isRead && (await envFile?.read(world.cwd))) || {}
+    const { variables: environment, problem } = (isRead && (await envFile?.read(context.cwd))) || {}
     return {
       ...(problem !== undefined && { problem }),
       ...answer,
@@ -130,8 +132,8 @@ async function runCommand(
   }
 }
 
-/** Whatever its event makes of exit code 2, it is what such a hook calls the model with. */
-function wakingWords({ asyncRewake }: CommandHandler, result: ProcessResult): Pick<HandlerAnswer, 'wakes'> {
+/** With `asyncRewake`, exit code 2 wakes the model, whatever it means at the event. */
+function wakeText({ asyncRewake }: CommandHandler, result: ProcessResult): Pick<HandlerAnswer, 'wakes'> {
   if (!asyncRewake || result.exitCode !== 2) return {}
   const wakes = result.stderr.head.trim() || result.stdout.head.trim()
   return wakes === '' ? {} : { wakes }
@@ -154,25 +156,25 @@ function commandFor(
   return { shell: shellFor(cwd, env['PATH']), line: command }
 }
 
-async function post(handler: HttpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
-  const { allowedHttpUrls, allowedHttpVariables, signal } = world
-  const { origin, pathname } = new URL(handler.url) // what is asked for may hold a secret
+async function post(handler: HttpHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {
+  const { allowedHttpUrls, allowedHttpVariables, signal } = context
+  const { origin, pathname } = new URL(handler.url) // the query may contain a secret
   const where = `${origin}${pathname}`
   if (allowedHttpUrls !== undefined && !allowedHttpUrls.some((pattern) => fitsUrl(pattern, handler.url))) {
-    return failure('notStarted', `${where} is not among the addresses that hooks may post to`)
+    return failure('notStarted', `${where} is not allowed by "allowedHttpHookUrls"`)
   }
   const variables = handler.allowedEnvVars.filter((name) => allowedHttpVariables?.includes(name) ?? true)
   const { status, text } = await postJson(handler.url, JSON.stringify(payload.input), {
-    headers: headersFrom(handler.headers, variables, world.env),
+    headers: expandHeaders(handler.headers, variables, context.env),
     timeoutMs: handler.timeoutMs,
     maxBytes: MAX_OUTPUT,
-    allowPrivate: true, // whoever trusts the file has read the address
+    allowPrivate: true, // the user has trusted the file with this URL
     ...(signal !== undefined && { signal }),
   })
-  if (status < 200 || status > 299) return failure('notAnswered', `${where} answered with status ${status}`)
+  if (status < 200 || status > 299) return failure('notAnswered', `${where} responded with status ${status}`)
   if (text.trim() === '') return {}
   const { isJson, answer } = readText(text, payload.event)
-  if (!isJson) return failure('invalidOutput', `${where} did not answer with a JSON object`)
+  if (!isJson) return failure('invalidOutput', `${where} did not respond with a JSON object`)
   return answer.problem === undefined ? answer : { ...answer, failed: 'invalidOutput' }
 }
 
@@ -181,20 +183,20 @@ function fitsUrl(pattern: string, url: string): boolean {
   return new RegExp(`^${parts.join('[^]*')}$`).test(url)
 }
 
-async function callTool(handler: McpHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
+async function callTool(handler: McpHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {
   const { server, tool, input, timeoutMs } = handler
-  const { callMcp } = world
+  const { callMcp } = context
   if (callMcp === undefined) return failure('notStarted', `the server "${server}" is not connected`)
-  const { text, isError } = await limited(world, timeoutMs, (signal) =>
-    callMcp(server, tool, { input: filledIn(input, payload.input), signal }),
+  const { text, isError } = await withDeadline(context, timeoutMs, (signal) =>
+    callMcp(server, tool, { input: fillInput(input, payload.input), signal }),
   )
   if (isError) return failure('notAnswered', `${server}/${tool}: ${text}`)
   const { answer } = readText(text, payload.event)
   return answer.problem === undefined ? answer : { ...answer, failed: 'invalidOutput' }
 }
 
-/** `${path.in.payload}` in the texts of an input. */
-function filledIn(template: JsonObject, payload: JsonObject): JsonObject {
+/** Replaces `${path.in.payload}` in the strings of an input. */
+function fillInput(template: JsonObject, payload: JsonObject): JsonObject {
   const fill = (value: Json): Json => {
     if (typeof value === 'string')
       return value.replace(/\$\{([\w.]+)\}/g, (_all, path: string) => textAt(payload, path))
@@ -211,40 +213,40 @@ function textAt(payload: JsonObject, path: string): string {
   return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-async function ask(handler: PromptHandler, payload: Payload, world: HandlerWorld): Promise<HandlerAnswer> {
-  const { askModel, askAgent } = world
-  if (askModel === undefined) return failure('notStarted', 'there is no model to ask here')
-  const { model, type, continueOnBlock } = handler
-  const { transcript_path: _path, duration_ms: _took, ...told } = payload.input // it opens no file, and each time is another
-  const prompt = promptFor(handler.prompt, JSON.stringify(told))
-  const named = model === undefined ? {} : { model }
+async function ask(handler: PromptHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {
+  const { askModel, askAgent } = context
+  if (askModel === undefined) return failure('notStarted', 'there is no model to call')
+  const { type, timeoutMs, continueOnBlock } = handler
+  // A model cannot open the file, and the duration would make every prompt different.
+  const { transcript_path: _path, duration_ms: _duration, ...input } = payload.input
+  const prompt = promptFor(handler.prompt, JSON.stringify(input))
+  const model = handler.model === undefined ? {} : { model: handler.model }
   if (type === 'agent' && askAgent !== undefined) {
-    let asked: Promise<Inspected> | undefined
-    const answer = await limited(world, handler.timeoutMs, (signal) => (asked = askAgent(prompt, { signal, ...named })))
-      .then(({ found, problem }) =>
-        problem === undefined ? readVerdict(found, payload.event, continueOnBlock) : failure('notAnswered', problem),
+    let asked: Promise<Inspection> | undefined
+    const answer = await withDeadline(context, timeoutMs, (signal) => (asked = askAgent(prompt, { signal, ...model })))
+      .then(({ result, problem }) =>
+        problem === undefined
+          ? readVerdict(result, payload.event, continueOnBlock)
+          : failure('notAnswered', `its agent ${problem}`),
       )
-      .catch((error: unknown) => failure(isLate(error) ? 'timedOut' : 'notAnswered', messageOf(error)))
+      .catch(failed)
     return { ...answer, ...(await costOf(asked)) }
   }
-  const verdict = await limited(world, handler.timeoutMs, (signal) =>
-    askModel(prompt, { isAgent: type === 'agent', signal, ...named }),
+  const verdict = await withDeadline(context, timeoutMs, (signal) =>
+    askModel(prompt, { isAgent: type === 'agent', signal, ...model }),
   )
   return readVerdict(verdict, payload.event, continueOnBlock)
 }
 
-/** How long an agent that was cut off may take to say what it has cost. */
-const SAY_COST_MS = 1_000
+/** How long to wait for the cost of an agent that was aborted. */
+const COST_WAIT_MS = 1_000
 
-/** What an agent has cost, also one that was cut off. */
-async function costOf(asked: Promise<Inspected> | undefined): Promise<Pick<HandlerAnswer, 'spent'>> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<object>((resolve) => (timer = setTimeout(resolve, SAY_COST_MS, {})))
-  const told = asked?.then(({ spent }) => ({ spent })).catch(() => ({}))
-  return Promise.race([told ?? {}, late]).finally(() => clearTimeout(timer))
+async function costOf(asked: Promise<Inspection> | undefined): Promise<Pick<HandlerAnswer, 'spent'>> {
+  const spent = asked?.then((inspection) => ({ spent: inspection.spent })).catch(() => ({}))
+  return (spent && (await waitAtMost(spent, COST_WAIT_MS))) ?? {}
 }
 
-/** `$ARGUMENTS` is the payload; where it is not named, it comes last. `\$` is a dollar. */
+/** Replaces `$ARGUMENTS` by the payload, or adds the payload at the end. `\$` is a dollar sign. */
 export function promptFor(template: string, input: string): string {
   let isNamed = false
   const filled = template.replace(/\\\$|\$ARGUMENTS/g, (found) => {
@@ -255,26 +257,26 @@ export function promptFor(template: string, input: string): string {
   return isNamed ? filled : `${filled}\n\n${input}`
 }
 
-class Late extends Error {}
+class HandlerTimeout extends Error {}
 
-function isLate(error: unknown): boolean {
-  return error instanceof Late || messageOf(error).startsWith('no answer within')
+function failed(error: unknown): HandlerAnswer {
+  const isTimeout = error instanceof HandlerTimeout || error instanceof PostTimeout
+  return failure(isTimeout ? 'timedOut' : 'notAnswered', messageOf(error))
 }
 
-/** Does something that may take its time and no more. Whoever does it is told when it is over. */
-async function limited<T>({ signal }: HandlerWorld, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const over = new AbortController()
-  const heeded = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Late('it did not answer in time')), ms)
-    heeded.addEventListener('abort', () => reject(new Error('it was cancelled')), { once: true })
-  })
-  late.catch(() => undefined)
+async function withDeadline<T>(
+  { signal }: HandlerContext,
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const deadline = new Deadline(signal)
+  deadline.start(ms, () => new HandlerTimeout('it timed out'))
   try {
-    return await Promise.race([work(heeded), late])
+    return await abortable(work(deadline.signal), deadline.signal)
+  } catch (error) {
+    if (signal?.aborted === true) throw new Error('it was cancelled', { cause: error })
+    throw deadline.expired ?? error
   } finally {
-    clearTimeout(timer)
-    over.abort()
+    deadline.clear()
   }
 }

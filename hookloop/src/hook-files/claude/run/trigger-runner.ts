@@ -26,7 +26,7 @@ import {
   type PayloadSurroundings,
 } from '../events/payload.ts'
 import { runEvent, type EventResult, type HookTable } from './run-event.ts'
-import type { HandlerWorld } from './run-handler.ts'
+import type { HandlerContext } from './run-handler.ts'
 import { isTerminalSequence } from '../answer/terminal-sequence.ts'
 import { lateMessages, stopVote, toHookOutcome } from '../answer/to-hook-outcome.ts'
 import { mergeOutcomes, spentOn } from '../answer/merge-outcomes.ts'
@@ -37,7 +37,7 @@ import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import { Transcripts } from '../events/transcripts.ts'
 
 type RunnerOptions = {
-  readonly world: HandlerWorld
+  readonly context: HandlerContext
   /** What handlers call models. */
   readonly models: { readonly [name: string]: ModelSource }
   /** What Setup hooks are told, if they are to run. */
@@ -67,7 +67,7 @@ export class TriggerRunner {
     this.#table = table
     this.#options = options
     this.#setup = options.setup
-    const { cwd } = options.world
+    const { cwd } = options.context
     this.#inspectors = new Inspectors(cwd, options.models)
     this.#around = {
       cwd,
@@ -78,7 +78,7 @@ export class TriggerRunner {
 
   /** Whether it asks models itself, with the context of a hook. */
   get asksModels(): boolean {
-    return this.#table.asksModels && this.#options.world.askModel === undefined
+    return this.#table.asksModels && this.#options.context.askModel === undefined
   }
 
   /** Runs what fires now. */
@@ -113,7 +113,7 @@ export class TriggerRunner {
   }
 
   async #remembered(ctx: BaseContext, name: string, take: () => Json): Promise<Json> {
-    const { recorded } = this.#worldFor(ctx, ctx.signal)
+    const { recorded } = this.#contextFor(ctx, ctx.signal)
     if (recorded === undefined) return take()
     const { other } = await recorded(name, () => Promise.resolve({ other: { [name]: take() } }))
     return other![name]!
@@ -147,14 +147,14 @@ export class TriggerRunner {
   ): Promise<HookOutcome> {
     if (payload.event === 'PreToolUse') this.#rememberCall(payload, ctx.state)
     if (!this.#table.has(payload.event)) return {}
-    const world = this.#worldFor(ctx, signal)
-    const result = await this.#run(payload, { ...this.#firingOf(ctx), world })
+    const context = this.#contextFor(ctx, signal)
+    const result = await this.#run(payload, { ...this.#firingOf(ctx), context })
     tell(ctx, result, payload)
     const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
     if (typeof shown === 'string') this.#options.onDisplay?.(textOf(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is for a turn with a single call, and is ignored')
-    const answered = await this.#answeredHere(ctx, allowed, world)
+    const answered = await this.#answeredHere(ctx, allowed, context)
     const outcome = {
       ...toHookOutcome(ctx, payload, { merged: answered.merged, mode, args }),
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
@@ -165,18 +165,18 @@ export class TriggerRunner {
     return outcome
   }
 
-  #firingOf(ctx: BaseContext): Omit<Fired, 'world'> {
+  #firingOf(ctx: BaseContext): Omit<Fired, 'context'> {
     return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
   }
 
   async #run(
     payload: Payload,
-    { session, isActive, isInspecting: inspects = false, world }: Fired,
+    { session, isActive, isInspecting: inspects = false, context }: Fired,
   ): Promise<EventResult> {
     const beside = new AbortController()
     const result = await runEvent(this.#table, payload, {
-      world,
-      besideWorld: { ...this.#options.world, signal: beside.signal },
+      context,
+      backgroundContext: { ...this.#options.context, signal: beside.signal },
       isActive,
       isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
@@ -195,14 +195,14 @@ export class TriggerRunner {
   }
 
   /** What a handler needs in this firing: where models are asked, what others say is recorded one by one. */
-  #worldFor(ctx: BaseContext, signal: AbortSignal): HandlerWorld {
-    const { world, models } = this.#options
-    if (!this.asksModels) return { ...world, signal }
+  #contextFor(ctx: BaseContext, signal: AbortSignal): HandlerContext {
+    const { context, models } = this.#options
+    if (!this.asksModels) return { ...context, signal }
     const { effects, place } = BaseContext.hostOf(ctx)
     const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
     const base = `${place}/${ctx.trigger}/claude${call === undefined ? '' : `/${call.id}`}`
     return {
-      ...world,
+      ...context,
       signal,
       askModel: askingModel(ctx, models),
       askAgent: this.#inspectors.askIn(ctx),
@@ -222,11 +222,11 @@ export class TriggerRunner {
   }
 
   /** A question that hooks raise is put to those that answer questions, before a person hears of it. */
-  async #answeredHere(ctx: BaseContext, result: EventResult, world: HandlerWorld): Promise<EventResult> {
+  async #answeredHere(ctx: BaseContext, result: EventResult, context: HandlerContext): Promise<EventResult> {
     if (result.merged.decision !== 'ask' || this.#options.isAsked || !this.#table.has('PermissionRequest'))
       return result
     const payload = permissionPayload(ctx, this.#around)
-    const answered = await this.#run(payload, { ...this.#firingOf(ctx), world })
+    const answered = await this.#run(payload, { ...this.#firingOf(ctx), context })
     tell(ctx, answered, payload)
     const { decision, reason, updatedInput, interrupt } = answered.merged
     if (decision !== 'allow' && decision !== 'deny') return result
@@ -246,8 +246,8 @@ export class TriggerRunner {
   async answerQuestion(call: ToolCall, asker: Asker, signal: AbortSignal): Promise<AskedAnswer | undefined> {
     if (!this.#table.has('PermissionRequest')) return undefined
     const known = this.#knownOf(call, asker)
-    const world = { ...this.#options.world, signal }
-    const { merged } = await this.#run(questionPayload(known, call, this.#around), { ...outsideRun(known), world })
+    const context = { ...this.#options.context, signal }
+    const { merged } = await this.#run(questionPayload(known, call, this.#around), { ...outsideRun(known), context })
     if (merged.decision === 'deny') {
       const reason = merged.reason === '' ? 'A hook said no.' : merged.reason
       if (merged.interrupt === true) this.#memory.interrupt(textOf(known['session_id']), reason)
@@ -264,9 +264,9 @@ export class TriggerRunner {
     const fired = outsideRun(known)
     const stop = new AbortController()
     const ended = this.#memory.startBeside(fired.session, stop)
-    const world = { ...this.#options.world, signal: stop.signal }
+    const context = { ...this.#options.context, signal: stop.signal }
     const notice = noticePayload(known, call, this.#around)
-    void this.#run(notice, { ...fired, world }).finally(ended)
+    void this.#run(notice, { ...fired, context }).finally(ended)
   }
 
   /** Of a call that another process has judged, this one knows what the state says. */
@@ -304,11 +304,11 @@ type Fired = {
   readonly session: string
   readonly isActive: (source: HookSource) => boolean
   readonly isInspecting?: boolean
-  readonly world: HandlerWorld
+  readonly context: HandlerContext
 }
 
 /** Where somebody is asked there is no context: what belongs to a skill or an agent stays out. */
-function outsideRun(known: JsonObject): Omit<Fired, 'world'> {
+function outsideRun(known: JsonObject): Omit<Fired, 'context'> {
   return {
     session: textOf(known['session_id']),
     isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
