@@ -8,7 +8,7 @@ import { cancellation, cancellationPolicy } from '../hookloop/src/capabilities/c
 import { executionHistory, executionHistoryPolicy } from '../hookloop/src/sessions/history/execution-history.ts'
 import { files, filesPolicy } from '../hookloop/src/capabilities/files/files.ts'
 import { mcp } from '../hookloop/src/capabilities/mcp/mcp.ts'
-import { mcpPolicy } from '../hookloop/src/capabilities/mcp/settings.ts'
+import { mcpDefaults } from '../hookloop/src/capabilities/mcp/settings.ts'
 import { metadata, metadataPolicy } from '../hookloop/src/capabilities/metadata.ts'
 import { planning, planningPolicy } from '../hookloop/src/capabilities/subagents/planning.ts'
 import { retrospective, retrospectivePolicy } from '../hookloop/src/sessions/history/retrospective.ts'
@@ -48,7 +48,7 @@ const pages: { readonly [page: string]: { readonly made: Capability; readonly po
   cancellation: { made: cancellation(() => false), policy: cancellationPolicy },
   'execution-history': { made: executionHistory(), policy: executionHistoryPolicy },
   files: { made: files({ root: '.' }), policy: filesPolicy },
-  mcp: { made: connected, policy: mcpPolicy },
+  mcp: { made: connected, policy: mcpDefaults },
   metadata: { made: metadata(), policy: metadataPolicy },
   planning: { made: planning(), policy: planningPolicy },
   retrospective: { made: retrospective(), policy: retrospectivePolicy },

@@ -1,15 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { FilePart, TextPart } from '../../state/message.ts'
-import { cleaned } from './words.ts'
+import { cleanText } from './clean-text.ts'
 
-/** What servers send as content, as parts of a message. What has no form here is told in words. */
+/** The content that a server sent, as message parts. Unknown kinds become a text that says so. */
 export function toParts(content: unknown): readonly (TextPart | FilePart)[] {
-  return listOf(content).map(toPart)
+  return objectsIn(content).map(toPart)
 }
 
-/** The same as one text, for a model that reads the output of a tool: of a file, what it is. */
+/** The content as one text for the model. A file is shown as its type and size. */
 export function toText(content: unknown): string {
-  return toParts(content).map(shown).join('\n')
+  return toParts(content).map(partText).join('\n')
 }
 
 function toPart(block: JsonObject): TextPart | FilePart {
@@ -28,7 +28,7 @@ function toPart(block: JsonObject): TextPart | FilePart {
   }
 }
 
-/** One piece of a resource: a text, or bytes. */
+/** One part of a resource: a text or a file. */
 export function resourcePart(resource: JsonObject): TextPart | FilePart {
   if (typeof resource['text'] === 'string') return text(resource['text'])
   if (typeof resource['blob'] !== 'string') return text(`[resource ${label(resource['uri'])} without content]`)
@@ -44,14 +44,14 @@ function file(data: unknown, mimeType: unknown, filename?: string): TextPart | F
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
 const MEDIA_TYPE = /^[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64}$/i
 
-export function shown(part: TextPart | FilePart): string {
+export function partText(part: TextPart | FilePart): string {
   if (part.type === 'text') return part.text
   const bytes = Math.floor((part.data.length * 3) / 4)
   return `[${part.mediaType}${part.filename === undefined ? '' : ` ${part.filename}`}, ${bytes} bytes, not shown]`
 }
 
-/** A list of a server, of which only what is an object can be meant. */
-export function listOf(value: unknown): readonly JsonObject[] {
+/** The objects of a list that a server sent. */
+export function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
@@ -61,9 +61,9 @@ function textOf(value: Json | undefined): string {
 
 const MAX_LABEL = 500
 
-/** A name or an address on one line. */
+/** A name or a URI on one line. */
 export function label(value: unknown): string {
-  return typeof value === 'string' ? cleaned(value, MAX_LABEL).replace(/\s+/g, ' ') : ''
+  return typeof value === 'string' ? cleanText(value, MAX_LABEL).replace(/\s+/g, ' ') : ''
 }
 
 function nameOf(uri: Json | undefined): string | undefined {

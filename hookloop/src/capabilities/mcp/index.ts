@@ -1,2 +1,2 @@
-export { mcp, type Mcp, type McpAnswer } from './mcp.ts'
-export type { HttpServer, McpOptions, McpServer, StdioServer } from './settings.ts'
+export { mcp, type Mcp, type McpToolResult } from './mcp.ts'
+export type { McpOptions, McpServer } from './settings.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-test('without the SDK it is said how to install it', (t) => {
+test('without the SDK the error says how to install it', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-mcp-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const main = join(folder, 'main.ts')

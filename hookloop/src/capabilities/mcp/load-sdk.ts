@@ -1,11 +1,11 @@
 import { AgentError, messageOf } from '../../errors.ts'
 
-/** The official SDK, as much of it as is used. */
+/** The official SDK. */
 export type Sdk = typeof import('@modelcontextprotocol/client')
 
 const PACKAGE = '@modelcontextprotocol/client'
 
-/** Loads the SDK, which only those who use this have installed. */
+/** Loads the SDK, an optional peer dependency. */
 export async function loadSdk(): Promise<Sdk> {
   try {
     return await import('@modelcontextprotocol/client')

@@ -10,7 +10,7 @@ import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { mcp, type Mcp } from './mcp.ts'
 import type { McpOptions, McpServer } from './settings.ts'
 
-/** A server of this folder as a process. `node` is the one that runs the tests, which knows TypeScript. */
+/** A server of this folder as a process of the Node that runs the tests. */
 export function program(file: string, ...args: readonly string[]): { command: string; args: readonly string[] } {
   return { command: process.execPath, args: ['--no-warnings', join(import.meta.dirname, file), ...args] }
 }
@@ -18,7 +18,7 @@ export function program(file: string, ...args: readonly string[]): { command: st
 export const real = program('real-server.fixture.ts')
 export const hostile = (how: string): ReturnType<typeof program> => program('hostile-server.fixture.ts', how)
 
-/** One server, nobody is asked, closed when the test ends. */
+/** One server without approvals, closed when the test ends. */
 export async function connected(
   t: TestContext,
   server: McpServer,
@@ -29,19 +29,19 @@ export async function connected(
   return capability
 }
 
-/** Runs an agent whose model makes these calls, all in one step, and gives the run. */
+/** Runs an agent whose model makes these calls in one step. */
 export function runCalls(use: readonly Use[], calls: readonly ScriptedCall[], signal?: AbortSignal): Promise<Run> {
   const agent = createAgent({ model: scriptedModel([{ toolCalls: calls }, 'Done.']), use })
   return agent.run('Go.', signal && { signal })
 }
 
-/** The words one call came to, however it ended. */
-export async function wordsOf(use: Use | readonly Use[], name: string, args: Json = {}): Promise<string> {
+/** The output of one call as text. */
+export async function outputOf(use: Use | readonly Use[], name: string, args: Json = {}): Promise<string> {
   const { output } = await callOnce(use, name, args)
   return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
-/** What one call came to. */
+/** The result of one call. */
 export async function callOnce(
   use: Use | readonly Use[],
   name: string,
@@ -54,7 +54,7 @@ export async function callOnce(
 
 export async function until(holds: () => boolean, ms = 20_000): Promise<void> {
   for (const end = performance.now() + ms; !holds(); await sleep(10)) {
-    if (performance.now() > end) throw new Error('it did not come true')
+    if (performance.now() > end) throw new Error('the condition did not become true')
   }
 }
 

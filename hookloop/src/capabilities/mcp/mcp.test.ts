@@ -27,7 +27,7 @@ for (const protocol of ['newest', 'legacy']) {
     })
     after(() => servers.close())
 
-    test('whoever is no model may call a tool as well, and gets its words', async () => {
+    test('the application can call a tool, and gets its text', async () => {
       const said = await servers.call('echo', { text: 'hello' })
       const sum = await servers.call('add', { a: 1, b: 2 }, { server: 'it' })
       const failed = await servers.call('fail')
@@ -39,11 +39,11 @@ for (const protocol of ['newest', 'legacy']) {
           { text: 'The disk is full.', isError: true },
         ],
       )
-      await assert.rejects(servers.call('other'), /offers no such tool. It has: add, echo, /)
-      await assert.rejects(servers.call('echo', { text: 1 }), /does not take these arguments/)
+      await assert.rejects(servers.call('other'), /has no tool "other". It has: add, echo, /)
+      await assert.rejects(servers.call('echo', { text: 1 }), /arguments for "echo" are not valid/)
     })
 
-    test('structured content comes as JSON, other content as text, and of a file what it is', async () => {
+    test('structured content becomes JSON, other content text, and a file its type and size', async () => {
       const sum = await callOnce(servers, 'mcp__it__add', { a: 1, b: 2 })
       const picture = await callOnce(servers, 'mcp__it__picture')
       assert.deepEqual(
@@ -55,25 +55,25 @@ for (const protocol of ['newest', 'legacy']) {
       )
     })
 
-    test('what the server calls an error is a failed call with its words', async () => {
+    test('an error of the server is a failed call with its message', async () => {
       assert.deepEqual(await callOnce(servers, 'mcp__it__fail'), { status: 'failed', output: 'The disk is full.' })
     })
 
-    test('arguments that do not fit never reach the server', async () => {
+    test('invalid arguments never reach the server', async () => {
       writeFileSync(CALL_LOG, '')
       const { status, output } = await callOnce(servers, 'mcp__it__add', { a: 'one' })
       assert.deepEqual([status, logged()], ['failed', []])
       assert.match(output as string, /required property "b"/)
     })
 
-    test('a server that wants a model or a person is told that there is none', async () => {
+    test('sampling and elicitation are rejected', async () => {
       const model = await callOnce(servers, 'mcp__it__use_model')
       const person = await callOnce(servers, 'mcp__it__ask_person')
-      assert.match(model.output as string, /^Refused: .*(is not offered by this client|not available on protocol)/)
+      assert.match(model.output as string, /^Refused: .*(is not supported by this client|not available on protocol)/)
       assert.match(person.output as string, /^Refused: /)
     })
 
-    test('progress of a call is passed on to those who watch', async () => {
+    test('progress of a call is reported as events', async () => {
       const calls = [{ name: 'mcp__it__steps', args: { count: 2 } }]
       const agent = createAgent({ model: scriptedModel([{ toolCalls: calls }, 'Done.']), use: [servers] })
       const seen = []
@@ -84,7 +84,7 @@ for (const protocol of ['newest', 'legacy']) {
       ])
     })
 
-    test('resources and prompts are reached by tools and in code', async () => {
+    test('resources and prompts are available as tools and in code', async () => {
       const listed = await callOnce(servers, 'mcp_list_resources', { server: 'it' })
       const read = await callOnce(servers, 'mcp_read_resource', { server: 'it', uri: 'memo://one' })
       const prompts = await callOnce(servers, 'mcp_get_prompt', { server: 'it' })
@@ -108,15 +108,15 @@ for (const protocol of ['newest', 'legacy']) {
       assert.deepEqual([(await servers.resources()).length, (await servers.prompts()).length], [2, 1])
     })
 
-    test('a resource that does not exist is a failed call with the words of the server', async () => {
+    test('a missing resource is a failed call with the message of the server', async () => {
       const { status, output } = await callOnce(servers, 'mcp_read_resource', { server: 'it', uri: 'memo://none' })
       assert.equal(status, 'failed')
-      assert.match(output as string, /^The MCP server "it" refused: .*memo:\/\/none/)
+      assert.match(output as string, /^The MCP server "it" returned an error: .*memo:\/\/none/)
     })
   })
 }
 
-test('a server of the older protocol that asks where to work is told the roots', async (t) => {
+test('a server of the older protocol can request the roots', async (t) => {
   const servers = await connected(t, { ...program('real-server.fixture.ts', 'legacy'), roots: [folder] })
   const { output } = await callOnce(servers, 'mcp__it__where')
   assert.match(output as string, /^\[\{"uri":"file:\/\/\/.*hookloop-mcp-/)
@@ -157,7 +157,7 @@ describe('hooks', () => {
     assert.deepEqual([JSON.stringify(replayed.state), logged()], [JSON.stringify(live.state), ['add 2 3']])
   })
 
-  test('two agents share the servers, with a thousand calls in flight, and each gets its own answer', async (t) => {
+  test('two agents share the servers with a thousand concurrent calls, and each gets its own answers', async (t) => {
     const numbers = Array.from({ length: 500 }, (_, i) => i)
     const shared = await connected(t, real, { concurrent: true })
     const sums = async (offset: number): Promise<readonly unknown[]> => {
@@ -172,7 +172,7 @@ describe('hooks', () => {
   })
 })
 
-test('every call asks unless it is said otherwise, whatever the server says about its tools', async (t) => {
+test('every call needs approval by default, whatever annotations the server has', async (t) => {
   const servers = await mcp({ servers: { it: real } })
   t.after(() => servers.close())
   const asked: string[] = []
@@ -191,7 +191,7 @@ test('every call asks unless it is said otherwise, whatever the server says abou
   )
 })
 
-test('which tools are offered, ask and run beside others is chosen by the names the server gives them', async (t) => {
+test('tools, ask and concurrent select tools by their names on the server', async (t) => {
   const servers = await connected(t, {
     ...real,
     tools: ['a*', /^s/, 'nothing_*'],
@@ -212,7 +212,7 @@ test('which tools are offered, ask and run beside others is chosen by the names 
   assert.match(servers.notes![0]!, /"nothing_\*" selects no tool of the MCP server "it"/)
 })
 
-test('what a server says about itself is a note, and in the prompt only if that is wanted', async (t) => {
+test('the instructions of a server are a note, and in the prompt only with { instructions: true }', async (t) => {
   const quiet = await connected(t, real)
   const model = scriptedModel(['Hi.', 'Hi.'])
   await createAgent({ model, use: [quiet], instructions: 'Be kind.' }).run('Hi.')
@@ -220,22 +220,22 @@ test('what a server says about itself is a note, and in the prompt only if that 
   await createAgent({ model, use: [told], instructions: 'Be kind.' }).run('Hi.')
   assert.deepEqual(
     model.requests.map(({ system }) => system),
-    ['Be kind.', 'Be kind.\n\nAbout the tools mcp__it__*, their server says:\nAdd before you multiply.'],
+    ['Be kind.', 'Be kind.\n\nInstructions of the MCP server for the tools mcp__it__*:\nAdd before you multiply.'],
   )
   assert.deepEqual(
     [quiet.notes, told.notes],
-    [['The MCP server "it" says, and the model is not told: Add before you multiply.'], []],
+    [['The MCP server "it" has instructions that the model does not get: Add before you multiply.'], []],
   )
 })
 
-test('with several servers it must be said which one is meant', async (t) => {
+test('with several servers the server option is required', async (t) => {
   const servers = await mcp({ servers: { one: real, two: real } })
   t.after(() => servers.close())
   assert.deepEqual(await servers.readResource('memo://one', { server: 'two' }), [{ type: 'text', text: 'Buy milk.' }])
-  assert.throws(() => servers.readResource('memo://one'), /"server" must be one of those connected: one, two/)
+  assert.throws(() => servers.readResource('memo://one'), /"server" must be one of the connected servers: one, two/)
 })
 
-test('a request in code is cancelled by its signal', async (t) => {
+test('a signal cancels a request in code', async (t) => {
   const servers = await connected(t, real)
   await assert.rejects(servers.readResource('memo://one', { signal: AbortSignal.abort() }), /abort/)
 })

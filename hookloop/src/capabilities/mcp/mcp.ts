@@ -6,40 +6,57 @@ import type { FilePart, Message, TextPart } from '../../state/message.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { Connection } from './connection.ts'
-import { listOf } from './content.ts'
+import { cleanText } from './clean-text.ts'
+import { objectsIn } from './content.ts'
 import { loadSdk } from './load-sdk.ts'
 import { callOffered, offeredTool } from './offered-tools.ts'
-import { resourceTools } from './resource-tools.ts'
-import { getPrompt, readResource } from './resources.ts'
+import { getPrompt, readResource, resourceTools } from './resource-tools.ts'
 import { chooseTools, type ServerTool } from './server-tools.ts'
 import { readSettings, type McpOptions } from './settings.ts'
-import { cleaned } from './words.ts'
 
-/** Which server is meant; needed when there are several. */
-export type McpAim = { readonly server?: string; readonly signal?: AbortSignal }
+type RequestOptions = {
+  /** The name of the server; required if there are several. */
+  readonly server?: string
+  readonly signal?: AbortSignal
+}
 
-/** What a tool said: its words, or its structured content as JSON if there are none. */
-export type McpAnswer = { readonly text: string; readonly isError: boolean }
+/** The result of a tool: its text, or its structured content as JSON if it has no text. */
+export type McpToolResult = { readonly text: string; readonly isError: boolean }
 
-/** The tools of MCP servers as a capability. The servers run until it is closed. */
+/** The capability that `mcp` returns. The servers run until it is closed. */
 export interface Mcp extends Capability, AsyncDisposable {
-  /** The resources a server lists, as it describes them. */
-  resources(aim?: McpAim): Promise<readonly JsonObject[]>
-  readResource(uri: string, aim?: McpAim): Promise<readonly (TextPart | FilePart)[]>
-  /** The prompts a server lists, as it describes them. */
-  prompts(aim?: McpAim): Promise<readonly JsonObject[]>
-  prompt(name: string, args?: { readonly [name: string]: string }, aim?: McpAim): Promise<readonly Message[]>
-  /** Calls a tool that is offered, by the name its server gives it. No hook sees that, and nobody is asked. */
-  call(tool: string, args?: JsonObject, aim?: McpAim): Promise<McpAnswer>
-  /** Ends the servers and everything they have started. Calls after that fail. */
+  /** Lists the resources of a server. */
+  resources(options?: RequestOptions): Promise<readonly JsonObject[]>
+  /** Reads a resource as message parts. */
+  readResource(uri: string, options?: RequestOptions): Promise<readonly (TextPart | FilePart)[]>
+  /** Lists the prompts of a server. */
+  prompts(options?: RequestOptions): Promise<readonly JsonObject[]>
+  /** The messages of a prompt, filled in with arguments. */
+  prompt(
+    name: string,
+    args?: { readonly [name: string]: string },
+    options?: RequestOptions,
+  ): Promise<readonly Message[]>
+  /** Calls an offered tool by the server's own name for it. No hook runs, and no approval is requested. */
+  call(tool: string, args?: JsonObject, options?: RequestOptions): Promise<McpToolResult>
+  /** Ends the servers and all processes they have started. Later calls fail. */
   close(): Promise<void>
 }
 
 const MAX_INSTRUCTIONS = 4_096
 
 /**
- * Connects servers of the Model Context Protocol. Their tools appear as `mcp__<server>__<tool>` and pass the same hooks as
- * any other. Fails if a server cannot be connected, unless it is not `required`; then nothing is left running.
+ * Connects MCP servers and offers their tools as `mcp__<server>__<tool>`. All hooks apply to them. Rejects if a `required`
+ * server cannot be connected; no process is left running then.
+ *
+ * @example
+ * const servers = await mcp({
+ *   servers: { tracker: { url: 'https://mcp.example.com', headers: { authorization: `Bearer ${token}` } } },
+ *   ask: ['create_*', 'delete_*'],
+ * })
+ * const agent = createAgent({ model, use: [servers] })
+ * // …
+ * await servers.close()
  */
 export async function mcp(options: McpOptions): Promise<Mcp> {
   const settings = readSettings(options)
@@ -51,7 +68,7 @@ export async function mcp(options: McpOptions): Promise<Mcp> {
     await Promise.all(connections.map((each) => each.close()))
     throw new AgentError(
       'AGENT_INVALID_OPTION',
-      `mcp: ${failed.failure} Set { required: false } to go on without it.`,
+      `mcp: ${failed.failure} Set { required: false } to continue without it.`,
       {
         value: failed.connection.settings.name,
       },
@@ -60,7 +77,7 @@ export async function mcp(options: McpOptions): Promise<Mcp> {
   return new Servers(opened)
 }
 
-/** A server after the attempt to connect it. */
+/** A server after the attempt to connect to it. */
 type Opened = {
   readonly connection: Connection
   readonly failure?: string
@@ -76,12 +93,12 @@ async function openServer(connection: Connection): Promise<Opened> {
     const { client, listed } = await connection.open()
     const { tools, notes } = chooseTools(listed.items, settings)
     const { resources, prompts } = client.getServerCapabilities() ?? {}
-    const cut = `The list of tools of the MCP server "${settings.name}" has no end; ${listed.items.length} were read.`
+    const cut = `The list of tools of the MCP server "${settings.name}" is too long; ${listed.items.length} were read.`
     return {
       connection,
       chosen: tools,
-      notes: listed.isWhole ? notes : [...notes, cut],
-      instructions: cleaned(client.getInstructions() ?? '', MAX_INSTRUCTIONS),
+      notes: listed.isComplete ? notes : [...notes, cut],
+      instructions: cleanText(client.getInstructions() ?? '', MAX_INSTRUCTIONS),
       has: { resources: resources !== undefined, prompts: prompts !== undefined },
     }
   } catch (thrown) {
@@ -91,7 +108,7 @@ async function openServer(connection: Connection): Promise<Opened> {
   }
 }
 
-/** An agent takes what a capability has of its own; methods on the prototype are for whoever made it. */
+/** An agent reads only own properties of a capability. The methods on the prototype are for the application. */
 class Servers implements Mcp {
   readonly name = 'mcp'
   readonly tools: readonly Tool[]
@@ -101,49 +118,51 @@ class Servers implements Mcp {
   readonly #chosen: ReadonlyMap<Connection, readonly ServerTool[]>
 
   constructor(opened: readonly Opened[]) {
-    const there = opened.filter(({ failure }) => failure === undefined)
-    const open = there.filter(({ connection }) => connection.settings.resources)
-    const told = there.filter(({ connection, instructions }) => connection.settings.instructions && instructions !== '')
-    this.#connections = there.map(({ connection }) => connection)
-    this.#chosen = new Map(there.map(({ connection, chosen }) => [connection, chosen]))
+    const connected = opened.filter(({ failure }) => failure === undefined)
+    const readable = connected.filter(({ connection }) => connection.settings.resources)
+    const instructed = connected.filter(
+      ({ connection, instructions }) => connection.settings.instructions && instructions !== '',
+    )
+    this.#connections = connected.map(({ connection }) => connection)
+    this.#chosen = new Map(connected.map(({ connection, chosen }) => [connection, chosen]))
     this.tools = [
-      ...there.flatMap(({ connection, chosen }) => chosen.map((each) => offeredTool(connection, each))),
+      ...connected.flatMap(({ connection, chosen }) => chosen.map((each) => offeredTool(connection, each))),
       ...resourceTools(
-        open.filter(({ has }) => has.resources).map(({ connection }) => connection),
-        open.filter(({ has }) => has.prompts).map(({ connection }) => connection),
+        readable.filter(({ has }) => has.resources).map(({ connection }) => connection),
+        readable.filter(({ has }) => has.prompts).map(({ connection }) => connection),
       ),
     ]
-    this.hooks = told.length === 0 ? [] : [instructionsHook(told.map(instructionWords))]
+    this.hooks = instructed.length === 0 ? [] : [instructionsHook(instructed.map(instructionText))]
     this.notes = opened.flatMap((each) => [...each.notes, ...noteOf(each)])
   }
 
-  async resources({ server, signal }: McpAim = {}): Promise<readonly JsonObject[]> {
-    return listOf((await this.#at(server).list('resources/list', 'resources', { signal })).items)
+  async resources({ server, signal }: RequestOptions = {}): Promise<readonly JsonObject[]> {
+    return objectsIn((await this.#at(server).list('resources/list', 'resources', { signal })).items)
   }
 
-  readResource(uri: string, { server, signal }: McpAim = {}): Promise<readonly (TextPart | FilePart)[]> {
+  readResource(uri: string, { server, signal }: RequestOptions = {}): Promise<readonly (TextPart | FilePart)[]> {
     return readResource(this.#at(server), uri, { signal })
   }
 
-  async prompts({ server, signal }: McpAim = {}): Promise<readonly JsonObject[]> {
-    return listOf((await this.#at(server).list('prompts/list', 'prompts', { signal })).items)
+  async prompts({ server, signal }: RequestOptions = {}): Promise<readonly JsonObject[]> {
+    return objectsIn((await this.#at(server).list('prompts/list', 'prompts', { signal })).items)
   }
 
   prompt(
     name: string,
     args: { readonly [name: string]: string } = {},
-    { server, signal }: McpAim = {},
+    { server, signal }: RequestOptions = {},
   ): Promise<readonly Message[]> {
     return getPrompt(this.#at(server), name, args, { signal })
   }
 
-  async call(name: string, args: JsonObject = {}, { server, signal }: McpAim = {}): Promise<McpAnswer> {
+  async call(name: string, args: JsonObject = {}, { server, signal }: RequestOptions = {}): Promise<McpToolResult> {
     const connection = this.#at(server)
     const tools = this.#chosen.get(connection)!
     const tool = tools.find(({ ownName }) => ownName === name)
     if (tool === undefined) {
       const names = tools.map(({ ownName }) => ownName).join(', ') || 'none'
-      throw invalidOption('mcp', `"${connection.settings.name}" offers no such tool. It has: ${names}`, name)
+      throw invalidOption('mcp', `"${connection.settings.name}" has no tool "${name}". It has: ${names}`, name)
     }
     return callOffered(connection, tool, { args, signal })
   }
@@ -161,23 +180,23 @@ class Servers implements Mcp {
     if (server === undefined && names.length === 1) return this.#connections[0]!
     const found = this.#connections.find(({ settings }) => settings.name === server)
     if (found !== undefined) return found
-    throw invalidOption('mcp', `"server" must be one of those connected: ${names.join(', ') || 'none'}`, server)
+    throw invalidOption('mcp', `"server" must be one of the connected servers: ${names.join(', ') || 'none'}`, server)
   }
 }
 
-function instructionsHook(words: readonly string[]): Hook {
+function instructionsHook(texts: readonly string[]): Hook {
   return hook(
     'beforeInference',
-    (ctx) => ctx.withRequest({ system: [ctx.request.system, ...words].filter((each) => each !== '').join('\n\n') }),
+    (ctx) => ctx.withRequest({ system: [ctx.request.system, ...texts].filter((each) => each !== '').join('\n\n') }),
     { name: 'mcp.instructions', priority: 100 },
   )
 }
 
-function instructionWords({ connection, instructions }: Opened): string {
-  return `About the tools mcp__${connection.settings.name}__*, their server says:\n${instructions}`
+function instructionText({ connection, instructions }: Opened): string {
+  return `Instructions of the MCP server for the tools mcp__${connection.settings.name}__*:\n${instructions}`
 }
 
 function noteOf({ connection: { settings }, failure, instructions }: Opened): readonly string[] {
   if (failure !== undefined || settings.instructions || instructions === '') return []
-  return [`The MCP server "${settings.name}" says, and the model is not told: ${instructions}`]
+  return [`The MCP server "${settings.name}" has instructions that the model does not get: ${instructions}`]
 }

@@ -8,10 +8,10 @@ import { toText } from './content.ts'
 import type { ServerTool } from './server-tools.ts'
 
 const MAX_ERROR_CHARS = 8_192
-/** Beyond that, checking could take seconds. */
+/** Checking larger outputs could take seconds. */
 const MAX_CHECKED_CHARS = 1_048_576
 
-/** A tool of a server as a tool of an agent: the same hooks see it, and what it does wrong is a failed call. */
+/** A tool of a server as a tool of the agent. All hooks apply to it, and a misbehaving server is a failed call. */
 export function offeredTool(connection: Connection, from: ServerTool): Tool {
   const { settings } = connection
   return tool({
@@ -19,7 +19,7 @@ export function offeredTool(connection: Connection, from: ServerTool): Tool {
     description: from.description,
     input: schemaOf(from),
     ask: settings.asks(from.ownName),
-    concurrent: settings.runsBeside(from.ownName),
+    concurrent: settings.isConcurrent(from.ownName),
     timeoutMs: settings.callTimeoutMs,
     maxOutputChars: settings.maxOutputChars,
     execute: async (args, { signal, progress }) => {
@@ -29,26 +29,27 @@ export function offeredTool(connection: Connection, from: ServerTool): Tool {
   })
 }
 
-/** Calls it for whoever is no model: what it says is words, also where it calls that an error. */
+/** Calls a tool for the application: the result is text, also if the server reports an error. */
 export async function callOffered(
   connection: Connection,
   from: ServerTool,
   { args, signal }: { readonly args: JsonObject; readonly signal: AbortSignal | undefined },
 ): Promise<{ readonly text: string; readonly isError: boolean }> {
   const parsed = from.parseInput(args)
-  if ('problem' in parsed) throw new Error(`"${from.ownName}" does not take these arguments: ${parsed.problem}`)
+  if ('problem' in parsed) throw new Error(`The arguments for "${from.ownName}" are not valid: ${parsed.problem}`)
   const { callTimeoutMs, maxOutputChars } = connection.settings
   const deadline = new Deadline(signal)
-  deadline.start(callTimeoutMs, () => new Error(`It did not end within ${callTimeoutMs} ms and was told to stop.`))
+  deadline.start(callTimeoutMs, () => new Error(`It did not end within ${callTimeoutMs} ms and was cancelled.`))
   const result = await connection.callTool(from, args, { signal: deadline.signal }).finally(() => deadline.clear())
   const { content, structuredContent, isError = false } = result
-  const said = toText(content)
-  const text = said === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : said
-  if (text.length > maxOutputChars) throw new Error(`"${from.ownName}" said more than ${maxOutputChars} characters.`)
+  const shown = toText(content)
+  const text = shown === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : shown
+  if (text.length > maxOutputChars)
+    throw new Error(`"${from.ownName}" returned more than ${maxOutputChars} characters.`)
   return { text, isError }
 }
 
-/** A model is shown the whole schema of the server; arguments are checked by the part of it that is safe to run. */
+/** The model gets the complete schema of the server; arguments are checked by the part that is safe to run. */
 function schemaOf({ inputSchema, parseInput }: ServerTool): Schema<JsonObject, JsonObject> {
   return {
     '~standard': {
@@ -63,22 +64,22 @@ function schemaOf({ inputSchema, parseInput }: ServerTool): Schema<JsonObject, J
   }
 }
 
-/** What the model reads of a result. Throws what the server calls an error, and what is not what it promised. */
+/** The result for the model. Throws if the server reports an error, or if the output does not fit its own schema. */
 function outputOf(result: CallToolResult, { parseOutput }: ServerTool): Json | undefined {
   if (result.isError === true) {
-    throw new Error(toText(result.content).slice(0, MAX_ERROR_CHARS).toWellFormed() || 'It failed without a word.')
+    throw new Error(toText(result.content).slice(0, MAX_ERROR_CHARS).toWellFormed() || 'It failed without a message.')
   }
   const { structuredContent: structured } = result
   if (structured === undefined) {
-    if (parseOutput !== undefined) throw new Error(`${BROKEN}: it promises structured output and sent none.`)
+    if (parseOutput !== undefined) throw new Error(`${INVALID_OUTPUT}: structured output is missing.`)
     return toText(result.content) || undefined
   }
   const { json, size } = toSizedJson(structured)
   if (parseOutput !== undefined && size <= MAX_CHECKED_CHARS) {
     const parsed = parseOutput(json)
-    if ('problem' in parsed) throw new Error(`${BROKEN}: ${parsed.problem}`)
+    if ('problem' in parsed) throw new Error(`${INVALID_OUTPUT}: ${parsed.problem}`)
   }
   return json
 }
 
-const BROKEN = 'The tool ran, but its output does not fit the schema that its server gave for it'
+const INVALID_OUTPUT = 'The tool ran, but its output does not fit the output schema of its server'

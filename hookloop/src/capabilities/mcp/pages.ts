@@ -1,18 +1,17 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 
-/** A list of a server, read page by page, and whether it came to an end. */
-export type Listed = { readonly items: readonly Json[]; readonly isWhole: boolean }
+/** A list that was read page by page, and whether all of it was read. */
+export type Listed = { readonly items: readonly Json[]; readonly isComplete: boolean }
 
 export type SendOptions = { readonly timeout: number; readonly signal?: AbortSignal }
 
-/** Lists are read as long as they may reasonably be. */
 const MAX_PAGES = 64
 const MAX_ITEMS = 20_000
 const MAX_CHARS = 33_554_432
 const MAX_ITEM_CHARS = 262_144
 
-/** All pages of a list, or as many as are reasonable. Throws when the answer is no list. */
+/** All pages of a list, up to the limits. Throws if the answer is not a list. */
 export async function readPages(
   client: Client,
   { method, key }: { readonly method: string; readonly key: string },
@@ -27,20 +26,20 @@ export async function readPages(
     const found = answer[key]
     if (!Array.isArray(found)) throw new Error(`its list of ${key} cannot be read`)
     for (const item of found as readonly Json[]) {
-      const kept = slim(item)
-      characters += kept.characters
-      if (characters > MAX_CHARS || items.length === MAX_ITEMS) return { items, isWhole: false }
-      items.push(kept.item)
+      const bounded = boundItem(item)
+      characters += bounded.characters
+      if (characters > MAX_CHARS || items.length === MAX_ITEMS) return { items, isComplete: false }
+      items.push(bounded.item)
     }
     cursor = typeof answer['nextCursor'] === 'string' ? answer['nextCursor'] : ''
-    if (cursor === '') return { items, isWhole: true }
+    if (cursor === '') return { items, isComplete: true }
     if (cursors.has(cursor)) break
     cursors.add(cursor)
   }
-  return { items, isWhole: false }
+  return { items, isComplete: false }
 }
 
-/** Any request, its answer as it came: what is made of it is decided piece by piece, not by a schema for all of it. */
+/** Sends a request without a result schema: each item is checked separately, so that one bad item does not fail the list. */
 export async function plainRequest(
   client: Client,
   request: { readonly method: string; readonly params: JsonObject },
@@ -54,8 +53,8 @@ const anything = {
   '~standard': { version: 1, vendor: 'hookloop', validate: (value: unknown) => ({ value }) },
 } as const
 
-/** Of an item that is too large, its name: enough to say which one cannot be used. */
-function slim(item: Json): { readonly item: Json; readonly characters: number } {
+/** An item that is too large is replaced by its name, which is enough to report it. */
+function boundItem(item: Json): { readonly item: Json; readonly characters: number } {
   const characters = charactersOf(item)
   if (characters <= MAX_ITEM_CHARS) return { item, characters }
   const name = isJsonObject(item) && typeof item['name'] === 'string' ? item['name'].slice(0, 80) : ''

@@ -1,4 +1,4 @@
-// A server made with the official SDK. Run as a program it serves its input and output; imported, it is served over HTTP.
+// A server made with the official SDK. As a program it serves stdio; imported, it is served over HTTP.
 import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -15,7 +15,7 @@ import {
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import * as z from 'zod'
 
-/** A line for every call that reached the server, if there is a file for them. */
+/** Writes a line for every call that reached the server to the file CALL_LOG, if that is set. */
 function log(line: string): void {
   const file = process.env['CALL_LOG']
   if (file !== undefined) appendFileSync(file, `${line}\n`)
@@ -126,7 +126,7 @@ export function serveModern(): Promise<Served> {
   return serve((request) => handler.fetch(request))
 }
 
-/** The protocol of 2025 with sessions, which are forgotten when `forget` is called. */
+/** The protocol of 2025 with sessions. `forget` drops them. */
 export async function serveSessions(): Promise<
   Served & { readonly forget: () => void; readonly sessions: () => number }
 > {
@@ -161,7 +161,7 @@ export async function serve(handle: (request: Request) => Response | Promise<Res
       ...(incoming.method === 'POST' && { body: Readable.toWeb(incoming) as ReadableStream, duplex: 'half' }),
     })
     requests.push(request.clone())
-    outgoing.once('close', () => void request) // a request that nobody holds no longer hears of its signal
+    outgoing.once('close', () => void request) // keeps the request alive: its signal would not abort after garbage collection
     Promise.resolve(handle(request))
       .then((response) => {
         outgoing.writeHead(response.status, Object.fromEntries(response.headers))
@@ -171,7 +171,7 @@ export async function serve(handle: (request: Request) => Response | Promise<Res
       })
       .catch(() => outgoing.destroy())
   })
-  server.keepAliveTimeout = 120_000 // on a busy machine a connection is idle for longer than the usual five seconds
+  server.keepAliveTimeout = 120_000 // on a busy machine a connection is idle for longer than the default of five seconds
   await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1', backlog: 2_048 }, resolve))
   const { port } = server.address() as AddressInfo
   return {

@@ -1,12 +1,12 @@
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
-import type { Connection } from './connection.ts'
-import { label, listOf, shown } from './content.ts'
-import { getPrompt, readResource } from './resources.ts'
+import type { FilePart, Message, TextPart } from '../../state/message.ts'
+import type { CallOptions, Connection } from './connection.ts'
+import { label, objectsIn, partText, resourcePart, toParts } from './content.ts'
 
 const MAX_SHOWN = 200
 
-/** Tools with which a model reads what servers hold ready, for the servers that hold something. */
+/** Tools for reading the resources and prompts of the servers that have some. */
 export function resourceTools(
   withResources: readonly Connection[],
   withPrompts: readonly Connection[],
@@ -21,18 +21,18 @@ function listTool(connections: readonly Connection[]): Tool {
   return tool({
     ...common(connections),
     name: 'mcp_list_resources',
-    description: 'Lists the resources of an MCP server: their addresses, names and what they are.',
+    description: 'Lists the resources of an MCP server: URI, name, type and description.',
     input: inputOf(connections, {}, []),
     execute: async ({ server }, { signal }) => {
-      const connection = chosen(connections, server)
+      const connection = connectionTo(connections, server)
       const resources = await connection.list('resources/list', 'resources', { signal })
-      // Many servers have no templates and do not even know the question.
-      const none = { items: [], isWhole: true }
+      // Many servers do not support this request.
+      const none = { items: [], isComplete: true }
       const templates = await connection
         .list('resources/templates/list', 'resourceTemplates', { signal })
         .catch(() => none)
-      const lines = [...listOf(resources.items).map(resourceLine), ...listOf(templates.items).map(resourceLine)]
-      return shortened(lines, resources.isWhole && templates.isWhole) || 'There are none.'
+      const lines = [...objectsIn(resources.items).map(resourceLine), ...objectsIn(templates.items).map(resourceLine)]
+      return shortened(lines, resources.isComplete && templates.isComplete) || 'There are none.'
     },
   })
 }
@@ -41,11 +41,11 @@ function readTool(connections: readonly Connection[]): Tool {
   return tool({
     ...common(connections),
     name: 'mcp_read_resource',
-    description: 'Reads a resource of an MCP server by its address (URI).',
+    description: 'Reads a resource of an MCP server by its URI.',
     input: inputOf(connections, { uri: { type: 'string', minLength: 1 } }, ['uri']),
     execute: async ({ server, uri }, { signal }) => {
-      const parts = await readResource(chosen(connections, server), uri as string, { signal })
-      return parts.map(shown).join('\n')
+      const parts = await readResource(connectionTo(connections, server), uri as string, { signal })
+      return parts.map(partText).join('\n')
     },
   })
 }
@@ -55,29 +55,29 @@ function promptTool(connections: readonly Connection[]): Tool {
     ...common(connections),
     name: 'mcp_get_prompt',
     description:
-      'Gets a prompt of an MCP server, filled in with arguments. Without a name it lists the prompts there are.',
+      'Gets a prompt of an MCP server, filled in with arguments. Without a name it lists the available prompts.',
     input: inputOf(
       connections,
       { name: { type: 'string' }, arguments: { type: 'object', additionalProperties: { type: 'string' } } },
       [],
     ),
     execute: async ({ server, name, arguments: args }, { signal }) => {
-      const connection = chosen(connections, server)
+      const connection = connectionTo(connections, server)
       if (name === undefined) {
-        const { items, isWhole } = await connection.list('prompts/list', 'prompts', { signal })
-        return shortened(listOf(items).map(promptLine), isWhole) || 'There are none.'
+        const { items, isComplete } = await connection.list('prompts/list', 'prompts', { signal })
+        return shortened(objectsIn(items).map(promptLine), isComplete) || 'There are none.'
       }
       const messages = await getPrompt(connection, name as string, (args ?? {}) as { [name: string]: string }, {
         signal,
       })
       return messages
-        .map(({ role, content }) => `${role}: ${content.map((part) => shown(part as never)).join('\n')}`)
+        .map(({ role, content }) => `${role}: ${content.map((part) => partText(part as never)).join('\n')}`)
         .join('\n\n')
     },
   })
 }
 
-/** What is no tool of a server is asked about if all calls of one of them are. */
+/** These tools need approval if all calls of one of the servers do. */
 function common(connections: readonly Connection[]) {
   return {
     concurrent: true,
@@ -97,7 +97,7 @@ function inputOf(connections: readonly Connection[], properties: JsonObject, req
   }
 }
 
-function chosen(connections: readonly Connection[], server: unknown): Connection {
+function connectionTo(connections: readonly Connection[], server: unknown): Connection {
   return connections.find(({ settings }) => settings.name === server)!
 }
 
@@ -108,13 +108,38 @@ function resourceLine(resource: JsonObject): string {
 }
 
 function promptLine(prompt: JsonObject): string {
-  const args = listOf(prompt['arguments']).map(
+  const args = objectsIn(prompt['arguments']).map(
     (each) => `${label(each['name'])}${each['required'] === true ? '' : '?'}`,
   )
   return `${label(prompt['name'])}(${args.join(', ')}) ${label(prompt['description'])}`
 }
 
-function shortened(lines: readonly string[], isWhole: boolean): string {
-  const more = lines.length > MAX_SHOWN ? `… and ${lines.length - MAX_SHOWN} more` : isWhole ? '' : '… and more'
+function shortened(lines: readonly string[], isComplete: boolean): string {
+  const more = lines.length > MAX_SHOWN ? `… and ${lines.length - MAX_SHOWN} more` : isComplete ? '' : '… and more'
   return [...lines.slice(0, MAX_SHOWN), ...(more === '' ? [] : [more])].join('\n')
+}
+
+/** The contents of a resource as message parts. */
+export async function readResource(
+  connection: Connection,
+  uri: string,
+  options: CallOptions,
+): Promise<readonly (TextPart | FilePart)[]> {
+  const { contents } = await connection.request('resources/read', { uri }, options)
+  return objectsIn(contents).map(resourcePart)
+}
+
+/** The messages of a prompt, filled in with arguments. */
+export async function getPrompt(
+  connection: Connection,
+  name: string,
+  args: { readonly [name: string]: string },
+  options: CallOptions,
+): Promise<readonly Message[]> {
+  const { messages } = await connection.request('prompts/get', { name, arguments: { ...args } }, options)
+  return objectsIn(messages).map(({ role, content }) => ({
+    // Never as a system message: a server must not write instructions with that authority.
+    role: role === 'assistant' ? 'assistant' : 'user',
+    content: toParts(Array.isArray(content) ? content : [content]),
+  }))
 }

@@ -1,23 +1,22 @@
-import { hashJson, isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { hashJson, hashText, isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import type { Listed } from './pages.ts'
-import { plainParser, type PlainParser } from './plain-schema.ts'
+import { safeParser, type SafeParser } from './safe-schema.ts'
 import type { ServerSettings } from './settings.ts'
-import { ToolNames } from './tool-names.ts'
-import { cleaned } from './words.ts'
+import { cleanText } from './clean-text.ts'
 
-/** A tool of a server that may be offered to a model. */
+/** A tool of a server that can be offered to a model. */
 export type ServerTool = {
-  /** What it is called here, and by its server. */
+  /** Its name in the agent, and its name on the server. */
   readonly name: string
   readonly ownName: string
   readonly description: string
   readonly inputSchema: JsonObject
-  readonly parseInput: PlainParser
-  readonly parseOutput: PlainParser | undefined
-  /** What changes when the server changes anything about it. */
+  readonly parseInput: SafeParser
+  readonly parseOutput: SafeParser | undefined
+  /** A hash of everything that a model or an approver sees of it. */
   readonly fingerprint: string
-  /** As the server gave it, without its output schema. */
+  /** As the server listed it, without its output schema. */
   readonly definition: JsonObject
 }
 
@@ -26,28 +25,28 @@ export type ToolChoice = { readonly tools: readonly ServerTool[]; readonly notes
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA_CHARS = 65_536
 const MAX_OWN_NAME = 512
-/** Refusals that are told one by one; of more, the number. */
-const MAX_TOLD = 10
+/** So many unusable tools are listed one by one; of the others, the number. */
+const MAX_LISTED = 10
 
-/** The tools that are offered: those that were chosen, can be used, and are not too many. The others are told. */
+/** The tools to offer: selected by the patterns, usable, and at most `maxTools`. Notes report the others. */
 export function chooseTools(listed: readonly Json[], settings: ServerSettings): ToolChoice {
   const { name: server, patterns, maxTools } = settings
   const chosen = listed.filter((each) => patterns.some(({ test }) => test(ownNameOf(each))))
   const names = new ToolNames(server)
   const tools: ServerTool[] = []
-  const refused: string[] = []
-  // Names that can stay as they are come first: no other tool can take them by being listed earlier.
-  const inTurn = chosen.toSorted((a, b) => Number(names.fits(ownNameOf(b))) - Number(names.fits(ownNameOf(a))))
-  let beyond = 0
-  for (const each of inTurn) {
+  const unusable: string[] = []
+  // Names that can be used as they are come first, so that no earlier tool can take them.
+  const ordered = chosen.toSorted((a, b) => Number(names.fits(ownNameOf(b))) - Number(names.fits(ownNameOf(a))))
+  let omitted = 0
+  for (const each of ordered) {
     if (tools.length >= maxTools) {
-      beyond++
+      omitted++
       continue
     }
     try {
       tools.push(readTool(each, names))
     } catch (thrown) {
-      refused.push(`${JSON.stringify(cleaned(ownNameOf(each), 80))}: ${cleaned(messageOf(thrown), 200)}`)
+      unusable.push(`${JSON.stringify(cleanText(ownNameOf(each), 80))}: ${cleanText(messageOf(thrown), 200)}`)
     }
   }
   const idle = patterns.filter(({ text, test }) => text !== '*' && !listed.some((each) => test(ownNameOf(each))))
@@ -55,27 +54,28 @@ export function chooseTools(listed: readonly Json[], settings: ServerSettings): 
     tools,
     notes: [
       ...idle.map(({ text }) => `The pattern ${JSON.stringify(text)} selects no tool of the MCP server "${server}".`),
-      ...refused.slice(0, MAX_TOLD).map((words) => `The MCP server "${server}" has a tool that is left out, ${words}.`),
-      ...(refused.length > MAX_TOLD
-        ? [`The MCP server "${server}" has ${refused.length - MAX_TOLD} more tools that cannot be used.`]
+      ...unusable
+        .slice(0, MAX_LISTED)
+        .map((words) => `The MCP server "${server}" has a tool that cannot be used, ${words}.`),
+      ...(unusable.length > MAX_LISTED
+        ? [`The MCP server "${server}" has ${unusable.length - MAX_LISTED} more tools that cannot be used.`]
         : []),
-      ...(beyond > 0
-        ? [`The MCP server "${server}" has ${beyond} more tools than "maxTools" allows. Choose with "tools".`]
+      ...(omitted > 0
+        ? [`The MCP server "${server}" has ${omitted} more tools than "maxTools" allows. Choose with "tools".`]
         : []),
     ],
   }
 }
 
-/** The tools of a list: their names, and what each is recognised by. */
-export function fingerprintsOf({ items, isWhole }: Listed): {
+/** The names and fingerprints of listed tools. */
+export function fingerprintsOf({ items, isComplete }: Listed): {
   readonly names: ReadonlySet<string>
   readonly fingerprints: ReadonlySet<string>
-  readonly isWhole: boolean
+  readonly isComplete: boolean
 } {
-  return { names: new Set(items.map(ownNameOf)), fingerprints: new Set(items.map(fingerprintOf)), isWhole }
+  return { names: new Set(items.map(ownNameOf)), fingerprints: new Set(items.map(fingerprintOf)), isComplete }
 }
 
-/** What changes when a server changes anything about a tool that a model or a person has been shown. */
 function fingerprintOf(listed: Json): string {
   if (!isJsonObject(listed)) return ''
   const { name = null, title = null, description = null, inputSchema = null, outputSchema = null } = listed
@@ -92,16 +92,16 @@ function readTool(listed: Json, names: ToolNames): ServerTool {
   const inputSchema = schemaIn(listed, 'inputSchema')
   if (inputSchema?.['type'] !== 'object') throw new Error('its input schema does not describe an object')
   const outputSchema = schemaIn(listed, 'outputSchema')
-  const parseInput = plainParser(inputSchema)
-  const parseOutput = outputSchema && plainParser(outputSchema)
+  const parseInput = safeParser(inputSchema)
+  const parseOutput = outputSchema && safeParser(outputSchema)
   const name = names.take(ownName)
-  if (name === undefined) throw new Error('its name is taken by another tool of the server')
-  const { outputSchema: _checkedHere, ...definition } = listed
+  if (name === undefined) throw new Error('another tool of the server has the same name')
+  const { outputSchema: _checked, ...definition } = listed
   return {
     name,
     ownName,
     description: describe(listed, ownName),
-    inputSchema: cleanedSchema(inputSchema) as JsonObject,
+    inputSchema: cleanSchema(inputSchema) as JsonObject,
     parseInput,
     parseOutput,
     fingerprint: fingerprintOf(listed),
@@ -121,18 +121,52 @@ function schemaIn(listed: JsonObject, key: 'inputSchema' | 'outputSchema'): Json
 function describe(listed: JsonObject, ownName: string): string {
   const { description, title } = listed
   const given = typeof description === 'string' && description.trim() !== '' ? description : title
-  const words = typeof given === 'string' ? cleaned(given, MAX_DESCRIPTION) : ''
-  return words === '' ? `The tool "${cleaned(ownName, 80)}".` : words
+  const clean = typeof given === 'string' ? cleanText(given, MAX_DESCRIPTION) : ''
+  return clean === '' ? `The tool "${cleanText(ownName, 80)}".` : clean
 }
 
-/** A schema with its words as a model may read them: hidden text has no place in them either. */
-function cleanedSchema(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(cleanedSchema)
+/** A schema whose titles and descriptions have no hidden text. */
+function cleanSchema(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(cleanSchema)
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => {
-      const isWords = (key === 'description' || key === 'title') && typeof inner === 'string'
-      return [key, isWords ? cleaned(inner, MAX_DESCRIPTION) : cleanedSchema(inner)]
+      const isText = (key === 'description' || key === 'title') && typeof inner === 'string'
+      return [key, isText ? cleanText(inner, MAX_DESCRIPTION) : cleanSchema(inner)]
     }),
   )
+}
+
+const MAX_NAME = 128
+const HASH = 8
+
+/**
+ * Names the tools of a server `mcp__<server>__<tool>`. A name with characters that models do not accept, or that is too long, is
+ * replaced by a valid one: the same every time, and different from those of all other tools.
+ */
+export class ToolNames {
+  readonly #prefix: string
+  readonly #taken = new Set<string>()
+
+  constructor(server: string) {
+    this.#prefix = `mcp__${server}__`
+  }
+
+  /** Whether a name can be used as it is. */
+  fits(name: string): boolean {
+    return /^[A-Za-z0-9_.:-]+$/.test(name) && this.#prefix.length + name.length <= MAX_NAME
+  }
+
+  /** The name of a tool, or undefined if it is taken: the server lists it twice, or imitates another tool. */
+  take(name: string): string | undefined {
+    const full = `${this.#prefix}${this.fits(name) ? name : this.#mapped(name)}`
+    if (this.#taken.has(full)) return undefined
+    this.#taken.add(full)
+    return full
+  }
+
+  #mapped(name: string): string {
+    const maxChars = MAX_NAME - this.#prefix.length - HASH - 1
+    return `${name.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, maxChars)}_${hashText(name).slice(0, HASH)}`
+  }
 }

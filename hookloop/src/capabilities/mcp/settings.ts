@@ -1,9 +1,10 @@
 import { pathToFileURL } from 'node:url'
 import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { toNameTest, type NamePattern } from '../../hooks/patterns.ts'
+import { jsonSchemaValidator } from '../../state/json-schema.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
 
-/** What holds unless it is told otherwise, for all servers or for one. */
-export const mcpPolicy: Required<McpPolicy> = Object.freeze({
+export const mcpDefaults: Required<McpServerOptions> = Object.freeze({
   tools: Object.freeze(['*']),
   ask: true,
   concurrent: false,
@@ -19,170 +20,216 @@ export const mcpPolicy: Required<McpPolicy> = Object.freeze({
   maxMessageBytes: 16_777_216,
 })
 
-/** What may be said for all servers, and again for one. */
-export type McpPolicy = {
-  /** Which of the server's tools are offered, by the names it gives them: texts with `*`, or RegExps. */
+/** Options for all servers. Those of a single server override them. */
+export type McpServerOptions = {
+  /** Which tools of the server are offered, by the server's own names: strings with `*`, or RegExps. Default: all. */
   readonly tools?: readonly NamePattern[]
-  /** Which calls a person is asked about: all, none, or those of the tools named. What a server says of its own tools changes nothing. */
+  /** Which calls need approval: all (default), none, or those of the named tools. The server's own annotations are ignored. */
   readonly ask?: boolean | readonly NamePattern[]
-  /** Which tools may run beside others. */
+  /** Which tools may run at the same time as other calls. Default: none. */
   readonly concurrent?: boolean | readonly NamePattern[]
-  /** Whether `mcp` fails when the server cannot be connected. Otherwise it is left out, and a note says why. */
+  /** Whether `mcp` rejects if the server cannot be connected (default). Otherwise the server is left out, and a note says why. */
   readonly required?: boolean
-  /** Whether the model may read the resources and prompts of the server. */
+  /** Whether the model may read the resources and prompts of the server. Default true. */
   readonly resources?: boolean
-  /** Whether what the server says about itself is put into the prompt. Otherwise it is a note. */
+  /** Whether the instructions of the server are added to the system prompt. By default they are only a note. */
   readonly instructions?: boolean
-  /** Folders the server is told to work in, if it asks: paths or `file:` addresses. */
+  /** Folders that the server is told to work in, if it asks: paths or `file:` URLs. */
   readonly roots?: readonly string[]
   readonly connectTimeoutMs?: number
   readonly callTimeoutMs?: number
-  /** How often a server that died is started again, over the life of the capability. */
+  /** How often a server that has ended is started again, over the lifetime of the capability. */
   readonly maxReconnects?: number
   readonly maxTools?: number
   readonly maxOutputChars?: number
-  /** The longest message that is read; a longer one ends the connection. */
+  /** The longest message that is read; a longer one closes the connection. */
   readonly maxMessageBytes?: number
 }
 
-/** A program that is started and spoken to over its input and output. */
+/** A server that is started as a process, and speaks over its standard input and output. */
 export type StdioServer = {
   readonly command: string
   readonly args?: readonly string[]
-  /** What it sees of the environment beside the few variables every program needs. */
+  /** Environment variables, in addition to the few that every program needs. */
   readonly env?: { readonly [name: string]: string }
   readonly cwd?: string
 }
 
-/** A server at an address, spoken to over streamable HTTP. */
+/** A server at a URL, over streamable HTTP. */
 export type HttpServer = {
   readonly url: string | URL
   readonly headers?: { readonly [name: string]: string }
   readonly fetch?: typeof globalThis.fetch
 }
 
-export type McpServer = McpPolicy & (StdioServer | HttpServer)
-export type McpOptions = McpPolicy & {
-  /** By the name under which their tools appear: `mcp__<server>__<tool>`. */
+/** One server: a command to start or a URL, with its options. */
+export type McpServer = McpServerOptions & (StdioServer | HttpServer)
+
+export type McpOptions = McpServerOptions & {
+  /** By name. Their tools are called `mcp__<name>__<tool>`. */
   readonly servers: { readonly [name: string]: McpServer }
 }
 
-/** A server with everything decided. */
-export type ServerSettings = Required<Omit<McpPolicy, 'tools' | 'ask' | 'concurrent' | 'roots'>> & {
+/** A server with all its options resolved. */
+export type ServerSettings = Required<Omit<McpServerOptions, 'tools' | 'ask' | 'concurrent'>> & {
   readonly name: string
-  readonly place: StdioServer | (Omit<HttpServer, 'url'> & { readonly url: URL })
+  readonly endpoint: StdioServer | (Omit<HttpServer, 'url'> & { readonly url: URL })
   readonly patterns: readonly { readonly text: string; readonly test: (name: string) => boolean }[]
   readonly asks: (toolName: string) => boolean
-  /** Whether all its calls are asked about: then so is what is no tool of its own. */
+  /** Whether all calls need approval: then reading resources and prompts does too. */
   readonly asksAlways: boolean
-  readonly runsBeside: (toolName: string) => boolean
-  readonly roots: readonly string[]
-  /** What must not appear in any message. */
+  readonly isConcurrent: (toolName: string) => boolean
+  /** Texts that must not appear in any message. */
   readonly secrets: readonly string[]
 }
 
-const policyNames = Object.keys(mcpPolicy)
-const stdioNames = ['command', 'args', 'env', 'cwd']
-const httpNames = ['url', 'headers', 'fetch']
-/** No double underscore, so that a name can be read in one way only. */
+/** A server name has no double underscore, so that the name of a tool can be split in only one way. */
 const SERVER_NAME = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/
 const MAX_SERVER_NAME = 40
 
-/** The servers as they were declared, checked. What is misspelt or out of range is refused by name. */
+const text = { type: 'string' } as const
+const texts = { type: 'array', items: text } as const
+const textMap = { type: 'object', additionalProperties: text, description: 'an object of strings' } as const
+const boolean = { type: 'boolean', description: 'true or false' } as const
+const positive = { type: 'number', exclusiveMinimum: 0, description: 'a positive number' } as const
+const selection = { anyOf: [{ type: 'boolean' }, texts], description: 'true, false or a list of names or patterns' }
+
+/** The description of a field completes the sentence: it must be … */
+const sharedFields = {
+  tools: { ...texts, description: 'a list of names or patterns' },
+  ask: selection,
+  concurrent: selection,
+  required: boolean,
+  resources: boolean,
+  instructions: boolean,
+  roots: { ...texts, description: 'a list of folders' },
+  connectTimeoutMs: positive,
+  callTimeoutMs: positive,
+  maxReconnects: { type: 'number', minimum: 0, description: '0 or more' },
+  maxTools: positive,
+  maxOutputChars: positive,
+  maxMessageBytes: positive,
+} satisfies { [field in keyof McpServerOptions]-?: JsonObject }
+
+const stdioFields = {
+  ...sharedFields,
+  command: { ...text, minLength: 1, description: 'a program to run' },
+  args: { ...texts, description: 'a list of strings' },
+  env: textMap,
+  cwd: { ...text, description: 'a path' },
+}
+
+/** A URL and a function are no JSON: they are checked by `readServer`. */
+const httpFields = {
+  ...sharedFields,
+  url: { description: 'an http: or https: URL' },
+  headers: textMap,
+  fetch: { description: 'a function' },
+}
+
+const patternFields: readonly string[] = ['tools', 'ask', 'concurrent']
+
+const checkShared = fieldCheck(sharedFields)
+const checkStdio = fieldCheck(stdioFields)
+const checkHttp = fieldCheck(httpFields)
+
+/** Checks the options and returns the settings of each server. An error names the server and the field. */
 export function readSettings(options: McpOptions): readonly ServerSettings[] {
   if (!isObject(options)) throw invalidOption('mcp', 'it needs { servers: { … } }', options)
-  checkOptions('mcp', options, ['servers', ...policyNames])
   const { servers, ...shared } = options
+  checkOptions('mcp', options, ['servers', ...Object.keys(sharedFields)])
   if (!isObject(servers)) throw invalidOption('mcp', '"servers" must be an object of servers by name', servers)
+  checkShared('mcp', shared)
   return Object.entries(servers).map(([name, server]) => readServer(name, server, definedOptions(shared)))
 }
 
-function readServer(name: string, server: McpServer, shared: McpPolicy): ServerSettings {
+function readServer(name: string, server: McpServer, shared: McpServerOptions): ServerSettings {
+  const where = `mcp server ${JSON.stringify(name)}`
   if (!SERVER_NAME.test(name) || name.length > MAX_SERVER_NAME) {
-    const words = `its name must be 1 to ${MAX_SERVER_NAME} letters, digits, - and single _ between them`
-    throw invalidOption(`mcp server ${JSON.stringify(name)}`, words, name)
+    const rule = `its name must be 1 to ${MAX_SERVER_NAME} letters, digits, - and single _ between them`
+    throw invalidOption(where, rule, name)
   }
-  const where = `mcp server "${name}"`
-  if (!isObject(server)) throw invalidOption(where, 'it needs { command } or { url }', server)
-  const isStdio = 'command' in server
-  if (isStdio === 'url' in server) throw invalidOption(where, 'it needs either { command } or { url }', server)
-  checkOptions(where, server, [...(isStdio ? stdioNames : httpNames), ...policyNames])
-  const policy = { ...mcpPolicy, ...shared, ...definedOptions(server) }
-  checkPolicy(where, policy)
-  const { tools, ask, concurrent, roots } = policy
-  return {
-    name,
-    place: isStdio ? readStdio(where, server) : readHttp(where, server),
-    patterns: tools.map((pattern) => ({ text: String(pattern), test: toNameTest(pattern) })),
-    asks: selection(ask),
-    asksAlways: ask === true,
-    runsBeside: selection(concurrent),
-    required: policy.required,
-    resources: policy.resources,
-    instructions: policy.instructions,
-    roots: roots.map((root) => toFileAddress(where, root)),
-    connectTimeoutMs: policy.connectTimeoutMs,
-    callTimeoutMs: policy.callTimeoutMs,
-    maxReconnects: policy.maxReconnects,
-    maxTools: policy.maxTools,
-    maxOutputChars: policy.maxOutputChars,
-    maxMessageBytes: policy.maxMessageBytes,
-    secrets: Object.values((isStdio ? server.env : server.headers) ?? {}),
+  if (!isObject(server) || 'command' in server === 'url' in server) {
+    throw invalidOption(where, 'it needs either { command } or { url }', undefined)
   }
-}
-
-function checkPolicy(where: string, policy: Required<McpPolicy>): void {
-  for (const name of ['required', 'resources', 'instructions'] as const) {
-    if (typeof policy[name] !== 'boolean') throw invalidOption(where, `"${name}" must be true or false`, policy[name])
+  if ('command' in server) {
+    checkStdio(where, server)
+    const { command, args, env, cwd, ...own } = server
+    const endpoint = { command, ...definedOptions({ args, env, cwd }) } as StdioServer
+    return resolveSettings(name, endpoint, { ...shared, ...definedOptions(own) })
   }
-  for (const name of ['connectTimeoutMs', 'callTimeoutMs', 'maxTools', 'maxOutputChars', 'maxMessageBytes'] as const) {
-    if (!(policy[name] > 0)) throw invalidOption(where, `"${name}" must be a positive number`, policy[name])
-  }
-  if (!(policy.maxReconnects >= 0))
-    throw invalidOption(where, '"maxReconnects" must be 0 or more', policy.maxReconnects)
-  if (!isPatterns(policy.tools)) throw invalidOption(where, '"tools" must be a list of names or patterns', policy.tools)
-  for (const name of ['ask', 'concurrent'] as const) {
-    const value = policy[name]
-    if (typeof value === 'boolean' || isPatterns(value)) continue
-    throw invalidOption(where, `"${name}" must be true, false or a list of names or patterns`, value)
-  }
-  if (!isTexts(policy.roots)) throw invalidOption(where, '"roots" must be a list of folders', policy.roots)
-}
-
-function readStdio(where: string, server: McpPolicy & StdioServer): StdioServer {
-  const { command, args, env, cwd } = server
-  if (typeof command !== 'string' || command === '') throw invalidOption(where, '"command" must be a text', command)
-  if (args !== undefined && !isTexts(args)) throw invalidOption(where, '"args" must be a list of texts', args)
-  if (env !== undefined && !isTextMap(env)) throw invalidOption(where, '"env" must be an object of texts', undefined)
-  if (cwd !== undefined && typeof cwd !== 'string') throw invalidOption(where, '"cwd" must be a path', cwd)
-  return { command, ...(args && { args }), ...(env && { env }), ...(cwd !== undefined && { cwd }) }
-}
-
-function readHttp(where: string, server: McpPolicy & HttpServer): Omit<HttpServer, 'url'> & { readonly url: URL } {
-  const { headers, fetch } = server
-  const url = URL.canParse(String(server.url)) ? new URL(String(server.url)) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw invalidOption(where, '"url" must be an http: or https: address', String(server.url))
-  }
-  // fetch would refuse it later, and its words would show the password.
-  if (url.username !== '' || url.password !== '') {
-    throw invalidOption(where, '"url" must not hold a name or password. Give { headers } instead', undefined)
-  }
-  if (headers !== undefined && !isTextMap(headers)) {
-    throw invalidOption(where, '"headers" must be an object of texts', undefined)
-  }
-  if (fetch !== undefined && typeof fetch !== 'function')
+  checkHttp(where, server)
+  const { url, headers, fetch, ...own } = server
+  if (fetch !== undefined && typeof fetch !== 'function') {
     throw invalidOption(where, '"fetch" must be a function', fetch)
-  return { url, ...(headers && { headers }), ...(fetch && { fetch }) }
+  }
+  const endpoint = { url: parseUrl(where, url), ...definedOptions({ headers, fetch }) } as HttpServer & { url: URL }
+  return resolveSettings(name, endpoint, { ...shared, ...definedOptions(own) })
 }
 
-function toFileAddress(where: string, root: string): string {
+function resolveSettings(
+  name: string,
+  endpoint: ServerSettings['endpoint'],
+  options: McpServerOptions,
+): ServerSettings {
+  const { tools, ask, concurrent, roots, ...rest } = { ...mcpDefaults, ...options }
+  return {
+    ...rest,
+    name,
+    endpoint,
+    patterns: tools.map((pattern) => ({ text: String(pattern), test: toNameTest(pattern) })),
+    asks: toSelection(ask),
+    asksAlways: ask === true,
+    isConcurrent: toSelection(concurrent),
+    roots: roots.map((root) => toFileUrl(`mcp server "${name}"`, root)),
+    secrets: Object.values(('command' in endpoint ? endpoint.env : endpoint.headers) ?? {}),
+  }
+}
+
+type Fields = { readonly [field: string]: { readonly description: string; readonly [keyword: string]: Json } }
+
+/** Checks the names and the values of options. */
+function fieldCheck(fields: Fields): (where: string, options: object) => void {
+  const validate = jsonSchemaValidator({ type: 'object', properties: fields })
+  return (where, options) => {
+    checkOptions(where, options, Object.keys(fields))
+    const field = validate(toPlainJson(definedOptions(options)))[0]?.path[0]
+    if (field === undefined) return
+    const isSecret = fields[field] === textMap
+    const value = isSecret ? undefined : (options as { readonly [field: string]: unknown })[field]
+    throw invalidOption(where, `"${field}" must be ${fields[field]!.description}`, value)
+  }
+}
+
+/** Options as JSON for the validator: RegExps as text where they are allowed, and null for what is not JSON. */
+function toPlainJson(value: unknown, mayBePattern = false): Json {
+  if (value instanceof RegExp) return mayBePattern ? value.source : null
+  if (Array.isArray(value)) return value.map((each) => toPlainJson(each, mayBePattern))
+  if (isObject(value)) {
+    const entries = Object.entries(value)
+    return Object.fromEntries(entries.map(([key, each]) => [key, toPlainJson(each, patternFields.includes(key))]))
+  }
+  const isScalar = typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
+  return isScalar && !Number.isNaN(value) ? value : null
+}
+
+function parseUrl(where: string, given: string | URL): URL {
+  const url = URL.parse(String(given))
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw invalidOption(where, `"url" must be ${httpFields.url.description}`, undefined)
+  }
+  // fetch would reject it later with a message that contains the password.
+  if (url.username === '' && url.password === '') return url
+  throw invalidOption(where, '"url" must not contain a user name or password. Use { headers } instead', undefined)
+}
+
+function toFileUrl(where: string, root: string): string {
   if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(root)) return pathToFileURL(root).href
   if (/^file:\/\//i.test(root)) return root
-  throw invalidOption(where, '"roots" must be paths or file: addresses', root)
+  throw invalidOption(where, '"roots" must be paths or file: URLs', root)
 }
 
-function selection(choice: boolean | readonly NamePattern[]): (name: string) => boolean {
+function toSelection(choice: boolean | readonly NamePattern[]): (name: string) => boolean {
   if (typeof choice === 'boolean') return () => choice
   const tests = choice.map(toNameTest)
   return (name) => tests.some((test) => test(name))
@@ -190,16 +237,4 @@ function selection(choice: boolean | readonly NamePattern[]): (name: string) => 
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
-}
-
-function isTextMap(value: unknown): boolean {
-  return isObject(value) && Object.values(value).every((each) => typeof each === 'string')
-}
-
-function isPatterns(value: unknown): value is readonly NamePattern[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string' || each instanceof RegExp)
 }

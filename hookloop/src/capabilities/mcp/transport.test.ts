@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { toParts, toText } from './content.ts'
-import { LineReader } from './line-reader.ts'
-import { MessageBudget } from './message-budget.ts'
-import { ToolNames } from './tool-names.ts'
-import { cleaned, safeWords } from './words.ts'
+import { LineReader } from './stdio-transport.ts'
+import { MessageBudget } from './transport.ts'
+import { ToolNames } from './server-tools.ts'
+import { cleanText, redactMessage } from './clean-text.ts'
 
-test('lines are the same however the bytes are cut', () => {
+test('lines are the same however the bytes are split', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme' })), fc.array(fc.nat({ max: 20 })), (texts, cuts) => {
       const lines = texts.map((text) => text.replace(/[\r\n]/g, ' '))
@@ -28,16 +27,16 @@ test('lines are the same however the bytes are cut', () => {
   )
 })
 
-test('a line may be as long as is allowed and not longer, also in pieces', () => {
+test('a line has a maximum length, also if it arrives in parts', () => {
   const fits = new LineReader(4)
-  const whole = new LineReader(4)
-  const pieces = new LineReader(4)
+  const long = new LineReader(4)
+  const parts = new LineReader(4)
   assert.deepEqual(fits.read(Buffer.from('abcd\nef\r\n')), ['abcd', 'ef'])
-  assert.equal(whole.read(Buffer.from('abcde\n')), undefined)
-  assert.deepEqual([pieces.read(Buffer.from('abc')), pieces.read(Buffer.from('de'))], [[], undefined])
+  assert.equal(long.read(Buffer.from('abcde\n')), undefined)
+  assert.deepEqual([parts.read(Buffer.from('abc')), parts.read(Buffer.from('de'))], [[], undefined])
 })
 
-test('answers cost nothing, one for each request, and everything else does', () => {
+test('responses are free, one for each request, and all other messages count', () => {
   const asked = new MessageBudget()
   const unasked = new MessageBudget()
   const answer = (id: number) => ({ jsonrpc: '2.0' as const, id, result: {} })
@@ -49,14 +48,15 @@ test('answers cost nothing, one for each request, and everything else does', () 
   )
 })
 
-test('who was silent for a while may speak again', async () => {
-  const budget = new MessageBudget()
+test('after a pause a server may send messages again', () => {
+  let now = 0
+  const budget = new MessageBudget(() => now)
   while (budget.received());
-  await sleep(50)
+  now += 50
   assert.equal(budget.received(), true)
 })
 
-test('tools of one server never share a name, and names are the same every time', () => {
+test('tools of one server have unique names, the same every time', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.string({ minLength: 1, maxLength: 200 })), (own) => {
       const [first, second] = [new ToolNames('s'), new ToolNames('s')]
@@ -74,18 +74,18 @@ test('tools of one server never share a name, and names are the same every time'
   )
 })
 
-test('secrets are taken out of words, also without the word before them', () => {
-  const words = safeWords('token abcdef123 was not accepted, nor 1 nor Bearer abcdef123', ['Bearer abcdef123', '1'])
-  assert.equal(words, 'token [secret] was not accepted, nor 1 nor [secret]')
+test('secrets are removed from messages, also without their prefix', () => {
+  const text = redactMessage('token abcdef123 was not accepted, nor 1 nor Bearer abcdef123', ['Bearer abcdef123', '1'])
+  assert.equal(text, 'token [secret] was not accepted, nor 1 nor [secret]')
 })
 
-test('clean words keep their lines and lose what hides, and huge ones cost little', () => {
-  assert.equal(cleaned('a\tb\r\nc\u001B[31m\u202Ed\u200B\uFEFF\u{E0041}', 100), 'a\tb\nc[31md')
-  assert.equal(cleaned('\u0000'.repeat(50_000_000), 10), '')
-  assert.equal(cleaned('👍👍', 3), '👍\uFFFD…')
+test('clean text keeps its lines and has no hidden characters, and huge texts are cheap', () => {
+  assert.equal(cleanText('a\tb\r\nc\u001B[31m\u202Ed\u200B\uFEFF\u{E0041}', 100), 'a\tb\nc[31md')
+  assert.equal(cleanText('\u0000'.repeat(50_000_000), 10), '')
+  assert.equal(cleanText('👍👍', 3), '👍\uFFFD…')
 })
 
-test('content of every kind has a form, and what has none is told', () => {
+test('content of every kind is shown, and unknown kinds are reported', () => {
   const content = [
     { type: 'text', text: 'hello' },
     { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },

@@ -1,32 +1,31 @@
+import type { Transformer, TransformStreamDefaultController } from 'node:stream/web'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage, StreamableHTTPClientTransport, TransportSendOptions } from '@modelcontextprotocol/client'
 import { waitAtMost } from '../../system/timeout.ts'
-import { boundedFetch } from './bounded-fetch.ts'
-import { unanswered, type Link } from './link.ts'
 import type { Sdk } from './load-sdk.ts'
-import { floodWords, MessageBudget } from './message-budget.ts'
 import type { HttpServer } from './settings.ts'
+import { FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
 
-/** How long the server has to be told that a session is over. */
-const FAREWELL_MS = 1_000
-/** How long a stream may stay open once it has brought what it was opened for. */
+/** How long ending the session may take. */
+const END_SESSION_MS = 1_000
+/** How long a stream may stay open after the response to its request. */
 const LINGER_MS = 1_000
-/** A server may say how soon it is called again; not sooner than this. */
+/** The shortest delay before a reconnect that a server may ask for. */
 const MIN_RETRY_MS = 1_000
 
-/** The same to both, but one of them says that what is left out may not be `undefined`. */
+/** The same as `TransportSendOptions`, but without `undefined` for omitted options. */
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
 
 /**
- * A server over streamable HTTP: the SDK's transport, with an end to what it would wait for without one. A request whose
- * stream breaks off is answered with a failure, one that was cancelled is not left open, and no answer is too large.
+ * Streamable HTTP: the SDK's transport, which by itself would wait without a limit. A request whose stream breaks off gets an
+ * error response, a cancelled one is closed, and the size of answers is limited.
  */
-export class HttpLink implements Link {
+export class HttpTransport implements McpTransport {
   onclose?: (() => void) | undefined
   onerror?: ((error: Error) => void) | undefined
   onmessage?: (<T extends JSONRPCMessage>(message: T) => void) | undefined
   ended: string | undefined
-  readonly complaints = ''
+  readonly stderrText = ''
   readonly hasPerRequestStream = true
 
   readonly #inner: StreamableHTTPClientTransport
@@ -74,7 +73,7 @@ export class HttpLink implements Link {
     if (!('method' in message)) return this.#inner.send(message, options)
     if (!('id' in message)) {
       await this.#inner.send(message, options)
-      if (message.method === 'notifications/cancelled') this.#letGo(message.params?.['requestId'])
+      if (message.method === 'notifications/cancelled') this.#cancel(message.params?.['requestId'])
       return
     }
     const { id } = message
@@ -95,23 +94,23 @@ export class HttpLink implements Link {
   }
 
   close(): Promise<void> {
-    return (this.#closing ??= this.#leave())
+    return (this.#closing ??= this.#endSession())
   }
 
-  async #leave(): Promise<void> {
-    await waitAtMost(this.#inner.terminateSession(), FAREWELL_MS).catch(() => undefined)
+  async #endSession(): Promise<void> {
+    await waitAtMost(this.#inner.terminateSession(), END_SESSION_MS).catch(() => undefined)
     await this.#inner.close()
   }
 
   #receive(message: JSONRPCMessage): void {
-    if (!this.#budget.received(message)) return this.#breakOff(floodWords)
-    const isAnswer = !('method' in message)
-    if (isAnswer && message.id !== undefined) void this.#lingering(message.id)
+    if (!this.#budget.received(message)) return this.#abort(FLOODED)
+    const isResponse = !('method' in message)
+    if (isResponse && message.id !== undefined) void this.#closeStreamLater(message.id)
     this.onmessage?.(message)
   }
 
-  /** The stream of an answered request ends by itself; one that does not would be read forever. */
-  async #lingering(id: string | number): Promise<void> {
+  /** The stream of an answered request should end by itself; otherwise it would be read forever. */
+  async #closeStreamLater(id: string | number): Promise<void> {
     const controller = this.#open.get(id)
     this.#open.delete(id)
     await sleep(LINGER_MS, undefined, { ref: false })
@@ -121,7 +120,9 @@ export class HttpLink implements Link {
   #streamEnded(id: string | number, options: TransportSendOptions): void {
     if (!this.#open.delete(id)) return
     options.onRequestStreamEnd?.()
-    this.onmessage?.(unanswered(id, this.#takeOversized() ?? 'the connection broke off before the answer came'))
+    this.onmessage?.(
+      missingResponse(id, this.#takeOversized() ?? 'the connection was closed before the response arrived'),
+    )
   }
 
   #takeOversized(): string | undefined {
@@ -130,14 +131,68 @@ export class HttpLink implements Link {
     return why
   }
 
-  #letGo(id: unknown): void {
+  #cancel(id: unknown): void {
     if (typeof id !== 'string' && typeof id !== 'number') return
     this.#open.get(id)?.abort()
     this.#open.delete(id)
   }
 
-  #breakOff(why: string): void {
+  #abort(why: string): void {
     this.ended ??= why
-    void this.#inner.close() // no farewell: nothing it still says is of interest
+    void this.#inner.close() // without ending the session: no more messages of the server are read
+  }
+}
+
+type Fetch = typeof globalThis.fetch
+const NEW_LINE = 10
+const RETURN = 13
+
+/** A fetch with a size limit for each body, or for each event of a stream. */
+function boundedFetch(fetch: Fetch, maxBytes: number, tooLarge: (why: string) => void): Fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    if (response.body === null) return response
+    const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
+    const { status, statusText, headers } = response
+    const body = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>(new SizeLimit(maxBytes, isStream, tooLarge)),
+    )
+    return new Response(body, { status, statusText, headers })
+  }
+}
+
+class SizeLimit implements Transformer<Uint8Array, Uint8Array> {
+  readonly #maxBytes: number
+  readonly #isStream: boolean
+  readonly #tooLarge: (why: string) => void
+  #bytes = 0
+  #atLineStart = false
+
+  constructor(maxBytes: number, isStream: boolean, tooLarge: (why: string) => void) {
+    this.#maxBytes = maxBytes
+    this.#isStream = isStream
+    this.#tooLarge = tooLarge
+  }
+
+  transform(chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void {
+    if (this.#fits(chunk)) return controller.enqueue(chunk)
+    const why = `it sent an answer of more than ${this.#maxBytes} bytes`
+    this.#tooLarge(why)
+    controller.error(new Error(why))
+  }
+
+  /** An event ends with an empty line. The limit applies to each event. */
+  #fits(chunk: Uint8Array): boolean {
+    if (!this.#isStream) {
+      this.#bytes += chunk.length
+      return this.#bytes <= this.#maxBytes
+    }
+    for (const byte of chunk) {
+      if (byte === RETURN) continue
+      if (byte === NEW_LINE && this.#atLineStart) this.#bytes = 0
+      this.#atLineStart = byte === NEW_LINE
+      if (++this.#bytes > this.#maxBytes) return false
+    }
+    return true
   }
 }

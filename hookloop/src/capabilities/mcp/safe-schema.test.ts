@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { parserOf } from '../../agent/tools/parse-schema.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
-import { plainParser } from './plain-schema.ts'
+import { safeParser } from './safe-schema.ts'
 
-const fits = (schema: JsonObject, value: Json): boolean => 'value' in plainParser(schema)(value)
+const fits = (schema: JsonObject, value: Json): boolean => 'value' in safeParser(schema)(value)
 
-test('types, properties, limits and what is combined of them are checked', () => {
+test('types, properties, limits and their combinations are checked', () => {
   const schema = {
     type: 'object',
     properties: {
@@ -34,12 +34,12 @@ test('types, properties, limits and what is combined of them are checked', () =>
   )
 })
 
-test('a property may be called like a keyword', () => {
+test('a property may have the name of a keyword', () => {
   const schema = { type: 'object', properties: { pattern: { type: 'number' }, not: { type: 'number' } } }
   assert.deepEqual([fits(schema, { pattern: 1, not: 1 }), fits(schema, { pattern: 'x' })], [true, false])
 })
 
-test('where something is left out of a schema, more fits and never less', () => {
+test('leaving a keyword out accepts more values, never fewer', () => {
   const pattern = { type: 'string', pattern: '^a' }
   assert.ok(fits({ type: 'object', properties: { a: { not: pattern } } }, { a: 'abc' }))
   assert.ok(fits({ oneOf: [pattern, { type: 'string' }] }, 'b'))
@@ -47,7 +47,7 @@ test('where something is left out of a schema, more fits and never less', () => 
   assert.ok(fits({ $ref: '#/$defs/none' }, 'anything'))
 })
 
-test('every value that fits a schema fits the plain part of it', () => {
+test('every value that fits a schema fits its safe part', () => {
   const leaf: fc.Arbitrary<JsonObject> = fc.constantFrom<JsonObject>(
     { type: 'string' },
     { type: 'number', minimum: 0 },
@@ -73,16 +73,16 @@ test('every value that fits a schema fits the plain part of it', () => {
   )
   fc.assert(
     fc.property(schema, value, (made, given) => {
-      const whole = parserOf(made)(given) as object
-      return !('value' in whole) || fits(made, given)
+      const complete = parserOf(made)(given) as object
+      return !('value' in complete) || fits(made, given)
     }),
   )
 })
 
-test('what is no schema is refused, and so is one without end', () => {
+test('invalid schemas and endlessly nested ones are rejected', () => {
   const nested = (levels: number): Json => (levels === 0 ? {} : { not: nested(levels - 1) })
-  assert.throws(() => plainParser({ properties: 5 }), /its "properties" is not an object/)
-  assert.throws(() => plainParser({ allOf: {} }), /its "allOf" is not a list/)
-  assert.throws(() => plainParser({ items: 'x' }), /"x" stands where a schema must be/)
-  assert.throws(() => plainParser(nested(100) as JsonObject), /nested more than 64 levels/)
+  assert.throws(() => safeParser({ properties: 5 }), /its "properties" is not an object/)
+  assert.throws(() => safeParser({ allOf: {} }), /its "allOf" is not a list/)
+  assert.throws(() => safeParser({ items: 'x' }), /"x" is not a schema/)
+  assert.throws(() => safeParser(nested(100) as JsonObject), /nested more than 64 levels/)
 })

@@ -10,30 +10,28 @@ import { withTagLimit, newTag, TAG_VARIABLE } from '../../system/processes/proce
 import { ProcessTree } from '../../system/processes/process-tree.ts'
 import { killOnExit } from '../../system/processes/kill-on-exit.ts'
 import { waitAtMost } from '../../system/timeout.ts'
-import { LineReader } from './line-reader.ts'
-import { unanswered, type Link } from './link.ts'
 import type { Sdk } from './load-sdk.ts'
-import { floodWords, MessageBudget } from './message-budget.ts'
 import type { StdioServer } from './settings.ts'
+import { FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
 
-/** How long a server may take to end by itself once its input has ended, and again when it is asked to. */
+/** How long a server may take to end by itself after its input has ended, and again after SIGTERM. */
 const GRACE_MS = 1_000
-/** How long to wait for what an ended server has written and nobody has read yet. */
+/** How long to wait for buffered output of a server that has ended. */
 const DRAIN_MS = 500
-const MAX_COMPLAINTS = 2_000
-/** What may wait to be read by a server that does not read. */
+const MAX_STDERR_BYTES = 2_000
+/** How many bytes may wait for a server that does not read its input. */
 const MAX_UNREAD_BYTES = 67_108_864
 
 /**
- * A server as a process: one message a line. Not the SDK's own, because closing this one ends everything the server has
- * started, and no line, flood or silence of it costs more than is allowed.
+ * A server as a process, with one message per line. Replaces the SDK's transport, because closing it must end all processes
+ * that the server has started, and the length and number of messages must be limited.
  */
-export class StdioLink implements Link {
+export class StdioTransport implements McpTransport {
   onclose?: (() => void) | undefined
   onerror?: ((error: Error) => void) | undefined
   onmessage?: (<T extends JSONRPCMessage>(message: T) => void) | undefined
   ended: string | undefined
-  /** The SDK tells by these two that it speaks to a process. */
+  /** The SDK recognizes a process by these two fields. */
   pid: number | null = null
   readonly stderr = null
 
@@ -42,7 +40,7 @@ export class StdioLink implements Link {
   readonly #lines: LineReader
   readonly #maxMessageBytes: number
   readonly #budget = new MessageBudget()
-  readonly #complaints = new CappedOutput({ head: 0, tail: MAX_COMPLAINTS })
+  readonly #stderr = new CappedOutput({ head: 0, tail: MAX_STDERR_BYTES })
   #child: ChildProcessWithoutNullStreams | undefined
   #release: () => Promise<void> = async () => undefined
   #closing: Promise<void> | undefined
@@ -56,8 +54,8 @@ export class StdioLink implements Link {
     this.#lines = new LineReader(maxMessageBytes)
   }
 
-  get complaints(): string {
-    return joinCapped(this.#complaints.result())
+  get stderrText(): string {
+    return joinCapped(this.#stderr.result())
   }
 
   async start(): Promise<void> {
@@ -74,11 +72,11 @@ export class StdioLink implements Link {
       detached: true,
     })
     this.#child = child
-    // Only work under way keeps this process alive, not a server that waits for some.
+    // An idle server must not keep this process alive.
     for (const part of [child, child.stdin, child.stdout, child.stderr] as unknown as Socket[]) part.unref()
-    child.stdin.on('error', () => undefined) // that nobody reads is told when the process ends
+    child.stdin.on('error', () => undefined) // reported when the process ends
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
-    child.stderr.on('data', (chunk: Buffer) => this.#complaints.push(chunk))
+    child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
     await once(child, 'spawn').catch((thrown: unknown) => {
       throw this.#failed(messageOf(thrown))
     })
@@ -87,7 +85,7 @@ export class StdioLink implements Link {
 
   #watch(child: ChildProcessWithoutNullStreams, tree: ProcessTree): void {
     this.pid = child.pid!
-    const forget = killOnExit(tree)
+    const unregister = killOnExit(tree)
     const exited = once(child, 'exit')
     const drained = once(child, 'close')
     void exited.then(([code, signal]) => {
@@ -98,7 +96,7 @@ export class StdioLink implements Link {
       child.stdin.end()
       await waitAtMost(exited, this.#graceMs).catch(() => undefined)
       await tree.end(this.#graceMs)
-      forget()
+      unregister()
       await waitAtMost(drained, DRAIN_MS).catch(() => undefined)
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     }
@@ -109,7 +107,7 @@ export class StdioLink implements Link {
     if (stdin === undefined || !stdin.writable) throw new Error('Not connected')
     this.#budget.sent(message)
     const isTaken = stdin.write(this.#sdk.serializeMessage(message))
-    if (!isTaken && stdin.writableLength > MAX_UNREAD_BYTES) this.#breakOff('it does not read what it is sent')
+    if (!isTaken && stdin.writableLength > MAX_UNREAD_BYTES) this.#abort('it does not read its input')
   }
 
   close(): Promise<void> {
@@ -120,29 +118,29 @@ export class StdioLink implements Link {
     if (this.#isClosed) return
     const lines = this.#lines.read(chunk)
     if (lines === undefined) {
-      return this.#breakOff(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
+      return this.#abort(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
     }
     for (const line of lines) {
-      // Servers print to their output what belongs elsewhere.
+      // Some servers print log messages to stdout.
       const message = line.startsWith('{') ? this.#parse(line) : undefined
-      if (!this.#budget.received(message)) return this.#breakOff(floodWords)
+      if (!this.#budget.received(message)) return this.#abort(FLOODED)
       if (message !== undefined) this.onmessage?.(message)
     }
   }
 
-  /** A line that is no message is passed over, unless somebody waits for it. */
+  /** A line that is not a valid message is ignored, unless it answers a request. */
   #parse(line: string): JSONRPCMessage | undefined {
     try {
       return this.#sdk.deserializeMessage(line)
     } catch (thrown) {
       this.onerror?.(thrown as Error)
       const id = idOf(line)
-      return id === undefined ? undefined : unanswered(id, 'what it sent is no answer')
+      return id === undefined ? undefined : missingResponse(id, 'its response is not valid')
     }
   }
 
-  /** Whoever waits for an answer is told at once; the process is ended behind their backs. */
-  #breakOff(why: string): void {
+  /** Pending requests fail at once; the process is ended in the background. */
+  #abort(why: string): void {
     this.#failed(why)
     this.#graceMs = 0
     this.#closed()
@@ -161,12 +159,61 @@ export class StdioLink implements Link {
   }
 }
 
-/** The request that a broken answer was meant for. */
+/** The request that an invalid response belongs to. */
 function idOf(line: string): string | number | undefined {
   try {
     const { id, method } = JSON.parse(line) as { id?: unknown; method?: unknown }
     return method === undefined && (typeof id === 'string' || typeof id === 'number') ? id : undefined
   } catch {
     return undefined
+  }
+}
+
+const NEW_LINE = 10
+const EMPTY = Buffer.alloc(0)
+
+/** Splits a stream of bytes into lines of limited length. Characters that are split between chunks are joined. */
+export class LineReader {
+  readonly #maxBytes: number
+  /** The start of a line, in a buffer that grows: chunks of one byte must not cost an object each. */
+  #pending = EMPTY
+  #length = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** The lines that end in this chunk, or undefined if the current line is too long. */
+  read(chunk: Buffer): readonly string[] | undefined {
+    const lines: string[] = []
+    let from = 0
+    for (let at = chunk.indexOf(NEW_LINE); at !== -1; at = chunk.indexOf(NEW_LINE, from)) {
+      const piece = chunk.subarray(from, at)
+      if (this.#length + piece.length > this.#maxBytes) return undefined
+      lines.push(this.#complete(piece).toString('utf8').replace(/\r$/, ''))
+      from = at + 1
+    }
+    return this.#append(chunk.subarray(from)) ? lines : undefined
+  }
+
+  #complete(piece: Buffer): Buffer {
+    if (this.#length === 0) return piece
+    const line = Buffer.concat([this.#pending.subarray(0, this.#length), piece])
+    this.#pending = EMPTY
+    this.#length = 0
+    return line
+  }
+
+  #append(piece: Buffer): boolean {
+    const length = this.#length + piece.length
+    if (length > this.#maxBytes) return false
+    if (length > this.#pending.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, this.#pending.length * 2))
+      this.#pending.copy(larger, 0, 0, this.#length)
+      this.#pending = larger
+    }
+    piece.copy(this.#pending, this.#length)
+    this.#length = length
+    return true
   }
 }

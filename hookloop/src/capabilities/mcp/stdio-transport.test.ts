@@ -17,7 +17,7 @@ const logFile = (name: string): string => {
 }
 const read = (file: string): string => readFileSync(file, 'utf8')
 
-test('a server sees what is declared and none of our keys', async (t) => {
+test('a server gets the declared variables and none of our API keys', async (t) => {
   process.env['HOOKLOOP_TEST_API_KEY'] = 'sk-do-not-pass-on'
   t.after(() => delete process.env['HOOKLOOP_TEST_API_KEY'])
   const servers = await connected(t, { ...real, env: { TOKEN: 'its own' } })
@@ -26,12 +26,12 @@ test('a server sees what is declared and none of our keys', async (t) => {
   assert.deepEqual([TOKEN, PATH !== undefined, /sk-do-not-pass-on/.test(output as string)], ['its own', true, false])
 })
 
-test('a server starts in the folder it was given', async (t) => {
+test('a server starts in the configured folder', async (t) => {
   const servers = await connected(t, { ...real, cwd: folder })
   assert.equal((await callOnce(servers, 'mcp__it__folder')).output, realpathSync(folder))
 })
 
-test('a server that is killed in the middle of a call is a failed call, which is not made again', async (t) => {
+test('a call fails if the server is killed, and is not repeated', async (t) => {
   const CALL_LOG = logFile('killed')
   const servers = await connected(t, { ...real, env: { CALL_LOG } })
   const died = await callOnce(servers, 'mcp__it__die')
@@ -39,23 +39,23 @@ test('a server that is killed in the middle of a call is a failed call, which is
   assert.deepEqual(died, {
     status: 'failed',
     output:
-      'The MCP server "it" is gone: it was ended by SIGKILL. The call may have had its effect: look before you repeat it.',
+      'The MCP server "it" has disconnected: it was ended by SIGKILL. The call may have had an effect: check before you repeat it.',
   })
   assert.deepEqual([again.output, read(CALL_LOG)], ['still there?', 'die\necho still there?\n'])
 })
 
-test('a server is connected again as often as is allowed, and then no more', async (t) => {
+test('a server is connected again at most maxReconnects times', async (t) => {
   const servers = await connected(t, real, { maxReconnects: 1 })
   const results = await runCalls(
     [servers],
     [0, 1, 2].map(() => ({ name: 'mcp__it__die' })),
   )
   const outputs = results.state.execution!.steps.at(0)!.toolExecutions.map(({ output }) => output as string)
-  assert.match(outputs[1]!, /may have had its effect/)
-  assert.match(outputs[2]!, /It is not connected again. The call was not made/)
+  assert.match(outputs[1]!, /may have had an effect/)
+  assert.match(outputs[2]!, /It is not connected again \(maxReconnects\)\. The call was not made/)
 })
 
-test('a server that comes back with another tool of that name is not called', async (t) => {
+test('a restarted server with a changed tool is not called', async (t) => {
   const CALL_LOG = logFile('another')
   const servers = await connected(t, { ...hostile('another-after-death'), env: { CALL_LOG } })
   const died = await callOnce(servers, 'mcp__it__go')
@@ -65,7 +65,7 @@ test('a server that comes back with another tool of that name is not called', as
   assert.equal(read(CALL_LOG), 'called\n')
 })
 
-test('a cancelled run cancels the request, and nobody knows what it did', async (t) => {
+test('a cancelled run cancels the request, with an unknown outcome', async (t) => {
   for (const how of ['real', 'hostile']) {
     const CALL_LOG = logFile(`cancelled-${how}`)
     const server = how === 'real' ? real : hostile('hangs-in-a-call')
@@ -84,7 +84,7 @@ test('a cancelled run cancels the request, and nobody knows what it did', async 
   }
 })
 
-test('a call that takes too long has failed, the server is told, and the next one works', async (t) => {
+test('a call that times out is cancelled on the server, and the next one works', async (t) => {
   const CALL_LOG = logFile('late')
   const servers = await connected(t, { ...real, env: { CALL_LOG }, callTimeoutMs: 3_000 })
   const { status, output } = await callOnce(servers, 'mcp__it__slow', { ms: 60_000 })
@@ -94,13 +94,14 @@ test('a call that takes too long has failed, the server is told, and the next on
   assert.equal((await callOnce(servers, 'mcp__it__echo', { text: 'hi' })).output, 'hi')
 })
 
-test('a call by whoever is no model has its time as well', async (t) => {
-  const servers = await connected(t, { ...hostile('hangs-in-a-call'), callTimeoutMs: 500 })
+test('a call of the application times out too', async (t) => {
+  const servers = await connected(t, { ...hostile('hangs-in-a-call'), callTimeoutMs: 100 })
   const { signal } = new AbortController()
-  for (const aim of [{}, { signal }]) await assert.rejects(servers.call('go', {}, aim), /did not answer in time/)
+  for (const options of [{}, { signal }])
+    await assert.rejects(servers.call('go', {}, options), /did not answer in time/)
 })
 
-test('closing ends the server and what it has started, also what will not end', async (t) => {
+test('close ends the server and its processes, also those that ignore signals', async (t) => {
   const servers = await connected(t, real)
   const child = Number((await callOnce(servers, 'mcp__it__start_child')).output)
   const stubborn = await connected(t, hostile('will-not-end'))
@@ -110,13 +111,13 @@ test('closing ends the server and what it has started, also what will not end', 
   assert.deepEqual([isAlive(child), isAlive(pid)], [false, false])
 })
 
-test('calls after closing fail with words, and a call under way is told', async (t) => {
+test('calls after close fail, and so does a running call', async (t) => {
   const CALL_LOG = logFile('closed')
   const servers = await connected(t, { ...real, env: { CALL_LOG } })
   const slow = callOnce(servers, 'mcp__it__slow', { ms: 60_000 })
   await until(() => /slow begins/.test(read(CALL_LOG)))
   await servers.close()
-  assert.match((await slow).output as string, /^The MCP server "it" is gone/)
+  assert.match((await slow).output as string, /^The MCP server "it" has disconnected/)
   assert.deepEqual(await callOnce(servers, 'mcp__it__echo', { text: 'hi' }), {
     status: 'failed',
     output: 'The MCP server "it" was closed. The call was not made.',
@@ -133,7 +134,7 @@ test('an `await using` block closes the servers at its end', async () => {
   assert.equal(isAlive(pid), false)
 })
 
-/** Runs a program that connects a server which will not end, and gives the pid of the server. */
+/** Runs a program that connects to a server which ignores signals, and returns the pid of the server. */
 async function start(
   ending: string,
 ): Promise<{ pid: number; child: ReturnType<typeof spawn>; exited: Promise<unknown> }> {
@@ -158,20 +159,20 @@ async function start(
   return { pid: Number(output), child, exited }
 }
 
-test('a program that forgets to close its servers ends all the same, and they with it', async () => {
+test('a program that does not close its servers still ends, and they end with it', async () => {
   const { pid, exited } = await start('')
   assert.equal(await exited, 0)
-  await until(() => !isAlive(pid), 3_000) // at once, before somebody else finds it
+  await until(() => !isAlive(pid), 3_000) // by its own exit, before another process kills orphans
 })
 
-test('a program that is asked to end takes its servers with it', async () => {
+test('a program that is terminated ends its servers', async () => {
   const { pid, child, exited } = await start('setInterval(() => undefined, 1_000)')
   child.kill('SIGTERM')
   assert.equal(await exited, 'SIGTERM')
-  await until(() => !isAlive(pid), 3_000) // at once, before somebody else finds it
+  await until(() => !isAlive(pid), 3_000) // by its own exit, before another process kills orphans
 })
 
-test('a required server that cannot be started fails the building, and the others are not left running', async (t) => {
+test('mcp rejects if a required server cannot be started, and ends the others', async (t) => {
   const CALL_LOG = logFile('required')
   const good = { ...hostile('will-not-end'), env: { CALL_LOG } }
   const bad = { command: 'no-such-program', env: { KEY: 'x' } }
@@ -186,14 +187,14 @@ test('a required server that cannot be started fails the building, and the other
   assert.equal(servers.tools!.filter(({ name }) => name.startsWith('mcp__bad')).length, 0)
 })
 
-test('what a server wrote before it died is told, without the secrets it was given', async () => {
+test('the stderr of a server that failed to start is reported, without its secrets', async () => {
   const server = { ...hostile('dies-at-once'), env: { SERVICE_KEY: 'sk-secret-enough' } }
   await assert.rejects(mcp({ servers: { it: server } }), {
     message: /it ended with exit code 3\. It wrote: \[31mno configuration, key is \[secret\]/,
   })
 })
 
-test('servers that know only the older protocol are connected, whether they ignore the newer one or die of it', async (t) => {
+test('servers of the older protocol are connected, whether they ignore the newer one or exit because of it', async (t) => {
   const [silent, mortal] = await Promise.all([
     connected(t, hostile('ignores-the-unknown'), { connectTimeoutMs: 6_000 }),
     connected(t, hostile('dies-of-the-unknown')),
@@ -201,7 +202,7 @@ test('servers that know only the older protocol are connected, whether they igno
   assert.deepEqual([silent.tools!.length, mortal.tools!.length], [1, 1])
 })
 
-test('an agent takes the capability as it is, and describes its tools', async (t) => {
+test('an agent describes the tools of its servers', async (t) => {
   const servers = await connected(t, real)
   const { tools } = createAgent({ model: scriptedModel([]), use: [servers] }).describe()
   const add = tools.find(({ name }) => name === 'mcp__it__add')
