@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { providers } from '../hookloop/src/models/providers.ts'
+import { parts } from '../site/.vitepress/sidebar.ts'
 import * as hookloop from 'hookloop'
 import * as replaying from 'hookloop/replay'
 import * as stores from 'hookloop/stores'
 import * as testing from 'hookloop/testing'
 
-// What the docs say is held to the code.
+// The docs are held to the code.
 
-const pages = ['README.md', ...globSync('site/**/*.md'), 'examples/README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+const sitePages = globSync('site/**/*.md').filter((page) => !/node_modules|reference\/api/.test(page))
+const pages = ['README.md', ...sitePages, 'examples/README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
 const read = (file: string): string => readFileSync(file, 'utf8')
 const docs = pages.map(read).join('\n')
 
@@ -19,35 +22,32 @@ const docs = pages.map(read).join('\n')
 const folder = join('.cache', `docs-${process.pid}`)
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the table of triggers in the docs is the table in the code', () => {
+test('the trigger table in the docs equals the table in the code', () => {
   const rows = [...read('site/concepts/lifecycle.md').matchAll(/^\| `(\w+)` *\| (.*?) *\| (.*?) *\| (.*?) *\|$/gm)]
-  const written = rows.map(([, name, ...cells]) => [name, ...cells])
-  const words = (list: readonly string[] | string): string => (typeof list === 'string' ? list : list.join(', ') || '–')
   const declared = Object.entries(hookloop.triggers).map(([name, { carries, hook, guard }]) => [
     name,
-    words(carries),
-    words(hook),
-    words(guard),
+    listed(carries),
+    listed(hook),
+    listed(guard),
   ])
+  const written = rows.map(([, name, ...cells]) => [name, ...cells]).filter(([name]) => name! in hookloop.triggers)
   assert.deepEqual(written.slice(0, declared.length), declared)
 })
 
-test('every error code stands in the docs with its words', () => {
-  const written = [...read('site/reference/errors.md').matchAll(/^\| `(\w+)` *\| (.*?) *\|$/gm)].map(
-    ([, code, text]) => [code, text],
-  )
-  assert.deepEqual(written, Object.entries(hookloop.errorCodes))
-})
-
-test('every public name stands in the docs', () => {
-  const names = [...Object.keys(hookloop), ...Object.keys(testing)]
+test('the docs list every error code with its text', () => {
+  const rows = [...read('site/reference/errors.md').matchAll(/^\| `(\w+)` *\| (.*?) *\|$/gm)]
   assert.deepEqual(
-    names.filter((name) => !new RegExp(`\\b${name}\\b`).test(docs)),
-    [],
+    rows.map(([, code, text]) => [code, text]),
+    Object.entries(hookloop.errorCodes),
   )
 })
 
-test('every option, event and stop reason stands in the docs', () => {
+test('the docs mention every public name', () => {
+  const names = [hookloop, testing, stores, replaying].flatMap((entry) => Object.keys(entry))
+  assert.deepEqual(unmentioned(names), [])
+})
+
+test('the docs mention every option, event and stop reason', () => {
   const members = (file: string, type: string): string[] => {
     const [, body = ''] =
       new RegExp(`export type ${type}\\b[^]*?\\{([^]*?)\\n\\}`).exec(read(`hookloop/src/${file}`)) ?? []
@@ -57,7 +57,7 @@ test('every option, event and stop reason stands in the docs', () => {
     ...members('capabilities/guards.ts', 'Limits'),
     ...members('capabilities/error-policy.ts', 'ErrorPolicy'),
     ...members('capabilities/approval.ts', 'ApprovalOptions'),
-    ...members('agent/agent.ts', 'AgentOptions'),
+    ...members('agent/agent.ts', 'PlainAgentOptions'),
     ...members('agent/agent.ts', 'RunOptions'),
     ...members('agent/agent.ts', 'Agent'),
     ...members('agent/loop/resume.ts', 'ResumeOptions'),
@@ -77,24 +77,36 @@ test('every option, event and stop reason stands in the docs', () => {
     ...hookloop.stopReasons,
   ]
   assert.ok(names.length > 50)
+  assert.deepEqual(unmentioned(names), [])
+})
+
+test('every page has a title and some text', () => {
   assert.deepEqual(
-    names.filter((name) => !new RegExp(`\\b${name}\\b`).test(docs)),
+    pages.filter((page) => page !== 'site/index.md' && (read(page).length < 200 || !read(page).startsWith('# '))),
     [],
   )
 })
 
-test('no page is empty', () => {
-  assert.deepEqual(
-    pages.filter((page) => read(page).length < 200),
-    [],
-  )
+test('the sidebar of the site has every page once', () => {
+  const listedPages = parts.flatMap((part) => part.pages.map((page) => `site/${page}.md`))
+  assert.deepEqual(listedPages.toSorted(), sitePages.filter((page) => page !== 'site/index.md').toSorted())
 })
 
-test('every link inside the repository leads somewhere', () => {
+test('the README has at most 400 words', () => {
+  const prose = read('README.md')
+    .replaceAll(/```[^]*?```/g, '')
+    .replaceAll(/<[^>]*>|\]\([^)]*\)|[|*#`[\]-]/g, ' ')
+  const count = prose.split(/\s+/).filter((word) => /\w/.test(word)).length
+  assert.ok(count <= 400, `it has ${count}`)
+})
+
+test('every link inside the repository leads to a file, and to a heading in it', () => {
   const broken = pages.flatMap((page) =>
-    [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-      .map(([, to]) => join(dirname(page), to!))
-      .filter((to) => !existsSync(to)),
+    [...withoutCode(read(page)).matchAll(/(?:\]\(|(?:src|href)=")(?!https?:|\/)([^)#"]*)(#[^)"]+)?/g)].flatMap(([, to, hash]) => {
+      const file = to === '' ? page : join(dirname(page), to!)
+      if (!existsSync(file)) return [`${page}: ${to}`]
+      return hash === undefined || !file.endsWith('.md') || anchors(file).includes(hash) ? [] : [`${page}: ${to}${hash}`]
+    }),
   )
   assert.deepEqual(broken, [])
 })
@@ -112,22 +124,54 @@ test('every snippet compiles', () => {
   const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false }, include: ['*.ts'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
   const { stdout } = spawnSync(join('node_modules', '.bin', 'tsc'), ['-p', folder], { encoding: 'utf8' })
-  assert.ok(snippets.length > 10)
+  assert.ok(snippets.length > 100)
   assert.equal(stdout, '')
 })
 
-test('the twenty lines in the README work as printed', () => {
+test('every snippet marked "ts run" prints the text that follows it', () => {
   mkdirSync(folder, { recursive: true })
-  const [, code = '', printed = ''] = /```ts run\n([^]*?)```\n\n```text\n([^]*?)```/.exec(read('README.md')) ?? []
-  writeFileSync(join(folder, 'readme.ts'), code)
-  const output = execFileSync(process.execPath, ['--conditions=hookloop-source', join(folder, 'readme.ts')], {
-    encoding: 'utf8',
-  })
-  assert.equal(output, printed)
+  const snippets = pages.flatMap((page) =>
+    snippetsOf(page)
+      .filter(({ run }) => run)
+      .map(({ code, printed }, i) => ({ file: `run-${page.replace(/\W/g, '-')}-${i}.ts`, title: `${page}, snippet ${i + 1}`, code, printed })),
+  )
+  for (const { file, code } of snippets) writeFileSync(join(folder, file), code)
+  writeFileSync(join(folder, 'runner.ts'), runner)
+  const workplace = mkdtempSync(join(tmpdir(), 'hookloop-docs-')) // for what they write
+  const output = execFileSync(
+    process.execPath,
+    ['--conditions=hookloop-source', resolve(folder, 'runner.ts'), ...snippets.map(({ file }) => file)],
+    { cwd: workplace, encoding: 'utf8' },
+  )
+  rmSync(workplace, { recursive: true })
+  const printed = JSON.parse(output) as readonly string[]
+  assert.deepEqual(
+    Object.fromEntries(snippets.map(({ title }, i) => [title, printed[i]])),
+    Object.fromEntries(snippets.map(({ title, printed: text }) => [title, text])),
+  )
 })
 
-function snippetsOf(page: string): { code: string }[] {
-  return [...read(page).matchAll(/```ts[^\n]*\n([^]*?)```/g)].map(([, code]) => ({ code: code! }))
+/** Imports the snippets one after the other, in one process, and prints what each wrote to stdout as a JSON list. */
+const runner = `
+const write = process.stdout.write.bind(process.stdout)
+const outputs = []
+for (const file of process.argv.slice(2)) {
+  let text = ''
+  process.stdout.write = (chunk) => ((text += chunk), true)
+  await import('./' + file)
+  outputs.push(text)
+}
+process.stdout.write = write
+console.log(JSON.stringify(outputs))
+process.exit()
+`
+
+type Snippet = { readonly code: string; readonly run: boolean; readonly printed: string | undefined }
+
+function snippetsOf(page: string): Snippet[] {
+  return [...read(page).matchAll(/```ts([^\n]*)\n([^]*?)```(?:\n\n```text\n([^]*?)```)?/g)].map(
+    ([, mark, code, printed]) => ({ code: code!, run: /\brun\b/.test(mark!), printed }),
+  )
 }
 
 /** What snippets take for granted: the library, and a few things that a reader imagines. */
@@ -155,4 +199,28 @@ function preamble(code: string): string {
     `import * as z from 'zod'`,
     ...names.filter((name) => !declared.includes(name)).map((name) => declarations[name]!),
   ].join('\n')
+}
+
+function listed(list: readonly string[] | string): string {
+  return typeof list === 'string' ? list : list.join(', ') || '–'
+}
+
+function unmentioned(names: readonly string[]): string[] {
+  return names.filter((name) => !new RegExp(`\\b${name}\\b`).test(docs))
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/```[^]*?```|`[^`\n]*`/g, '')
+}
+
+/** The anchors of a page's headings, as VitePress and GitHub make them. */
+function anchors(file: string): string[] {
+  return [...read(file).replaceAll(/```[^]*?```/g, '').matchAll(/^#+ (.+)$/gm)].map(
+    ([, heading]) =>
+      `#${heading!
+        .toLowerCase()
+        .replaceAll(/[^\w\s-]/g, '')
+        .trim()
+        .replaceAll(/\s/g, '-')}`,
+  )
 }
