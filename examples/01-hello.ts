@@ -1,5 +1,5 @@
-// The smallest agent with a tool: the model asks for it, the loop runs it, the model answers.
-// `explain(run)` says why the run ended; that is true of every run, however it ends.
+// An agent with one tool. The model asks for the tool, Hookloop runs it, and the model answers.
+// `explain(run)` says why a run ended, for every status.
 import { createAgent, explain, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
@@ -12,7 +12,7 @@ const clock = tool({
 })
 
 const agent = createAgent({
-  // In place of a real model: it says these two things, one after the other.
+  // Instead of a real model: it answers from this script.
   model: scriptedModel([
     { text: 'Let me look.', toolCalls: [{ name: 'clock', args: { city: 'Oslo' } }] },
     'It is 15:00 in Oslo.',

@@ -1,5 +1,5 @@
-// A guard decides whether a tool runs. What it blocks does not happen, and the model is told why.
-// It is given the tool itself, so the arguments it judges are typed and valid.
+// A guard decides whether a tool runs. If it blocks, the tool is not run and the model receives the reason.
+// It is registered with the tool itself, so the arguments are typed and valid.
 import { createAgent, explain, guard, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'

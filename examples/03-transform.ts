@@ -1,5 +1,5 @@
-// Hooks that change what flows: one rewrites the arguments of a call, one takes secrets out of its result.
-// Guards judge what comes out of them, and the ledger keeps what was changed (of outputs only the new value).
+// Hooks that change values: one rewrites the arguments of a call, one removes secrets from its result.
+// Guards judge the changed values, and the ledger records each change (of outputs only the new value).
 import { createAgent, explain, hook, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'

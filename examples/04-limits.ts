@@ -1,5 +1,5 @@
-// Limits are guards, checked before the call that would break them. Every agent has some, and `describe` tells them.
-// This model would go on for ever; each run ends at another limit, and says on what value.
+// Limits are guards, checked before the call that would exceed them. Every agent has limits, and `describe` lists them.
+// This model would never stop; each run ends at another limit.
 import { createAgent, explanation, guards, tool, type Limits } from 'hookloop'
 import { liveEffects } from 'hookloop/replay'
 import { fakeClock, scriptedModel } from 'hookloop/testing'

@@ -1,5 +1,5 @@
-// The model says it is done, and a hook at `onStop` sends it back until the tests have passed.
-// It reads the state of the run, not the words of the model, so it cannot be talked out of it.
+// The model says that it is done, and a hook at `onStop` requests another step until the tests have passed.
+// The hook reads the state of the run, not the text of the model.
 import { createAgent, guard, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 

@@ -1,5 +1,5 @@
-// An `around…` hook has the call in its hands: `next()` makes it, and may be called again, or with another model.
-// The hooks and tools of the agent notice nothing; the ledger does.
+// An `around…` hook wraps the model call: `next()` makes it, and can be called again or with another model.
+// Other hooks and tools do not notice; the ledger records every attempt.
 import { createAgent, hook } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
@@ -24,7 +24,7 @@ const retry = hook(
   { name: 'retry' },
 )
 
-// Of two around hooks the one with the higher priority is the outer one: it sees what is left when retrying failed.
+// The around hook with the higher priority is the outer one: it sees the failure after the last retry.
 const fallback = hook(
   'aroundInference',
   async (_ctx, next) => {

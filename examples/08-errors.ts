@@ -1,5 +1,5 @@
-// A tool that fails is the model's to mend: it reads the error and goes on. A model or hook that throws is not, and
-// an `errorPolicy` turns failures in a row into a retry, a stop or nothing. Without one, an error fails the run.
+// When a tool fails, the model receives the error and continues. When a model or hook throws, `errorPolicy` decides
+// between retry, stop and ignore. Without a policy the run fails.
 import { createAgent, errorPolicy, explanation, tool, type Capability } from 'hookloop'
 import { liveEffects } from 'hookloop/replay'
 import { fakeClock, scriptedModel } from 'hookloop/testing'
@@ -35,5 +35,5 @@ for (const [name, ...policy] of policies) {
   const run = await agent.run('What is on the disk?', { effects: liveEffects({ clock }) })
   const { decided, errors, wayOn } = explanation(run)
   console.log(`${name}: ${run.status} by ${decided.by} (errors: ${errors.length}, waited: ${clock.now()} ms)`)
-  console.log(run.status === 'completed' ? `  it says: ${run.text}` : `  ${decided.message}\n  to go on: ${wayOn}`)
+  console.log(run.status === 'completed' ? `  it says: ${run.text}` : `  ${decided.message}\n  to continue: ${wayOn}`)
 }

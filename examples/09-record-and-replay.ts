@@ -1,5 +1,5 @@
-// Everything that is not a pure function of the state goes through one port, so a run can be written down and played
-// again: no model, no tool, the same state to the byte. Changing a hook and replaying shows where it would differ.
+// Everything that is not a function of the state is an effect, so a run can be recorded and replayed: no model, no
+// tool, the same state. A replay with a changed hook shows where the run would diverge.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Two ways to watch a run. `stream` gives every event as it happens, and goes on when nobody reads any more.
-// `iterate` gives the state after each step, and pauses when nobody asks for the next one.
+// Two ways to follow a run. `stream` returns events and continues when you stop reading. `iterate` returns the state
+// after each step and pauses when you stop.
 import { createAgent, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
@@ -20,7 +20,7 @@ const script = [
   'Hooks and loops, three of each.',
 ]
 
-// Every run of an agent goes on in the script of its model, so there is one for each way.
+// Each run continues the script of its model, so each way gets its own agent.
 const streaming = createAgent({ model: scriptedModel(script), use: [search] })
 const live = streaming.stream('What is there?')
 for await (const event of live) {

@@ -1,5 +1,5 @@
-// Observers see everything and can change, delay or break nothing: not even by throwing.
-// A handler may be an object with `handle`, such as this audit trail that keeps a log of its own.
+// Observers see everything and cannot change, delay or break a run, not even by throwing.
+// A handler can be an object with `handle`, such as this audit trail.
 import { createAgent, guard, observe, tool, type ObserveContext } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 

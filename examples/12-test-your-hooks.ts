@@ -1,11 +1,11 @@
-// Your hooks are code, so test them: `fire` fires one hook at one trigger and gives what it decided and changed;
-// a scripted model tests how they work together. This file is such a test and runs with plain `node`.
+// Tests for hooks: `fire` invokes one hook at one trigger and returns what it decided and changed; a scripted model
+// tests how hooks work together. This file is such a test and runs with plain `node`.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAgent, guard, hook, tool } from 'hookloop'
 import { fire, recordEvents, scriptedModel } from 'hookloop/testing'
 
-// ── the hooks
+// The hooks
 
 const officeHours = guard('beforeStep', (ctx) => {
   const hour = new Date(ctx.now).getUTCHours()
@@ -17,13 +17,13 @@ const shout = hook('beforeToolUse', (ctx) => {
   return typeof text === 'string' ? ctx.withArgs({ text: text.toUpperCase() }) : ctx
 })
 
-// ── their tests
+// Their tests
 
 test('an agent works at noon', async () => {
   assert.deepEqual(await fire(officeHours, 'beforeStep', { now: Date.UTC(2030, 0, 1, 12) }), {})
 })
 
-test('an agent rests at night, and says on what value', async () => {
+test('an agent stops at night and reports the hour', async () => {
   const { votes } = await fire(officeHours, 'beforeStep', { now: Date.UTC(2030, 0, 1, 23) })
   assert.deepEqual(
     votes?.map(({ decision, value }) => [decision, value]),
@@ -31,12 +31,12 @@ test('an agent rests at night, and says on what value', async () => {
   )
 })
 
-test('whatever is said is said in capitals', async () => {
+test('the text is converted to capitals', async () => {
   const { args } = await fire(shout, 'beforeToolUse', { toolCall: { name: 'say', args: { text: 'hello' } } })
   assert.deepEqual(args, { text: 'HELLO' })
 })
 
-test('the tool gets what the hook made of it', async () => {
+test('the tool receives the changed arguments', async () => {
   const say = tool({ name: 'say', description: 'Says it.', input: { type: 'object' }, execute: ({ text }) => text })
   const model = scriptedModel([{ toolCalls: [{ name: 'say', args: { text: 'hello' } }] }, 'Said.'])
   const events = await recordEvents(createAgent({ model, use: [say, shout] }).stream('Say hello.'))

@@ -1,5 +1,5 @@
-// Tools that say `concurrent: true` run together when the model asks for several at once, up to a limit; all others
-// run one after the other. Hooks are called in the order of the calls either way, so nothing depends on chance.
+// Tools with `concurrent: true` run in parallel when the model calls several at once; others run one after the other.
+// Hooks run in call order in both cases, so the result does not depend on timing.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createAgent, observe, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'

@@ -1,5 +1,5 @@
-// Cancelling a run: the tool under way is told through its signal, what has not begun never begins, and the run ends
-// with a record like any other. A call that was cut off is `outcomeUnknown`: nobody can say whether it took effect.
+// Cancelling a run: the running tool gets an abort signal, calls that have not started never start, and the run ends
+// with a record. An interrupted call is `outcomeUnknown`: it may have had an effect.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createAgent, explain, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'

@@ -1,5 +1,5 @@
-// Metadata says what a run is about; only the application and hooks can write it, so a guard may rely on it.
-// Matchers say when a hook fires. They are plain predicates of the context, and combine.
+// Metadata describes a run. Only the application and hooks can write it, so a guard can rely on it.
+// Matchers say when a hook fires. They are predicates on the context and can be combined.
 import { all, any, createAgent, guard, hasMetadata, hook, not, stepType, tool, toolName } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 

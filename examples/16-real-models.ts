@@ -1,5 +1,5 @@
-// The same agent on any model. Name one, `examples/16-real-models.ts ollama/llama3.2` or `… anthropic/claude-sonnet-5-5`,
-// and it is asked; without a name three stand-ins are, which speak the interface of the AI SDK as real ones do.
+// The same agent with any model: `examples/16-real-models.ts ollama/llama3.2` or `… anthropic/claude-sonnet-5-5`.
+// Without a name it uses three local stand-ins that implement the AI SDK interface.
 import { createAgent, explain, tool, type AiSdkModel, type ModelSource } from 'hookloop'
 import * as z from 'zod'
 
@@ -29,7 +29,7 @@ for (const model of models) {
   console.log(`  ${inputTokens} tokens in, ${outputTokens} out, ${costUsd.toFixed(6)} USD`)
 }
 
-/** What a provider's package gives you. It asks for the weather once, and believes it. */
+/** A model with the interface of an AI SDK provider package. It calls the weather tool once. */
 function standIn(provider: string, modelId: string): AiSdkModel {
   const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'weather', input: '{"city":"Bergen"}' }
   const answer = { type: 'text', text: 'Yes: light rain, 14 degrees.' }

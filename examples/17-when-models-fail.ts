@@ -1,9 +1,9 @@
-// Models fail. `retry` asks again when that may help, and waits as long as the provider wants; `fallback` asks another
-// model; `cacheResponses` does not ask twice. Each is a hook around the model call, and the ledger has every attempt.
+// `retry` calls the model again after a temporary failure, `fallback` calls another model, `cacheResponses` reuses
+// answers. Each is a hook around the model call, and the ledger has every attempt.
 import { AgentError, cacheResponses, createAgent, explanation, fallback, retry } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
-// Failures of real providers come in this form: a code that says what kind it is, and a value with what may help.
+// Failures of real providers have this form: a code for the kind of failure, and a value with details.
 const overloaded = { error: new AgentError('MODEL_OVERLOADED', 'main answered 529: Overloaded.') }
 const limited = (retryAfterMs: number) => ({
   error: new AgentError('MODEL_RATE_LIMITED', `main answered 429: Wait ${retryAfterMs} ms.`, {
@@ -23,9 +23,9 @@ const agent = createAgent({
 })
 
 const questions = [
-  'What colour is the sky?', // two failures that pass
+  'What color is the sky?', // two failures that pass
   'And at night?', // an hour is too long to wait, so another model is asked
-  'What colour is the sky?', // known: nobody is asked, and it costs nothing
+  'What color is the sky?', // cached: no model is called, and it costs nothing
   'Something forbidden?', // a refusal is an answer: asking again, or elsewhere, would be begging
 ]
 

@@ -1,5 +1,5 @@
-// With `output: schema` a run is completed only by an answer that fits: `run.output` has the type of the schema.
-// An answer that does not fit goes back with what is wrong with it; after the allowed tries the run has failed.
+// With `output: schema` a run is completed only by an answer that matches, and `run.output` has the type of the schema.
+// Other answers are returned to the model with the problem; after the last try the run fails.
 import { createAgent } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
@@ -9,7 +9,7 @@ const Invoice = z.object({
   lines: z.array(z.object({ what: z.string(), cents: z.int().positive() })),
 })
 
-// This model cannot be held to a schema by its provider, so it gets a tool that takes the answer.
+// The provider of this model does not support schemas, so the model gets a tool for the answer.
 const answer = (cents: number) => ({
   toolCalls: [{ name: 'final_answer', args: { supplier: 'Paper & Sons', lines: [{ what: 'envelopes', cents }] } }],
 })

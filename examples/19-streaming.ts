@@ -1,9 +1,9 @@
-// An answer as it is written. When an attempt fails half-way, `retracted` says: drop what you have shown of it.
-// A guard with `stream: 'window'` lets pieces through as it passes them, and what it objects to is never shown.
+// A streamed answer. If an attempt fails halfway, `retracted` says: discard what you have shown of it.
+// A guard with `stream: 'window'` releases text as it passes it; what it blocks is never shown.
 import { AgentError, createAgent, guard, retry, type AgentEvent } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
-// ── a stream that is cut off, and begins again
+// A stream that breaks off, and a second attempt
 
 const cut = { chunks: ['The sky ', 'is gre'], error: new AgentError('MODEL_UNREACHABLE', 'The connection broke.') }
 const flaky = createAgent({ model: scriptedModel([cut, 'The sky is blue.']), use: [retry({ backoffMs: 1 })] })
@@ -13,13 +13,13 @@ for await (const event of flaky.stream('What colour is the sky?')) {
   if (event.type === 'inferenceStarted') console.log(`attempt ${event.attempt} at ${event.model}`)
   if (event.type === 'text') shown += event.delta
   if (event.type === 'retracted') {
-    console.log(`  drop "${shown}": ${event.why}`)
+    console.log(`  discard "${shown}": ${event.why}`)
     shown = ''
   }
 }
-console.log(`  shown in the end: "${shown}"`)
+console.log(`  shown at the end: "${shown}"`)
 
-// ── a guard that looks on
+// A guard that reads along
 
 const noKeys = guard(
   'afterInference',
@@ -44,6 +44,6 @@ function watch(event: AgentEvent): void {
     const secret = event.delta.includes('sk-') ? ' WITH THE KEY' : ''
     console.log(`  + ${event.delta.length} characters${secret}`)
   }
-  if (event.type === 'retracted') console.log(`  drop all of it: ${event.why}`)
-  if (event.type === 'responded') console.log(`  in the end: ${event.text.slice(0, 50)}`)
+  if (event.type === 'retracted') console.log(`  discard all of it: ${event.why}`)
+  if (event.type === 'responded') console.log(`  at the end: ${event.text.slice(0, 50)}`)
 }

@@ -1,5 +1,5 @@
-// What a run does, as OpenTelemetry spans: here they are kept in memory and printed, elsewhere an exporter sends them.
-// Nothing that was said is in them unless `content: true` asks for it; who decided what always is.
+// A run as OpenTelemetry spans, collected in memory and printed here; in production an exporter sends them.
+// They contain no text of the conversation unless `content: true` is set, and always who decided what.
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace'
 import { createAgent, guard, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'

@@ -1,5 +1,6 @@
-// A session outlives its process. A tool kills the process it runs in; another one goes on: what was done is not done
-// again, and of what may have been done the model is told. A question is answered by anybody. Then it is forked.
+// A session survives its process. A tool kills the process, and another process resumes the run: completed calls do
+// not run again, and the model is informed about an unknown outcome. Then an approval is answered, and the session is
+// forked.
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,25 +31,25 @@ const model = scriptedModel(({ messages }) => {
 })
 const agent = createAgent({ model, store, use: [pack, ship, pay, approval('suspend')] })
 
-if (given !== undefined) await agent.run('Pack, ship and pay.', { session: 'order' }) // it does not come back
+if (given !== undefined) await agent.run('Pack, ship and pay.', { session: 'order' }) // never returns
 
 try {
   execFileSync(process.execPath, [...process.execArgv, import.meta.filename, folder])
 } catch (died) {
-  console.log(`the first process died of ${(died as { signal: string }).signal}`)
+  console.log(`the first process was ended by ${(died as { signal: string }).signal}`)
 }
 
-console.log(`the second goes on: ${(await agent.resume('order')).status}`)
+console.log(`the second process resumes: ${(await agent.resume('order')).status}`)
 for (const { session, id, message } of await listApprovals(store)) {
-  console.log(`somebody is asked: ${message}`)
+  console.log(`approval needed: ${message}`)
   await answerApproval(store, { session, approval: id, answer: 'allow', by: 'jane' })
 }
-console.log(`answered: ${(await agent.resume('order')).text}`)
-console.log(`really done: ${readFileSync(join(folder, 'log'), 'utf8')}`)
+console.log(`after the approval: ${(await agent.resume('order')).text}`)
+console.log(`executed: ${readFileSync(join(folder, 'log'), 'utf8')}`)
 
 const [first] = await listPoints(store, 'order')
 const fork = await agent.session('order').fork({ at: first!.seq, as: 'what-if' })
-console.log(`${fork.id} begins with ${(await fork.state())!.messages.length} messages`)
+console.log(`${fork.id} starts with ${(await fork.state())!.messages.length} messages`)
 
 await store.close()
 rmSync(folder, { recursive: true })

@@ -1,5 +1,5 @@
-// What would other hooks have done? A recorded run is judged again, event by event, with the hooks changed: no model, no
-// tool. The report says which decisions would have differed, and where a live run would have left the record.
+// What would other hooks have decided? A recorded run is judged again with changed hooks: no model, no tool.
+// The report lists the decisions that differ, and where a live run would diverge from the recording.
 import { createAgent, guard, hook, tool } from 'hookloop'
 import { diffRuns, formatDiff, formatReplay, memoryRecording, recordEffects, replay } from 'hookloop/replay'
 import { scriptedModel } from 'hookloop/testing'
@@ -10,7 +10,7 @@ const shell = tool({
   description: 'Runs a command.',
   input: z.object({ command: z.string() }),
   execute: ({ command }) => {
-    console.log(`  (really running ${command})`)
+    console.log(`  (running ${command})`)
     return 'ok'
   },
 })
@@ -20,11 +20,11 @@ const commands = ['npm test', 'git commit -am wip', 'git push --force']
 const script = [...commands.map(run), 'Pushed.']
 const agent = createAgent({ model: scriptedModel(script), use: [shell] })
 
-console.log('the run that was recorded')
+console.log('the recorded run')
 const recording = memoryRecording()
 const was = await agent.run('Ship it.', { effects: recordEffects(recording) })
 
-// ── a policy somebody thinks about: two hooks, of which the second knows only what the first has counted
+// A policy under discussion: the second hook uses what the first one has counted
 
 const count = hook(
   'afterToolUse',
@@ -41,6 +41,6 @@ console.log('\nwith the policy')
 const report = await replay(recording, { agent, input: 'Ship it.', hooks: [count, review] })
 console.log(formatReplay(report))
 
-console.log('\nand if it is really run with it')
+console.log('\na real run with the policy')
 const other = createAgent({ model: scriptedModel(script), use: [shell, count, review] })
 console.log(formatDiff(diffRuns(was, await other.run('Ship it.'))))

@@ -1,5 +1,5 @@
-// A shadow sees every event it would see in force, and decides nothing: what it would have decided is in the ledger, and
-// `explain` tells it apart. So a policy can be tried on real runs for a week before anybody is stopped by it.
+// A hook in shadow mode sees every event, and its decisions are recorded, not applied. `explain` lists them separately.
+// Use it to try a policy on real runs before it blocks anything.
 import { createAgent, explain, explanation, guard, shadow, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,7 +12,7 @@ const shell = tool({
   execute: ({ command }) => `ran ${command}`,
 })
 
-// ── in force: what everybody agreed on
+// In force: the agreed policy
 
 const noForce = guard(
   'beforeToolUse',
@@ -20,7 +20,7 @@ const noForce = guard(
   { name: 'no-force', tool: shell },
 )
 
-// ── tried out: stricter, and slow, because somebody else is asked. The run does not wait for it
+// In shadow mode: a stricter and slower policy. The run does not wait for it
 
 const noPush = guard(
   'beforeToolUse',

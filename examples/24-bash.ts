@@ -1,5 +1,5 @@
-// The bash tool runs commands, and its policy judges each of them first: every part of a chain, and whatever a command
-// would run in turn. What is asked about goes to a person, here a function that only likes commits.
+// The bash tool runs commands, and its policy judges every part of them first, including what a command would run in
+// turn. What no rule allows needs an approval; here a function approves commits only.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

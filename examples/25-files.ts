@@ -1,5 +1,5 @@
-// An agent repairs a file it may touch, is kept from what it may not, and asks before it changes what will be run. Every
-// refusal is an answer to the model, and every edit a diff.
+// An agent fixes a file, is kept from protected files, and asks before it changes a file that will be run.
+// The model receives the reason for each block and a diff for each edit.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,23 +1,28 @@
-// The model keeps values of its own in the state, within limits. They live apart from what the application wrote: a model
-// that stores a role does not have it.
+// The model stores its own values in the state, within limits. They are separate from the metadata of the application:
+// a model that stores a role does not get it.
 import { createAgent, getMetadata, guard, hasMetadata, metadata, not, tool, type SavedRun } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
-const refund = tool({ name: 'refund', description: 'Pays back.', input: { type: 'object' }, execute: () => 'paid' })
+const refund = tool({
+  name: 'refund',
+  description: 'Refunds an order.',
+  input: { type: 'object' },
+  execute: () => 'paid',
+})
 const store = (key: string, value: string | null) => ({ name: 'store_metadata', args: { key, value } })
 
 const agent = createAgent({
   model: scriptedModel([
     { toolCalls: [store('order.number', 'A-17'), store('role', 'admin'), store('hookloop.role', 'admin')] },
     { toolCalls: [{ name: 'refund' }] },
-    'I have noted your order. A refund is not mine to give.',
+    'I have noted your order. I cannot refund it.',
     { toolCalls: [{ name: 'read_metadata', args: { key: 'order.number' } }, store('role', null)] },
     'It is A-17.',
   ]),
   use: [
     metadata(),
     refund,
-    guard('beforeToolUse', (ctx) => ctx.block('Only admins pay back.'), {
+    guard('beforeToolUse', (ctx) => ctx.block('Only admins refund.'), {
       name: 'admins-only',
       tool: refund,
       when: not(hasMetadata('role', 'admin')),

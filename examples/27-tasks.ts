@@ -1,5 +1,5 @@
-// The model keeps a list of tasks. People see it while it works, and the model is shown it when it has not touched it for
-// long: as a message at the end, so that nothing that was sent before changes.
+// The model writes a task list that users see while it works. If it does not update the list for some steps, it is
+// reminded by a message at the end of the conversation, so cached requests stay valid.
 import { createAgent, hook, tool } from 'hookloop'
 import { renderTasks, tasks, getEventTasks, getTasks } from 'hookloop/tasks'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
@@ -49,7 +49,7 @@ for await (const event of live) {
 }
 
 const { state, text } = await live.run
-console.log('\nwhat it was told:')
+console.log('\nmessages to the model:')
 for (const { role, content } of state.messages.slice(1)) {
   if (role === 'user' && content[0]?.type === 'text') console.log('-', content[0].text)
 }

@@ -1,5 +1,5 @@
-// A skill is a folder with instructions. The model sees its name, loads it, and may then use only the tools that the skill
-// allows. Commands in its text run because this very text was reviewed: trust is a list of hashes.
+// A skill is a folder with instructions. The model sees its name, loads it, and may then use only the tools that it
+// allows. Commands in its text run because this exact text is trusted by hash.
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// The model fills forms that the application knows by name. What does not fit goes back with what is wrong with it, as often
-// as is allowed; what fits is kept in the state, and read with the types of the schemas.
+// The model fills in forms that the application knows by name. Data that does not match is returned with the problem;
+// data that matches is stored in the state and read with the types of the schemas.
 import { createAgent, type JsonObject } from 'hookloop'
 import { getOutputs, structuredOutput } from 'hookloop/structured-output'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'

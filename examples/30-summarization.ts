@@ -1,5 +1,5 @@
-// A conversation that grows too long is summed up: rarely, in big bites, and never between a call and its result. Whatever
-// is pinned stays word for word, and when the writer of summaries is down, the run goes on.
+// A conversation that grows too long is summarized: rarely, in large parts, and never between a call and its result.
+// Pinned messages stay unchanged. If the summary fails, the run continues without it.
 import { createAgent, guards, tool } from 'hookloop'
 import { summarization } from 'hookloop/summarization'
 import { scriptedModel } from 'hookloop/testing'
@@ -39,12 +39,13 @@ let summaries = 0
 const { agent, model } = agentWith(scriptedModel(() => `The log was read, part ${++summaries}. All quiet.`))
 const live = agent.stream('Read the log, and never touch the database.')
 for await (const event of live) {
-  if (event.type === 'compacted') console.log(`step ${event.step + 1}: ${event.before} messages became ${event.after}`)
+  if (event.type === 'compacted')
+    console.log(`step ${event.step + 1}: ${event.before} messages replaced by ${event.after}`)
 }
 const { state, text } = await live.run
 const longest = Math.max(...model.requests.map(({ messages }) => messages.length))
-console.log(`\n${text} At most ${longest} messages were sent, of ${2 * 24 + 2} that were written.`)
-console.log('what the model still knows:')
+console.log(`\n${text} At most ${longest} of ${2 * 24 + 2} messages were sent.`)
+console.log('messages after the summary:')
 for (const { content } of state.messages.slice(0, 2)) {
   for (const part of content) if (part.type === 'text') console.log(`  ${part.text.replaceAll('\n\n', ' ')}`)
 }
@@ -52,5 +53,5 @@ for (const { content } of state.messages.slice(0, 2)) {
 const broken = agentWith(scriptedModel(() => ({ error: 'the writer is down' })))
 const run = await broken.agent.run('Read the log.')
 const skipped = run.ledger.filter(({ decision, mode }) => mode === 'loop' && decision === 'skipped')
-console.log(`\nwithout a writer: ${run.status}, tried at steps ${skipped.map(({ step }) => step + 1).join(', ')}`)
+console.log(`\nwithout a summary: ${run.status}, tried at steps ${skipped.map(({ step }) => step + 1).join(', ')}`)
 console.log(skipped[0]?.message)

@@ -1,5 +1,5 @@
-// The final answer is judged by a second model before it counts. What is wrong with it goes back to the first, twice at
-// most; what was not approved is not completed, and neither is it when the critic cannot be asked.
+// A second model judges the final answer before it counts, and returns it at most twice with what is wrong.
+// An answer that was not approved, or could not be judged, does not complete the run.
 import { createAgent, explain, getCritique, selfCritique } from 'hookloop'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
 
@@ -33,6 +33,6 @@ await answer('never good enough', [
   verdict('revise', 'Hopelessly short.'),
 ])
 await answer('given up', [verdict('give_up', 'Nobody can know what the user means.')])
-await answer('nobody to ask', [{ error: 'the critic is down' }])
+await answer('critic not available', [{ error: 'the critic is down' }])
 
 console.log(`\n${explain(good)}`)

@@ -1,5 +1,5 @@
-// Two agents look into a repository at the same time, for a third one that only talks to them. One of them is defined in
-// a Markdown file. A guard of the one in front judges what the others do, and the ledger tells who did what.
+// Two subagents inspect a repository in parallel for a third agent. One of them is defined in a Markdown file.
+// A guard of the parent judges their calls, and the ledger shows who did what.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const run = tool({
 })
 const onlyReads = guard(
   'beforeToolUse',
-  (ctx) => (/push|rm/.test(JSON.stringify(ctx.toolCall.args)) ? ctx.block('Nobody changes anything here.') : ctx),
+  (ctx) => (/push|rm/.test(JSON.stringify(ctx.toolCall.args)) ? ctx.block('This repository is read-only.') : ctx),
   { name: 'onlyReads', tool: 'run' },
 )
 

@@ -1,5 +1,5 @@
-// Five hundred tools, of which the model is sent one: it searches, loads what it needs, and calls it from the next step on.
-// They are the agent's tools all the while, so a guard on a pattern holds for those that nobody has loaded yet.
+// Five hundred tools, of which the model receives one: it searches, loads what it needs, and calls it in the next step.
+// Guards also apply to tools that are not loaded yet.
 import { createAgent, explanation, guard, tool, type JsonObject } from 'hookloop'
 import { toolRegistry } from 'hookloop/tool-registry'
 import { scriptedModel } from 'hookloop/testing'

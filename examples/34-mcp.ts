@@ -1,5 +1,5 @@
-// The tools of an MCP server, here a program that is started for it, are tools like any other: guards judge their calls,
-// a person is asked, and a server that dies is a failed call.
+// The tools of an MCP server are tools like any other: guards judge their calls, an approver is asked,
+// and a server that crashes is a failed call.
 import { join } from 'node:path'
 import { approval, createAgent, guard } from 'hookloop'
 import { mcp } from 'hookloop/mcp'

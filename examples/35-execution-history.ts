@@ -1,4 +1,4 @@
-// What became of each execution of a conversation, kept in its state: also of those that were stopped.
+// A summary of each execution of a conversation, stored in its state, also for stopped ones.
 import { createAgent, guards, tool } from 'hookloop'
 import { executionHistory, getExecutionHistory } from 'hookloop/stores'
 import { scriptedModel } from 'hookloop/testing'

@@ -1,5 +1,5 @@
-// The model notices that it went the wrong way and goes back to a checkpoint. What came after it is out of the
-// conversation, only the guidance is left; the steps that were taken still count.
+// The model notices a wrong path and goes back to a checkpoint. Everything after it leaves the conversation, and its
+// guidance replaces it; the steps still count.
 import { createAgent, tool } from 'hookloop'
 import { getRewinds, retrospective } from 'hookloop/stores'
 import { scriptedModel } from 'hookloop/testing'

@@ -1,5 +1,5 @@
-// A run that is asked to stop ends in order: the tool that runs has its result, nothing new begins, and the conversation
-// can be continued later. Here a file is what asks; any process can make one.
+// A run that is asked to stop ends in order: the running tool finishes, nothing new starts, and the conversation can
+// continue later. Here a file requests it; any process can create one.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const copy = tool({
   description: 'Copies the next file.',
   input: { type: 'object' },
   execute: () => {
-    if (++copied === 2) writeFileSync(stop, '') // somebody else does this, at any time
+    if (++copied === 2) writeFileSync(stop, '') // any other process could do this
     return `copied ${copied}`
   },
 })

@@ -1,4 +1,4 @@
-// The model asks what it consists of, and is told: also who will stand in its way. Secrets are left out.
+// The model asks what it consists of, including the guards that apply. Secrets are removed from the answer.
 import { createAgent, guard, guards, selfDescription, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 

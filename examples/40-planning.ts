@@ -1,5 +1,5 @@
-// A planner reads and makes a plan, and cannot do anything else, whatever the model wants. The plan goes into the
-// definition of an agent, which the model writes down once a person has said yes.
+// A planner reads and writes a plan, and can do nothing else. The plan becomes the definition of an agent, which the
+// model may write after an approval.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,20 +14,20 @@ const file = (name: string, does: string) =>
 const model = scriptedModel(({ system, messages }) => {
   const last = messages.at(-1)
   if (system.startsWith('You make plans')) {
-    if (last?.role === 'tool') return '1. Read the tests.\n2. Mend the parser.'
+    if (last?.role === 'tool') return '1. Read the tests.\n2. Fix the parser.'
     return { toolCalls: [{ name: 'read_file' }, { name: 'write_file' }] }
   }
   switch (messages.length) {
     case 1:
-      return { toolCalls: [{ name: 'plan_with_subagent', args: { specification: 'Mend the parser.' } }] }
+      return { toolCalls: [{ name: 'plan_with_subagent', args: { specification: 'Fix the parser.' } }] }
     case 3: {
       const part = last?.content[0]
       const plan = part?.type === 'tool-result' ? (part.output as string) : ''
-      const definition = { name: 'mender', description: 'Mends the parser.', instructions: plan, tools: [] }
+      const definition = { name: 'fixer', description: 'Fixes the parser.', instructions: plan, tools: [] }
       return { toolCalls: [{ name: 'write_agent', args: definition }] }
     }
     default:
-      return 'There is a mender now.'
+      return 'The agent "fixer" is defined.'
   }
 })
 
@@ -45,10 +45,10 @@ const agent = createAgent({
   ],
 })
 
-const run = await agent.run('Mend the parser.')
+const run = await agent.run('Fix the parser.')
 for (const { path, tool: name, message } of run.ledger) {
   if (path !== undefined && message !== undefined && name !== undefined) console.log(`planner: ${message}`)
 }
-console.log(await readFile(join(writeTo, 'mender.md'), 'utf8'))
+console.log(await readFile(join(writeTo, 'fixer.md'), 'utf8'))
 console.log(run.text)
 await rm(writeTo, { recursive: true })

@@ -1,5 +1,5 @@
-// A hook whose work happens elsewhere: in a command, behind an address, in another model, in another agent. All of them are
-// told the same event, answer with the same JSON, and have a place, a timeout and a failure policy as every other hook has.
+// Hooks whose work happens elsewhere: a command, an HTTP endpoint, another model, another agent. All receive the same
+// event, answer with the same JSON, and have the options of every other hook.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAgent, explain, guard, hook, tool } from 'hookloop'
@@ -14,7 +14,7 @@ const bash = tool({
   execute: ({ command }) => `ran ${command}`,
 })
 
-// ── a command: the event is on its standard input; with exit code 2 it says no, and why on standard error
+// A command: the event is on standard input; exit code 2 blocks, with the reason on standard error
 
 const noPush = guard(
   'beforeToolUse',
@@ -22,7 +22,7 @@ const noPush = guard(
   { name: 'no-push', tool: bash },
 )
 
-// ── an address: it is posted the event, and answers with an outcome. Of this machine, so that has to be allowed
+// An HTTP endpoint: it receives the event and answers with an outcome. Local addresses must be allowed
 
 const server = createServer((request, response) => {
   let text = ''
@@ -40,7 +40,7 @@ const pinned = hook('beforeToolUse', http({ url: `http://127.0.0.1:${port}/pin`,
   tool: bash,
 })
 
-// ── a small model: it answers yes or no, and why. What it costs is counted in the run
+// A small model: it answers yes or no with a reason. Its cost counts in the run
 
 const small = scriptedModel(({ messages }) => {
   const isRisky = JSON.stringify(messages.at(-1)).includes('rm -rf')
@@ -51,7 +51,7 @@ const judged = guard('beforeToolUse', prompt({ model: small, prompt: 'Can this c
   tool: bash,
 })
 
-// ── another agent: it looks into the matter with tools of its own, under the guards of the run
+// Another agent: it investigates with its own tools, under the guards of the run
 
 const inspector = scriptedModel([
   '{"ok":false,"reason":"The tests were not run."}',

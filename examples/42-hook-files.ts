@@ -1,5 +1,5 @@
-// A project brings its hooks in .hookloop/hooks.yaml. They run once somebody has looked at them and trusts them as they are:
-// the file, and the scripts it names. A script that is changed later says no.
+// A project declares hooks in .hookloop/hooks.yaml. They run after you have trusted the file and the scripts it names.
+// If a script changes later, its guard blocks.
 import { appendFileSync, cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -19,7 +19,7 @@ const bash = tool({
   execute: ({ command }) => `ran ${command}`,
 })
 
-/** Kept with the user, and not with the project: `hookloop trust` writes to this list. */
+/** Stored for the user, outside the project. `hookloop trust` writes to this list. */
 const trust = new TrustStore(join(folder, 'trust.json'))
 
 async function go(what: string): Promise<void> {
@@ -37,14 +37,14 @@ async function go(what: string): Promise<void> {
   }
 }
 
-await go('before anybody has looked')
+await go('not trusted yet')
 
 const files = hookFilesOf(dir)
 console.log(`trusted: ${files.map(({ path }) => relative(dir, path)).join(', ')}`)
 trust.trust(files)
-await go('once they are trusted')
+await go('trusted')
 
 appendFileSync(join(dir, 'hooks', 'no-push.sh'), 'exit 0\n')
-await go('after the script was changed')
+await go('after a change of the script')
 
 rmSync(folder, { recursive: true })

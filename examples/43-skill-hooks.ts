@@ -1,5 +1,5 @@
-// A skill brings a rule of its own: hooks at the head of its SKILL.md, under `hookloop`. They are asleep until the skill is
-// loaded, and in force from then on. They need trust like every file of a project.
+// A skill brings its own guard: hooks in the front matter of its SKILL.md. They apply from the moment the skill is
+// loaded and need trust like every file of a project.
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'

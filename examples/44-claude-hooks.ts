@@ -1,5 +1,5 @@
-// A project that has hooks for Claude Code keeps them: `claudeHooks` runs the same scripts for the same events. The tools
-// have other names here, and the scripts need not know. `claudeCommands` does the same for what is typed as `/name`.
+// A project with Claude Code hooks keeps them: `claudeHooks` runs the same scripts for the same events, under the
+// tool names that they expect. `claudeCommands` does the same for `/name` commands.
 import { fileURLToPath } from 'node:url'
 import { createAgent, tool } from 'hookloop'
 import { claudeCommands, claudeHooks } from 'hookloop/hook-files'
@@ -50,8 +50,8 @@ for await (const event of live) {
   }
 }
 const { text, state } = await live.run
-console.log(`\nin the end: ${text}`)
-console.log('\nwhat the model was told, by the command and by hooks:')
+console.log(`\nanswer: ${text}`)
+console.log('\nmessages from the command and from hooks:')
 for (const { role, content } of state.messages) {
   const [part] = content
   if (role === 'user' && part?.type === 'text') console.log(part.text)

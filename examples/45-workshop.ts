@@ -1,5 +1,5 @@
-// Seven capabilities at once repair a small repository: files, commands, tasks, a skill, a subagent, stored findings and a
-// critic. Its tests really run; two things it tries are refused, and an answer is sent back. The ledger tells the story.
+// Seven capabilities repair a small repository: files, bash, tasks, a skill, a subagent, metadata and a critic. The
+// tests really run; two actions are blocked, one answer is returned. The ledger tells the story.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -8,13 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentEvent } from 'hookloop'
 import { runProgram } from './repair/run-program.ts'
 
-/** One line of each example that it would not print if what it shows did not work. */
+/** Output of each example that it prints only if what it shows works. */
 const telling = {
   '01-hello.ts': /^It is 15:00 in Oslo\.$/m,
   '02-guard.ts': /blocked +step 2, shell, by never-push: Agents never push\./,
   '03-transform.ts': /the model saw: 100 rows of orders, read with password=\[redacted\]/,
   '04-limits.ts': /stopped by guards\.maxTokens after 5 steps: Token limit reached: 5000\/5000\./,
-  '05-ask-a-person.ts': /\(building\)\nsuspended .*Deploy to production\?.*\n.*\n +\(deploying to staging\)\ncompleted/,
+  '05-ask-for-approval.ts':
+    /\(building\)\nsuspended .*Deploy to production\?.*\n.*\n +\(deploying to staging\)\ncompleted/,
   '06-on-stop.ts': /tests-pass: The tests were not run after the edit\.\n(.*\n)+.*Now they pass\.\ntests-pass: fine/,
   '07-retry-and-fallback.ts': /Second answer, from the backup\.\n(.*\n)+calls: 5 to best, 1 to backup/,
   '08-errors.ts': /patient: completed by completion \(errors: 2, waited: 750 ms\)/,
@@ -30,24 +31,25 @@ const telling = {
   '17-when-models-fail.ts':
     /Blue, by day\. \(15 tokens\)\n(.*\n)+.*Blue, by day\. \(0 tokens\)\n(.*\n)+calls: 5 to main, 1 to backup/,
   '18-typed-output.ts': /^Paper & Sons: 1250 cents\n\nOUTPUT_INVALID .* after 2 tries\./m,
-  '19-streaming.ts': /in the end: "The sky is blue\."\n(.*\n)+And the key\?\n( +\+ \d+ characters\n)+ +drop all of it/,
+  '19-streaming.ts':
+    /at the end: "The sky is blue\."\n(.*\n)+And the key\?\n( +\+ \d+ characters\n)+ +discard all of it/,
   '20-tracing.ts': /execute_tool delete .*status: "blocked"/,
   '21-sessions.ts':
-    /died of SIGKILL\n.*suspended\n.*Run "pay"\?\n.*All done\.\nreally done: packed\. shipped\. paid\. \n/,
+    /ended by SIGKILL\n.*suspended\n.*Run "pay"\?\n.*All done\.\nexecuted: packed\. shipped\. paid\. \n/,
   '22-counterfactual.ts':
     /diverges at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
   '24-bash.ts': /blocked: Refused: rm notes\.txt \(deny "rm"\)/,
   '25-files.ts': /\.git\/hooks\/pre-commit is protected by the rule "\.git"/,
-  '26-metadata.ts': /refund +blocked +Only admins pay back\./,
+  '26-metadata.ts': /refund +blocked +Only admins refund\./,
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,
   '28-skills.ts': /The skill "changelog" allows only write_file until this task is done\./,
   '29-structured-output.ts': /contact +blocked +No more data of this form/,
-  '30-summarization.ts': /At most 14 messages were sent, of 50 that were written\./,
+  '30-summarization.ts': /At most 14 of 50 messages were sent\./,
   '31-self-critique.ts': /continued +after step 1 by selfCritique\.judge: (.*\n)+.*after step 2/,
   '32-subagents.ts':
-    /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads: Nobody changes anything here\./,
+    /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads: This repository is read-only\./,
   '33-tool-registry.ts': /step 4: 3 of 501 tools/,
   '34-mcp.ts':
     /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Nothing is burnt\.\n.*crash +failed .*exit code 1/,
@@ -55,11 +57,11 @@ const telling = {
   '36-retrospective.ts': /^1 rewind, and still 5 steps$/m,
   '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,
   '39-self-description.ts': /I can search, within ten steps\./,
-  '40-planning.ts': /There is a mender now\./,
+  '40-planning.ts': /The agent "fixer" is defined\./,
   '41-actions.ts':
     /blocked  Agents never push\.\nok       ran npm ci\nblocked  It deletes(.*\n)+.*after step 4 by tested/,
   '42-hook-files.ts':
-    /no hooks\n(.*\n)+.*blocked  Nobody pushes before Friday\.\n(.*\n)+.*no-push\.sh is not what was trusted/,
+    /no hooks\n(.*\n)+.*blocked  No pushes before Friday\.\n(.*\n)+.*no-push\.sh is not what was trusted/,
   '43-skill-hooks.ts':
     /ok +ran \.\/deploy production\nok .*loaded\nblocked +Staging comes first\.\nok +ran \.\/deploy staging/,
   '44-claude-hooks.ts':
@@ -80,7 +82,7 @@ describe('examples', { concurrency: 3 }, () => {
     })
   }
 
-  test('every numbered example is run here and listed in the README', () => {
+  test('every numbered example has a test and is listed in the README', () => {
     const readme = readFileSync(join(here, 'README.md'), 'utf8')
     assert.deepEqual(numbered, Object.keys(telling))
     assert.deepEqual(
@@ -89,7 +91,7 @@ describe('examples', { concurrency: 3 }, () => {
     )
   })
 
-  test('every numbered example fits on a page and begins with what it shows', () => {
+  test('every numbered example fits on a page and starts with a comment that says what it shows', () => {
     for (const file of numbered) {
       const lines = readFileSync(join(here, file), 'utf8').trimEnd().split('\n')
       const comment = lines.findIndex((line) => !line.startsWith('// '))
@@ -107,18 +109,18 @@ describe('the demo', { concurrency: 3 }, () => {
   const piped = demo().ended
   const kept = demo(['--keep'], { FORCE_COLOR: '1' }).ended
 
-  test('it repairs the program, and its timeline tells who decided what', async () => {
+  test('the demo repairs the program, and its timeline shows who decided what', async () => {
     const { exitCode, stdout, stderr } = await piped
     assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' })
     const story = [
       /⊘ blocked +edit_file test\/invoice\.test\.js\n(.*\n)+? +tests-are-the-spec: /,
-      /\? asked +delete_file debug\.log\n +ask-before-deleting: Delete debug\.log\?\n.* ✓ approved +by policy/,
-      /○ may stop +completion at afterStep: .*\n.* ↻ go on +tests-must-pass at onStop: No passing test run/,
+      /\? asked +delete_file debug\.log\n +ask-before-deleting: Delete debug\.log\?\n.* ✓ approved +by rule/,
+      /○ may stop +completion at afterStep: .*\n.* ↻ continue +tests-must-pass at onStop: The tests have not passed/,
       /▸ call +run_tests\n.* ✓ result +exit 0 · 4 passed · 0 failed/,
       /● completed +completion: /,
       /spent 8\/12 steps · 12\/20 calls · [\d,]+\/30,000 tokens · [\d.]+\/60 s/,
       /explain\(run\)\nThe run is complete: /,
-      /^Repaired: 1 of 4 tests ok before, 4 of 4 tests ok now\.$/m,
+      /^Repaired: 1 of 4 tests pass before, 4 of 4 tests pass now\.$/m,
     ]
     assert.deepEqual(
       story.filter((line) => !line.test(stdout)),
@@ -127,18 +129,18 @@ describe('the demo', { concurrency: 3 }, () => {
     )
   })
 
-  test('it prints no colours into a pipe, unless they are asked for', async () => {
+  test('the demo prints colors to a pipe only if they are requested', async () => {
     assert.equal((await piped).stdout.includes('\u001B['), false)
     assert.equal((await kept).stdout.includes('\u001B[31m⊘ blocked'), true)
   })
 
-  test('it removes its folder, unless it is told to keep it', async () => {
+  test('the demo removes its folder, unless --keep is given', async () => {
     const [removed, left] = [folderOf((await piped).stdout), folderOf((await kept).stderr)]
     assert.equal(existsSync(removed), false)
     assert.match(readFileSync(join(left, 'src/invoice.js'), 'utf8'), /Math\.round\(sum - \(sum \* discount\) \/ 100\)/)
   })
 
-  test('with --json every line is an event, and the last one says how it finished', async () => {
+  test('with --json the demo prints events, the last of which says how the run finished', async () => {
     const { exitCode, stdout } = await demo(['--json']).ended
     const events = stdout
       .trimEnd()
@@ -148,17 +150,17 @@ describe('the demo', { concurrency: 3 }, () => {
     assert.deepEqual([exitCode, finished, events.at(-1)?.type], [0, ['completed'], 'finished'])
   })
 
-  test('Ctrl-C in the middle cancels it, and it says so and cleans up', async () => {
+  test('Ctrl-C cancels the demo, which reports it and cleans up', async () => {
     const running = demo()
     await running.printed(/▸ call +run_tests/)
     running.interrupt()
     const { exitCode, stdout, stderr } = await running.ended
-    assert.deepEqual([exitCode, stderr.trim()], [130, 'Cancelled: nothing is left running.'])
+    assert.deepEqual([exitCode, stderr.trim()], [130, 'Cancelled. No process is left running.'])
     assert.match(stdout, /● cancelled +signal: The run was cancelled\.\n(.*\n)+explain\(run\)\nThe run was cancelled/)
     assert.equal(existsSync(folderOf(stdout)), false)
   })
 
-  test('--help says what it does, and an unknown option is refused with the same words', async () => {
+  test('--help explains the demo, and so does the error about an unknown option', async () => {
     const [help, unknown] = await Promise.all([demo(['--help']).ended, demo(['--faster']).ended])
     assert.deepEqual([help.exitCode, unknown.exitCode], [0, 1])
     assert.match(help.stdout, /--json .*\n +--keep .*\n +--help/)
@@ -166,7 +168,7 @@ describe('the demo', { concurrency: 3 }, () => {
   })
 })
 
-test('a program that is cancelled is ended with everything it has started', async () => {
+test('a cancelled program is ended with all its child processes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-run-test-'))
   const cancel = new AbortController()
   const parent = `
@@ -178,7 +180,7 @@ test('a program that is cancelled is ended with everything it has started', asyn
     while (readdirSync(folder).length === 0) await sleep(10)
     const pid = Number(readdirSync(folder)[0])
     cancel.abort()
-    await assert.rejects(running, /was cut off/)
+    await assert.rejects(running, /was interrupted/)
     while (isAlive(pid)) await sleep(10)
   } finally {
     rmSync(folder, { recursive: true })
@@ -197,7 +199,7 @@ function runExample(file: string): Promise<Ended> {
 }
 
 function start(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Running {
-  // The surroundings of this test must not show through: a test runner around it, a wish for colours.
+  // The test runner around this test and its color settings must not change the output.
   const plain = { NODE_TEST_CONTEXT: undefined, FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_NO_WARNINGS: '1' }
   const child = spawn(process.execPath, ['--conditions=hookloop-source', join(here, file), ...args], {
     env: { ...process.env, ...plain, ...env },
@@ -219,7 +221,7 @@ function start(file: string, args: readonly string[] = [], env: NodeJS.ProcessEn
 }
 
 function folderOf(output: string): string {
-  return /^ *(?:program|The program is kept in) +(\S+)/m.exec(output)![1]!
+  return /^ *(?:program|The program is in) +(\S+)/m.exec(output)![1]!
 }
 
 function isAlive(pid: number): boolean {

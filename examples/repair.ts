@@ -1,4 +1,4 @@
-// An agent repairs a small broken program: a scripted model, everything else real. `npm start -- --help` says more.
+// The demo behind `npm start`: an agent repairs a small broken program. The model is scripted, everything else is real.
 import { rm } from 'node:fs/promises'
 import { parseArgs, styleText } from 'node:util'
 import { createAgent, explain, guards, type Agent } from 'hookloop'
@@ -10,14 +10,16 @@ import { Timeline } from './timeline.ts'
 
 const help = `Usage: npm start -- [options]
 
-An agent repairs a small broken program in a temporary folder. The model is a script, so no network and no key are
-needed; files, processes, tests, hooks and limits are real.
+An agent repairs a small broken program in a temporary folder. The model follows a script, so no network and no API key
+are needed. Files, processes, tests, hooks and limits are real.
 
   --json   print the events of the run as JSON lines
-  --keep   keep the folder and print its path
-  --help   print this
+  --keep   keep the temporary folder and print its path
+  --help   print this help
 
-The exit code is 0 if the tests failed before and pass now, 130 if you cancelled with Ctrl-C, and 1 otherwise.`
+Exit codes: 0 the program was repaired, 130 cancelled with Ctrl-C, 1 anything else.`
+
+const task = 'The totals on our invoices are wrong. Please repair the program.'
 
 const options = readOptions()
 if (options === undefined) process.exitCode = 1
@@ -38,7 +40,7 @@ async function repair({ json, keep }: { readonly json: boolean; readonly keep: b
   const cancel = new AbortController()
   const stop = (): void => cancel.abort()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
-  process.stdout.on('error', stop) // whoever read along has left
+  process.stdout.on('error', stop) // the reader of the pipe has gone
   const say = (text = ''): void => (json ? undefined : console.log(text))
 
   const folder = await writeBrokenProgram()
@@ -47,21 +49,21 @@ async function repair({ json, keep }: { readonly json: boolean; readonly keep: b
     const agent = createAgent({
       name: 'repair',
       model: repairModel({ delayMs: process.stdout.isTTY && !json ? 25 : 0 }),
-      instructions: 'Repair the program until its tests pass. Change as little as possible.',
+      instructions: 'Repair the program until its tests pass. Make the smallest possible change.',
       use: [guards(limits), ...Object.values(tools), ...repairHooks(tools)],
     })
     const before = await runTests(folder, cancel.signal)
     for (const line of opening(agent, { folder, before })) say(line)
 
-    const live = agent.stream('The totals on our invoices are wrong. Please repair the program.', {
+    const stream = agent.stream(task, {
       signal: cancel.signal,
     })
     const timeline = new Timeline({ limits, answeredBy: policy })
-    for await (const event of live) {
+    for await (const event of stream) {
       if (json) console.log(JSON.stringify(event))
       else timeline.show(event)
     }
-    const run = await live.run
+    const run = await stream.run
     say(`\n${styleText('bold', 'explain(run)')}\n${explain(run)}`)
     if (run.status === 'cancelled') return cancelled()
 
@@ -69,26 +71,34 @@ async function repair({ json, keep }: { readonly json: boolean; readonly keep: b
     const repaired = run.status === 'completed' && before.failed > 0 && after.failed === 0 && after.passed > 0
     const verdict = styleText(['bold', repaired ? 'green' : 'red'], repaired ? 'Repaired' : 'Not repaired')
     say(`\n${verdict}: ${words(before)} before, ${words(after)} now.`)
+    say()
+    say(
+      styleText(
+        'dim',
+        'The rules are in examples/repair/hooks.ts. More examples: examples/README.md. Docs: npm run docs:dev',
+      ),
+    )
     return repaired ? 0 : 1
   } catch (error) {
     if (cancel.signal.aborted) return cancelled()
     throw error
   } finally {
-    if (keep) console.error(`The program is kept in ${folder}`)
+    if (keep) console.error(`The program is in ${folder}`)
     else await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** What the run will be held to, before it begins. */
+/** The task, the tools and the rules, printed before the run starts. */
 function opening(agent: Agent, { folder, before }: { folder: string; before: TestReport }): string[] {
   const { model, tools, hooks } = agent.describe()
   const own = hooks.filter(({ name }) => !name.startsWith('guards.') && name !== 'completion')
   const row = (title: string, text: string): string => `  ${styleText('dim', title.padEnd(8))}${text}`
   return [
-    styleText('bold', 'Hookloop: an agent repairs a program, and hooks decide what it may do'),
+    styleText('bold', 'Hookloop demo: an agent repairs a program, and hooks decide what it may do'),
     '',
+    row('task', task),
     row('program', `${folder} (${words(before)})`),
-    row('model', model),
+    row('model', `${model} (offline, no API key)`),
     row('tools', tools.map(({ name }) => name).join(', ')),
     row('hooks', own.map(({ name }) => name).join(', ')),
     row(
@@ -99,10 +109,10 @@ function opening(agent: Agent, { folder, before }: { folder: string; before: Tes
 }
 
 function cancelled(): number {
-  console.error('\nCancelled: nothing is left running.')
+  console.error('\nCancelled. No process is left running.')
   return 130
 }
 
 function words({ passed, failed }: TestReport): string {
-  return `${passed} of ${passed + failed} tests ok`
+  return `${passed} of ${passed + failed} tests pass`
 }

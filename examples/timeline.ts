@@ -6,23 +6,23 @@ type Format = Parameters<typeof styleText>[0]
 
 export type TimelineOptions = {
   readonly out?: NodeJS.WriteStream
-  /** Shown beside what was spent of them. */
+  /** Shown next to what was spent. */
   readonly limits?: Limits
-  /** Who answers when a hook asks. */
+  /** Shown when an approval was answered. */
   readonly answeredBy?: string
 }
 
-/** Where the text of a row begins: behind its time, its glyph and its label. */
+/** The column of the text: after the time, the symbol and the label. */
 const TEXT = 23
 
-/** Prints events as rows of time, what, and details, as they come. Hooks without opinion are left out. */
+/** Prints events as rows with a time, a label and details. Hooks that decided nothing are left out. */
 export class Timeline {
   readonly #out: NodeJS.WriteStream
   readonly #options: TimelineOptions
   readonly #width: number
   readonly #started = performance.now()
   readonly #running = new Map<string, number>()
-  #column = 0 // where the model's text stands in its row; 0 when it does not write
+  #column = 0 // column of the model's text; 0 while it does not write
   #lastCall: string | undefined
   #tokens = 0
   #steps = 0
@@ -42,14 +42,14 @@ export class Timeline {
       case 'text':
         return this.#text(event.delta)
       case 'retracted':
-        return this.#row('dim', '↶ void', event.why)
+        return this.#row('dim', '↶ retracted', event.why)
       case 'responded':
         this.#tokens += event.usage.inputTokens + event.usage.outputTokens
         return
       case 'toolStarted':
         return this.#call(event.call)
       case 'toolProgress':
-        return this.#row('dim', '… at work', words(event.update))
+        return this.#row('dim', '… progress', words(event.update))
       case 'toolFinished':
         this.#calls++
         return this.#result(event)
@@ -61,11 +61,11 @@ export class Timeline {
         return this.#detail(`${by}: ${message}`)
       }
       case 'compacted':
-        return this.#row('cyan', '≡ summary', `${event.before} messages became ${event.after}`)
+        return this.#row('cyan', '≡ summary', `${event.before} messages replaced by ${event.after}`)
       case 'error':
         return this.#row('red', '! error', `${event.error.during}: ${event.error.message}`)
       case 'suspended':
-        return this.#row('yellow', '‖ waits', `for ${event.pending.length || 'no'} answers`)
+        return this.#row('yellow', '‖ suspended', `${event.pending.length} pending approvals`)
       case 'finished':
         return this.#finished(event.record)
       case 'subagent':
@@ -73,12 +73,12 @@ export class Timeline {
       case 'inferenceFailed':
         return this.#row('red', '! model', event.error.message)
       case 'warning':
-        return this.#row('yellow', '! note', event.message)
+        return this.#row('yellow', '! warning', event.message)
       case 'started':
       case 'inferenceStarted':
       case 'reasoning':
       case 'toolCallDelta':
-      case 'stepFinished': // its calls and votes have been shown
+      case 'stepFinished': // its calls and votes were already shown
       case 'counted':
       case 'resumed':
         return
@@ -87,7 +87,7 @@ export class Timeline {
     }
   }
 
-  /** What other agents do inside the run, with who it is. */
+  /** Events of subagents, with their names. */
   #subagent({ path, event }: Event<'subagent'>): void {
     const who = path.map(({ agent }) => agent).join(' › ')
     if (event.type === 'started') return this.#row('cyan', '┌ agent', who)
@@ -111,7 +111,7 @@ export class Timeline {
     return `${this.#calls}${outOf(maxToolCalls)} calls · ${amount(this.#tokens)}${outOf(maxTokens)} tokens`
   }
 
-  /** The model's words as they are written, broken where the row ends. */
+  /** The model's text as it arrives, wrapped at the width of the terminal. */
   #text(delta: string): void {
     for (const word of stripVTControlCharacters(delta).match(/\S+/g) ?? []) {
       if (this.#column === 0) {
@@ -141,7 +141,7 @@ export class Timeline {
     this.#edit(call)
   }
 
-  /** An edit is shown as one. */
+  /** Shows the arguments of an edit as a diff. */
   #edit({ args }: ToolCall): void {
     const { find, replace } = args as { find?: Json; replace?: Json }
     if (typeof find !== 'string' || typeof replace !== 'string') return
@@ -155,8 +155,8 @@ export class Timeline {
       this.#edit(call)
       return this.#detail(`${execution.by ?? 'hookloop'}: ${words(execution.output)}`, 'red')
     }
-    const begun = this.#running.get(call.id)
-    const took = begun === undefined ? '' : `${Math.round(performance.now() - begun)} ms`
+    const started = this.#running.get(call.id)
+    const took = started === undefined ? '' : `${Math.round(performance.now() - started)} ms`
     const name = this.#lastCall === call.id ? '' : `${callWords(call)} → `
     const ok = succeeded(execution)
     const what = execution.withheld ? `withheld by ${execution.by ?? 'hookloop'}` : gist(execution.output)
@@ -183,15 +183,15 @@ export class Timeline {
       this.#row('magenta', '~ changed', `${who}: ${path} → ${value}`)
     }
     if (mode === 'loop') return this.#loop(decision, message)
-    // A blocked call and a question are shown with the call they are about.
+    // A blocked call and an approval are shown with their call.
     if (decision === 'block' && call === undefined) return this.#row('red', '⊘ blocked', `${who}: ${message}`)
     if (decision.includes('forbidContinuation')) return this.#row('red', '■ stop', `${who}: ${message}`)
-    if (decision.includes('requestContinuation')) return this.#row('magenta', '↻ go on', `${who}: ${message}`)
+    if (decision.includes('requestContinuation')) return this.#row('magenta', '↻ continue', `${who}: ${message}`)
     if (decision.includes('allowStop')) return this.#row('dim', '○ may stop', `${who}: ${message}`)
     if (/retry|ignore|called|substituted/.test(decision)) this.#row('magenta', '↻ again', `${who}: ${decision}`)
   }
 
-  /** What the loop itself had to do: pass on an answer, or do without something. */
+  /** Entries of the loop itself, such as the answer to an approval. */
   #loop(decision: string, message: string): void {
     const by = this.#options.answeredBy ?? message
     if (decision.startsWith('approved')) return this.#row('yellow', '✓ approved', by)
@@ -248,7 +248,7 @@ function callWords({ name, args }: ToolCall): string {
   return [name, ...Object.values(rest).flat().map(words)].join(' ')
 }
 
-/** A result in few words: long texts by their length, fields one after the other. */
+/** A short form of a result: the length of long texts, fields one after the other. */
 function gist(output: Json): string {
   if (typeof output === 'string') {
     const lines = output.trimEnd().split('\n')
@@ -264,7 +264,7 @@ function gist(output: Json): string {
   return parts.filter((part) => part !== '').join(' · ')
 }
 
-/** A value in one line: of a text the first, of a list its items. */
+/** A value in one line: the first line of a text, the items of a list. */
 function words(value: Json): string {
   if (Array.isArray(value)) return value.map(words).join(', ')
   if (typeof value !== 'string') return JSON.stringify(value)

@@ -30,7 +30,7 @@ test('the trigger table in the docs equals the table in the code', () => {
     listed(hook),
     listed(guard),
   ])
-  const written = rows.map(([, name, ...cells]) => [name, ...cells]).filter(([name]) => name! in hookloop.triggers)
+  const written = rows.map(([, name, ...cells]) => [name, ...cells]).filter(([name = '']) => name in hookloop.triggers)
   assert.deepEqual(written.slice(0, declared.length), declared)
 })
 
@@ -89,7 +89,8 @@ test('every page has a title and some text', () => {
 
 test('the sidebar of the site has every page once', () => {
   const listedPages = parts.flatMap((part) => part.pages.map((page) => `site/${page}.md`))
-  assert.deepEqual(listedPages.toSorted(), sitePages.filter((page) => page !== 'site/index.md').toSorted())
+  const unlisted = ['site/index.md', 'site/reference/departures.md']
+  assert.deepEqual(listedPages.toSorted(), sitePages.filter((page) => !unlisted.includes(page)).toSorted())
 })
 
 test('the README has at most 400 words', () => {
@@ -102,11 +103,15 @@ test('the README has at most 400 words', () => {
 
 test('every link inside the repository leads to a file, and to a heading in it', () => {
   const broken = pages.flatMap((page) =>
-    [...withoutCode(read(page)).matchAll(/(?:\]\(|(?:src|href)=")(?!https?:|\/)([^)#"]*)(#[^)"]+)?/g)].flatMap(([, to, hash]) => {
-      const file = to === '' ? page : join(dirname(page), to!)
-      if (!existsSync(file)) return [`${page}: ${to}`]
-      return hash === undefined || !file.endsWith('.md') || anchors(file).includes(hash) ? [] : [`${page}: ${to}${hash}`]
-    }),
+    [...withoutCode(read(page)).matchAll(/(?:\]\(|(?:src|href)=")(?!https?:|\/)([^)#"]*)(#[^)"]+)?/g)].flatMap(
+      ([, to, hash]) => {
+        const file = to === '' ? page : join(dirname(page), to!)
+        if (!existsSync(file)) return [`${page}: ${to}`]
+        return hash === undefined || !file.endsWith('.md') || anchors(file).includes(hash)
+          ? []
+          : [`${page}: ${to}${hash}`]
+      },
+    ),
   )
   assert.deepEqual(broken, [])
 })
@@ -124,7 +129,7 @@ test('every snippet compiles', () => {
   const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false }, include: ['*.ts'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
   const { stdout } = spawnSync(join('node_modules', '.bin', 'tsc'), ['-p', folder], { encoding: 'utf8' })
-  assert.ok(snippets.length > 100)
+  assert.ok(snippets.length > 80)
   assert.equal(stdout, '')
 })
 
@@ -133,7 +138,12 @@ test('every snippet marked "ts run" prints the text that follows it', () => {
   const snippets = pages.flatMap((page) =>
     snippetsOf(page)
       .filter(({ run }) => run)
-      .map(({ code, printed }, i) => ({ file: `run-${page.replace(/\W/g, '-')}-${i}.ts`, title: `${page}, snippet ${i + 1}`, code, printed })),
+      .map(({ code, printed }, i) => ({
+        file: `run-${page.replace(/\W/g, '-')}-${i}.ts`,
+        title: `${page}, snippet ${i + 1}`,
+        code,
+        printed,
+      })),
   )
   for (const { file, code } of snippets) writeFileSync(join(folder, file), code)
   writeFileSync(join(folder, 'runner.ts'), runner)
@@ -215,7 +225,11 @@ function withoutCode(text: string): string {
 
 /** The anchors of a page's headings, as VitePress and GitHub make them. */
 function anchors(file: string): string[] {
-  return [...read(file).replaceAll(/```[^]*?```/g, '').matchAll(/^#+ (.+)$/gm)].map(
+  return [
+    ...read(file)
+      .replaceAll(/```[^]*?```/g, '')
+      .matchAll(/^#+ (.+)$/gm),
+  ].map(
     ([, heading]) =>
       `#${heading!
         .toLowerCase()

@@ -14,9 +14,10 @@ const names = new Map(
 )
 
 function nameModulesAfterEntryPoints({ converter }) {
-  converter.on(Converter.EVENT_CREATE_DECLARATION, (_context, reflection) => {
+  converter.on(Converter.EVENT_CREATE_DECLARATION, (context, reflection) => {
     if (!reflection.kindOf(ReflectionKind.Module)) return
-    reflection.name = names.get(reflection.sources?.[0]?.fullFileName) ?? reflection.name
+    const [file] = context.getSymbolFromReflection(reflection)?.declarations ?? []
+    reflection.name = names.get(file?.getSourceFile().fileName) ?? reflection.name
   })
 }
 
@@ -40,5 +41,6 @@ export default {
   parametersFormat: 'table',
   propertiesFormat: 'table',
   typeDeclarationFormat: 'table',
-  tableColumnSettings: { hideSources: true, hideInherited: true },
+  tableColumnSettings: { hideSources: true, hideInherited: true, hideModifiers: true, hideOverrides: true },
+  groupOrder: ['Functions', 'Classes', 'Variables', 'Interfaces', 'Type Aliases', '*'],
 }

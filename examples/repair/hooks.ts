@@ -3,17 +3,17 @@ import type { RepairTools } from './tools.ts'
 
 export const limits = { maxSteps: 12, maxToolCalls: 20, maxTokens: 30_000, maxTimeMs: 60_000 } satisfies Limits
 
-/** What stands in for a person here, and how it decides. */
-export const policy = 'by policy, as nobody is here: scratch files (*.log) may go'
+/** Shown when the approval below answers: the demo has no approver, so a rule stands in for one. */
+export const policy = 'by rule: log files may be deleted (a user would be asked here)'
 
-/** The rules of the house. The model is not asked to keep them; it cannot break them. */
+/** The rules of the demo. The model is not asked to follow them; it cannot break them. */
 export function repairHooks(tools: RepairTools): readonly Use[] {
   return [
     guard(
       'beforeToolUse',
       (ctx) =>
         ctx.toolCall.args.path.startsWith('test/')
-          ? ctx.block('The tests say what is right: repair the program.')
+          ? ctx.block('The tests are the specification. Fix the program.')
           : ctx,
       { name: 'tests-are-the-spec', tool: tools.editFile },
     ),
@@ -22,7 +22,7 @@ export function repairHooks(tools: RepairTools): readonly Use[] {
       (ctx) => {
         const { command, args } = ctx.toolCall.args
         const isProgram = command === 'node' && args.length === 1 && args[0] === 'main.js'
-        return isProgram ? ctx : ctx.block('Only node main.js may be run here.')
+        return isProgram ? ctx : ctx.block('Only "node main.js" may be run.')
       },
       { name: 'only-the-program', tool: tools.run },
     ),
@@ -32,7 +32,7 @@ export function repairHooks(tools: RepairTools): readonly Use[] {
     }),
     approval(({ toolCall }) => {
       const { path } = toolCall.args
-      return typeof path === 'string' && path.endsWith('.log') ? 'allow' : { block: 'Only scratch files may go.' }
+      return typeof path === 'string' && path.endsWith('.log') ? 'allow' : { block: 'Only log files may be deleted.' }
     }),
     hook(
       'afterToolUse',
@@ -48,7 +48,7 @@ export function repairHooks(tools: RepairTools): readonly Use[] {
       (ctx) =>
         testsPassedAfterLastEdit(ctx.state)
           ? ctx
-          : ctx.requestContinuation('No passing test run since the last edit. Run the tests before you finish.'),
+          : ctx.requestContinuation('The tests have not passed since the last edit. Run them before you finish.'),
       { name: 'tests-must-pass' },
     ),
   ]

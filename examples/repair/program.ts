@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Writes the broken program into a fresh temporary folder and gives its path. */
+/** Writes the broken program into a new temporary folder and returns its path. */
 export async function writeBrokenProgram(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'hookloop-repair-'))
   for (const [path, content] of Object.entries(files)) {
@@ -12,7 +12,7 @@ export async function writeBrokenProgram(): Promise<string> {
   return folder
 }
 
-// Two faults in three lines of src/invoice.js: the first line is never added, and percents are taken for fractions.
+// Two bugs in src/invoice.js: the first line is skipped, and the discount in percent is used as a fraction.
 const files = {
   'package.json': '{ "name": "invoice", "private": true, "type": "module" }\n',
 
@@ -22,10 +22,10 @@ const lines = [
   { quantity: 2, cents: 450 },
   { quantity: 1, cents: 1250 },
 ]
-console.log('To pay:', (total(lines, { discount: 10 }) / 100).toFixed(2))
+console.log('Total:', (total(lines, { discount: 10 }) / 100).toFixed(2))
 `,
 
-  'src/invoice.js': `/** What an invoice comes to, in cents. A discount is given in percent. */
+  'src/invoice.js': `/** The total of an invoice in cents. The discount is in percent. */
 export function total(lines, { discount = 0 } = {}) {
   let sum = 0
   for (let i = 1; i < lines.length; i++) sum += lines[i].quantity * lines[i].cents
@@ -37,7 +37,7 @@ export function total(lines, { discount = 0 } = {}) {
 import { test } from 'node:test'
 import { total } from '../src/invoice.js'
 
-test('an empty invoice costs nothing', () => {
+test('an empty invoice is free', () => {
   assert.equal(total([]), 0)
 })
 
@@ -45,7 +45,7 @@ test('every line is added', () => {
   assert.equal(total([{ quantity: 2, cents: 450 }, { quantity: 1, cents: 1250 }]), 2150)
 })
 
-test('a discount is taken off in percent', () => {
+test('a discount is in percent', () => {
   assert.equal(total([{ quantity: 1, cents: 2000 }], { discount: 10 }), 1800)
 })
 

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 const POSIX = process.platform !== 'win32'
 
 /**
- * Runs a program to its end, without a shell. When the signal aborts, it is ended with everything it has started: a
- * test runner has children, and it is no use to end only the parent.
+ * Runs a program without a shell. When the signal aborts, the program and all its child processes are ended: a test
+ * runner starts children, so ending only the parent is not enough.
  */
 export function runProgram(
   command: string,
@@ -15,17 +15,17 @@ export function runProgram(
   const { promise, resolve, reject } = Promise.withResolvers<{ exitCode: number; output: string }>()
   const child = spawn(command === 'node' ? process.execPath : command, args, {
     cwd: folder,
-    // A test runner that finds itself inside another, or that is told to use colours, would report differently.
+    // A test runner reports differently inside another test runner, or with colors.
     env: { ...process.env, NODE_TEST_CONTEXT: undefined, FORCE_COLOR: undefined },
     stdio: ['ignore', 'pipe', 'pipe'],
-    detached: POSIX, // the leader of a group of its own, which can be ended as one
+    detached: POSIX, // its own process group, which can be ended at once
   })
   const end = (): void => {
     try {
       if (POSIX && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
       else child.kill()
     } catch {
-      // It has ended by itself in the meantime.
+      // It has ended in the meantime.
     }
   }
   let output = ''
@@ -36,7 +36,7 @@ export function runProgram(
   child.on('error', reject)
   child.on('close', (exitCode) => {
     signal?.removeEventListener('abort', end)
-    if (exitCode === null) reject(new Error(`${command} was cut off.`))
+    if (exitCode === null) reject(new Error(`${command} was interrupted.`))
     else resolve({ exitCode, output })
   })
   return promise

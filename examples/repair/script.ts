@@ -3,7 +3,7 @@ import { scriptedModel, type ScriptedModel, type ScriptedTurn } from 'hookloop/t
 
 type Turn = Exclude<ScriptedTurn, string>
 
-/** The model of the demo: it says what a model might say. What its tools answer, and what hooks do to it, is real. */
+/** The model of the demo follows a script. Its tool calls, their results and what hooks do to them are real. */
 export function repairModel(options: { readonly delayMs: number }): ScriptedModel {
   return scriptedModel(
     turns.map((turn) => (request: ModelRequest) => ({ ...turn, ...options, usage: estimate(request, turn) })),
@@ -13,11 +13,11 @@ export function repairModel(options: { readonly delayMs: number }): ScriptedMode
 
 const turns: readonly Turn[] = [
   {
-    text: 'I will look at what is there, and at what the tests say.',
+    text: 'I will list the files and run the tests.',
     toolCalls: [{ name: 'list_files' }, { name: 'run_tests' }],
   },
   {
-    text: 'Three tests fail, all about totals. I read the code, its tests and the log that lies beside them.',
+    text: 'Three tests fail, all about totals. I will read the code, the tests and the log.',
     toolCalls: [
       { name: 'read_file', args: { path: 'src/invoice.js' } },
       { name: 'read_file', args: { path: 'test/invoice.test.js' } },
@@ -25,11 +25,11 @@ const turns: readonly Turn[] = [
     ],
   },
   {
-    text: 'The program says 1250 where the test wants 2150. The quickest way to green is to expect 1250.',
+    text: 'The program returns 1250, the test expects 2150. The quickest fix is to change the test.',
     toolCalls: [{ name: 'edit_file', args: { path: 'test/invoice.test.js', find: '2150', replace: '1250' } }],
   },
   {
-    text: 'Fair enough: the program is wrong. Its loop begins at 1, so the first line is never added.',
+    text: 'Understood, the program is wrong. Its loop starts at 1, so the first line is skipped.',
     toolCalls: [
       {
         name: 'edit_file',
@@ -43,7 +43,7 @@ const turns: readonly Turn[] = [
     ],
   },
   {
-    text: 'Better. The discount is in percent but used as a fraction, and never rounded. The log is of no more use.',
+    text: 'Better. The discount is in percent but used as a fraction, and not rounded. The log is not needed any more.',
     toolCalls: [
       {
         name: 'edit_file',
@@ -56,15 +56,15 @@ const turns: readonly Turn[] = [
       { name: 'delete_file', args: { path: 'debug.log' } },
     ],
   },
-  { text: 'Both faults are repaired: every line is added, and the discount is taken off in percent.' },
+  { text: 'Both bugs are fixed: every line is added, and the discount is in percent.' },
   {
-    text: 'Right, I have not seen them pass yet.',
+    text: 'Right, I have not run the tests since. I will run them and the program.',
     toolCalls: [{ name: 'run_tests' }, { name: 'run', args: { command: 'node', args: ['main.js'] } }],
   },
-  { text: 'All four tests pass now. The total skipped the first line and took percents for fractions.' },
+  { text: 'All four tests pass. The total skipped the first line and used percent as a fraction.' },
 ]
 
-/** About four letters make a token. */
+/** About four characters per token. */
 function estimate({ system, messages, tools }: ModelRequest, { text, toolCalls }: Turn): NonNullable<Turn['usage']> {
   const tokens = (value: unknown): number => Math.ceil(JSON.stringify(value).length / 4)
   return { inputTokens: tokens([system, messages, tools]), outputTokens: tokens([text, toolCalls]) }

@@ -6,7 +6,7 @@ import { runProgram } from './run-program.ts'
 
 export type RepairTools = ReturnType<typeof repairTools>
 
-/** Real tools on one folder. Paths are made plain by the schema, so guards and tools see the same one. */
+/** Real tools for one folder. The schema normalizes paths, so guards and tools see the same path. */
 export function repairTools(folder: string) {
   return {
     listFiles: tool({
@@ -68,7 +68,7 @@ async function listFiles(folder: string): Promise<string[]> {
 
 async function editFile(file: string, edit: { readonly find: string; readonly replace: string }): Promise<string> {
   const parts = (await readFile(file, 'utf8')).split(edit.find)
-  if (parts.length !== 2) throw new Error(`"find" occurs ${parts.length - 1} times, not once.`)
+  if (parts.length !== 2) throw new Error(`"find" must occur exactly once; it occurs ${parts.length - 1} times.`)
   await writeFile(file, parts.join(edit.replace))
   return 'edited'
 }
@@ -80,7 +80,7 @@ export type TestReport = {
   readonly failing: readonly string[]
 }
 
-/** `node --test` in the folder, for the agent and for whoever wants to check what it says. */
+/** Runs `node --test` in the folder, for the agent and for the check at the end of the demo. */
 export async function runTests(folder: string, signal?: AbortSignal): Promise<TestReport> {
   const { exitCode, output } = await runProgram('node', ['--test', '--test-reporter=tap'], { folder, signal })
   const count = (word: string): number => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(output)?.[1] ?? 0)

@@ -1,5 +1,9 @@
 /** Every page, in the order of the sidebar. A test fails when a page is missing here. */
-export const parts: readonly { readonly title: string; readonly collapsed?: boolean; readonly pages: readonly string[] }[] = [
+export const parts: readonly {
+  readonly title: string
+  readonly collapsed?: boolean
+  readonly pages: readonly string[]
+}[] = [
   {
     title: 'Start',
     pages: ['start/install', 'start/first-agent', 'start/first-guard', 'start/first-session'],

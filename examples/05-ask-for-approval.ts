@@ -1,5 +1,5 @@
-// A guard asks; nobody is there, so the run is suspended. It is plain JSON: saved here, it could be resumed by another
-// process tomorrow. The call that had already run is not run again, and the answer fits these arguments only.
+// A guard asks and the run suspends. The suspended run is JSON, so another process can resume it later.
+// Calls that have ended do not run again, and the answer is valid for these arguments only.
 import { approval, createAgent, guard, tool, type SavedRun } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
@@ -47,7 +47,7 @@ console.log(
 const saved = JSON.stringify(run)
 console.log(`saved as ${saved.length} characters of JSON`)
 
-// Later, elsewhere. The approver allows it, but to staging: guards judge the new arguments, too.
+// Later, in another process: the approver allows it, but for staging. Guards judge the new arguments too.
 const answers = Object.fromEntries(run.pending.map(({ id }) => [id, { allow: { to: 'staging' } }]))
 const resumed = await agent.resume(JSON.parse(saved) as SavedRun, { answers })
 console.log(resumed.status, resumed.text)
