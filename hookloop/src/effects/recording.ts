@@ -1,4 +1,5 @@
-import { isJsonObject, storedJson, type Json } from '../state/json.ts'
+import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
+import { must, number, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
 export const RECORDING_VERSION = 1
@@ -91,38 +92,30 @@ function parseLine(line: string, number: number): RecordEntry {
   return value as RecordEntry
 }
 
-/** What is wrong with an entry, if anything is. */
-export function problemOfEntry(entry: { readonly [key: string]: Json }): string | undefined {
-  const needs = (key: string, type: 'string' | 'number'): string | undefined =>
-    typeof entry[key] === type ? undefined : `"${key}" must be a ${type}`
-  switch (entry['type']) {
-    case 'run':
-      return needs('version', 'number') ?? needs('id', 'string') ?? needs('at', 'number')
-    case 'begin':
-      return needs('key', 'string') ?? needs('kind', 'string') ?? ('input' in entry ? undefined : '"input" is missing')
-    case 'end':
-      return needs('key', 'string') ?? needs('at', 'number') ?? problemOfEnd(entry)
-    case 'timeout':
-      return needs('key', 'string') ?? needs('at', 'number') ?? needs('ms', 'number')
-    case 'abort':
-      return needs('key', 'string')
-    case 'cancel':
-      return needs('check', 'number') ?? (entry['scope'] === undefined ? undefined : needs('scope', 'string'))
-    default:
-      return `"type" is ${JSON.stringify(entry['type']) ?? 'missing'}; known are run, begin, end, timeout, abort and cancel`
-  }
-}
+const isKnownError = (value: Json | undefined): boolean =>
+  isJsonObject(value) &&
+  typeof value['message'] === 'string' &&
+  typeof value['code'] === 'string' &&
+  Object.hasOwn(errorCodes, value['code'])
 
-function problemOfEnd(entry: { readonly [key: string]: Json }): string | undefined {
-  if ('value' in entry) return undefined
-  const error = entry['error']
-  if (error === undefined) return '"value" or "error" is missing'
-  const fits =
-    isJsonObject(error) &&
-    typeof error['message'] === 'string' &&
-    typeof error['code'] === 'string' &&
-    Object.hasOwn(errorCodes, error['code'])
-  return fits ? undefined : '"error" needs a known code and a message'
+const end = { key: string, at: number }
+const succeeded = shapeOf({ ...end, value: present })
+const failed = shapeOf({ ...end, error: must(isKnownError, 'needs a known code and a message if there is no "value"') })
+const entryShapes = new Map<unknown, Shape>([
+  ['run', shapeOf({ version: number, id: string, at: number })],
+  ['begin', shapeOf({ key: string, kind: string, input: present })],
+  ['end', (entry, path) => (isJsonObject(entry) && 'value' in entry ? succeeded : failed)(entry, path)],
+  ['timeout', shapeOf({ key: string, at: number, ms: number })],
+  ['abort', shapeOf({ key: string })],
+  ['cancel', shapeOf({ check: number, scope: optional(string) })],
+])
+
+/** What is wrong with an entry, if anything is. */
+export function problemOfEntry(entry: JsonObject): string | undefined {
+  const { type } = entry
+  const shape = entryShapes.get(type)
+  if (shape !== undefined) return shape(entry, '')
+  return `"type" is ${JSON.stringify(type) ?? 'missing'}; it must be one of ${[...entryShapes.keys()].join(', ')}`
 }
 
 function invalid(line: number, why: string): AgentError {

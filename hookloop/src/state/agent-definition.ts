@@ -1,16 +1,18 @@
 import { AgentError } from '../errors.ts'
+import { isJsonObject, type Json } from './json.ts'
+import { amount, listOf, must, optional, shapeOf, string } from './shape.ts'
 
-/** An agent as it is written down: what it is for, what it is told, and what it may use. */
+/** A subagent as data: when to use it, its instructions, and which tools and limits it has. */
 export type AgentDefinition = {
   readonly name: string
-  /** For whoever chooses among agents: when to use it. */
+  /** When to use it. The agent that delegates reads this. */
   readonly description: string
   /** Its system prompt. */
   readonly instructions: string
-  /** Names of tools; `*` stands for any letters. Left out: all that its parent has. An empty list: none. */
+  /** Names of tools; `*` matches any characters. Default: all tools of the parent. An empty array: no tools. */
   readonly tools?: readonly string[]
   readonly disallowedTools?: readonly string[]
-  /** The name of a model, or a short one that is made clear elsewhere. Left out: that of its parent. */
+  /** The name of a model, or an alias that the application resolves. Default: the model of the parent. */
   readonly model?: string
   readonly maxSteps?: number
   readonly maxTokens?: number
@@ -22,17 +24,24 @@ export type AgentDefinition = {
 /** The limits that a definition may have. */
 export const definitionLimits = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls'] as const
 
-const texts = ['name', 'description', 'instructions'] as const
-const lists = ['tools', 'disallowedTools'] as const
-const known: readonly string[] = [...texts, ...lists, 'model', ...definitionLimits]
-
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
+const filled = must((value) => typeof value === 'string' && value.trim() !== '', 'must be a string that is not empty')
+const fields = {
+  name: must((value) => typeof value === 'string' && NAME.test(value), 'must be 1 to 64 letters, digits, _ and -'),
+  description: filled,
+  instructions: string,
+  tools: optional(listOf(filled)),
+  disallowedTools: optional(listOf(filled)),
+  model: optional(filled),
+  ...Object.fromEntries(definitionLimits.map((limit) => [limit, optional(amount)])),
+}
+const shape = shapeOf(fields)
 
-/** A definition that can be relied on: every field is of its kind, and none is unknown. Throws AGENT_INVALID_OPTION. */
+/** Checks and freezes a definition. Throws AGENT_INVALID_OPTION if a field is unknown or has the wrong type. */
 export function defineAgent(definition: AgentDefinition): AgentDefinition {
   const problem = problemOf(definition)
   if (problem !== undefined) {
-    throw new AgentError('AGENT_INVALID_OPTION', `The agent cannot be defined: ${problem}.`, { value: definition })
+    throw new AgentError('AGENT_INVALID_OPTION', `The agent definition is invalid: ${problem}.`, { value: definition })
   }
   const { tools, disallowedTools } = definition
   return Object.freeze({
@@ -42,28 +51,10 @@ export function defineAgent(definition: AgentDefinition): AgentDefinition {
   })
 }
 
-function problemOf(fields: { readonly [field: string]: unknown } | null | undefined): string | undefined {
-  if (typeof fields !== 'object' || fields === null) return 'it is not an object'
-  const unknown = Object.keys(fields).find((field) => !known.includes(field))
-  if (unknown !== undefined) return `there is no field "${unknown}". Known: ${known.join(', ')}`
-  for (const field of texts) if (typeof fields[field] !== 'string') return `"${field}" must be a text`
-  if (!NAME.test(fields['name'] as string)) return '"name" must be 1 to 64 letters, digits, _ and -'
-  if ((fields['description'] as string).trim() === '') return '"description" says when to use it, and is empty'
-  for (const field of lists) {
-    const list = fields[field]
-    if (Object.hasOwn(fields, field) && !(Array.isArray(list) && list.every((each) => isName(each)))) {
-      return `"${field}" must be a list of names`
-    }
-  }
-  if (Object.hasOwn(fields, 'model') && !isName(fields['model'])) return '"model" must be the name of a model'
-  const limit = definitionLimits.find((field) => Object.hasOwn(fields, field) && !isAmount(fields[field]))
-  return limit === undefined ? undefined : `"${limit}" must be a number from 0 up`
-}
-
-function isName(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== ''
-}
-
-function isAmount(value: unknown): boolean {
-  return typeof value === 'number' && value >= 0
+function problemOf(definition: Json): string | undefined {
+  const unknown = isJsonObject(definition)
+    ? Object.keys(definition).find((key) => !Object.hasOwn(fields, key))
+    : undefined
+  if (unknown !== undefined) return `there is no field "${unknown}". Known: ${Object.keys(fields).join(', ')}`
+  return shape(definition, '')
 }

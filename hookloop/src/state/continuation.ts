@@ -20,7 +20,14 @@ export const stopReasons = [
 
 export type StopReason = (typeof stopReasons)[number]
 
-export type ContinuationDecision = 'forbidContinuation' | 'requestContinuation' | 'allowStop' | 'allowContinuation'
+export const continuationDecisions = [
+  'forbidContinuation',
+  'requestContinuation',
+  'allowStop',
+  'allowContinuation',
+] as const
+
+export type ContinuationDecision = (typeof continuationDecisions)[number]
 
 /** One vote on whether the run goes on: who cast it, why, and on what value. */
 export type ContinuationEvaluation = {

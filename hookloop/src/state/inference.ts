@@ -4,8 +4,10 @@ import type { List } from './list.ts'
 import { textOf, type Message, type Part } from './message.ts'
 import { noTokens, type TokenUsage } from './usage.ts'
 
-/** Why a model stopped writing. `withheld` is ours: a hook kept the answer from everyone. */
-export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other' | 'withheld'
+export const finishReasons = ['stop', 'length', 'content-filter', 'tool-calls', 'error', 'other', 'withheld'] as const
+
+/** Why a model stopped generating. `withheld`: a hook withheld the response. */
+export type FinishReason = (typeof finishReasons)[number]
 
 /** A tool as a model sees it. */
 export type ToolDescription = { readonly name: string; readonly description: string; readonly inputSchema: JsonObject }
@@ -127,16 +129,6 @@ export type ModelReply = {
   readonly warnings?: readonly string[]
 }
 
-const finishReasons: readonly string[] = [
-  'stop',
-  'length',
-  'content-filter',
-  'tool-calls',
-  'error',
-  'other',
-  'withheld',
-] satisfies FinishReason[]
-
 /** A response to a reply whose content comes frozen. */
 export function toResponse(reply: ModelReply): InferenceResponse {
   return toBilledResponse({ ...reply, usage: Object.freeze({ ...noTokens, ...reply.usage }) })
@@ -180,5 +172,5 @@ function textPart(text: string): Part {
 }
 
 export function isFinishReason(value: Json | undefined): value is FinishReason {
-  return typeof value === 'string' && finishReasons.includes(value)
+  return finishReasons.includes(value as FinishReason)
 }

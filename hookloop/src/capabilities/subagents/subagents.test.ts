@@ -165,11 +165,8 @@ describe('what cannot be meant is refused, by name', () => {
     'no agents': [{ agents: {} }, /"agents" must have at least one/],
     'an option that is misspelt': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],
     'a field that is misspelt': [{ agents: { a: { description: 'x', tool: [] } } }, /unknown option "tool"/],
-    'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a text/],
-    'tools that are a text': [
-      { agents: { a: { description: 'x', tools: 'look' } } },
-      /"tools" must be a list of names/,
-    ],
+    'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a string/],
+    'tools that are a text': [{ agents: { a: { description: 'x', tools: 'look' } } }, /"tools" must be an array/],
     'a depth of nothing': [{ agents: { a: { description: 'x' } }, maxDepth: 0 }, /"maxDepth" must be a whole number/],
     'an agent that is none': [{ agents: { a: { description: 'x', agent: {} } } }, /as made by createAgent/],
     'a name with a space': [{ agents: { 'a b': { description: 'x' } } }, /"name" must be/],

@@ -1,7 +1,8 @@
 import type { Answer, Answers } from '../../state/tool-call.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
 import { isMessage, type Message } from '../../state/message.ts'
+import { must, object, oneOf, optional, present, shapeOf, string, type Shape } from '../../state/shape.ts'
 import type { StateDiff } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
@@ -53,11 +54,6 @@ export type SessionRecord =
   /** Another process has taken the run over. */
   | { readonly type: 'runResumed'; readonly at: number }
 
-const phases: readonly string[] = ['inputBlocked', 'started', 'step', 'suspended', 'ended', 'changed'] satisfies (
-  | Checkpoint['phase']
-  | 'changed'
-)[]
-
 /** Throws STATE_VERSION for the first line of a session from the future, before anything else of it is looked at. */
 export function checkVersion(line: string | undefined): void {
   let first: unknown
@@ -82,46 +78,41 @@ export function toRecord(value: JsonObject, seq: number): SessionRecord {
   throw new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be used: ${problem}.`, { value: seq })
 }
 
-/** The last moment that a Date can hold. */
-const END_OF_TIME = 8.64e15
+const MAX_DATE_MS = 8.64e15
+const time = must((at) => typeof at === 'number' && at >= 0 && at <= MAX_DATE_MS, 'must be a time in milliseconds')
+const ledger = must(
+  (value) => Array.isArray(value) && value.every((entry) => isJsonObject(entry) || isLedgerRow(entry)),
+  'must be an array of ledger entries',
+)
+const onlyTime = shapeOf({ at: time })
+const shapes = new Map<unknown, Shape>([
+  ['session', shapeOf({ id: string, agent: string, at: time, version: oneOf(SESSION_VERSION) })],
+  [
+    'input',
+    shapeOf({ message: must(isMessage, 'must be a message'), run: string, at: time, metadata: optional(object) }),
+  ],
+  [
+    'state',
+    shapeOf({
+      phase: oneOf('inputBlocked', 'started', 'step', 'suspended', 'ended', 'changed'),
+      at: time,
+      diff: object,
+      ledger: optional(ledger),
+    }),
+  ],
+  ['answer', shapeOf({ approval: string, at: time, answer: present })],
+  ['answers', shapeOf({ answers: object, at: time })],
+  ['sessionSuspended', onlyTime],
+  ['sessionResumed', onlyTime],
+  ['runResumed', onlyTime],
+])
 
 function problemOf(record: JsonObject, seq: number): string | undefined {
   const { type, at } = record
-  if ((type === 'session') !== (seq === 0)) return 'a session begins with its one line of type "session"'
-  if (at !== undefined && !(typeof at === 'number' && at >= 0 && at <= END_OF_TIME)) return '"at" is no time'
-  const text = (key: string): string | undefined =>
-    typeof record[key] === 'string' ? undefined : `"${key}" must be a text`
-  const time = at === undefined ? '"at" is missing' : undefined
-  const object = (key: string): string | undefined =>
-    isJsonObject(record[key]) ? undefined : `"${key}" must be an object`
-  switch (type) {
-    case 'session':
-      return (
-        text('id') ?? text('agent') ?? time ?? (record['version'] === SESSION_VERSION ? undefined : '"version" is none')
-      )
-    case 'input':
-      if (!isMessage(record['message'])) return '"message" is none'
-      return text('run') ?? time ?? (record['metadata'] === undefined ? undefined : object('metadata'))
-    case 'state':
-      if (!phases.includes(record['phase'] as string)) return '"phase" is not known'
-      return time ?? object('diff') ?? (isLedger(record['ledger'] ?? []) ? undefined : '"ledger" must be a list')
-    case 'answer':
-      return text('approval') ?? time ?? ('answer' in record ? undefined : '"answer" is missing')
-    case 'answers':
-      return object('answers') ?? time
-    case 'sessionSuspended':
-    case 'sessionResumed':
-    case 'runResumed':
-      return time
-    case 'run':
-      return 'a run in a session begins with its input'
-    default:
-      return problemOfEntry(record)
-  }
-}
-
-function isLedger(value: Json): boolean {
-  return Array.isArray(value) && value.every((entry) => isJsonObject(entry) || isLedgerRow(entry))
+  if ((type === 'session') !== (seq === 0)) return 'the first record, and only the first, must be of type "session"'
+  if (type === 'run') return 'a run in a session starts with its input'
+  const shape = shapes.get(type)
+  return shape === undefined ? (optional(time)(at, 'at') ?? problemOfEntry(record)) : shape(record, '')
 }
 
 /** The entries of a ledger that was written down. */
