@@ -27,7 +27,7 @@ import { summarization, summarizationPolicy } from '../hookloop/src/capabilities
 import { tasks, tasksPolicy } from '../hookloop/src/capabilities/tasks/tasks.ts'
 import { toolRegistry, toolRegistryPolicy } from '../hookloop/src/capabilities/tool-registry/tool-registry.ts'
 
-// The pages of capabilities have three tables: their hooks, their tools and their policy. They are held to the code.
+// The pages of capabilities have three tables, which must match the code: hooks, tools and options.
 
 const invoice = { type: 'object', properties: { total: { type: 'number' } } } as const
 
@@ -66,7 +66,7 @@ for (const [page, { made, policy }] of Object.entries(pages)) {
   suite(`site/reference/capabilities/${page}.md`, () => {
     const text = readFileSync(`site/reference/capabilities/${page}.md`, 'utf8')
 
-    test('lists the hooks as they are', () => {
+    test('lists the hooks with their triggers and priorities', () => {
       const hooks = (made.hooks ?? []).map(({ name, triggers, mode, priority }) => [
         name,
         triggers.join(', '),
@@ -76,19 +76,20 @@ for (const [page, { made, policy }] of Object.entries(pages)) {
       assert.deepEqual(rows(text, 'Hooks', 4), hooks)
     })
 
-    test('lists the tools as they are', () => {
+    test('lists the tools with their arguments', () => {
       const own = (made.tools ?? []).filter(({ name }) => !brought.test(name))
       const tools = own.map(({ name, inputSchema }) => [name, argumentWords(inputSchema)])
       const written = rows(text, 'Tools', 2).filter(([name]) => !brought.test(name!))
       assert.deepEqual(written, tools)
     })
 
-    test('lists the policy as it is', () => {
+    test('lists the options with their defaults', () => {
       const options = Object.entries(policy).map(([name, value]) => [
         name,
         value === undefined ? '—' : JSON.stringify(value),
       ])
-      assert.deepEqual(rows(text, 'Policy', 2), options)
+      const written = rows(text, 'Options', 3).map(([option, , byDefault]) => [option, byDefault])
+      assert.deepEqual(written, options)
     })
   })
 }
