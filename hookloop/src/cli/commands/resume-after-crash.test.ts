@@ -87,7 +87,7 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
       ends.map(({ code, stdout }) => [code, stdout]),
       ends.map(() => [5, '']),
     )
-    for (const { stderr } of ends) assert.match(stderr, /^error: The session "pay" is being written to by process \d+/m)
+    for (const { stderr } of ends) assert.match(stderr, /^error: The session "pay" is locked by process \d+/m)
     const both = await Promise.all([shop.hookloop(['resume', 'pay']), shop.hookloop(['resume', 'pay'])])
     const codes = both.map(({ code }) => code).toSorted((a, b) => a! - b!)
     assert.equal(codes[0], 0)

@@ -1,16 +1,16 @@
 import { sessionCorrupt } from './store.ts'
 
-// The few things that are done with files here, so that each is done with care: nothing follows a link out of the store's
-// folder, waits for a pipe that somebody put there, or is readable for others.
+// File access for the file store. No function follows a symbolic link out of the folder of the store, blocks on a pipe, or
+// creates a file that other users can read.
 
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 
-export function makeFolder(path: string): void {
+export function createFolder(path: string): void {
   fs().mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
 }
 
-/** The names in a folder, or nothing if there is no such folder. What is in its place must not be a link. */
+/** The names in a folder; undefined if there is no such folder. Throws if it is a link or a file. */
 export function namesIn(id: string, path: string): readonly string[] | undefined {
   const found = fs().lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return undefined
@@ -23,21 +23,25 @@ export function namesIn(id: string, path: string): readonly string[] | undefined
   }
 }
 
-/** Opens a file that is not there yet, for appending. Nothing if it is there. */
+/** Creates a file and opens it for appending. Returns undefined if it exists. */
 export function createFile(path: string): number | undefined {
   const { O_APPEND, O_CREAT, O_EXCL, O_RDWR } = fs().constants
   try {
-    return fs().openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | careful(), FILE_MODE)
+    return fs().openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | safeFlags(), FILE_MODE)
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return undefined
     throw error
   }
 }
 
-/** The same with a text in it from the first moment on, where the file system can do that. */
-export function createWhole(path: string, text: string, options: { readonly temporary: string }): number | undefined {
+/** The same, with its text in it from the start if the file system has hard links. */
+export function createFileWith(
+  path: string,
+  text: string,
+  options: { readonly temporary: string },
+): number | undefined {
   const file = createFile(options.temporary)
-  if (file === undefined) throw new Error(`${options.temporary} is in the way`)
+  if (file === undefined) throw new Error(`${options.temporary} exists already`)
   try {
     writeAll(file, text)
     fs().linkSync(options.temporary, path)
@@ -49,17 +53,17 @@ export function createWhole(path: string, text: string, options: { readonly temp
   } finally {
     fs().rmSync(options.temporary, { force: true })
   }
-  const empty = createFile(path) // a file system without links
+  const empty = createFile(path) // a file system without hard links
   if (empty !== undefined) writeAll(empty, text)
   return empty
 }
 
 export function openForAppend(id: string, path: string): number {
   const { O_APPEND, O_RDWR } = fs().constants
-  return openPlain(id, path, O_RDWR | O_APPEND)
+  return openFile(id, path, O_RDWR | O_APPEND)
 }
 
-/** What is in a file, at most as much as is asked for; nothing if there is no such file. */
+/** The content of a file, up to `limit` bytes; undefined if there is no such file. */
 export function readFile(id: string, path: string, limit = Infinity): Buffer | undefined {
   try {
     return readExisting(id, path, limit)
@@ -69,9 +73,9 @@ export function readFile(id: string, path: string, limit = Infinity): Buffer | u
   }
 }
 
-/** The same of a file that must be there. */
+/** The same for a file that must exist. */
 export function readExisting(id: string, path: string, limit = Infinity): Buffer {
-  const file = openPlain(id, path, fs().constants.O_RDONLY)
+  const file = openFile(id, path, fs().constants.O_RDONLY)
   try {
     if (limit === Infinity) return fs().readFileSync(file)
     const bytes = Buffer.alloc(limit)
@@ -84,19 +88,19 @@ export function readExisting(id: string, path: string, limit = Infinity): Buffer
 export function writeAll(file: number, text: string): number {
   const bytes = Buffer.from(text)
   let written = 0
-  while (written < bytes.length) written += fs().writeSync(file, bytes, written) // a full disk takes a part of it
+  while (written < bytes.length) written += fs().writeSync(file, bytes, written) // a disk that is nearly full writes a part of it
   return bytes.length
 }
 
-/** Puts a file in its place with all that is in it, or not at all. */
+/** Replaces a file atomically. */
 export function replaceFile(
   path: string,
   text: string,
   options: { readonly temporary: string; readonly sync: boolean },
 ): void {
-  fs().rmSync(options.temporary, { force: true }) // of somebody who died at this point
+  fs().rmSync(options.temporary, { force: true }) // left by a process that died here
   const file = createFile(options.temporary)
-  if (file === undefined) throw new Error(`${options.temporary} is in the way`)
+  if (file === undefined) throw new Error(`${options.temporary} exists already`)
   try {
     writeAll(file, text)
     if (options.sync) fs().fsyncSync(file)
@@ -106,7 +110,7 @@ export function replaceFile(
   fs().renameSync(options.temporary, path)
 }
 
-/** Has a folder remember its files even if the machine loses power. */
+/** Makes new names in a folder survive a power loss. */
 export function syncFolder(path: string): void {
   const folder = fs().openSync(path, 'r')
   try {
@@ -120,12 +124,12 @@ export function isMissing(error: unknown): boolean {
   return codeOf(error) === 'ENOENT'
 }
 
-function openPlain(id: string, path: string, flags: number): number {
+function openFile(id: string, path: string, flags: number): number {
   let file: number
   try {
-    file = fs().openSync(path, flags | careful())
+    file = fs().openSync(path, flags | safeFlags())
   } catch (error) {
-    if (codeOf(error) === 'ELOOP') throw sessionCorrupt(id, `${path} is a link`)
+    if (codeOf(error) === 'ELOOP') throw sessionCorrupt(id, `${path} is a symbolic link`)
     throw error
   }
   if (fs().fstatSync(file).isFile()) return file
@@ -133,8 +137,8 @@ function openPlain(id: string, path: string, flags: number): number {
   throw sessionCorrupt(id, `${path} is not a file`)
 }
 
-/** Not through a link, and without waiting for the other end of a pipe. */
-function careful(): number {
+/** Do not follow a link, and do not wait for the other end of a pipe. */
+function safeFlags(): number {
   const { O_NOFOLLOW, O_NONBLOCK } = fs().constants as { readonly O_NOFOLLOW?: number; readonly O_NONBLOCK?: number }
   return (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0)
 }

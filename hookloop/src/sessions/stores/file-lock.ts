@@ -1,44 +1,44 @@
-import { createWhole, namesIn, readFile, writeAll } from './file-access.ts'
+import { createFileWith, namesIn, readFile, writeAll } from './file-access.ts'
 import { describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease, type LockState } from './lock-owner.ts'
 import { sessionBusy, sessionCorrupt } from './store.ts'
 
-// One writer at a time, by files that only one process can create: `1.lock`, `2.lock`, … The highest number has the
-// session. Whoever wants it looks whether the highest one still writes, and if not, creates the next. A writer that has
-// written looks for a higher number afterwards: if there was none, everybody who comes later looks at the session only now,
-// and so has seen what was written.
+// A session is locked by files that only one process can create: `1.lock`, `2.lock`, … The highest number, the epoch, has the
+// lock. To lock a session, a process checks whether the owner of the highest number still writes, and if not creates the next
+// one. A writer looks for a higher number after each write: if there is none, a process that locks the session later reads it
+// later, and so sees what was written.
 
 const LOCK = /^([1-9]\d{0,14})\.lock$/
-/** Claims, and what somebody was about to put in its place when it died. */
+/** Lock files, and temporary files of processes that died. */
 const LEFT_BEHIND = /^(?:(\d{1,15})\.lock(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|head\.json\.(\d{1,15}))$/
 const LAST_EPOCH = 999_999_999_999_999
 const MAX_LOCK_BYTES = 4096
-const ATTEMPTS = 16
+const MAX_ATTEMPTS = 16
 
-export type SessionLock = {
+export type FileLock = {
   readonly epoch: number
-  /** A name that nobody else has. */
+  /** A unique name. */
   readonly token: string
-  /** Whether the one before let go of the session in good order, so that nothing will be added to what it wrote. */
+  /** Whether the previous owner released the lock in order, so that it will not write any more. */
   readonly clean: boolean
-  /** Whether nobody has taken the session over. */
+  /** Whether no other process has taken over the lock. */
   isLatest(): boolean
   renew(): void
-  /** Lets go of the session: in good order, or leaving something that the next one must not add to. */
+  /** Ends the lock: `released` in order, or `left` with a segment that the next owner must not append to. */
   end(how: 'released' | 'left'): void
-  /** As if it had never been made; for whoever has changed nothing. */
+  /** Removes the lock as if it had never existed, if nothing was written. */
   withdraw(): void
 }
 
-/** Takes the session in a folder, or throws SESSION_BUSY. */
-export function lockSession(id: string, folder: string, leaseMs: number): SessionLock {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+/** Locks the session in a folder, or throws SESSION_BUSY. */
+export function lockSession(id: string, folder: string, leaseMs: number): FileLock {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const before = latestLock(id, folder)
     if (before !== undefined && before.ended === undefined && isLocked(before))
       throw sessionBusy(id, describeLockOwner(before.owner))
     const lock = createLock(id, folder, { before, leaseMs })
     if (lock !== undefined) return lock
   }
-  throw sessionBusy(id, 'several others')
+  throw sessionBusy(id, 'several other processes')
 }
 
 type FoundLock = LockState & {
@@ -49,12 +49,12 @@ type FoundLock = LockState & {
 
 function latestLock(id: string, folder: string): FoundLock | undefined {
   const epoch = Math.max(0, ...epochsOf(id, folder))
-  if (epoch >= LAST_EPOCH) throw sessionCorrupt(id, `nobody can come after writer ${epoch}`)
+  if (epoch >= LAST_EPOCH) throw sessionCorrupt(id, `its lock number ${epoch} is the last one`)
   if (epoch === 0) return undefined
   const path = lockPath(folder, epoch)
   const text = readFile(id, path, MAX_LOCK_BYTES)?.toString('utf8')
   const found = fs().lstatSync(path, { throwIfNoEntry: false })
-  if (text === undefined || found === undefined) return latestLock(id, folder) // it has just been cleared away
+  if (text === undefined || found === undefined) return latestLock(id, folder) // it has just been removed
   const [first, ended] = text.split('\n')
   const owner = parseLockOwner(first)
   return {
@@ -71,12 +71,12 @@ function createLock(
   id: string,
   folder: string,
   { before, leaseMs }: { readonly before: FoundLock | undefined; readonly leaseMs: number },
-): SessionLock | undefined {
+): FileLock | undefined {
   const epoch = (before?.epoch ?? 0) + 1
   const path = lockPath(folder, epoch)
   const owner = newLockOwner()
   const text = `${JSON.stringify({ ...owner, leaseMs })}\n`
-  const file = createWhole(path, text, { temporary: `${path}.${owner.token}` })
+  const file = createFileWith(path, text, { temporary: `${path}.${owner.token}` })
   if (file === undefined) return undefined
   const { ino } = fs().fstatSync(file)
   const isOwn = (): boolean => fs().lstatSync(path, { throwIfNoEntry: false })?.ino === ino
@@ -85,7 +85,7 @@ function createLock(
     fs().closeSync(file)
   }
   try {
-    // Others may have come and gone since it was looked at, or the session was deleted and made again meanwhile.
+    // Since then other processes may have locked and released it, or the session was deleted and created again.
     const now = before && readFile(id, lockPath(folder, before.epoch), MAX_LOCK_BYTES)?.toString('utf8')
     if (now !== before?.text || Math.max(...epochsOf(id, folder)) !== epoch) {
       withdraw()
@@ -99,14 +99,14 @@ function createLock(
     epoch,
     token: owner.token,
     clean: before === undefined || before.ended === 'released',
-    // In this order: old claims are cleared away from the lowest up, so if the next is gone, this one is gone as well.
+    // In this order: old locks are removed from the lowest up, so if the next one is gone, this one is gone as well.
     isLatest: () => fs().lstatSync(lockPath(folder, epoch + 1), { throwIfNoEntry: false }) === undefined && isOwn(),
     renew: () => fs().futimesSync(file, new Date(), new Date()),
     end: (how) => {
       try {
         writeAll(file, `${how}\n`)
       } catch {
-        // Then its lease runs out.
+        // Then its lease expires.
       }
       fs().closeSync(file)
     },
@@ -114,7 +114,7 @@ function createLock(
   }
 }
 
-/** Clears away what earlier writers left beside the session, from the lowest up. */
+/** Removes what earlier owners left in the folder, from the lowest epoch up. */
 export function removeOldLocks(id: string, folder: string, epoch: number): void {
   const names = namesIn(id, folder) ?? []
   const older = names.flatMap((name) => {

@@ -2,12 +2,12 @@ import { isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
 import { isMissing, namesIn, readExisting } from './file-access.ts'
 import { sessionCorrupt, sessionTooNew } from './store.ts'
 
-// What a session holds, as text in one or more files. `1.jsonl` begins it. Whoever takes a session over from a writer
-// that may still write, or that left something torn, begins a file of its own, which says where in the one before the
-// session went on: what is after that place was never stored, whatever it is and whenever it is written.
+// The lines of a session, in one or more files called segments, the first of them `1.jsonl`. A process that takes over the lock
+// from a writer that may still write, or that left an incomplete batch, starts a new segment. Its header says at which byte of
+// the previous segment the session continues: what follows that byte does not count, whenever it is written.
 //
-// A file is a line about itself and then batches. A batch of one line is that line; any other is a line that says how many
-// lines belong to it, and with which head, and then those. A batch without all of its lines was cut off and is none.
+// A segment is a header and then batches. A batch of one line without a head is just that line; any other starts with a line
+// that has the number of its lines and the head. A batch that is incomplete was cut off by a crash and does not count.
 
 const VERSION = 1
 const SEGMENT = /^([1-9]\d{0,14})\.jsonl$/
@@ -16,36 +16,36 @@ const NEWLINE = 10
 
 export type Log = {
   readonly lines: readonly string[]
-  /** Nothing as long as none was given. */
+  /** Undefined if none was ever stored. */
   readonly head: JsonObject | undefined
-  /** The file that it ends in, and how far: the file may be longer than what counts. */
-  readonly tip: Place & { readonly torn: boolean }
+  /** The last segment and how much of it counts. `torn`: an incomplete batch follows. */
+  readonly end: Place & { readonly torn: boolean }
 }
 
 type Place = { readonly segment: number; readonly bytes: number }
 
-/** Everything that a session holds; nothing if nothing was ever stored. Throws SESSION_CORRUPT and STATE_VERSION. */
+/** All lines of a session; undefined if nothing was ever stored. Throws SESSION_CORRUPT and STATE_VERSION. */
 export function readLog(id: string, folder: string): Log | undefined {
-  const tip = tipOf(id, folder)
-  if (tip === undefined) return undefined
-  const segments = readSegments(id, folder, tip)
+  const last = lastSegment(id, folder)
+  if (last === undefined) return undefined
+  const segments = readSegments(id, folder, last)
   const lines: string[] = []
   let head: JsonObject | undefined
-  let end = { whole: 0, torn: false }
+  let end = { complete: 0, torn: false }
   for (const { segment, bytes, begin, until } of segments) {
     const counted = bytes.subarray(0, until)
     const batches = readBatches(id, counted, begin)
     if (until !== undefined && batches.torn)
-      throw sessionCorrupt(id, `file ${segment} was cut in the middle of a batch`)
+      throw sessionCorrupt(id, `segment ${segment} was cut in the middle of a batch`)
     for (const line of batches.lines) lines.push(line)
     head = batches.head ?? head
     end = batches
   }
-  return { lines, head, tip: { segment: tip, bytes: end.whole, torn: end.torn } }
+  return { lines, head, end: { segment: last, bytes: end.complete, torn: end.torn } }
 }
 
-/** The number of the file that a session ends in. */
-export function tipOf(id: string, folder: string): number | undefined {
+/** The number of the last segment. */
+export function lastSegment(id: string, folder: string): number | undefined {
   const names = namesIn(id, folder) ?? []
   const numbers = names.flatMap((name) => {
     const [, segment] = SEGMENT.exec(name) ?? []
@@ -54,7 +54,7 @@ export function tipOf(id: string, folder: string): number | undefined {
   return numbers.length === 0 ? undefined : Math.max(...numbers)
 }
 
-/** The text of a new file, before anything is in it. */
+/** The text of a segment without any batch. */
 export function segmentHeader(segment: number, after: Place | undefined): string {
   return `${JSON.stringify({ hookloop: 'session', version: VERSION, segment, ...(after && { after }) })}\n`
 }
@@ -78,17 +78,18 @@ type Segment = {
   readonly until: number | undefined
 }
 
-/** From the first to the last; each but the last with the place up to which it counts. */
-function readSegments(id: string, folder: string, tip: number): readonly Segment[] {
+/** In order. Each but the last has `until`, the number of bytes that count. */
+function readSegments(id: string, folder: string, last: number): readonly Segment[] {
   const segments: Segment[] = []
-  let next: { segment: number; bytes: number | undefined } | undefined = { segment: tip, bytes: undefined }
+  let next: { segment: number; bytes: number | undefined } | undefined = { segment: last, bytes: undefined }
   while (next !== undefined) {
     const { segment, bytes: until } = next
     const bytes = readSegment(id, folder, segment)
-    if (until !== undefined && until > bytes.length) throw sessionCorrupt(id, `file ${segment} was cut`)
+    if (until !== undefined && until > bytes.length) throw sessionCorrupt(id, `segment ${segment} is too short`)
     const begin = bytes.indexOf(NEWLINE) + 1
     const after = readHeader(id, segment, bytes.subarray(0, begin))
-    if (until !== undefined && until < begin) throw sessionCorrupt(id, `the file after ${segment} begins too early`)
+    if (until !== undefined && until < begin)
+      throw sessionCorrupt(id, `the segment after ${segment} continues inside its header`)
     segments.push({ segment, bytes, begin, until })
     next = after
   }
@@ -99,24 +100,24 @@ function readSegment(id: string, folder: string, segment: number): Buffer {
   try {
     return readExisting(id, segmentPath(folder, segment))
   } catch (error) {
-    throw isMissing(error) ? sessionCorrupt(id, `file ${segment} is missing`, error) : error
+    throw isMissing(error) ? sessionCorrupt(id, `segment ${segment} is missing`, error) : error
   }
 }
 
-/** Checks the line that a file begins with, and gives the place that it goes on from. */
+/** Checks the header of a segment and returns the place that the segment continues from. */
 function readHeader(id: string, segment: number, bytes: Buffer): Place | undefined {
   const header = parseObject(bytes)
   const named = header?.['hookloop'] === 'session' ? header['version'] : undefined
   if (typeof named === 'number' && named > VERSION) throw sessionTooNew(id, named, VERSION)
   if (named !== VERSION || header?.['segment'] !== segment)
-    throw sessionCorrupt(id, `file ${segment} does not begin as a session does`)
+    throw sessionCorrupt(id, `segment ${segment} does not start with a header`)
   const after = header['after']
   if (after === undefined) return undefined
   const place = isJsonObject(after) ? after : {}
   const { segment: before, bytes: until } = place
   if (typeof before === 'number' && before < segment && isCount(before) && isCount(until))
     return { segment: before, bytes: until }
-  throw sessionCorrupt(id, `file ${segment} does not say what it goes on from`)
+  throw sessionCorrupt(id, `segment ${segment} does not say what it continues from`)
 }
 
 function readBatches(
@@ -126,12 +127,13 @@ function readBatches(
 ): {
   readonly lines: readonly string[]
   readonly head: JsonObject | undefined
-  readonly whole: number
+  /** The bytes up to the end of the last complete batch. */
+  readonly complete: number
   readonly torn: boolean
 } {
-  const complete = bytes.subarray(begin, Math.max(begin, bytes.lastIndexOf(NEWLINE) + 1))
-  if (!process.getBuiltinModule('node:buffer').isUtf8(complete)) throw sessionCorrupt(id, 'it is not text')
-  const found = complete.toString('utf8').split('\n')
+  const text = bytes.subarray(begin, Math.max(begin, bytes.lastIndexOf(NEWLINE) + 1))
+  if (!process.getBuiltinModule('node:buffer').isUtf8(text)) throw sessionCorrupt(id, 'it is not UTF-8 text')
+  const found = text.toString('utf8').split('\n')
   found.pop()
   const lines: string[] = []
   let head: JsonObject | undefined
@@ -144,21 +146,21 @@ function readBatches(
       continue
     }
     const batch = readBatch(id, line)
-    if (at + 1 + batch.lines > found.length) break // the rest of it was never written
+    if (at + 1 + batch.lines > found.length) break // incomplete
     for (let i = at + 1; i <= at + batch.lines; i++) lines.push(found[i]!)
     head = batch.head ?? head
     at += 1 + batch.lines
   }
   const cut = found.slice(at).reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)
-  const whole = begin + complete.length - cut
-  return { lines, head, whole, torn: whole < bytes.length }
+  const complete = begin + text.length - cut
+  return { lines, head, complete, torn: complete < bytes.length }
 }
 
 function readBatch(id: string, line: string): { readonly lines: number; readonly head: JsonObject | undefined } {
   const batch = parseObject(line)?.['batch']
   const { lines, head } = isJsonObject(batch) ? batch : {}
   if (isCount(lines) && (head === undefined || isJsonObject(head))) return { lines, head }
-  throw sessionCorrupt(id, 'a batch does not say what belongs to it')
+  throw sessionCorrupt(id, 'a batch does not say how many lines it has')
 }
 
 function parseObject(text: string | Buffer): JsonObject | undefined {

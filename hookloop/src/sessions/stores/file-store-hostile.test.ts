@@ -201,7 +201,7 @@ test('D11: what cannot be read is listed with what is wrong, and can be deleted'
     'bad false',
     'good true',
   ])
-  assert.match(listed.find(({ id }) => id === 'bad')!.problem!, /file 2 does not begin as a session does/)
+  assert.match(listed.find(({ id }) => id === 'bad')!.problem!, /segment 2 does not start with a header/)
   await store.delete('bad')
   assert.deepEqual(readdirSync(folder).toSorted(), ['a file', 'another', 'good', 'never-written-to'])
 })

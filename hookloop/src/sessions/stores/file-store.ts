@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import {
   isMissing,
-  makeFolder,
+  createFolder,
   namesIn,
   openForAppend,
   readFile,
@@ -10,28 +10,25 @@ import {
   syncFolder,
   writeAll,
 } from './file-access.ts'
-import { lockSession, removeOldLocks, type SessionLock } from './file-lock.ts'
-import { batchText, readLog, segmentHeader, segmentPath, tipOf, type Log } from './file-log.ts'
-import { checkLease, renewLease } from './lock-owner.ts'
+import { lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
+import { batchText, lastSegment, readLog, segmentHeader, segmentPath, type Log } from './file-log.ts'
+import { checkLease } from './lock-owner.ts'
+import { OpenWriters, type LockedLines } from './open-writers.ts'
 import {
-  checkLines,
   checkSessionId,
-  headText,
   readHead,
   sessionCorrupt,
   sessionFenced,
-  sessionReleased,
   sessionUnknown,
   storeFailed,
   type ListedSession,
   type SessionStore,
-  type SessionWriter,
 } from './store.ts'
 
 export type FileStoreOptions = {
-  /** `full` waits for the disk, and survives a loss of power; `normal` survives the death of the process. */
+  /** `full` waits for the disk and survives a power loss; `normal` survives a crash of the process. Default `normal`. */
   readonly durability?: 'normal' | 'full'
-  /** How long a writer that cannot be looked at may be silent before its session is taken over. 30 seconds. */
+  /** How long a lock stays in force after its owner last renewed it, if the owner cannot be checked. Default 30,000. */
   readonly leaseMs?: number
 }
 
@@ -39,26 +36,29 @@ type Settings = { readonly sync: boolean; readonly leaseMs: number }
 
 const HEAD = 'head.json'
 const DELETED = '.deleted-'
-const ATTEMPTS = 8
+const MAX_ATTEMPTS = 8
 
 /**
- * Sessions as files, a folder each, for the processes of one machine. The folder must not be on a network: files that two
- * machines see at different times cannot keep two writers apart.
+ * A session store in a folder, for all processes of one machine: each session is a folder of JSON lines. It must not be on a
+ * network drive, where two machines may see a lock file at different times.
+ *
+ * @example
+ * const store = fileStore('.hookloop/sessions')
+ * const agent = createAgent({ model, store })
+ * await agent.run('Hello.', { session: 'chat-1' })
  */
 export function fileStore(folder: string, options: FileStoreOptions = {}): SessionStore {
   const settings = { sync: options.durability === 'full', leaseMs: checkLease(options.leaseMs) }
   const root = path().resolve(folder)
-  const open = new Set<SessionWriter>()
+  const writers = new OpenWriters(settings.leaseMs)
   const folderOf = (id: string): string => path().join(root, checkSessionId(id))
   return {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
       return attempt(id, () => {
-        if (create) makeFolder(own)
-        else if (tipOf(id, own) === undefined && readSession(id, own) === undefined) throw sessionUnknown(id)
-        const writer = openWriter(id, own, { ...settings, onRelease: () => void open.delete(writer) })
-        open.add(writer)
-        return writer
+        if (create) createFolder(own)
+        else if (lastSegment(id, own) === undefined && readSession(id, own) === undefined) throw sessionUnknown(id)
+        return writers.add(openSession(id, own, settings))
       })
     },
     async read(id) {
@@ -80,9 +80,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
         if (namesIn(id, own) !== undefined) deleteSession(id, own, settings)
       })
     },
-    async close() {
-      for (const writer of open) await writer.release()
-    },
+    close: () => writers.close(),
   }
 }
 
@@ -95,9 +93,9 @@ function namesInStore(root: string): readonly string[] {
   }
 }
 
-/** A session may be deleted, and made anew, while it is looked at: if something is missing, it is looked for again. */
+/** A session may be deleted and created again while it is read: if a file is missing, everything is read again. */
 function attempt<T>(id: string, work: () => T): T {
-  for (let left = ATTEMPTS; ; left--) {
+  for (let left = MAX_ATTEMPTS; ; left--) {
     try {
       return work()
     } catch (error) {
@@ -107,103 +105,84 @@ function attempt<T>(id: string, work: () => T): T {
   }
 }
 
-function openWriter(
-  id: string,
-  folder: string,
-  settings: Settings & { readonly onRelease: () => void },
-): SessionWriter {
+function openSession(id: string, folder: string, settings: Settings): LockedLines {
   const lock = lockSession(id, folder, settings.leaseMs)
   try {
     const log = readSession(id, folder)
-    const goesOn = log !== undefined && lock.clean && !log.tip.torn
-    const tip = goesOn ? log.tip : beginSegment(folder, { segment: lock.epoch, log, sync: settings.sync })
-    const file = openForAppend(id, segmentPath(folder, tip.segment))
+    const canAppend = log !== undefined && lock.clean && !log.end.torn
+    const end = canAppend ? log.end : startSegment(folder, { segment: lock.epoch, log, sync: settings.sync })
+    const file = openForAppend(id, segmentPath(folder, end.segment))
     removeOldLocks(id, folder, lock.epoch)
-    return fileWriter({ id, folder, lock, file, tip, log, ...settings })
+    return lockedLines({ id, folder, lock, file, end, log, sync: settings.sync })
   } catch (error) {
     lock.withdraw()
     throw error
   }
 }
 
-function beginSegment(
+function startSegment(
   folder: string,
   { segment, log, sync }: { readonly segment: number; readonly log: Log | undefined; readonly sync: boolean },
 ): { readonly segment: number; readonly bytes: number } {
-  const text = segmentHeader(segment, log && { segment: log.tip.segment, bytes: log.tip.bytes })
+  const text = segmentHeader(segment, log && { segment: log.end.segment, bytes: log.end.bytes })
   const target = segmentPath(folder, segment)
   replaceFile(target, text, { temporary: `${target}.new`, sync })
   if (sync) for (const each of [folder, path().dirname(folder)]) syncFolder(each)
   return { segment, bytes: Buffer.byteLength(text) }
 }
 
-function fileWriter(of: {
+function lockedLines(of: {
   readonly id: string
   readonly folder: string
-  readonly lock: SessionLock
+  readonly lock: FileLock
   readonly file: number
-  readonly tip: { readonly segment: number; readonly bytes: number }
+  readonly end: { readonly segment: number; readonly bytes: number }
   readonly log: Log | undefined
   readonly sync: boolean
-  readonly leaseMs: number
-  readonly onRelease: () => void
-}): SessionWriter {
+}): LockedLines {
   const { id, folder, lock, file } = of
-  let state: 'open' | 'failed' | 'fenced' | 'released' = 'open'
-  let bytes = of.tip.bytes
+  let state: 'open' | 'failed' | 'fenced' = 'open'
+  let bytes = of.end.bytes
   let head = of.log?.head
   const saveHead = (): void => {
     try {
-      const text = JSON.stringify({ segment: of.tip.segment, bytes, head: head ?? {} })
+      const text = JSON.stringify({ segment: of.end.segment, bytes, head: head ?? {} })
       replaceFile(path().join(folder, HEAD), text, {
         temporary: path().join(folder, `${HEAD}.${lock.epoch}`),
         sync: false,
       })
     } catch {
-      // It saves a list from reading the whole session, no more.
+      // It only saves `list` from reading the complete session.
     }
   }
-  const stop = renewLease(of.leaseMs, () => {
-    try {
-      lock.renew()
-    } catch {
-      // The lease runs out, and whoever takes the session over fences this writer.
-    }
-  })
   return {
+    id,
     lines: of.log?.lines ?? [],
     append(lines, newHead) {
-      if (state === 'released') throw sessionReleased(id)
       if (state === 'fenced') throw sessionFenced(id)
       if (state === 'failed') throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
-      checkLines(lines)
-      const kept = newHead === undefined ? undefined : headText(newHead)
-      if (lines.length === 0 && kept === undefined) return
       try {
-        bytes += writeAll(file, batchText(lines, kept))
+        bytes += writeAll(file, batchText(lines, newHead))
         if (of.sync) fs().fdatasyncSync(file)
         if (!lock.isLatest()) state = 'fenced'
       } catch (error) {
-        state = 'failed' // nothing is added to half a batch: the next writer begins a file of its own
+        state = 'failed' // nothing may follow half a batch: the next writer starts a new segment
         throw storeFailed(`The session "${id}" cannot be written`, error)
       }
       if (state === 'fenced') throw sessionFenced(id)
-      if (kept !== undefined) head = readHead(id, kept)
+      if (newHead !== undefined) head = readHead(id, newHead)
     },
-    async release() {
-      if (state === 'released') return
+    renew: () => lock.renew(),
+    unlock() {
       const inOrder = state === 'open' && isLatest(lock)
-      state = 'released'
-      stop()
-      of.onRelease()
-      if (inOrder) saveHead() // not before: it would not be that of the next line
+      if (inOrder) saveHead() // only now: with each append it would be outdated by the next line
       fs().closeSync(file)
       lock.end(inOrder ? 'released' : 'left')
     },
   }
 }
 
-function isLatest(lock: SessionLock): boolean {
+function isLatest(lock: FileLock): boolean {
   try {
     return lock.isLatest()
   } catch {
@@ -223,15 +202,15 @@ function listSession(id: string, folder: string): ListedSession | undefined {
     const found = fs().lstatSync(folder, { throwIfNoEntry: false })
     if (found === undefined || found.isFile()) return undefined
   } catch {
-    return undefined // something else that lies in the folder
+    return undefined // not a session
   }
   let updatedAt = 0
   try {
     return attempt(id, () => {
-      const tip = tipOf(id, folder)
-      const file = tip === undefined ? undefined : fs().lstatSync(segmentPath(folder, tip), { throwIfNoEntry: false })
+      const last = lastSegment(id, folder)
+      const file = last === undefined ? undefined : fs().lstatSync(segmentPath(folder, last), { throwIfNoEntry: false })
       updatedAt = file?.mtimeMs ?? 0
-      const head = file && savedHead(id, folder, { segment: tip!, bytes: file.size })
+      const head = file && savedHead(id, folder, { segment: last!, bytes: file.size })
       if (head !== undefined) return { id, head, updatedAt }
       const log = readSession(id, folder)
       return log && { id, head: log.head ?? {}, updatedAt }
@@ -241,7 +220,7 @@ function listSession(id: string, folder: string): ListedSession | undefined {
   }
 }
 
-/** The head that was saved beside the lines, if it is the one that belongs to them. */
+/** The head that was saved beside the lines, if it is up to date. */
 function savedHead(
   id: string,
   folder: string,
@@ -252,11 +231,11 @@ function savedHead(
     const fits = saved['segment'] === now.segment && saved['bytes'] === now.bytes
     return fits && isJsonObject(saved['head']) ? saved['head'] : undefined
   } catch {
-    return undefined // it is only a copy
+    return undefined // it is only a copy of what the lines say
   }
 }
 
-/** Moved away as a whole first, so that nobody ever finds a part of it. */
+/** The folder is renamed first, so that no process ever finds a part of the session. */
 function deleteSession(id: string, folder: string, settings: Settings): void {
   const lock = lockSession(id, folder, settings.leaseMs)
   const root = path().dirname(folder)
@@ -273,7 +252,7 @@ function removeFolder(folder: string): void {
   try {
     fs().rmSync(folder, { recursive: true, force: true })
   } catch {
-    // Somebody else is at it as well, or the next one who deletes something will be.
+    // Another process removes it as well, or the next `delete` does.
   }
 }
 

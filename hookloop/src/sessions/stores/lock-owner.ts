@@ -1,20 +1,20 @@
 import { isJsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 
-/** Who writes to a session: enough to tell, on the machine it runs on, whether it still lives. */
+/** The process that has a session locked: enough to tell on its machine whether it is still alive. */
 export type LockOwner = {
-  /** The machine, since when it runs, and which of its process tables: elsewhere a pid says nothing. */
+  /** Host name, boot id and process namespace. A pid means nothing outside of them. */
   readonly where: string
   readonly pid: number
-  /** When the process started, as its system says it, because pids are used again. Empty where that is not known. */
+  /** The start time of the process, because pids are reused. Empty where the system does not tell. */
   readonly started: string
-  /** Of this one holding: the same process may hold a session several times, one after the other. */
+  /** Unique per lock: one process may lock a session several times in a row. */
   readonly token: string
 }
 
-/** A session that is held, as it was found in a store. */
+/** A lock as a store holds it. */
 export type LockState = {
-  /** Nothing if it cannot be read. */
+  /** Undefined if it cannot be read. */
   readonly owner: LockOwner | undefined
   readonly renewedAt: number
   readonly leaseMs: number
@@ -23,16 +23,16 @@ export type LockState = {
 const DEFAULT_LEASE_MS = 30_000
 export const MAX_LEASE_MS = 3_600_000
 
-/** Who this process is, with a token of its own. */
+/** This process as a lock owner, with a new token. */
 export function newLockOwner(): LockOwner {
   const { randomUUID } = process.getBuiltinModule('node:crypto')
   return { where: here(), pid: process.pid, started: startOf('self') ?? '', token: randomUUID() }
 }
 
-/** Whether a session must be left to whoever holds it: a dead one is known at once, a silent one by its lease. */
-export function isLocked(hold: LockState, now = Date.now()): boolean {
-  if (hold.owner !== undefined && isDead(hold.owner)) return false
-  return Math.abs(now - hold.renewedAt) <= hold.leaseMs // a time in the future is no better than one long ago
+/** Whether a lock is in force: its owner is not known to be dead, and its lease has not expired. */
+export function isLocked(lock: LockState, now = Date.now()): boolean {
+  if (lock.owner !== undefined && isDead(lock.owner)) return false
+  return Math.abs(now - lock.renewedAt) <= lock.leaseMs // a time far in the future has expired as well
 }
 
 /** True only if it is certain. */
@@ -47,7 +47,7 @@ export function isDead(owner: LockOwner): boolean {
   return started !== undefined && started !== owner.started
 }
 
-/** A owner that was kept as JSON, or nothing if it is none. */
+/** Reads a lock owner from JSON. Undefined if it is not one. */
 export function parseLockOwner(text: unknown): LockOwner | undefined {
   let value: unknown
   try {
@@ -62,45 +62,38 @@ export function parseLockOwner(text: unknown): LockOwner | undefined {
 }
 
 export function describeLockOwner(owner: LockOwner | undefined): string {
-  return owner === undefined ? 'somebody else' : `process ${owner.pid} on ${owner.where.split(' ')[0]}`
+  return owner === undefined ? 'another process' : `process ${owner.pid} on ${owner.where.split(' ')[0]}`
 }
 
-/** A lease as an option: how long a owner that cannot be looked at may be silent. */
+/** Checks the option `leaseMs`. */
 export function checkLease(leaseMs: number = DEFAULT_LEASE_MS): number {
   if (Number.isInteger(leaseMs) && leaseMs >= 50 && leaseMs <= MAX_LEASE_MS) return leaseMs
-  throw new AgentError('AGENT_INVALID_OPTION', `leaseMs must be a whole number from 50 to ${MAX_LEASE_MS}.`, {
+  throw new AgentError('AGENT_INVALID_OPTION', `leaseMs must be an integer from 50 to ${MAX_LEASE_MS}.`, {
     value: leaseMs,
   })
 }
 
-/** A lease as it was kept; nobody can hold a session for ever. */
-export function toLease(kept: unknown): number {
-  return typeof kept === 'number' && kept > 0 ? Math.min(kept, MAX_LEASE_MS) : DEFAULT_LEASE_MS
-}
-
-/** Calls `renew` often enough that a lease does not run out; keeps no process alive. Returns how to stop it. */
-export function renewLease(leaseMs: number, renew: () => void): () => void {
-  const timer = setInterval(renew, leaseMs / 3)
-  timer.unref()
-  return () => clearInterval(timer)
+/** A lease as it was stored, bounded so that no stored value locks a session for ever. */
+export function toLease(stored: unknown): number {
+  return typeof stored === 'number' && stored > 0 ? Math.min(stored, MAX_LEASE_MS) : DEFAULT_LEASE_MS
 }
 
 let knownHere: string | undefined
 
 function here(): string {
-  return (knownHere ??= [process.getBuiltinModule('node:os').hostname(), bootId(), processTable()].join(' '))
+  return (knownHere ??= [process.getBuiltinModule('node:os').hostname(), bootId(), processNamespace()].join(' '))
 }
 
 function bootId(): string {
   try {
     return process.getBuiltinModule('node:fs').readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    return '-' // a system without one
+    return '-' // only Linux has one
   }
 }
 
-/** Containers on one machine may share a folder and a name, but not their pids. */
-function processTable(): string {
+/** Containers on one machine may share a folder and a host name, but not their pids. */
+function processNamespace(): string {
   try {
     return process.getBuiltinModule('node:fs').readlinkSync('/proc/self/ns/pid')
   } catch {
@@ -108,11 +101,11 @@ function processTable(): string {
   }
 }
 
-/** When a process started, in ticks since the system did. One that has ended and waits to be collected gives 'ended'. */
+/** The start time of a process in ticks since boot; 'ended' for a zombie. */
 function startOf(pid: string): string | undefined {
   try {
     const stat = process.getBuiltinModule('node:fs').readFileSync(`/proc/${pid}/stat`, 'latin1')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ') // the name before it may have anything in it
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ') // the process name may contain anything
     return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
   } catch {
     return undefined

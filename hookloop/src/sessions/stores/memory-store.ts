@@ -1,34 +1,46 @@
 import type { JsonObject } from '../../state/json.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
-import {
-  checkLines,
-  checkSessionId,
-  headText,
-  readHead,
-  sessionBusy,
-  sessionReleased,
-  sessionUnknown,
-  type SessionStore,
-  type SessionWriter,
-} from './store.ts'
+import { OpenWriters } from './open-writers.ts'
+import { checkSessionId, readHead, sessionBusy, sessionUnknown, type SessionStore } from './store.ts'
 
-type Kept = { readonly lines: string[]; head: JsonObject; updatedAt: number; writer: SessionWriter | undefined }
+type MemorySession = { readonly lines: string[]; head: JsonObject; updatedAt: number; isLocked: boolean }
 
-/** Sessions in the memory of this process, gone with it. */
+/**
+ * A session store in memory, for tests and for programs whose sessions need not outlive the process.
+ *
+ * @example
+ * const agent = createAgent({ model, store: memoryStore() })
+ * await agent.run('Hello.', { session: 'chat-1' })
+ */
 export function memoryStore(): SessionStore {
-  const sessions = new Map<string, Kept>()
+  const sessions = new Map<string, MemorySession>()
+  const writers = new OpenWriters()
+  const checkUnlocked = (id: string): MemorySession | undefined => {
+    const found = sessions.get(checkSessionId(id))
+    if (found?.isLocked === true) throw sessionBusy(id, describeLockOwner(newLockOwner()))
+    return found
+  }
   return {
     async open(id, { create = false } = {}) {
-      const known = sessions.get(checkSessionId(id))
-      if (known === undefined && !create) throw sessionUnknown(id)
-      if (known?.writer !== undefined) throw sessionBusy(id, describeLockOwner(newLockOwner()))
-      const kept = known ?? { lines: [], head: {}, updatedAt: Date.now(), writer: undefined }
-      sessions.set(id, kept)
-      return (kept.writer = writerOf(id, kept))
+      const found = checkUnlocked(id)
+      if (found === undefined && !create) throw sessionUnknown(id)
+      const session = found ?? { lines: [], head: {}, updatedAt: Date.now(), isLocked: true }
+      session.isLocked = true
+      sessions.set(id, session)
+      return writers.add({
+        id,
+        lines: session.lines.slice(),
+        append(lines, head) {
+          if (head !== undefined) session.head = readHead(id, head)
+          for (const line of lines) session.lines.push(line)
+          session.updatedAt = Date.now()
+        },
+        unlock: () => void (session.isLocked = false),
+      })
     },
     async read(id) {
-      const kept = sessions.get(checkSessionId(id))
-      return kept && { head: kept.head, lines: kept.lines.slice() }
+      const session = sessions.get(checkSessionId(id))
+      return session && { head: session.head, lines: session.lines.slice() }
     },
     async list() {
       return [...sessions]
@@ -36,29 +48,9 @@ export function memoryStore(): SessionStore {
         .toSorted((a, b) => b.updatedAt - a.updatedAt)
     },
     async delete(id) {
-      if (sessions.get(checkSessionId(id))?.writer !== undefined)
-        throw sessionBusy(id, describeLockOwner(newLockOwner()))
+      checkUnlocked(id)
       sessions.delete(id)
     },
-    async close() {
-      for (const { writer } of sessions.values()) await writer?.release()
-    },
+    close: () => writers.close(),
   }
-}
-
-function writerOf(id: string, kept: Kept): SessionWriter {
-  const writer: SessionWriter = {
-    lines: kept.lines.slice(),
-    append(more, head) {
-      if (kept.writer !== writer) throw sessionReleased(id)
-      checkLines(more)
-      if (head !== undefined) kept.head = readHead(id, headText(head))
-      for (const line of more) kept.lines.push(line)
-      kept.updatedAt = Date.now()
-    },
-    async release() {
-      if (kept.writer === writer) kept.writer = undefined
-    },
-  }
-  return writer
 }

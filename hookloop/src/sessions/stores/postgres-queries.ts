@@ -2,22 +2,22 @@ import { AgentError } from '../../errors.ts'
 import { MAX_LEASE_MS } from './lock-owner.ts'
 import { sessionTooNew } from './store.ts'
 
-/** What is needed of a pool of `pg`, or of anything that speaks like one. */
+/** What the store needs of a connection pool: a `Pool` of the package `pg`, or anything with the same method. */
 export type PostgresPool = {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
 const VERSION = 1
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
-/** Any number that nobody else is likely to lock: "Hkl1". */
+/** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
 
 export type Queries = ReturnType<typeof queriesFor>
 
-/** Every query there is. Each is one statement, so it happens as a whole, on any connection, through any pooler. */
+/** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
   const [sessions, lines] = [`${checked(schema)}.sessions`, `${checked(schema)}.lines`]
-  const silent = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
+  const expired = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
   return {
     create: `
       INSERT INTO ${sessions} (id, lease_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
@@ -30,9 +30,9 @@ export function queriesFor(schema: string) {
       FROM ${sessions} ORDER BY sessions.updated_at DESC`,
     lock: `
       UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5
-      WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${silent})
+      WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
       RETURNING key, id, epoch, length`,
-    // Nothing is inserted unless the row has this epoch. A lock waits for the row, and sees it as it is afterwards.
+    // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
     append: `
       WITH locked AS (
         UPDATE ${sessions} SET length = length + cardinality($4::text[]), head = coalesce($5, head),
@@ -46,11 +46,11 @@ export function queriesFor(schema: string) {
       SELECT key FROM locked`,
     renew: `
       UPDATE ${sessions} SET renewed_at = clock_timestamp() WHERE key = $1 AND epoch = $2`,
-    release: `
+    unlock: `
       UPDATE ${sessions} SET owner = NULL WHERE key = $1 AND epoch = $2`,
     delete: `
       WITH gone AS (
-        DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${silent}) RETURNING key
+        DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired}) RETURNING key
       ), cleared AS (
         DELETE FROM ${lines} USING gone WHERE session = gone.key
       )
@@ -58,17 +58,17 @@ export function queriesFor(schema: string) {
   }
 }
 
-/** Makes the tables if they are not there; several processes may do so at once. */
+/** Creates the tables if they are missing. Several processes may do so at the same time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
   const name = checked(schema)
   const [found] = (await pool.query('SELECT to_regclass($1) IS NOT NULL AS there', [`${name}.store`])).rows
-  // Not asked for if it is there, because a user of the tables may not be allowed to make any.
+  // Only if needed: the database user may not have the right to create tables.
   if (!(found as { there: boolean }).there) await pool.query(tables(name))
   const [row] = (await pool.query(`SELECT max(version) AS version FROM ${name}.store`)).rows
   const { version } = row as { version: number | null }
   if (version === VERSION) return
   if (version !== null && version > VERSION) throw sessionTooNew(schema, version, VERSION)
-  throw new AgentError('SESSION_CORRUPT', `The tables in "${schema}" are not those of a session store.`, {
+  throw new AgentError('SESSION_CORRUPT', `The tables in the schema "${schema}" are not those of a session store.`, {
     value: version,
   })
 }
@@ -99,10 +99,10 @@ function tables(schema: string): string {
   `
 }
 
-/** The one name that is part of the queries, as an identifier and nothing else. */
+/** The schema is the only name that becomes part of a query, so it must be a plain identifier. */
 function checked(schema: string): string {
   if (SCHEMA.test(schema)) return `"${schema}"`
-  throw new AgentError('AGENT_INVALID_OPTION', 'A schema is named by up to 63 small letters, digits and _.', {
+  throw new AgentError('AGENT_INVALID_OPTION', 'The schema must be up to 63 lower case letters, digits and _.', {
     value: schema,
   })
 }

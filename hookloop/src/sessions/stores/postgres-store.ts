@@ -1,58 +1,61 @@
-import type { JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkLease, describeLockOwner, isDead, renewLease, newLockOwner, parseLockOwner } from './lock-owner.ts'
+import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } from './lock-owner.ts'
+import { OpenWriters, type LockedLines } from './open-writers.ts'
 import { createTables, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import {
-  checkLines,
   checkSessionId,
-  headText,
+  listedSession,
   readHead,
   sessionBusy,
   sessionCorrupt,
   sessionFenced,
-  sessionReleased,
   sessionUnknown,
   storeFailed,
-  type ListedSession,
   type SessionStore,
-  type SessionWriter,
   type StoredSession,
 } from './store.ts'
 
 export type PostgresStoreOptions = {
-  /** Where the database is; the package `pg` is then loaded with the first call. */
+  /** The address of the database. The package `pg` is loaded with the first call. */
   readonly connectionString?: string
-  /** A pool of yours instead. It is not closed with the store. */
+  /** Your own pool instead. It is not closed with the store. */
   readonly pool?: PostgresPool
-  /** Where the tables are, and are made if they are not. `hookloop`. */
+  /** The schema of the tables, which are created if they are missing. Default `hookloop`. */
   readonly schema?: string
-  /** How long a writer that cannot be looked at may be silent before its session is taken over. 30 seconds. */
+  /** How long a lock stays in force after its owner last renewed it, if the owner cannot be checked. Default 30,000. */
   readonly leaseMs?: number
 }
 
-const ATTEMPTS = 4
+const MAX_ATTEMPTS = 4
 
 type Pool = PostgresPool & { end?(): Promise<void> }
 
-/** Sessions in a Postgres database, for any number of processes and machines. Whose lease is over, its clock decides. */
+/**
+ * A session store in a Postgres database, for any number of processes and machines. The clock of the database decides
+ * whether a lease has expired.
+ *
+ * @example
+ * const store = postgresStore({ connectionString: process.env.DATABASE_URL })
+ * const agent = createAgent({ model, store })
+ */
 export function postgresStore(options: PostgresStoreOptions): SessionStore {
   const leaseMs = checkLease(options.leaseMs)
   const queries = queriesFor(options.schema ?? 'hookloop')
   if ((options.connectionString === undefined) === (options.pool === undefined))
     throw new AgentError('AGENT_INVALID_OPTION', 'postgresStore needs a connectionString or a pool.')
-  const open = new Set<SessionWriter>()
+  const writers = new OpenWriters(leaseMs)
   let connecting: Promise<Pool> | undefined
   let closed = false
   const connect = (): Promise<Pool> =>
     (connecting ??= connectTo(options).catch((error: unknown) => {
-      connecting = undefined // it may be there the next time
+      connecting = undefined // the next call tries again
       throw error
     }))
-  const ask: Ask = async (query, values) => {
+  const query: Query = async (name, values) => {
     if (closed) throw storeFailed('The store cannot be used', 'it was closed')
     const pool = await connect()
     try {
-      return (await pool.query(queries[query], values)).rows as readonly Row[]
+      return (await pool.query(queries[name], values)).rows as readonly Row[]
     } catch (error) {
       throw storeFailed('The database cannot be read or written', error)
     }
@@ -60,29 +63,27 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   return {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
-      const lock = await lockSession(id, ask, { create, leaseMs })
-      const writer = postgresWriter({ id, lock, ask, leaseMs, onRelease: () => void open.delete(writer) })
-      open.add(writer)
-      return writer
+      return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
     async read(id) {
       checkSessionId(id)
-      return readSession(id, ask)
+      return readSession(id, query)
     },
     async list() {
-      return (await ask('list', [])).map(listed)
+      const rows = await query('list', [])
+      return rows.map(({ id, head, updated_at }) => listedSession({ id, head, updatedAt: Math.trunc(updated_at) }))
     },
     async delete(id) {
       checkSessionId(id)
-      await whenFree(id, ask, async (found) => {
+      await whenUnlocked(id, query, async (found) => {
         if (found === undefined) return true
-        const { length } = await ask('delete', [found.key, found.epoch, isFree(found)])
+        const { length } = await query('delete', [found.key, found.epoch, isUnlocked(found)])
         return length === 0 ? undefined : true
       })
     },
     async close() {
       try {
-        for (const writer of open) await writer.release()
+        await writers.close()
       } finally {
         closed = true
         const pool = await connecting?.catch(() => undefined)
@@ -93,7 +94,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   }
 }
 
-/** Numbers that may be large come from the driver as text, and go back as they came. */
+/** The driver returns bigint columns as strings, and takes them back as such. */
 type Row = {
   readonly key: string
   readonly id: string
@@ -106,7 +107,7 @@ type Row = {
   readonly line: string
 }
 
-type Ask = (query: keyof Queries, values: unknown[]) => Promise<readonly Row[]>
+type Query = (name: keyof Queries, values: unknown[]) => Promise<readonly Row[]>
 
 async function connectTo(options: PostgresStoreOptions): Promise<Pool> {
   const pool = options.pool ?? (await ownPool(options.connectionString!))
@@ -130,134 +131,103 @@ async function ownPool(connectionString: string): Promise<Pool> {
     })
   }
   const pool = new pg.default.Pool({ connectionString, allowExitOnIdle: true, connectionTimeoutMillis: 10_000 })
-  pool.on('error', () => undefined) // a connection that breaks while nobody uses it is replaced by the pool
+  pool.on('error', () => undefined) // the pool replaces a connection that breaks while it is idle
   return pool
 }
 
-type SessionLock = { readonly key: string; readonly epoch: string; readonly lines: readonly string[] }
-
 async function lockSession(
   id: string,
-  ask: Ask,
+  query: Query,
   { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
-): Promise<SessionLock> {
+): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
-  const { key, epoch, length } = await whenFree(id, ask, async (found) => {
+  const { key, epoch, length } = await whenUnlocked(id, query, async (found) => {
     if (found === undefined && !create) throw sessionUnknown(id)
-    if (found === undefined) await ask('create', [id, leaseMs]) // and then it is found
-    // Whoever is the first to count its epoch up has it; the lease is looked at in the same statement.
-    return found && (await ask('lock', [found.key, found.epoch, isFree(found), owner, leaseMs]))[0]
+    if (found === undefined) await query('create', [id, leaseMs]) // the next attempt finds it
+    // The first process to increment the epoch has the lock. The same statement checks the lease.
+    return found && (await query('lock', [found.key, found.epoch, isUnlocked(found), owner, leaseMs]))[0]
   })
+  const unlock = async (): Promise<void> => void (await query('unlock', [key, epoch]))
+  let lines: readonly string[]
   try {
-    return { key, epoch, lines: await readLines({ id, key, length }, ask) }
+    lines = await readLines({ id, key, length }, query)
   } catch (error) {
-    await ask('release', [key, epoch])
+    await unlock()
     throw error
+  }
+  let next = lines.length
+  let failed = false
+  let last: Promise<void> = Promise.resolve()
+  const store = async (added: readonly string[], head: string | undefined): Promise<void> => {
+    if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
+    failed = true // until the database has confirmed it: a connection may break after the lines were stored
+    const [locked] = await query('append', [key, epoch, next, added, head ?? null])
+    failed = false
+    if (locked === undefined) throw sessionFenced(id)
+    next += added.length
+  }
+  return {
+    id,
+    lines,
+    append(added, head) {
+      const copy = added.slice()
+      const stored = last.then(() => store(copy, head)) // in order, whichever connections the pool uses
+      last = stored.catch(() => undefined)
+      return stored
+    },
+    renew: async () => void (await query('renew', [key, epoch])),
+    async unlock() {
+      await last
+      await unlock()
+    },
   }
 }
 
 /**
- * Tries something with a session as it was found, until it could be done. It cannot if somebody holds it, or if it is no
- * longer as it was found: what a process has sent before it died may be done after that was seen.
+ * Attempts something with a session until it succeeds. It fails if the session is locked, or if it has changed since it was
+ * found: a statement that a process sent before it died may run later. In the second case it is attempted again.
  */
-async function whenFree<T>(
+async function whenUnlocked<T>(
   id: string,
-  ask: Ask,
+  query: Query,
   attempt: (found: Row | undefined) => Promise<T | undefined>,
 ): Promise<T> {
-  let [found] = await ask('find', [id])
-  for (let left = ATTEMPTS; left > 0; left--) {
+  let [found] = await query('find', [id])
+  for (let left = MAX_ATTEMPTS; left > 0; left--) {
     const done = await attempt(found)
     if (done !== undefined) return done
-    const [now] = await ask('find', [id])
+    const [now] = await query('find', [id])
     if (now?.key === found?.key && now?.epoch === found?.epoch) break
     found = now
   }
   throw sessionBusy(id, describeLockOwner(parseLockOwner(found?.owner)))
 }
 
-/** Whether it is known that nobody writes; if not, the lease decides. */
-function isFree({ owner }: Row): boolean {
+/** Whether it is certain that no process writes. Otherwise the lease decides. */
+function isUnlocked({ owner }: Row): boolean {
   const known = owner === null ? undefined : parseLockOwner(owner)
   return owner === null || (known !== undefined && isDead(known))
 }
 
-function postgresWriter(of: {
-  readonly id: string
-  readonly lock: SessionLock
-  readonly ask: Ask
-  readonly leaseMs: number
-  readonly onRelease: () => void
-}): SessionWriter {
-  const { id, lock, ask } = of
-  let next = lock.lines.length
-  let released = false
-  let failed = false
-  let last: Promise<void> = Promise.resolve()
-  const stop = renewLease(of.leaseMs, () => {
-    ask('renew', [lock.key, lock.epoch]).catch(() => undefined) // then the lease runs out, and this writer is fenced
-  })
-  const store = async (lines: readonly string[], head: string | undefined): Promise<void> => {
-    if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
-    failed = true // until it is known to be stored: a connection may break when it is, and before that is heard
-    const [held] = await ask('append', [lock.key, lock.epoch, next, lines, head ?? null])
-    failed = false
-    if (held === undefined) throw sessionFenced(id)
-    next += lines.length
-  }
-  return {
-    lines: lock.lines,
-    append(lines, head) {
-      if (released) throw sessionReleased(id)
-      checkLines(lines)
-      const text = head === undefined ? undefined : headText(head)
-      if (lines.length === 0 && text === undefined) return undefined
-      const kept = lines.slice()
-      const stored = last.then(() => store(kept, text)) // one after the other, whatever connection they take
-      last = stored.catch(() => undefined)
-      return stored
-    },
-    async release() {
-      if (released) return
-      released = true
-      stop()
-      of.onRelease()
-      await last
-      await ask('release', [lock.key, lock.epoch])
-    },
-  }
-}
-
-async function readSession(id: string, ask: Ask): Promise<StoredSession | undefined> {
-  const [row] = await ask('find', [id])
+async function readSession(id: string, query: Query): Promise<StoredSession | undefined> {
+  const [row] = await query('find', [id])
   if (row === undefined) return undefined
   try {
-    return { head: readHead(id, row.head), lines: await readLines(row, ask) }
+    return { head: readHead(id, row.head), lines: await readLines(row, query) }
   } catch (error) {
-    const [now] = await ask('find', [id])
-    if (now?.key !== row.key) return readSession(id, ask) // it was deleted meanwhile
+    const [now] = await query('find', [id])
+    if (now?.key !== row.key) return readSession(id, query) // it was deleted in the meantime
     throw error
   }
 }
 
-/** As many lines as the row says: what is appended meanwhile belongs to a later moment. */
-async function readLines(row: Pick<Row, 'id' | 'key' | 'length'>, ask: Ask): Promise<readonly string[]> {
-  const rows = row.length === '0' ? [] : await ask('lines', [row.key, row.length])
+/** As many lines as the row says: lines that are appended in the meantime belong to a later state. */
+async function readLines(row: Pick<Row, 'id' | 'key' | 'length'>, query: Query): Promise<readonly string[]> {
+  const rows = row.length === '0' ? [] : await query('lines', [row.key, row.length])
   const lines = rows.map(({ n, line }, i) => {
     if (Number(n) !== i) throw sessionCorrupt(row.id, `its line ${i + 1} is missing`)
     return line
   })
   if (lines.length === Number(row.length)) return lines
   throw sessionCorrupt(row.id, `it has ${lines.length} lines instead of ${row.length}`)
-}
-
-function listed(row: Row): ListedSession {
-  const [id, updatedAt] = [row.id, Math.trunc(row.updated_at)]
-  let head: JsonObject
-  try {
-    head = readHead(id, row.head)
-  } catch (error) {
-    return { id, head: {}, updatedAt, problem: messageOf(error) }
-  }
-  return { id, head, updatedAt }
 }

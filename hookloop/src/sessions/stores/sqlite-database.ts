@@ -4,18 +4,18 @@ import { sessionTooNew } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
 const VERSION = 1
-/** Of `PRAGMA application_id`: "Hkl1", so that a database of something else is not taken for ours. */
+/** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it tells a session store from any other database. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
-/** Of a new file. What a step appends fits into it several times, so that few appends need another page. */
+/** Of a new file. Several steps fit into a page, so that few appends need a new one. */
 const PAGE_BYTES = 8_192
-/** Some 8 MB: what is written is moved to its place, and the disk waited for, half as often as by default. */
+/** About 8 MB, twice the default: checkpoints wait for the disk, so they should be rare. */
 const CHECKPOINT_PAGES = 1_000
 const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
 
-// A row has the lines of one append, one below the other. Its place is the number of the first of them within the session
-// and, above 32 bits of it, the session: one tree, in the order in which sessions are read, and an append touches a single
-// page of it. Keys are never used again, so a writer of a session that was deleted finds none.
+// A row has the lines of one append, separated by newlines. Its place is the key of the session, shifted by 32 bits, plus the
+// number of its first line: one B-tree in reading order, and an append touches a single page of it. Keys are never reused, so
+// a writer whose session was deleted finds no row.
 const TABLES = `
   CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -36,14 +36,14 @@ const TABLES = `
   PRAGMA user_version = ${VERSION};
 `
 
-/** Opens the file, which it makes if it is not there, for this process alone to read. Changes nothing in one it refuses. */
+/** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */
 export function openDatabase(path: string, durability: 'normal' | 'full'): DatabaseSync {
   const { DatabaseSync } = loadSqlite()
   makeFile(path)
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   try {
     database.exec('PRAGMA trusted_schema = OFF')
-    patiently(() => prepare(database, path))
+    retryWhileBusy(() => prepare(database, path))
     database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
     database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     return database
@@ -53,19 +53,19 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
   }
 }
 
-/** Makes ours of a file that is empty or of an earlier version. Whatever is done already is not done again. */
+/** Creates the tables in an empty file. Does nothing if they are there. */
 function prepare(database: DatabaseSync, path: string): void {
   const isNew = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
   if (isNew) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
   if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
   if (isNew)
     immediately(database, () => {
-      if (checkDatabase(database, path)) database.exec(TABLES) // another process may have been faster
+      if (checkDatabase(database, path)) database.exec(TABLES) // unless another process has done so since
     })
 }
 
-/** SQLite waits for others itself, but not where a file that several have just made is turned to another journal. */
-function patiently(work: () => void): void {
+/** SQLite itself waits for other processes, except when the journal mode of a new file is changed. */
+function retryWhileBusy(work: () => void): void {
   for (const end = performance.now() + BUSY_TIMEOUT_MS; ;) {
     try {
       return work()
@@ -79,7 +79,7 @@ function patiently(work: () => void): void {
 
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
-/** All of it, or nothing. Takes the right to write first, so that what it reads stays true until it has written. */
+/** A transaction that takes the write lock first, so that what it reads stays true until it commits. */
 export function immediately<T>(database: DatabaseSync, work: () => T): T {
   return inTransaction(database, 'IMMEDIATE', work)
 }
@@ -99,7 +99,7 @@ function inTransaction<T>(database: DatabaseSync, kind: 'IMMEDIATE' | 'DEFERRED'
 export function sqliteFailed(path: string, thrown: unknown): AgentError {
   if (thrown instanceof AgentError) return thrown
   const code = (thrown as { errcode?: number } | undefined)?.errcode ?? 0
-  const isTooLarge = thrown instanceof RangeError // a number that we never write
+  const isTooLarge = thrown instanceof RangeError // an integer that we never write
   if (isTooLarge || [CORRUPT, NOT_A_DATABASE].includes(code & 0xff)) return damaged(path, messageOf(thrown), thrown)
   return new AgentError('STORE_FAILED', `The store ${path} cannot be read or written: ${messageOf(thrown)}`, {
     value: messageOf(thrown),
@@ -107,7 +107,7 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
   })
 }
 
-/** True if nothing is in it yet. Throws if it is not ours, or of a version that is not known here. */
+/** True if the database is empty. Throws if it is not a session store, or of another version. */
 function checkDatabase(database: DatabaseSync, path: string): boolean {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
@@ -115,23 +115,23 @@ function checkDatabase(database: DatabaseSync, path: string): boolean {
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
   if (found.length === 0 && application === 0 && version === 0) return true
-  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is the database of something else')
+  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
   if (!tables.includes('sessions') || !tables.includes('lines')) throw damaged(path, 'its tables are missing')
-  // They would run with whatever is written here.
+  // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))
-    throw damaged(path, 'somebody has added triggers or views to it')
+    throw damaged(path, 'it has triggers or views, which a session store does not have')
   return false
 }
 
 function damaged(path: string, why: string, cause?: unknown): AgentError {
-  return new AgentError('SESSION_CORRUPT', `The store ${path} cannot be used: ${why}. It is left as it is.`, {
+  return new AgentError('SESSION_CORRUPT', `The store ${path} cannot be used: ${why}. It was not changed.`, {
     value: path,
     ...(cause !== undefined && { cause }),
   })
 }
 
-/** SQLite would make the file readable for everybody, and gives what lies beside it the mode of the file. */
+/** SQLite would create the file readable for everyone. Its journal files get the mode of the file. */
 function makeFile(path: string): void {
   const fs = process.getBuiltinModule('node:fs')
   const found = fs.lstatSync(path, { throwIfNoEntry: false })
@@ -141,7 +141,7 @@ function makeFile(path: string): void {
   fs.closeSync(fs.openSync(path, 'a', 0o600))
 }
 
-/** Older versions of Node call it experimental on the standard error stream, which is not theirs to write to here. */
+/** Suppresses the warning that SQLite is experimental, which older versions of Node write to stderr. */
 function loadSqlite(): typeof import('node:sqlite') {
   const emitWarning = Object.getOwnPropertyDescriptor(process, 'emitWarning')
   process.emitWarning = () => undefined

@@ -1,50 +1,49 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { AgentError } from '../../errors.ts'
-import {
-  checkLease,
-  describeLockOwner,
-  isLocked,
-  renewLease,
-  newLockOwner,
-  parseLockOwner,
-  toLease,
-} from './lock-owner.ts'
+import { checkLease, describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease } from './lock-owner.ts'
+import { OpenWriters } from './open-writers.ts'
 import { immediately, openDatabase, sqliteFailed } from './sqlite-database.ts'
 import {
-  checkLines,
   checkSessionId,
-  headText,
+  listedSession,
   readHead,
   sessionBusy,
   sessionCorrupt,
   sessionFenced,
-  sessionReleased,
   sessionUnknown,
   storeFailed,
   type ListedSession,
   type SessionStore,
-  type SessionWriter,
+  type StoredSession,
 } from './store.ts'
 
 export type SqliteStoreOptions = {
-  /** `full` waits for the disk, and survives a loss of power; `normal` survives the death of the process. */
+  /** `full` waits for the disk and survives a power loss; `normal` survives a crash of the process. Default `normal`. */
   readonly durability?: 'normal' | 'full'
-  /** How long a writer that cannot be looked at may be silent before its session is taken over. 30 seconds. */
+  /** How long a lock stays in force after its owner last renewed it, if the owner cannot be checked. Default 30,000. */
   readonly leaseMs?: number
 }
 
-/** Sessions in one SQLite database, for the processes of one machine. SQLite is loaded and the file opened when needed. */
+/**
+ * A session store in one SQLite database, for all processes of one machine. The database is opened with the first call;
+ * it needs Node 22.18 or later and no package.
+ *
+ * @example
+ * const store = sqliteStore('.hookloop/sessions.db')
+ * const agent = createAgent({ model, store })
+ * await agent.run('Hello.', { session: 'chat-1' })
+ */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SessionStore {
   const leaseMs = checkLease(options.leaseMs)
   if (path === '' || path.startsWith(':'))
-    throw new AgentError('AGENT_INVALID_OPTION', 'sqliteStore needs the path of a file. In memory: memoryStore().', {
+    throw new AgentError('AGENT_INVALID_OPTION', 'sqliteStore needs a file path. For memory, use memoryStore().', {
       value: path,
     })
   const file = process.getBuiltinModule('node:path').resolve(path)
-  const open = new Set<SessionWriter>()
+  const writers = new OpenWriters(leaseMs)
   let tables: Tables | undefined
   let closed = false
-  const work = <T>(run: (tables: Tables) => T): T => {
+  const query = <T>(run: (tables: Tables) => T): T => {
     try {
       if (closed) throw storeFailed(`The store ${file} cannot be used`, 'it was closed')
       return run((tables ??= new Tables(openDatabase(file, options.durability ?? 'normal'))))
@@ -56,24 +55,32 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
     async open(id, { create = false } = {}) {
       checkSessionId(id)
       const owner = JSON.stringify(newLockOwner())
-      const lock = work((tables) => tables.lock(id, { create, owner, leaseMs }))
-      const writer = sqliteWriter({ id, lock, leaseMs, work, onRelease: () => void open.delete(writer) })
-      open.add(writer)
-      return writer
+      const lock = query((each) => each.lock(id, { create, owner, leaseMs }))
+      let next = lock.lines.length
+      return writers.add({
+        id,
+        lines: lock.lines,
+        append(lines, head) {
+          if (!query((each) => each.append(lock, { next, lines, head }))) throw sessionFenced(id)
+          next += lines.length
+        },
+        renew: () => query((each) => each.renew(lock)),
+        unlock: () => query((each) => each.unlock(lock)),
+      })
     },
     async read(id) {
       checkSessionId(id)
-      return work((tables) => tables.read(id))
+      return query((each) => each.read(id))
     },
     async list() {
-      return work((tables) => tables.list())
+      return query((each) => each.list())
     },
     async delete(id) {
       checkSessionId(id)
-      work((tables) => tables.delete(id))
+      query((each) => each.delete(id))
     },
     async close() {
-      for (const writer of open) await writer.release()
+      await writers.close()
       tables?.database.close()
       tables = undefined
       closed = true
@@ -81,43 +88,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   }
 }
 
-type SessionLock = { readonly key: number; readonly epoch: number; readonly lines: readonly string[] }
-
-function sqliteWriter(of: {
-  readonly id: string
-  readonly lock: SessionLock
-  readonly leaseMs: number
-  readonly work: <T>(run: (tables: Tables) => T) => T
-  readonly onRelease: () => void
-}): SessionWriter {
-  const { id, lock, work } = of
-  let released = false
-  let next = lock.lines.length
-  const stop = renewLease(of.leaseMs, () => {
-    try {
-      work((tables) => tables.renew(lock))
-    } catch {
-      // The lease runs out, and whoever takes the session over fences this writer.
-    }
-  })
-  return {
-    lines: lock.lines,
-    append(lines, head) {
-      if (released) throw sessionReleased(id)
-      checkLines(lines)
-      const text = head === undefined ? undefined : headText(head)
-      if (!work((tables) => tables.append(lock, { next, lines, head: text }))) throw sessionFenced(id)
-      next += lines.length
-    },
-    async release() {
-      if (released) return
-      released = true
-      stop()
-      of.onRelease()
-      work((tables) => tables.release(lock))
-    },
-  }
-}
+type Lock = { readonly key: number; readonly epoch: number; readonly lines: readonly string[] }
 
 type Row = {
   readonly key: number
@@ -130,10 +101,10 @@ type Row = {
   readonly updated_at: number
 }
 
-/** What is appended at once is one row, unless it is longer than this: then several, so that none grows without limit. */
+/** One append is one row, or several if it is longer than this. */
 const ROW_CHARACTERS = 32_768
 
-/** Every query there is; what comes from outside is bound, never part of one. */
+/** All queries. Values from outside are bound, never part of the text of a query. */
 class Tables {
   readonly database: DatabaseSync
   readonly #find
@@ -143,7 +114,7 @@ class Tables {
   constructor(database: DatabaseSync) {
     this.database = database
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
-    // A transaction of its own: nothing is inserted unless the session still has this epoch.
+    // One statement, so atomic: nothing is inserted unless the session still has this epoch.
     this.#insert = database.prepare(
       `INSERT INTO lines (place, at, line)
        SELECT (key << 32) + CAST(?3 AS INTEGER), ?4, ?5 FROM sessions WHERE key = ?1 AND epoch = ?2`,
@@ -153,7 +124,7 @@ class Tables {
     )
   }
 
-  lock(id: string, by: { readonly create: boolean; readonly owner: string; readonly leaseMs: number }): SessionLock {
+  lock(id: string, by: { readonly create: boolean; readonly owner: string; readonly leaseMs: number }): Lock {
     return immediately(this.database, () => {
       const now = Date.now()
       if (by.create)
@@ -165,10 +136,10 @@ class Tables {
           .run(id, now, by.leaseMs, now)
       const row = this.#row(id)
       if (row === undefined) throw sessionUnknown(id)
-      checkFree(row)
+      checkUnlocked(row)
       const epoch = row.epoch + 1
-      if (!Number.isSafeInteger(epoch)) throw sessionCorrupt(id, `nobody can come after writer ${row.epoch}`)
-      const lines = this.#lines(row) // before anything is changed, so that one that is damaged is left as it is
+      if (!Number.isSafeInteger(epoch)) throw sessionCorrupt(id, `its lock number ${row.epoch} is the last one`)
+      const lines = this.#lines(row) // first, so that a damaged session is not changed
       this.database
         .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
         .run(epoch, by.owner, now, by.leaseMs, row.key)
@@ -176,9 +147,9 @@ class Tables {
     })
   }
 
-  /** False if the session is no longer the writer's. */
+  /** False if another process has taken over the lock. */
   append(
-    { key, epoch }: SessionLock,
+    { key, epoch }: Lock,
     what: { readonly next: number; readonly lines: readonly string[]; readonly head: string | undefined },
   ): boolean {
     const { next, lines, head } = what
@@ -194,23 +165,23 @@ class Tables {
     )
   }
 
-  renew({ key, epoch }: SessionLock): void {
+  renew({ key, epoch }: Lock): void {
     this.database.prepare('UPDATE sessions SET renewed_at = ? WHERE key = ? AND epoch = ?').run(Date.now(), key, epoch)
   }
 
-  release({ key, epoch }: SessionLock): void {
+  unlock({ key, epoch }: Lock): void {
     this.database.prepare('UPDATE sessions SET owner = NULL WHERE key = ? AND epoch = ?').run(key, epoch)
   }
 
-  read(id: string): { readonly head: ReturnType<typeof readHead>; readonly lines: readonly string[] } | undefined {
-    return this.#steadily(() => {
+  read(id: string): StoredSession | undefined {
+    return this.#snapshot(() => {
       const row = this.#row(id)
       return row && { head: readHead(id, row.head), lines: this.#lines(row) }
     })
   }
 
   list(): readonly ListedSession[] {
-    // As floating point numbers, because one that is too large would hide all other sessions.
+    // As REAL, because an integer that is too large for JavaScript would make the query fail for all sessions.
     const rows = this.database
       .prepare(
         `SELECT id, head, CAST(max(updated_at, coalesce((
@@ -219,7 +190,7 @@ class Tables {
       )
       .all() as unknown as readonly Row[]
     return rows
-      .map((row) => ({ id: row.id, updatedAt: row.updated_at, ...headOrProblem(row) }))
+      .map(({ id, head, updated_at: updatedAt }) => listedSession({ id, head, updatedAt }))
       .toSorted((a, b) => b.updatedAt - a.updatedAt)
   }
 
@@ -227,7 +198,7 @@ class Tables {
     immediately(this.database, () => {
       const row = this.#row(id)
       if (row === undefined) return
-      checkFree(row)
+      checkUnlocked(row)
       const key = row.key
       this.database.prepare('DELETE FROM lines WHERE place >= ? << 32 AND place < (? + 1) << 32').run(key, key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
@@ -253,8 +224,8 @@ class Tables {
     return lines
   }
 
-  /** Several queries that see the same moment. */
-  #steadily<T>(work: () => T): T {
+  /** Several queries that see the same state of the database. */
+  #snapshot<T>(work: () => T): T {
     this.database.exec('BEGIN')
     try {
       return work()
@@ -266,7 +237,7 @@ class Tables {
 
 type AppendedRow = { readonly first: number; text: string }
 
-/** Lines as rows: each has one or more of them, and its place is that of the first. */
+/** Each row has one or more lines, and the number of the first of them. */
 function toRows(lines: readonly string[]): readonly AppendedRow[] {
   const rows: AppendedRow[] = []
   for (let i = 0; i < lines.length; i++) {
@@ -277,17 +248,9 @@ function toRows(lines: readonly string[]): readonly AppendedRow[] {
   return rows
 }
 
-function checkFree(row: Row): void {
+function checkUnlocked(row: Row): void {
   if (row.owner === null) return
   const owner = parseLockOwner(row.owner)
   if (isLocked({ owner, renewedAt: row.renewed_at, leaseMs: toLease(row.lease_ms) }))
     throw sessionBusy(row.id, describeLockOwner(owner))
-}
-
-function headOrProblem(row: Row): Pick<ListedSession, 'head' | 'problem'> {
-  try {
-    return { head: readHead(row.id, row.head) }
-  } catch (error) {
-    return { head: {}, problem: (error as AgentError).message }
-  }
 }

@@ -1,0 +1,57 @@
+import { checkLines, headText, sessionReleased, type SessionWriter } from './store.ts'
+
+/** A session that a store has locked: what differs between stores. */
+export type LockedLines = {
+  readonly id: string
+  readonly lines: readonly string[]
+  /** Stores lines that were checked. Called with at least one line or a head, and never after `unlock`. */
+  append(lines: readonly string[], head: string | undefined): void | Promise<void>
+  /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
+  renew?(): void | Promise<void>
+  unlock(): void | Promise<void>
+}
+
+/** The writers that a store has open. Checks what they append, renews their leases and releases them with the store. */
+export class OpenWriters {
+  readonly #writers = new Set<SessionWriter>()
+  readonly #leaseMs: number
+
+  constructor(leaseMs = 0) {
+    this.#leaseMs = leaseMs
+  }
+
+  add(session: LockedLines): SessionWriter {
+    let released = false
+    const renewing = session.renew && setInterval(() => void renew(session), this.#leaseMs / 3).unref()
+    const writer: SessionWriter = {
+      lines: session.lines,
+      append(lines, head) {
+        if (released) throw sessionReleased(session.id)
+        checkLines(lines)
+        const text = head === undefined ? undefined : headText(head)
+        return lines.length === 0 && text === undefined ? undefined : session.append(lines, text)
+      },
+      release: async () => {
+        if (released) return
+        released = true
+        clearInterval(renewing)
+        this.#writers.delete(writer)
+        await session.unlock()
+      },
+    }
+    this.#writers.add(writer)
+    return writer
+  }
+
+  async close(): Promise<void> {
+    for (const writer of this.#writers) await writer.release()
+  }
+}
+
+async function renew(session: LockedLines): Promise<void> {
+  try {
+    await session.renew?.()
+  } catch {
+    // see LockedLines.renew
+  }
+}
