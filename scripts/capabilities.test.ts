@@ -6,7 +6,8 @@ import { agentDefinitions, agentDefinitionsPolicy } from '../hookloop/src/capabi
 import { bash, bashPolicy } from '../hookloop/src/capabilities/bash/bash.ts'
 import { cancellation, cancellationPolicy } from '../hookloop/src/capabilities/cancellation.ts'
 import { executionHistory, executionHistoryPolicy } from '../hookloop/src/sessions/history/execution-history.ts'
-import { files, filesPolicy } from '../hookloop/src/capabilities/files/files.ts'
+import { files } from '../hookloop/src/capabilities/files/files.ts'
+import { filesDefaults } from '../hookloop/src/capabilities/files/options.ts'
 import { mcp } from '../hookloop/src/capabilities/mcp/mcp.ts'
 import { mcpDefaults } from '../hookloop/src/capabilities/mcp/settings.ts'
 import { metadata, metadataPolicy } from '../hookloop/src/capabilities/metadata.ts'
@@ -47,7 +48,7 @@ const pages: { readonly [page: string]: { readonly made: Capability; readonly po
   bash: { made: bash({ sandbox: 'off' }), policy: bashPolicy },
   cancellation: { made: cancellation(() => false), policy: cancellationPolicy },
   'execution-history': { made: executionHistory(), policy: executionHistoryPolicy },
-  files: { made: files({ root: '.' }), policy: filesPolicy },
+  files: { made: files({ root: '.' }), policy: filesDefaults },
   mcp: { made: connected, policy: mcpDefaults },
   metadata: { made: metadata(), policy: metadataPolicy },
   planning: { made: planning(), policy: planningPolicy },

@@ -28,7 +28,7 @@ const write = (path: string, content: string, more: { overwrite?: boolean } = {}
 ]
 const contentOf = (name: string): string => readFileSync(shop.path(name), 'utf8')
 
-test('an edit changes what it says and answers with a diff', async () => {
+test('edit_file changes the text and returns a diff', async () => {
   shop.put('a.ts', 'const a = 1\nconst b = 2\n')
   const { outputs } = await shop.run([read('a.ts'), edit('a.ts', 'b = 2', 'b = 3')])
   assert.equal(contentOf('a.ts'), 'const a = 1\nconst b = 3\n')
@@ -38,7 +38,7 @@ test('an edit changes what it says and answers with a diff', async () => {
   )
 })
 
-test('one edit after the other needs no reading in between', async () => {
+test('several edits need no reading in between', async () => {
   shop.put('b.txt', '0')
   const edits = Array.from({ length: 20 }, (_, i) => edit('b.txt', String(i), String(i + 1)))
   const { executions } = await shop.run([read('b.txt'), ...edits])
@@ -46,7 +46,7 @@ test('one edit after the other needs no reading in between', async () => {
   assert.equal(contentOf('b.txt'), '20')
 })
 
-test('a file that was not read is not edited, unless that is allowed', async () => {
+test('a file that was not read is not edited, unless readFirst is false', async () => {
   shop.put('unread.txt', 'x')
   const { status, output } = await shop.call(...edit('unread.txt', 'x', 'y'))
   assert.deepEqual([status, output], ['failed', 'unread.txt was not read yet. Read it first.'])
@@ -54,7 +54,7 @@ test('a file that was not read is not edited, unless that is allowed', async () 
   assert.equal(contentOf('unread.txt'), 'y')
 })
 
-test('a file that is there is replaced if it was read, or if that is asked for', async () => {
+test('an existing file is replaced if it was read, or with overwrite', async () => {
   shop.put('there.txt', 'old\n')
   const refused = await shop.call(...write('there.txt', 'new\n'))
   assert.match(refused.output, /exists and was not read\. Read it first, or set overwrite/)
@@ -65,18 +65,18 @@ test('a file that is there is replaced if it was read, or if that is asked for',
   assert.equal(contentOf('there.txt'), 'newer\n')
 })
 
-test('a file that somebody changed after it was read is not overwritten either', async () => {
+test('a file that was changed after it was read is not overwritten', async () => {
   shop.put('stale.txt', 'one')
   const { outputs } = await shop.run([
     read('stale.txt'),
     () => writeFileSync(shop.path('stale.txt'), 'two'),
     write('stale.txt', 'three', { overwrite: true }),
   ])
-  assert.match(outputs[1]!, /was changed by somebody else since you read it/)
+  assert.match(outputs[1]!, /was changed since you read it/)
   assert.equal(contentOf('stale.txt'), 'two')
 })
 
-test('a file that was only touched is still the one that was read', async () => {
+test('a file with a new modification time and the same content can be edited', async () => {
   shop.put('touched.txt', 'one')
   await shop.run([
     read('touched.txt'),
@@ -86,21 +86,21 @@ test('a file that was only touched is still the one that was read', async () => 
   assert.equal(contentOf('touched.txt'), 'two')
 })
 
-test('the content that is there already is not written again', async () => {
+test('the same content is not written again', async () => {
   shop.put('same.txt', 'same')
   const { mtimeMs } = statSync(shop.path('same.txt'))
   const { output } = await shop.call(...write('same.txt', 'same'))
-  assert.match(output, /has exactly this content already/)
+  assert.match(output, /already has exactly this content/)
   assert.equal(statSync(shop.path('same.txt')).mtimeMs, mtimeMs)
 })
 
-test('a new file is made with the folders it lies in, and can be edited at once', async () => {
+test('a new file is created with its folders, and can be edited at once', async () => {
   const { outputs } = await shop.run([write('new/deep/file.txt', 'hello'), edit('new/deep/file.txt', 'hello', 'bye')])
   assert.equal(outputs[0], 'Created new/deep/file.txt (5 bytes).')
   assert.equal(contentOf('new/deep/file.txt'), 'bye')
 })
 
-test('the mode is kept, and no temporary file is left', async () => {
+test('the mode stays the same, and no temporary file is left', async () => {
   shop.put('mode/run.sh', '#!/bin/sh\necho a\n', 0o755)
   chmodSync(shop.path('mode/run.sh'), 0o750)
   await shop.run([read('mode/run.sh'), edit('mode/run.sh', 'echo a', 'echo b')])
@@ -108,7 +108,7 @@ test('the mode is kept, and no temporary file is left', async () => {
   assert.deepEqual(readdirSync(shop.path('mode')), ['run.sh'])
 })
 
-test('an edit through a link changes what it leads to and leaves the link', async () => {
+test('an edit through a link changes its target and not the link', async () => {
   shop.put('real.txt', 'one')
   symlinkSync('real.txt', shop.path('link.txt'))
   await shop.run([read('link.txt'), edit('link.txt', 'one', 'two')])
@@ -116,7 +116,7 @@ test('an edit through a link changes what it leads to and leaves the link', asyn
   assert.ok(lstatSync(shop.path('link.txt')).isSymbolicLink())
 })
 
-test('other names of a file keep what they have', async () => {
+test('hard links of a file keep the old content', async () => {
   shop.put('first.txt', 'one')
   linkSync(shop.path('first.txt'), shop.path('second.txt'))
   const { outputs } = await shop.run([read('first.txt'), edit('first.txt', 'one', 'two')])
@@ -124,7 +124,7 @@ test('other names of a file keep what they have', async () => {
   assert.match(outputs[1]!, /It had other names \(hard links\); they keep the old content\./)
 })
 
-test('half a character is refused', async () => {
+test('half a character is rejected', async () => {
   shop.put('half.txt', 'x')
   const { outputs } = await shop.run([write('lone.txt', 'a\uD800b'), read('half.txt'), edit('half.txt', 'x', '\uDC00')])
   assert.match(outputs[0]!, /half a character/)
@@ -132,7 +132,7 @@ test('half a character is refused', async () => {
   assert.equal(contentOf('half.txt'), 'x')
 })
 
-test('what is too large is neither written nor edited', async () => {
+test('files that are too large are neither written nor edited', async () => {
   shop.put('large.txt', 'x'.repeat(2_000))
   const { outputs } = await shop.run(
     [
@@ -148,7 +148,7 @@ test('what is too large is neither written nor edited', async () => {
   assert.equal(contentOf('grows.txt'), 'ab')
 })
 
-test('a person is asked about package.json, and their answer counts', async () => {
+test('package.json needs approval', async () => {
   const refused = await shop.call(...write('package.json', '{}'), { use: [approval(() => ({ block: 'No.' }))] })
   assert.deepEqual([refused.status, refused.output], ['blocked', 'No.'])
   const asked: string[] = []
@@ -159,13 +159,11 @@ test('a person is asked about package.json, and their answer counts', async () =
     }),
   ]
   await shop.call(...write('package.json', '{}'), { use })
-  assert.deepEqual(asked, [
-    'files.protect: Write to package.json? What is in it may be run later (rule "package.json").',
-  ])
+  assert.deepEqual(asked, ['files.protect: Write to package.json? Its content may be run later (rule "package.json").'])
   assert.equal(contentOf('package.json'), '{}')
 })
 
-test('a run that waited for a person goes on where it was, and the file is judged again', async () => {
+test('a run that was suspended for approval resumes, and the file is judged again', async () => {
   const { files } = await import('./files.ts')
   const { createAgent } = await import('../../create-agent.ts')
   const { scriptedModel } = await import('../../models/scripted.ts')
@@ -182,7 +180,7 @@ test('a run that waited for a person goes on where it was, and the file is judge
   assert.equal(contentOf('sub/package.json'), '{"a":1}')
 })
 
-test('what is allowed by name is neither protected nor asked about', async () => {
+test('an allow rule overrides protect and ask', async () => {
   const { executions } = await shop.run([write('.vscode/settings.json', '{}'), write('ok/package.json', '{}')], {
     allow: ['.vscode', 'ok/package.json'],
   })
@@ -192,7 +190,7 @@ test('what is allowed by name is neither protected nor asked about', async () =>
   )
 })
 
-test('without "write" there is no tool that writes', async () => {
+test('without write there is no tool that writes', async () => {
   const { output } = await shop.call(...write('x.txt', 'x'), { write: false })
   assert.match(output, /There is no tool "write_file"/)
 })
@@ -205,7 +203,7 @@ test('three hundred edits in a row leave the right text and a state of the same 
   assert.ok(JSON.stringify(run.state.metadata).length < 400)
 })
 
-test('a diff full of control characters does not get in the way of what is remembered', async () => {
+test('a diff full of control characters does not lose the fingerprint', async () => {
   shop.put('control.txt', `${'\u0001'.repeat(30_000)}\nend\n`)
   const { executions } = await shop.run([
     read('control.txt'),

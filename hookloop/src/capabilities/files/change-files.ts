@@ -1,20 +1,16 @@
 import { tool, type Tool, type ToolRun } from '../../agent/tool.ts'
-import type { HeldDirectory } from './held-directory.ts'
-import { oneAtATime } from './one-at-a-time.ts'
-import { decodeExactly, fingerprintOf, isBinary, openFile, readAll, type Fingerprint } from './reading.ts'
+import { decodeUtf8, fingerprintOf, isBinary, openFile, readAll, type Fingerprint } from './open-file.ts'
+import type { FilesSettings } from './options.ts'
+import { PathRefused } from './paths.ts'
 import { makeFolders, replaceFile, type Before } from './replace-file.ts'
 import { replaceText } from './replace-text.ts'
-import { PathRefused } from './roots.ts'
-import { result, seenOf, type FileResult } from './seen.ts'
+import { result, seenFile, type FileResult } from './seen-files.ts'
 import { unifiedDiff } from './unified-diff.ts'
 import { judgeWrite, withPath, type Opened, type Workspace } from './workspace.ts'
 
-export type ChangeLimits = { readonly maxFileBytes: number; readonly readFirst: boolean }
+/** The real paths that approvers were asked about, by the arguments of the call. */
+export type ApprovedPaths = WeakMap<object, string>
 
-/** What guards have judged about a call, by its arguments: the real path that a person was asked about. */
-export type AskedPaths = WeakMap<object, string>
-
-type Tools = { readonly limits: ChangeLimits; readonly asked: AskedPaths }
 type WriteArgs = { readonly path: string; readonly content: string; readonly overwrite?: boolean }
 type EditArgs = {
   readonly path: string
@@ -23,111 +19,125 @@ type EditArgs = {
   readonly replace_all?: boolean
 }
 
-/** A diff is limited by itself; as JSON every character of it may take six. */
+/** A diff is limited by itself; as JSON each of its characters may take six. */
 const MAX_OUTPUT_CHARS = 262_144
 
-export function writeFileTool(workspace: Workspace, how: Tools): Tool {
+export function writeFileTool(workspace: Workspace, settings: FilesSettings, approved: ApprovedPaths): Tool {
   return tool({
     name: 'write_file',
     description:
-      'Writes a whole text file; folders that are missing are made. A file that is there is only replaced if you have read it, ' +
+      'Writes a complete text file, and creates missing folders. An existing file is only replaced if you have read it, ' +
       'or with overwrite. To change a part of a file, use edit_file.',
-    input: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', description: 'The file, relative to the root.' },
-        content: { type: 'string', description: 'All of its content.' },
-        overwrite: { type: 'boolean', description: 'Replace a file that is there although you have not read it.' },
+    input: inputSchema(
+      {
+        content: { type: 'string', description: 'The complete content.' },
+        overwrite: { type: 'boolean', description: 'Replace an existing file that you have not read.' },
       },
-      required: ['path', 'content'],
-      additionalProperties: false,
-    },
+      ['content'],
+    ),
     maxOutputChars: MAX_OUTPUT_CHARS,
-    execute: (args, run) => changed(workspace, { args, run, ...how }, write),
+    execute: (args, run) => change(workspace, { args: args as WriteArgs, run, settings, approved }, write),
   })
 }
 
-export function editFileTool(workspace: Workspace, how: Tools): Tool {
+export function editFileTool(workspace: Workspace, settings: FilesSettings, approved: ApprovedPaths): Tool {
   return tool({
     name: 'edit_file',
     description:
-      'Replaces a text in a file that you have read. old_string must be exactly what is in the file, white space included, and be found ' +
-      'once; give more of what is around it if it is not unique, or set replace_all. Answers with a diff.',
-    input: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', description: 'The file, relative to the root.' },
+      'Replaces text in a file that you have read. old_string must match the file exactly, including white space, and occur ' +
+      'once; include more of the surrounding text if it is not unique, or set replace_all. Returns a diff.',
+    input: inputSchema(
+      {
         old_string: { type: 'string', description: 'The text to replace, without line numbers.' },
-        new_string: { type: 'string', description: 'What to put in its place. It is taken literally.' },
-        replace_all: { type: 'boolean', description: 'Replace every place where old_string is found.' },
+        new_string: { type: 'string', description: 'The replacement. It is taken literally.' },
+        replace_all: { type: 'boolean', description: 'Replace every occurrence of old_string.' },
       },
-      required: ['path', 'old_string', 'new_string'],
-      additionalProperties: false,
-    },
+      ['old_string', 'new_string'],
+    ),
     maxOutputChars: MAX_OUTPUT_CHARS,
-    execute: (args, run) => changed(workspace, { args, run, ...how }, edit),
+    execute: (args, run) => change(workspace, { args: args as EditArgs, run, settings, approved }, edit),
   })
 }
 
-type Call<A> = Tools & { readonly args: A; readonly run: ToolRun }
-type Change<A> = (opened: Opened, call: Call<A>) => Promise<FileResult>
+function inputSchema(properties: { readonly [name: string]: object }, required: readonly string[]) {
+  return {
+    type: 'object',
+    properties: { path: { type: 'string', description: 'The file, relative to the root.' }, ...properties },
+    required: ['path', ...required],
+    additionalProperties: false,
+  } as const
+}
 
-/** The path may lead elsewhere than when guards judged it, so it is judged again, where it is held. */
-function changed<A extends { readonly path: string }>(
+type Call<A> = {
+  readonly args: A
+  readonly run: ToolRun
+  readonly settings: FilesSettings
+  readonly approved: ApprovedPaths
+}
+
+/** The path may lead elsewhere than when the guards judged it. So it is judged again, with its folder held open. */
+function change<A extends WriteArgs | EditArgs>(
   workspace: Workspace,
-  call: Tools & { readonly args: unknown; readonly run: ToolRun },
-  change: Change<A>,
+  call: Call<A>,
+  act: (opened: Opened, call: Call<A>) => Promise<FileResult>,
 ): Promise<FileResult> {
-  const args = call.args as A
+  const { args, run, approved } = call
   return withPath(workspace, args.path, async (opened) => {
     const judged = judgeWrite(workspace, opened)
     if (judged?.verdict === 'block') throw new PathRefused(judged.message)
-    if (judged?.verdict === 'ask' && call.asked.get(args) !== opened.realPath) {
-      throw new PathRefused(`${opened.shown} leads elsewhere than when it was judged. Nothing was written.`)
+    if (judged?.verdict === 'ask' && approved.get(args) !== opened.realPath) {
+      throw new PathRefused(`${opened.shown} leads to another file than when it was judged. Nothing was written.`)
     }
     return oneAtATime(opened.realPath, () => {
-      call.run.signal.throwIfAborted() // it may have waited long
-      return change(opened, { ...call, args })
+      run.signal.throwIfAborted() // it may have waited long
+      return act(opened, call)
     })
   })
 }
 
-async function write(opened: Opened, call: Call<WriteArgs>): Promise<FileResult> {
-  const { args, run, limits } = call
+const queues = new Map<string, Promise<unknown>>()
+
+/** Runs the changes of one path one after the other, for all agents of this process. */
+export async function oneAtATime<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const before = queues.get(path) ?? Promise.resolve()
+  const mine = before.then(work, work)
+  queues.set(path, mine)
+  try {
+    return await mine
+  } finally {
+    if (queues.get(path) === mine) queues.delete(path)
+  }
+}
+
+async function write(opened: Opened, { args, run, settings }: Call<WriteArgs>): Promise<FileResult> {
   const content = toBytes('content', args.content)
-  if (content.length > limits.maxFileBytes) throw tooLarge('The content', limits)
+  if (content.length > settings.maxFileBytes) throw tooLarge('The content', settings)
   const size = `${content.length} bytes`
   if (opened.kind === 'absent') {
     const { mtimeMs } = await create(opened, content, run.signal)
     return result(`Created ${opened.shown} (${size}).`, opened.realPath, fingerprintOf(content, mtimeMs))
   }
-  const current = await readCurrent(opened, limits)
-  const seen = seenOf(run.state, opened.realPath)
-  const same = current.bytes?.equals(content) === true
-  if (same) {
-    const text = `${opened.shown} has exactly this content already. Nothing was written.`
+  const current = await readCurrent(opened, settings)
+  const seen = seenFile(run.state, opened.realPath)
+  if (current.bytes?.equals(content) === true) {
+    const text = `${opened.shown} already has exactly this content. Nothing was written.`
     return result(text, opened.realPath, fingerprintOf(content, current.mtimeMs))
   }
   if (seen === undefined && args.overwrite !== true) {
     throw new Error(`${opened.shown} exists and was not read. Read it first, or set overwrite to replace it.`)
   }
   if (seen !== undefined) refuseStale(opened, seen, current)
-  const { mtimeMs } = await replaceFile(opened.directory, nameOf(opened), {
-    content,
-    before: current,
-    signal: run.signal,
-  })
+  const fingerprint = await replace(opened, { content, current, signal: run.signal })
   const [old, now] = [textOf(current.bytes), textOf(content)]
   const diff = old === undefined || now === undefined ? '' : `\n\n${unifiedDiff(opened.shown, old, now)}`
-  const text = `Replaced ${opened.shown} (${size}).${linksNote(current)}${diff}`
-  return result(text, opened.realPath, fingerprintOf(content, mtimeMs))
+  return result(`Replaced ${opened.shown} (${size}).${linksNote(current)}${diff}`, opened.realPath, fingerprint)
 }
 
-async function edit(opened: Opened, { args, run, limits }: Call<EditArgs>): Promise<FileResult> {
-  const seen = seenOf(run.state, opened.realPath)
-  const current = await readCurrent(opened, limits)
-  if (current.bytes === undefined) throw tooLarge(opened.shown, limits)
-  if (seen === undefined && limits.readFirst) throw new Error(`${opened.shown} was not read yet. Read it first.`)
+async function edit(opened: Opened, { args, run, settings }: Call<EditArgs>): Promise<FileResult> {
+  const seen = seenFile(run.state, opened.realPath)
+  const current = await readCurrent(opened, settings)
+  if (current.bytes === undefined) throw tooLarge(opened.shown, settings)
+  if (seen === undefined && settings.readFirst) throw new Error(`${opened.shown} was not read yet. Read it first.`)
   if (seen !== undefined) refuseStale(opened, seen, current)
   const before = textOf(current.bytes)
   if (before === undefined) {
@@ -137,25 +147,20 @@ async function edit(opened: Opened, { args, run, limits }: Call<EditArgs>): Prom
     find: args.old_string,
     put: args.new_string,
     all: args.replace_all === true,
-    maxLength: limits.maxFileBytes,
+    maxLength: settings.maxFileBytes,
   })
-  if (text === undefined) throw tooLarge('The result', limits)
+  if (text === undefined) throw tooLarge('The result', settings)
   const content = toBytes('new_string', text)
-  if (content.length > limits.maxFileBytes) throw tooLarge('The result', limits)
-  const { mtimeMs } = await replaceFile(opened.directory, nameOf(opened), {
-    content,
-    before: current,
-    signal: run.signal,
-  })
-  const words = `Edited ${opened.shown} (${places === 1 ? '1 place' : `${places} places`}).${linksNote(current)}`
-  const diff = unifiedDiff(opened.shown, before, text)
-  return result(`${words}\n\n${diff}`, opened.realPath, fingerprintOf(content, mtimeMs))
+  if (content.length > settings.maxFileBytes) throw tooLarge('The result', settings)
+  const fingerprint = await replace(opened, { content, current, signal: run.signal })
+  const summary = `Edited ${opened.shown} (${places === 1 ? '1 place' : `${places} places`}).${linksNote(current)}`
+  return result(`${summary}\n\n${unifiedDiff(opened.shown, before, text)}`, opened.realPath, fingerprint)
 }
 
 type Current = Before & { readonly bytes: Buffer | undefined; readonly mtimeMs: number; readonly links: number }
 
-/** What is there now; its bytes unless they are too many. */
-async function readCurrent(opened: Opened, { maxFileBytes }: ChangeLimits): Promise<Current> {
+/** The file as it is now; `bytes` is undefined if it is too large. */
+async function readCurrent(opened: Opened, { maxFileBytes }: FilesSettings): Promise<Current> {
   const { handle, ...facts } = await openFile(opened)
   try {
     return { bytes: await readAll(handle, maxFileBytes), ...facts }
@@ -164,13 +169,20 @@ async function readCurrent(opened: Opened, { maxFileBytes }: ChangeLimits): Prom
   }
 }
 
+async function replace(
+  { directory, names }: Opened,
+  { content, current, signal }: { content: Buffer; current: Current; signal: AbortSignal },
+): Promise<Fingerprint> {
+  const { mtimeMs } = await replaceFile(directory, names.at(-1)!, { content, before: current, signal })
+  return fingerprintOf(content, mtimeMs)
+}
+
 async function create(
   opened: Opened & { readonly kind: 'absent' },
   content: Uint8Array,
   signal: AbortSignal,
 ): Promise<{ readonly mtimeMs: number }> {
-  const folders = opened.missing.slice(0, -1)
-  const directory: HeldDirectory = await makeFolders(opened.directory, folders)
+  const directory = await makeFolders(opened.directory, opened.missing.slice(0, -1))
   try {
     return await replaceFile(directory, opened.missing.at(-1)!, { content, before: undefined, signal })
   } finally {
@@ -180,28 +192,23 @@ async function create(
 
 function refuseStale(opened: Opened, seen: Fingerprint, { bytes, mtimeMs }: Current): void {
   if (bytes !== undefined && fingerprintOf(bytes, mtimeMs).hash === seen.hash) return
-  throw new Error(`${opened.shown} was changed by somebody else since you read it. Read it again. Nothing was written.`)
+  throw new Error(`${opened.shown} was changed since you read it. Read it again. Nothing was written.`)
 }
 
-/** Half a surrogate pair has no bytes: it would silently become something else. */
+/** A lone surrogate cannot be encoded: it would silently become another character. */
 function toBytes(what: string, text: string): Buffer {
   if (!text.isWellFormed()) throw new Error(`${what} contains half a character, which cannot be written.`)
   return Buffer.from(text, 'utf8')
 }
 
-function nameOf(opened: Opened): string {
-  return opened.names.at(-1)!
-}
-
 function textOf(bytes: Buffer | undefined): string | undefined {
-  return bytes === undefined || isBinary(bytes) ? undefined : decodeExactly(bytes)
+  return bytes === undefined || isBinary(bytes) ? undefined : decodeUtf8(bytes)
 }
 
-/** A hard link is not followed: the other names keep what they have. */
 function linksNote({ links }: Current): string {
   return links > 1 ? ' It had other names (hard links); they keep the old content.' : ''
 }
 
-function tooLarge(what: string, { maxFileBytes }: ChangeLimits): Error {
+function tooLarge(what: string, { maxFileBytes }: FilesSettings): Error {
   return new Error(`${what} is larger than ${maxFileBytes} bytes, so it is not written or edited here.`)
 }

@@ -1,12 +1,13 @@
-// A process of its own that calls one tool, for tests that kill it or measure it. Arguments: the root, the options and
-// the calls, as JSON. Calls are repeated for ever with "loop". What came out is written as one line of JSON.
+// A separate process that calls tools, for tests that kill or measure it. Arguments: the root, the options and the calls as
+// JSON. With "loop" the calls are repeated forever. Each result is written as one line of JSON.
 import { AgentState } from '../../state/agent-state.ts'
 import type { ToolRun } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { messageOf } from '../../errors.ts'
-import { files, type FilesOptions } from './files.ts'
+import { files } from './files.ts'
+import type { FilesOptions } from './options.ts'
 
 const [root = '', options = '{}', given = '[]', loop] = process.argv.slice(2)
 const { tools = [] } = files({ root, ...(JSON.parse(options) as FilesOptions) })
@@ -37,7 +38,7 @@ async function outcome(name: string, args: JsonObject): Promise<object> {
   }
 }
 
-/** A long content is given as a letter and how often. */
+/** A long content is given as a letter and a count. */
 function expanded({ repeat, ...args }: JsonObject): JsonObject {
   if (!Array.isArray(repeat)) return args
   return { ...args, content: (repeat[0] as string).repeat(Number(repeat[1])) }

@@ -10,15 +10,16 @@ import type { ToolExecution } from '../../state/tool-call.ts'
 import { observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { guards } from '../guards.ts'
-import { files, type FilesOptions } from './files.ts'
+import { files } from './files.ts'
+import type { FilesOptions } from './options.ts'
 
 export const CANARY = 'CANARY-7f3a'
 
 export type Call = readonly [name: string, args: JsonObject]
-/** A step of a test: a call of a tool, or something that happens between two calls. */
+/** A step of a test: a tool call, or something that happens between two calls. */
 export type Happening = Call | (() => unknown)
 
-/** A folder to work in, with a secret beside it that must never be seen, and a mark that must never appear. */
+/** A root folder, with a secret next to it that must never be read, and a mark that must never appear. */
 export class Workshop {
   readonly home = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-files-')))
   readonly inside = join(this.home, 'w')
@@ -43,7 +44,7 @@ export class Workshop {
     return path
   }
 
-  /** Runs an agent that makes these calls one after the other, and gives how each of them ended. */
+  /** Runs an agent that makes these calls one after the other, and returns their results. */
   async run(happenings: readonly Happening[], options: FilesOptions & { use?: readonly Use[] } = {}): Promise<Ran> {
     const { use = [], ...policy } = options
     const executions: ToolExecution[] = []
@@ -69,14 +70,13 @@ export class Workshop {
     return { run, executions, outputs: executions.map(textOf) }
   }
 
-  /** One call. */
   async call(name: string, args: JsonObject, options: FilesOptions & { use?: readonly Use[] } = {}): Promise<Called> {
     const { executions, run } = await this.run([[name, args]], options)
     const [execution] = executions as [ToolExecution]
     return { status: execution.status, output: textOf(execution), by: execution.by, run }
   }
 
-  /** Makes calls, none of which may work, and makes sure that nothing outside was touched or told. */
+  /** Makes calls that must all fail, and checks that nothing outside was changed or revealed. */
   async refused(calls: readonly Call[]): Promise<readonly string[]> {
     const { executions, outputs, run } = await this.run(calls, { readFirst: false })
     assert.ok(!statuses(executions).includes('ok'), outputs.join('\n'))
@@ -93,7 +93,7 @@ export class Workshop {
   }
 }
 
-/** Every tool on one path, each in a way that would show or destroy the secret. */
+/** Every tool on one path, each in a way that would reveal or destroy the secret. */
 export function everyTool(path: string): readonly Call[] {
   return [
     ['read_file', { path }],
@@ -125,7 +125,7 @@ export type Called = {
   readonly run: Run
 }
 
-/** All that a run has said, kept or told, in one text: what must not leak must not be in it. */
+/** Everything in a run as one text, to check that a secret is not in it. */
 export function everythingOf(run: Run): string {
   return JSON.stringify(run)
 }

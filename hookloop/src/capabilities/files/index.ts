@@ -1,1 +1,2 @@
-export { files, type FilesOptions } from './files.ts'
+export { files } from './files.ts'
+export type { FilesOptions } from './options.ts'

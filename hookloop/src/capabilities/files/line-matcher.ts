@@ -1,21 +1,21 @@
 import { createRequire } from 'node:module'
 import { messageOf } from '../../errors.ts'
 
-/** Finds the lines of a text that fit a pattern. */
+/** Finds the lines of a text that match a pattern. */
 export type LineMatcher = {
-  /** Whether a file can be left out by a look at its bytes. */
+  /** Whether the bytes of a file show that it has no match. */
   readonly cannotMatch: (bytes: Buffer) => boolean
-  /** Whether a line fits, and where what fits begins. */
+  /** Where the match in a line starts, or undefined without a match. */
   readonly find: (line: string) => number | undefined
 }
 
 export type Pattern = { readonly pattern: string; readonly literal: boolean; readonly ignoreCase: boolean }
 
 const MAX_PROGRAM = 2_000
-/** Steps that one line may cost at worst: the length of a line times the size of the program. */
+/** The most steps for one line: its length times the size of the program. */
 const MAX_WORK = 20_000_000
 
-/** A pattern in the syntax of RE2, run in linear time: lookaround and back references do not exist in it. */
+/** Patterns have RE2 syntax and run in linear time; lookaround and back references are not supported. */
 export function lineMatcher({ pattern, literal, ignoreCase }: Pattern): LineMatcher {
   if (literal && !ignoreCase) {
     const bytes = Buffer.from(pattern, 'utf8')
@@ -47,7 +47,7 @@ function compile<T>(work: () => T): T {
   } catch (error) {
     const why = messageOf(error).replace(/^error parsing regexp: /, '')
     throw new Error(
-      `The pattern cannot be used: ${why}. It has the syntax of RE2, without lookaround and back references; set literal to look for a text.`,
+      `The pattern is not valid: ${why}. Use RE2 syntax, without lookaround and back references, or set literal to search for plain text.`,
       { cause: error },
     )
   }

@@ -12,12 +12,12 @@ shop.put('tree/a/deep/two.txt', 'x')
 shop.put('tree/node_modules/pkg/index.js', '')
 symlinkSync('../../o', shop.path('tree/out'))
 
-test('a folder is listed with what is in it, folders and sizes included', async () => {
+test('list_dir shows files with sizes, and folders', async () => {
   const { output } = await shop.call('list_dir', { path: 'tree' })
-  assert.equal(output, 'a/\nb.txt\t2\nnode_modules/ (not looked into)\nout (link)')
+  assert.equal(output, 'a/\nb.txt\t2\nnode_modules/ (not listed)\nout (link)')
 })
 
-test('with a depth, folders in it are listed as well, links and heavy folders are not looked into', async () => {
+test('with a depth, subfolders are listed too, but links and skipped folders are not entered', async () => {
   const { output } = await shop.call('list_dir', { path: 'tree', depth: 5 })
   const expected = [
     'a/',
@@ -25,23 +25,23 @@ test('with a depth, folders in it are listed as well, links and heavy folders ar
     'a/deep/two.txt\t1',
     'a/one.txt\t0',
     'b.txt\t2',
-    'node_modules/ (not looked into)',
+    'node_modules/ (not listed)',
     'out (link)',
   ]
   assert.deepEqual(output.split('\n'), expected)
 })
 
-test('a folder that is not looked into can be listed by its name', async () => {
+test('a skipped folder can be listed by its path', async () => {
   assert.equal((await shop.call('list_dir', { path: 'tree/node_modules' })).output, 'pkg/')
 })
 
-test('only so many entries are shown, and how many are not', async () => {
+test('at most maxEntries are shown, with the number of the others', async () => {
   for (let i = 0; i < 30; i++) shop.put(`many/f${String(i).padStart(2, '0')}`, '')
   const { output } = await shop.call('list_dir', { path: 'many' }, { maxEntries: 10 })
   assert.match(output, /^f00\t0\n[^]*f09\t0\n\[20 more entries are not shown\./)
 })
 
-test('an empty folder, a file and nothing are told apart', async () => {
+test('an empty folder, a file and a missing path have different messages', async () => {
   mkdirSync(shop.path('empty'))
   const { outputs } = await shop.run([
     ['list_dir', { path: 'empty' }],
@@ -51,17 +51,17 @@ test('an empty folder, a file and nothing are told apart', async () => {
   assert.deepEqual(outputs, [
     '(empty folder)',
     'tree/b.txt is not a folder. Use read_file.',
-    'There is no folder none.',
+    'The folder none does not exist.',
   ])
 })
 
-test('a pipe is told as what it is', { skip: process.platform === 'win32' }, async () => {
+test('a pipe is shown as not a regular file', { skip: process.platform === 'win32' }, async () => {
   mkdirSync(shop.path('special'))
   execFileSync('mkfifo', [shop.path('special/pipe')])
   assert.equal((await shop.call('list_dir', { path: 'special' })).output, 'pipe (not a regular file)')
 })
 
-test('what is hidden is not listed, at any depth', async () => {
+test('hidden entries are not listed at any depth', async () => {
   shop.put('tree/a/.env', 'SECRET')
   const { output } = await shop.call('list_dir', { path: 'tree', depth: 5 }, { hide: ['.env*', 'tree/a/deep'] })
   assert.deepEqual(output.split('\n').slice(0, 2), ['a/', 'a/one.txt\t0'])

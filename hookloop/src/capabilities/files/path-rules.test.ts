@@ -5,7 +5,7 @@ import { pathRules } from './path-rules.ts'
 const ruleFor = (patterns: readonly string[], path: string): string | undefined =>
   pathRules('hide', patterns)(path.split('/'))
 
-test('a pattern without a slash fits a name anywhere, and all that is below it', () => {
+test('a pattern without a slash matches a name anywhere, and everything below it', () => {
   for (const path of ['.git', '.git/config', 'a/b/.git/hooks/x']) assert.equal(ruleFor(['.git'], path), '.git')
   for (const path of ['git', '.gitignore', 'a/x.git']) assert.equal(ruleFor(['.git'], path), undefined)
 })
@@ -18,7 +18,7 @@ test('a pattern with a slash is a path from the root', () => {
   assert.equal(ruleFor(['**/private'], 'a/b/private/x'), '**/private')
 })
 
-test('a folder may be written with a slash or two stars at its end', () => {
+test('a folder pattern may end with a slash or two stars', () => {
   for (const pattern of ['build/', 'build/**']) assert.equal(ruleFor([pattern], 'a/build/x'), pattern)
   assert.equal(ruleFor(['a/build/**'], 'a/build/x'), 'a/build/**')
 })
@@ -29,7 +29,7 @@ test('case, composed letters, invisible characters and dots at the end make no d
   }
 })
 
-test('what cannot be a rule is refused by name', () => {
+test('invalid patterns are rejected by name', () => {
   for (const pattern of ['', '/', '../x', 'a/../b', '{a', 7 as unknown as string]) {
     assert.throws(() => pathRules('protect', [pattern]), { code: 'AGENT_INVALID_OPTION' })
   }

@@ -11,13 +11,13 @@ test('lines are shown with their numbers', async () => {
   assert.equal(output, '     1\tone\n     2\t\n     3\t\tthree')
 })
 
-test('a last line without its end is a line like the others', async () => {
+test('a last line without a line end is shown', async () => {
   shop.put('open.txt', 'one\ntwo')
   const { output } = await shop.call('read_file', { path: 'open.txt' })
   assert.equal(output, '     1\tone\n     2\ttwo')
 })
 
-test('a long file is shown in pages, each of which says how to go on', async () => {
+test('a long file is shown in pages, each of which says how to continue', async () => {
   shop.put('long.txt', Array.from({ length: 450 }, (_, i) => `line ${i + 1}\n`).join(''))
   const { outputs } = await shop.run([
     ['read_file', { path: 'long.txt' }],
@@ -28,15 +28,15 @@ test('a long file is shown in pages, each of which says how to go on', async () 
   ])
   assert.match(
     outputs[0]!,
-    /^ {5}1\tline 1\n[^]* 200\tline 200\n\n\[Lines 1 to 200 of 450\. Use offset=200 to go on\.\]$/,
+    /^ {5}1\tline 1\n[^]* 200\tline 200\n\n\[Lines 1 to 200 of 450\. Use offset=200 to continue\.\]$/,
   )
-  assert.match(outputs[1]!, /^ {3}201\tline 201\n[^]*Use offset=400 to go on\.\]$/)
+  assert.match(outputs[1]!, /^ {3}201\tline 201\n[^]*Use offset=400 to continue\.\]$/)
   assert.match(outputs[2]!, /^ {3}401\t[^]* {3}450\tline 450$/)
   assert.equal(outputs[3], '   450\tline 450')
-  assert.match(outputs[4]!, /has 450 lines, so there is none after offset 450/)
+  assert.match(outputs[4]!, /has 450 lines, so offset 450 is past its end/)
 })
 
-test('a page has at most as many bytes as it may, and the next begins where it ended', async () => {
+test('a page has at most maxReadBytes, and the next one starts where it ended', async () => {
   shop.put('wide.txt', Array.from({ length: 100 }, (_, i) => `${i} ${'x'.repeat(1_000)}\n`).join(''))
   const seen: number[] = []
   for (let offset: number | undefined = 0; offset !== undefined;) {
@@ -52,10 +52,10 @@ test('a page has at most as many bytes as it may, and the next begins where it e
   )
 })
 
-test('a very long line is cut between characters, and what follows is shown', async () => {
+test('a very long line is cut between characters, and the next lines are shown', async () => {
   shop.put('line.txt', `${'é'.repeat(5_000)}\nnext\n`)
   const { output } = await shop.call('read_file', { path: 'line.txt' }, { maxLineBytes: 4_095 })
-  assert.match(output, /^ {5}1\té{2047} \[… the line goes on for 5905 bytes\]\n {5}2\tnext$/)
+  assert.match(output, /^ {5}1\té{2047} \[… the line continues for 5905 bytes\]\n {5}2\tnext$/)
 })
 
 test('an empty file says so', async () => {
@@ -63,7 +63,7 @@ test('an empty file says so', async () => {
   assert.equal((await shop.call('read_file', { path: 'empty.txt' })).output, '(empty file)')
 })
 
-test('CRLF and bytes that are no text are told, a byte order mark is not shown', async () => {
+test('CRLF and invalid bytes are reported, and a byte order mark is not shown', async () => {
   shop.put('crlf.txt', '\uFEFFa\r\nb\r\n')
   shop.put('latin.txt', Buffer.from('caf\xE9\n', 'latin1'))
   const { outputs } = await shop.run([
@@ -71,10 +71,10 @@ test('CRLF and bytes that are no text are told, a byte order mark is not shown',
     ['read_file', { path: 'latin.txt' }],
   ])
   assert.equal(outputs[0], '     1\ta\n     2\tb\n\n[Lines end with CRLF.]')
-  assert.match(outputs[1]!, /^ {5}1\tcaf\uFFFD\n\n\[This is not UTF-8/)
+  assert.match(outputs[1]!, /^ {5}1\tcaf\uFFFD\n\n\[The file is not UTF-8/)
 })
 
-test('a folder, a missing file and arguments that do not fit are told in words', async () => {
+test('a folder, a missing file and invalid arguments have clear messages', async () => {
   shop.put('d/x', '')
   const { executions, outputs, run } = await shop.run([
     ['read_file', { path: 'd' }],
@@ -89,11 +89,11 @@ test('a folder, a missing file and arguments that do not fit are told in words',
     ['failed', 'failed', 'failed', 'failed', 'failed', 'blocked'],
   )
   assert.match(outputs[0]!, /d is a folder\. Use list_dir\./)
-  assert.match(outputs[1]!, /There is no file none\./)
+  assert.match(outputs[1]!, /The file none does not exist\./)
   assert.equal(run.status, 'completed')
 })
 
-test('other hooks and the model get the words alone', async () => {
+test('other hooks and the model get only the text', async () => {
   shop.put('words.txt', 'hello\n')
   const { run } = await shop.call('read_file', { path: 'words.txt' })
   const last = run.state.messages.at(-2)
@@ -101,15 +101,15 @@ test('other hooks and the model get the words alone', async () => {
   assert.doesNotMatch(JSON.stringify(last), /mtimeMs|"seen"/)
 })
 
-test('a file that was read to its end is shown, however late it is by then', async () => {
+test('a file that was read to its end is shown, even if the timeout has passed', async () => {
   shop.put('slow.txt', '\n'.repeat(60_000))
   const { output } = await shop.call('read_file', { path: 'slow.txt' }, { timeoutMs: 1 })
   assert.match(output, /of 60000\./)
 })
 
-test('millions of empty lines are not shown at once, however many are asked for', async () => {
+test('millions of empty lines are not shown at once, whatever the limit is', async () => {
   shop.put('newlines.txt', '\n'.repeat(2_000_000))
   const { output } = await shop.call('read_file', { path: 'newlines.txt', limit: 2_000_000 })
   assert.ok(output.length < 40_000)
-  assert.match(output, /Lines 1 to 4096 of 2000000\. Use offset=4096 to go on\./)
+  assert.match(output, /Lines 1 to 4096 of 2000000\. Use offset=4096 to continue\./)
 })

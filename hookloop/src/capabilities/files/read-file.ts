@@ -1,39 +1,33 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { tool, type Tool } from '../../agent/tool.ts'
-import { isBinary, openFile, SNIFF_BYTES, type Fingerprint } from './reading.ts'
-import { result, type FileResult } from './seen.ts'
+import { trimCutEnd } from '../../system/processes/capped-output.ts'
+import { isBinary, openFile, SNIFF_BYTES, type Fingerprint } from './open-file.ts'
+import type { FilesSettings } from './options.ts'
+import { result, type FileResult } from './seen-files.ts'
 import { withPath, type Workspace } from './workspace.ts'
-
-export type ReadLimits = {
-  readonly maxLines: number
-  readonly maxReadBytes: number
-  readonly maxLineBytes: number
-  readonly maxFileBytes: number
-  readonly timeoutMs: number
-}
 
 type Args = { readonly path: string; readonly offset?: number; readonly limit?: number }
 
-/** Shows numbered lines of a text. However large a file is, only what is shown is kept in memory. */
-export function readFileTool(workspace: Workspace, limits: ReadLimits): Tool {
+/** Shows numbered lines of a text file. Only the lines that are shown are kept in memory. */
+export function readFileTool(workspace: Workspace, limits: FilesSettings): Tool {
   return tool({
     name: 'read_file',
     description:
-      `Reads a text file. Lines are shown with their numbers, at most ${limits.maxLines} of them or ${limits.maxReadBytes} bytes at a time; ` +
-      'the end says with which offset to go on. The number and the tab in front of a line are not part of the file. Binary files are not shown.',
+      `Reads a text file. Shows numbered lines, at most ${limits.maxLines} lines or ${limits.maxReadBytes} bytes at a time; ` +
+      'the end says which offset to continue with. The number and the tab before a line are not part of the file. Binary files are not shown.',
     input: {
       type: 'object',
       properties: {
         path: { type: 'string', description: 'The file, relative to the root.' },
-        offset: { type: 'integer', minimum: 0, description: 'How many lines to skip. 0 unless told.' },
-        limit: { type: 'integer', minimum: 1, description: `How many lines to show. ${limits.maxLines} unless told.` },
+        offset: { type: 'integer', minimum: 0, description: 'How many lines to skip. Default 0.' },
+        limit: { type: 'integer', minimum: 1, description: `How many lines to show. Default ${limits.maxLines}.` },
       },
       required: ['path'],
       additionalProperties: false,
     },
     concurrent: true,
-    maxOutputChars: limits.maxReadBytes * 8 + 4_096, // every byte as an escape of JSON; what is read is limited before
+    maxOutputChars: limits.maxReadBytes * 8 + 4_096, // each byte may be escaped in JSON; what is read is limited above
     execute: (args, { signal }) => read(workspace, args as Args, { limits, signal }),
   })
 }
@@ -41,18 +35,22 @@ export function readFileTool(workspace: Workspace, limits: ReadLimits): Tool {
 async function read(
   workspace: Workspace,
   { path, offset = 0, limit }: Args,
-  { limits, signal }: { limits: ReadLimits; signal: AbortSignal },
+  { limits, signal }: { limits: FilesSettings; signal: AbortSignal },
 ): Promise<FileResult> {
   return withPath(workspace, path, async (opened) => {
     const { handle, size, mtimeMs } = await openFile(opened)
     try {
-      const whole = size <= limits.maxFileBytes // only what can be edited must be known in full
-      const page = new Page(limits, { skip: offset, limit: limit ?? limits.maxLines, stopsInLongLine: !whole })
-      const scan = await scanFile(handle, page, { whole, until: performance.now() + limits.timeoutMs, signal })
+      const isEditable = size <= limits.maxFileBytes // then it is read to the end for its hash
+      const page = new Page(limits, { skip: offset, limit: limit ?? limits.maxLines, stopsInLongLine: !isEditable })
+      const scan = await scanFile(handle, page, {
+        toEnd: isEditable,
+        until: performance.now() + limits.timeoutMs,
+        signal,
+      })
       if (scan === 'binary') return result(`${opened.shown} is a binary file of ${size} bytes. It is not shown.`)
       const file: Fingerprint | undefined =
         scan.hash === undefined ? undefined : { hash: scan.hash, size: scan.bytes, mtimeMs }
-      return result(page.text(opened.shown, { size, ended: scan.ended, editable: whole }), opened.realPath, file)
+      return result(page.text(opened.shown, { size, ended: scan.ended, editable: isEditable }), opened.realPath, file)
     } finally {
       await handle.close()
     }
@@ -62,13 +60,13 @@ async function read(
 const CHUNK = 65_536
 const NUMBER_BYTES = 8
 
-/** Feeds a page from a file, to the end of the file if all of it must be known. */
+/** Reads a file into a page; with `toEnd` also beyond the page, for the hash of the file. */
 async function scanFile(
   handle: FileHandle,
   page: Page,
-  { whole, until, signal }: { whole: boolean; until: number; signal: AbortSignal },
+  { toEnd, until, signal }: { toEnd: boolean; until: number; signal: AbortSignal },
 ): Promise<'binary' | { readonly hash: string | undefined; readonly bytes: number; readonly ended: boolean }> {
-  const hash: Hash | undefined = whole ? createHash('sha256') : undefined
+  const hash: Hash | undefined = toEnd ? createHash('sha256') : undefined
   const buffer = Buffer.allocUnsafe(CHUNK)
   let position = 0
   for (;;) {
@@ -81,34 +79,34 @@ async function scanFile(
       return { hash: hash?.digest('hex'), bytes: position, ended: true }
     }
     if (position > 0 && performance.now() > until) {
-      throw new Error(`The file is too large to go that far into it: time was over after ${position} bytes.`)
+      throw new Error(`The offset is too far into the file: reading timed out after ${position} bytes.`)
     }
     position += bytesRead
     hash?.update(bytes)
     page.add(bytes)
-    if (page.isFull && !whole) return { hash: undefined, bytes: position, ended: false }
+    if (page.isFull && !toEnd) return { hash: undefined, bytes: position, ended: false }
   }
 }
 
-/** The lines that are shown. It is given all bytes from the beginning and keeps what lies in its window. */
+/** Collects the lines to show from the bytes of the file. */
 class Page {
   readonly #skip: number
   readonly #limit: number
-  readonly #limits: ReadLimits
-  /** Whether the end of a long line is looked for. In a file without end it might be far. */
+  readonly #limits: FilesSettings
+  /** Whether to stop in a long line instead of looking for its end, which may be far away in a large file. */
   readonly #stopsInLongLine: boolean
   readonly #lines: string[] = []
   readonly #open: Buffer[] = []
-  /** Bytes of the line at hand, and how many of them are kept. */
+  /** Bytes of the current line, and how many of them are stored. */
   #lineBytes = 0
-  #kept = 0
+  #storedBytes = 0
   #line = 0
   #shownBytes = 0
   #crlf = 0
   #lossy = false
   isFull = false
 
-  constructor(limits: ReadLimits, at: { skip: number; limit: number; stopsInLongLine: boolean }) {
+  constructor(limits: FilesSettings, at: { skip: number; limit: number; stopsInLongLine: boolean }) {
     this.#limits = limits
     this.#skip = at.skip
     this.#limit = at.limit
@@ -132,10 +130,10 @@ class Page {
   #extend(bytes: Buffer): void {
     this.#lineBytes += bytes.length
     if (this.isFull || this.#line < this.#skip) return
-    const room = this.#limits.maxLineBytes - this.#kept
+    const room = this.#limits.maxLineBytes - this.#storedBytes
     if (room > 0) this.#open.push(Buffer.from(bytes.subarray(0, room)))
-    this.#kept += Math.min(room, bytes.length)
-    if (this.#stopsInLongLine && this.#lineBytes > this.#kept) {
+    this.#storedBytes += Math.min(room, bytes.length)
+    if (this.#stopsInLongLine && this.#lineBytes > this.#storedBytes) {
       this.#show()
       this.isFull = true
     }
@@ -145,20 +143,20 @@ class Page {
     if (!this.isFull && this.#line >= this.#skip) this.#show()
     this.#line++
     this.#lineBytes = 0
-    this.#kept = 0
+    this.#storedBytes = 0
     this.#open.length = 0
   }
 
   #show(): void {
     const bytes = Buffer.concat(this.#open)
-    const size = bytes.length + NUMBER_BYTES // an empty line is shown with its number, too
+    const size = bytes.length + NUMBER_BYTES // an empty line is shown with its number too
     const isFirst = this.#lines.length === 0
     if (!isFirst && (this.#lines.length >= this.#limit || this.#shownBytes + size > this.#limits.maxReadBytes)) {
       this.isFull = true
       return
     }
     const cut = this.#lineBytes > bytes.length
-    let text = decoder.decode(cut ? wholeCharacters(bytes) : bytes)
+    let text = decoder.decode(cut ? trimCutEnd(bytes) : bytes)
     if (text.includes('\uFFFD') && !bytes.includes(REPLACEMENT)) this.#lossy = true
     if (text.endsWith('\r') && !cut) {
       text = text.slice(0, -1)
@@ -166,7 +164,7 @@ class Page {
     }
     this.#shownBytes += size
     const missing = this.#stopsInLongLine ? '' : ` for ${this.#lineBytes - bytes.length} bytes`
-    const rest = cut ? ` [… the line goes on${missing}]` : ''
+    const rest = cut ? ` [… the line continues${missing}]` : ''
     this.#lines.push(`${String(this.#line + 1).padStart(6)}\t${text}${rest}`)
     if (this.#lines.length >= this.#limit) this.isFull = true
   }
@@ -176,15 +174,15 @@ class Page {
     const first = this.#skip + 1
     const last = this.#skip + this.#lines.length
     if (this.#lines.length === 0) {
-      const why = `The file ${shown} has ${this.#line} lines, so there is none after offset ${this.#skip}.`
+      const why = `The file ${shown} has ${this.#line} lines, so offset ${this.#skip} is past its end.`
       throw new Error(ended && this.#line <= this.#skip ? why : `Line ${first} of ${shown} cannot be shown.`)
     }
     const notes: string[] = []
-    if (!ended) notes.push(`Lines ${first} to ${last} of a file of ${size} bytes. Use offset=${last} to go on.`)
-    else if (last < this.#line) notes.push(`Lines ${first} to ${last} of ${this.#line}. Use offset=${last} to go on.`)
+    if (!ended) notes.push(`Lines ${first} to ${last} of a file of ${size} bytes. Use offset=${last} to continue.`)
+    else if (last < this.#line)
+      notes.push(`Lines ${first} to ${last} of ${this.#line}. Use offset=${last} to continue.`)
     if (this.#crlf > 0) notes.push('Lines end with CRLF.')
-    if (this.#lossy)
-      notes.push('This is not UTF-8: what could not be read is shown as \uFFFD, and it cannot be edited.')
+    if (this.#lossy) notes.push('The file is not UTF-8: invalid bytes are shown as \uFFFD, and it cannot be edited.')
     if (!editable) notes.push('The file is too large to be edited or searched.')
     return [...this.#lines, ...(notes.length === 0 ? [] : ['', ...notes.map((note) => `[${note}]`)])].join('\n')
   }
@@ -192,16 +190,3 @@ class Page {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: false })
 const REPLACEMENT = Buffer.from('\uFFFD')
-
-/** Without the first bytes of a character whose rest was cut off. */
-function wholeCharacters(bytes: Buffer): Buffer {
-  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
-    const byte = bytes[bytes.length - back]!
-    if (byte < 0x80) return bytes
-    if (byte >= 0xc0) {
-      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
-      return length > back ? bytes.subarray(0, bytes.length - back) : bytes
-    }
-  }
-  return bytes
-}

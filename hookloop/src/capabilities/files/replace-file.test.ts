@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, test } from 'node:test'
 import { Workshop } from './files.fixture.ts'
-import { bestLookup, HeldDirectory } from './held-directory.ts'
-import { markOf } from './reading.ts'
+import { bestLookup, OpenFolder } from './open-folder.ts'
+import { markOf } from './open-file.ts'
 import { makeFolders, replaceFile, type Before } from './replace-file.ts'
 
 let shop: Workshop
-let directory: HeldDirectory
+let directory: OpenFolder
 beforeEach(async () => {
   shop = new Workshop()
   shop.put('file', 'old')
-  directory = await HeldDirectory.open(shop.inside, bestLookup)
+  directory = await OpenFolder.open(shop.inside, bestLookup)
 })
 afterEach(async () => {
   await directory.close()
@@ -26,7 +26,7 @@ function beforeOf(name: string): Before {
   return { mode: stats.mode, owner: stats, mark: markOf(stats) }
 }
 
-test('a file is replaced by another one, and nothing else is left', async () => {
+test('a file is replaced by a new one, and no temporary file is left', async () => {
   const { ino } = statSync(shop.path('file'))
   await replaceFile(directory, 'file', { content, before: beforeOf('file'), signal })
   assert.equal(readFileSync(shop.path('file'), 'utf8'), 'new')
@@ -34,7 +34,7 @@ test('a file is replaced by another one, and nothing else is left', async () => 
   assert.deepEqual(readdirSync(shop.inside), ['file'])
 })
 
-test('a write that is cancelled leaves the old content and nothing else', async () => {
+test('a cancelled write leaves the old content and no temporary file', async () => {
   const aborted = AbortSignal.abort(new Error('cancelled'))
   await assert.rejects(
     replaceFile(directory, 'file', { content, before: beforeOf('file'), signal: aborted }),
@@ -44,24 +44,27 @@ test('a write that is cancelled leaves the old content and nothing else', async 
   assert.deepEqual(readdirSync(shop.inside), ['file'])
 })
 
-test('what somebody saved after the file was read is not overwritten', async () => {
+test('a file that was saved after it was read is not overwritten', async () => {
   const before = beforeOf('file')
   writeFileSync(shop.path('file'), 'theirs')
   await assert.rejects(
     replaceFile(directory, 'file', { content, before, signal }),
-    /changed by somebody else meanwhile/,
+    /changed by another process in the meantime/,
   )
   assert.equal(readFileSync(shop.path('file'), 'utf8'), 'theirs')
   assert.deepEqual(readdirSync(shop.inside), ['file'])
 })
 
-test('a name that was taken meanwhile is left to whoever took it', async () => {
-  await assert.rejects(replaceFile(directory, 'file', { content, before: undefined, signal }), /was made meanwhile/)
+test('a file that was created in the meantime is not replaced', async () => {
+  await assert.rejects(
+    replaceFile(directory, 'file', { content, before: undefined, signal }),
+    /was created in the meantime/,
+  )
   assert.equal(readFileSync(shop.path('file'), 'utf8'), 'old')
   assert.deepEqual(readdirSync(shop.inside), ['file'])
 })
 
-test('folders are made in one another, those that are there are used, and a file is none', async () => {
+test('nested folders are created, existing ones are used, and a file in place of a folder fails', async () => {
   const made = await makeFolders(directory, ['a', 'b'])
   const again = await makeFolders(directory, ['a', 'b', 'c'])
   assert.equal(made.realPath, shop.path('a', 'b'))

@@ -8,7 +8,7 @@ const once = (text: string, find: string, put: string): string | undefined =>
 const every = (text: string, find: string, put: string, maxLength = 1_000): ReturnType<typeof replaceText> =>
   replaceText(text, { find, put, all: true, maxLength })
 
-test('one place is replaced, literally', () => {
+test('one place is replaced literally', () => {
   assert.equal(once('a OLD b', 'OLD', "cost $& $1 $$ $` $'"), "a cost $& $1 $$ $` $' b")
 })
 
@@ -17,40 +17,40 @@ test('replacing all places counts them', () => {
   assert.deepEqual(every('aaa', 'aa', 'b'), { text: 'ba', places: 1 })
 })
 
-test('a result that would be too long is not made', () => {
+test('a result that would be too long is not created', () => {
   const many = 'x'.repeat(1_000_000)
   assert.deepEqual(every(many, 'x', many, 10_000_000), { text: undefined, places: 1_000_000 })
 })
 
-test('what is found more than once is refused with the count and the lines', () => {
+test('a text that is found more than once is rejected with the count and the lines', () => {
   assert.throws(() => once('x\ny\nx\n', 'x', 'z'), /found in 2 places \(lines 1, 3\)/)
   assert.throws(() => once('aaa', 'aa', 'b'), /found in 2 places/)
   assert.throws(() => once('x'.repeat(5_000), 'x', 'z'), /found in 1000 or more places/)
 })
 
-test('what is not found is refused with a hint', () => {
+test('a text that is not found is rejected with a hint', () => {
   assert.throws(() => once('a', 'b', 'c'), /not found, so the file was not changed/)
   assert.throws(() => once('  a', '     1\ta', 'c'), /line numbers of read_file/)
-  assert.throws(() => once('\tfoo()', '  foo()', 'c'), /other white space/)
+  assert.throws(() => once('\tfoo()', '  foo()', 'c'), /different white space/)
 })
 
-test('nothing, and nothing new, is refused', () => {
+test('an empty text and an unchanged text are rejected', () => {
   assert.throws(() => once('a', '', 'c'), /old_string is empty/)
   assert.throws(() => once('a', 'a', 'a'), /the same/)
 })
 
-test('a text of CRLF lines keeps them, whatever line ends are asked for', () => {
+test('CRLF lines stay CRLF, whatever line ends the strings have', () => {
   assert.equal(once('a\r\nb\r\nc\r\n', 'a\nb', 'x\ny\nz'), 'x\r\ny\r\nz\r\nc\r\n')
   assert.equal(once('a\r\nb\r\n', 'b', 'b\nc'), 'a\r\nb\r\nc\r\n')
   assert.equal(once('a\r\nb\r\n', 'a\r\nb', 'x\r\ny'), 'x\r\ny\r\n')
 })
 
-test('in a text of mixed line ends everything is exact', () => {
+test('with mixed line ends everything is exact', () => {
   assert.equal(once('a\r\nb\nc', 'b\nc', 'd\ne'), 'a\r\nd\ne')
   assert.throws(() => once('a\r\nb\nc', 'a\nb', 'x'), /not found/)
 })
 
-test('whatever is replaced, the rest stays as it was', () => {
+test('the text around a replacement stays the same', () => {
   const part = fc.string({ maxLength: 20 })
   fc.assert(
     fc.property(part, part, part, (before, after, put) => {

@@ -1,4 +1,4 @@
-/** A text with something in it replaced, unless it would be too long, and how often. */
+/** The new text, undefined if it would be too long, and how many places were replaced. */
 export type Replaced = { readonly text: string | undefined; readonly places: number }
 
 type Replacement = {
@@ -9,14 +9,14 @@ type Replacement = {
 }
 
 const MAX_COUNTED = 1_000
-const MAX_LINES_TOLD = 10
+const MAX_LINES_SHOWN = 10
 
 /**
- * Replaces exactly what was asked for, character by character, and only if it is clear which place is meant. In a text
- * whose lines all end with CRLF, line ends in what is looked for and put there are read as CRLF.
+ * Replaces text literally, and only if it is clear which place is meant. In a text whose lines all end with CRLF, line ends
+ * in both strings are read as CRLF.
  */
 export function replaceText(text: string, { find, put, all, maxLength }: Replacement): Replaced {
-  if (find === '') throw new Error('old_string is empty. To make a new file, use write_file.')
+  if (find === '') throw new Error('old_string is empty. To create a file, use write_file.')
   if (find === put) throw new Error('old_string and new_string are the same, so nothing would change.')
   const crlf = hasOnlyCrlf(text)
   const [wanted, given] = crlf ? [toCrlf(find), toCrlf(put)] : [find, put]
@@ -32,14 +32,14 @@ export function replaceText(text: string, { find, put, all, maxLength }: Replace
   return { text: tooLong ? undefined : text.replaceAll(wanted, () => given), places: count }
 }
 
-/** Those that are replaced: from left to right, none within another. */
+/** The number of places without overlaps, which are replaced. */
 function countOf(text: string, wanted: string): number {
   let count = 0
   for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) count++
   return count
 }
 
-/** Also those that overlap: either might be meant. */
+/** All places, including those that overlap: either might be meant. */
 function placesOf(text: string, wanted: string): readonly number[] {
   const places: number[] = []
   for (let at = text.indexOf(wanted); at !== -1 && places.length < MAX_COUNTED; at = text.indexOf(wanted, at + 1)) {
@@ -50,9 +50,9 @@ function placesOf(text: string, wanted: string): readonly number[] {
 
 function ambiguous(text: string, places: readonly number[]): string {
   const count = places.length === MAX_COUNTED ? `${MAX_COUNTED} or more` : String(places.length)
-  const lines = places.slice(0, MAX_LINES_TOLD).map((at) => lineAt(text, at))
-  const more = places.length > MAX_LINES_TOLD ? ', …' : ''
-  return `old_string was found in ${count} places (lines ${lines.join(', ')}${more}). Give more of what is around it, or set replace_all.`
+  const lines = places.slice(0, MAX_LINES_SHOWN).map((at) => lineAt(text, at))
+  const more = places.length > MAX_LINES_SHOWN ? ', …' : ''
+  return `old_string was found in ${count} places (lines ${lines.join(', ')}${more}). Include more of the surrounding text, or set replace_all.`
 }
 
 function lineAt(text: string, at: number): number {
@@ -64,8 +64,8 @@ function lineAt(text: string, at: number): number {
 function hint(text: string, find: string): string {
   if (/^ *\d+\t/.test(find)) return ' The line numbers of read_file and the tab after them are not part of the file.'
   const trimmed = find.trim()
-  if (trimmed !== '' && text.includes(trimmed)) return ' It is there with other white space around it.'
-  return ' Read the file again and copy the text exactly, white space included.'
+  if (trimmed !== '' && text.includes(trimmed)) return ' It occurs with different white space around it.'
+  return ' Read the file again and copy the text exactly, including white space.'
 }
 
 function hasOnlyCrlf(text: string): boolean {

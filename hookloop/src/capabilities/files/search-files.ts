@@ -2,24 +2,14 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { messageOf } from '../../errors.ts'
 import { toPathTest } from './glob.ts'
-import { openFlags } from './held-directory.ts'
 import { lineMatcher, type LineMatcher, type Pattern } from './line-matcher.ts'
-import { isBinary } from './reading.ts'
-import { showPlace } from './roots.ts'
+import { isBinary } from './open-file.ts'
+import { openFlags } from './open-folder.ts'
+import type { FilesSettings } from './options.ts'
+import { showPlace } from './paths.ts'
 import type { Candidates, Ripgrep } from './ripgrep.ts'
 import { walk, WorkLimit, type Entry } from './walk.ts'
 import { withPath, type Opened, type Workspace } from './workspace.ts'
-
-export type SearchLimits = {
-  readonly maxMatches: number
-  readonly maxDepth: number
-  readonly maxFileBytes: number
-  readonly maxSearchBytes: number
-  readonly timeoutMs: number
-  /** What narrows a search down, if there is any. */
-  readonly ripgrep: Ripgrep | undefined
-  readonly isSkipped: (name: string) => boolean
-}
 
 type Args = {
   readonly pattern?: string
@@ -32,13 +22,13 @@ type Args = {
 
 const MAX_PATTERN = 1_000
 
-/** Searches the lines of files, or the names of files. What is shown has been opened and read like any other file. */
-export function searchFilesTool(workspace: Workspace, limits: SearchLimits): Tool {
+/** Searches the lines or the names of files. Every file that is shown was opened and checked like any other. */
+export function searchFilesTool(workspace: Workspace, limits: FilesSettings, ripgrep: Ripgrep | undefined): Tool {
   return tool({
     name: 'search_files',
     description:
       `Searches files below a folder for lines that match a regular expression (RE2 syntax). Shows path:line: text, at most ${limits.maxMatches} lines. ` +
-      'With glob only files that fit it are searched; with glob and no pattern the files themselves are listed. ' +
+      'With glob, only matching files are searched; with glob and no pattern, the matching files are listed. ' +
       `Binary files and files of more than ${limits.maxFileBytes} bytes are left out.`,
     input: {
       type: 'object',
@@ -46,7 +36,7 @@ export function searchFilesTool(workspace: Workspace, limits: SearchLimits): Too
         pattern: { type: 'string', minLength: 1, maxLength: MAX_PATTERN, description: 'What a line must contain.' },
         path: {
           type: 'string',
-          description: 'The folder or file to search, relative to the root. The root unless told.',
+          description: 'The folder or file to search, relative to the root. Default: the root.',
         },
         glob: {
           type: 'string',
@@ -54,37 +44,40 @@ export function searchFilesTool(workspace: Workspace, limits: SearchLimits): Too
           maxLength: MAX_PATTERN,
           description: 'Which files, such as "*.ts" or "src/**/*.{ts,tsx}".',
         },
-        literal: { type: 'boolean', description: 'The pattern is a plain text.' },
-        ignore_case: { type: 'boolean', description: 'Upper and lower case are the same.' },
+        literal: { type: 'boolean', description: 'The pattern is plain text.' },
+        ignore_case: { type: 'boolean', description: 'Ignore case.' },
         limit: { type: 'integer', minimum: 1, maximum: limits.maxMatches, description: 'How many lines to show.' },
       },
       additionalProperties: false,
     },
     concurrent: true,
-    execute: (args, { signal }) => search(workspace, args as Args, { limits, signal }),
+    execute: (args, { signal }) => search(workspace, args as Args, { limits, ripgrep, signal }),
   })
 }
 
 async function search(
   workspace: Workspace,
   args: Args,
-  { limits, signal }: { limits: SearchLimits; signal: AbortSignal },
+  { limits, ripgrep, signal }: { limits: FilesSettings; ripgrep: Ripgrep | undefined; signal: AbortSignal },
 ): Promise<string> {
   const { path = '.', glob, limit = limits.maxMatches } = args
   if (args.pattern === undefined && glob === undefined) throw new Error('Give a pattern, a glob or both.')
   const pattern = args.pattern === undefined ? undefined : toPattern(args.pattern, args)
   const matcher = pattern && lineMatcher(pattern)
-  const fitsGlob = glob === undefined ? undefined : globTest(glob)
+  const matchesGlob = glob === undefined ? undefined : globTest(glob)
   return withPath(workspace, path, async (opened) => {
-    if (opened.kind === 'absent') throw new Error(`There is no file or folder ${opened.shown}.`)
+    if (opened.kind === 'absent') throw new Error(`The file or folder ${opened.shown} does not exist.`)
     if (opened.kind === 'other') throw new Error(`${opened.shown} is not a regular file.`)
     const work = new WorkLimit(limits.timeoutMs, signal)
     const hits = new Hits(limit)
-    const candidates = pattern && (await candidatesFor(opened, pattern, { limits, work, signal }))
+    const candidates =
+      pattern !== undefined && opened.kind === 'directory'
+        ? await ripgrep?.(opened.directory.realPath, pattern, { timeoutMs: work.left / 2, signal })
+        : undefined
     for await (const entry of entriesOf(workspace, opened, { limits, work, candidates })) {
       if (entry.kind !== 'file' || candidates?.has(entry.names) === false) continue
       const names = [...opened.names, ...entry.names]
-      if (fitsGlob?.(names, entry.names) === false) continue
+      if (matchesGlob?.(names, entry.names) === false) continue
       const shown = showPlace({ root: opened.root, names }, workspace.roots)
       if (matcher === undefined) hits.add(shown)
       else await searchFile(entry, matcher, { shown, hits, work, limits })
@@ -96,34 +89,26 @@ async function search(
 }
 
 function toPattern(pattern: string, { literal = false, ignore_case: ignoreCase = false }: Args): Pattern {
-  if (/[\n\r]/.test(pattern)) throw new Error('A pattern cannot contain a line break: lines are searched one by one.')
+  if (/[\n\r]/.test(pattern))
+    throw new Error('A pattern cannot contain a line break: each line is searched separately.')
   if (!pattern.isWellFormed()) throw new Error('The pattern contains half a character.')
   return { pattern, literal, ignoreCase }
 }
 
-/** As in ripgrep: a glob without a slash is about the name, one with a slash about the path. */
+/** As in ripgrep: a glob without a slash matches the name, one with a slash the path. */
 function globTest(glob: string): (names: readonly string[], below: readonly string[]) => boolean {
   try {
-    const fits = toPathTest(glob.replace(/^(?:\.?\/)+/, ''))
-    if (!glob.includes('/')) return (names) => fits(names.at(-1)!)
-    return (names, below) => fits(names.join('/')) || fits(below.join('/'))
+    const matches = toPathTest(glob.replace(/^(?:\.?\/)+/, ''))
+    if (!glob.includes('/')) return (names) => matches(names.at(-1)!)
+    return (names, below) => matches(names.join('/')) || matches(below.join('/'))
   } catch (error) {
-    throw new Error(`The glob cannot be used: ${messageOf(error)}.`, { cause: error })
+    throw new Error(`The glob is not valid: ${messageOf(error)}.`, { cause: error })
   }
 }
 
-type Work = { readonly limits: SearchLimits; readonly work: WorkLimit }
+type Work = { readonly limits: FilesSettings; readonly work: WorkLimit }
 
-function candidatesFor(
-  opened: Opened,
-  pattern: Pattern,
-  { limits, work, signal }: Work & { signal: AbortSignal },
-): Promise<Candidates | undefined> {
-  if (limits.ripgrep === undefined || opened.kind !== 'directory') return Promise.resolve(undefined)
-  return limits.ripgrep(opened.directory.realPath, pattern, { timeoutMs: work.left / 2, signal })
-}
-
-/** What is searched: all that is in a folder, or the one file that was named. */
+/** The entries to search: those of a folder, or the one file that was named. */
 async function* entriesOf(
   workspace: Workspace,
   opened: Opened,
@@ -139,7 +124,7 @@ async function* entriesOf(
     maxDepth: limits.maxDepth,
     isHidden: (names) =>
       candidates?.mayLeadTo(names) === false || workspace.hidden([...opened.names, ...names]) !== undefined,
-    isSkipped: limits.isSkipped,
+    isSkipped: (name) => limits.skip.includes(name),
   })
 }
 
@@ -160,19 +145,19 @@ async function searchFile(
     const start = matcher.find(line)
     if (start !== undefined) hits.add(`${shown}:${number}: ${window(line, start)}`)
     if (hits.isFull) return
-    if (work.isLong) await work.breathe()
+    if (work.mustYield) await work.yieldTurn()
     if (work.isOver) return
     from = end + 1
   }
 }
 
-/** The bytes of a regular file that is small enough. The path is looked up in a folder that is held open. */
+/** The bytes of a regular file, or undefined if it is too large. The path is in a folder that is held open. */
 function readRegular(path: string, max: number): Buffer | undefined {
   let fd: number
   try {
     fd = openSync(path, openFlags.file)
   } catch {
-    return undefined // gone, exchanged for a link, or not ours to read
+    return undefined // removed, replaced by a link, or not readable
   }
   try {
     const stats = fstatSync(fd)
@@ -192,7 +177,7 @@ function readRegular(path: string, max: number): Buffer | undefined {
   }
 }
 
-/** The part of a line around what was found. */
+/** The part of a line around the match. */
 function window(line: string, start: number): string {
   if (line.length <= MAX_LINE_SHOWN) return line
   const from = Math.max(0, Math.min(start - 100, line.length - MAX_LINE_SHOWN))
@@ -200,7 +185,7 @@ function window(line: string, start: number): string {
   return `${from > 0 ? '… ' : ''}${line.slice(from, to).toWellFormed()}${to < line.length ? ' …' : ''}`
 }
 
-/** What was found, and what was left out. */
+/** The matches, and why some are missing. */
 class Hits {
   readonly #limit: number
   readonly #lines: string[] = []
@@ -212,7 +197,7 @@ class Hits {
     this.#limit = limit
   }
 
-  /** One more than is shown is looked for, to be able to say that there is more. */
+  /** One more match than is shown is searched for, to know whether there are more. */
   get isFull(): boolean {
     return this.#more || this.#tooMuch
   }
@@ -233,10 +218,10 @@ class Hits {
   text(isOver: boolean): string {
     const notes: string[] = []
     if (this.#more)
-      notes.push(`[There is more than ${this.#limit}. Narrow it down with path, glob or a longer pattern.]`)
-    if (isOver) notes.push('[Time was over before everything was searched. Narrow it down with path or glob.]')
+      notes.push(`[There are more than ${this.#limit} matches. Narrow the search with path, glob or a longer pattern.]`)
+    if (isOver) notes.push('[The search timed out before all files were searched. Narrow it with path or glob.]')
     if (this.#tooMuch)
-      notes.push('[Too much was read before everything was searched. Narrow it down with path or glob.]')
-    return [...(this.#lines.length === 0 ? ['(nothing found)'] : this.#lines), ...notes].join('\n')
+      notes.push('[The search stopped at its size limit before all files were searched. Narrow it with path or glob.]')
+    return [...(this.#lines.length === 0 ? ['(no matches)'] : this.#lines), ...notes].join('\n')
   }
 }

@@ -4,13 +4,13 @@ const CONTEXT = 3
 const MAX_CHARS = 16_000
 const MAX_MS = 500
 
-/** What changed, as a unified diff of bounded size. What both texts have at their ends is not compared. */
+/** A unified diff of limited size. Equal text at both ends is skipped, so that a small change of a large file is cheap. */
 export function unifiedDiff(path: string, before: string, after: string): string {
   const start = contextBefore(before, commonStart(before, after))
   const tail = contextAfter(before, commonEnd(before, after, start))
   const middle = (text: string): string => text.slice(start, text.length - tail)
   const line = linesIn(before.slice(0, start))
-  // Loaded on first use: an agent that only reads needs none.
+  // Loaded on first use: an agent that only reads does not need it.
   const { structuredPatch, formatPatch, FILE_HEADERS_ONLY } = createRequire(import.meta.url)(
     'diff',
   ) as typeof import('diff')
@@ -19,13 +19,13 @@ export function unifiedDiff(path: string, before: string, after: string): string
     timeout: MAX_MS,
   })
   if (patch === undefined)
-    return `[The change is too large to be shown: ${linesIn(before)} lines before, ${linesIn(after)} after.]`
+    return `[The change is too large to show: ${linesIn(before)} lines before, ${linesIn(after)} after.]`
   for (const hunk of patch.hunks) {
     hunk.oldStart += line
     hunk.newStart += line
   }
   const text = formatPatch(patch, FILE_HEADERS_ONLY).replace(/\n$/, '')
-  return text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS).toWellFormed()}\n[… the diff goes on]`
+  return text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS).toWellFormed()}\n[… the diff continues]`
 }
 
 function commonStart(before: string, after: string): number {
@@ -44,7 +44,7 @@ function commonEnd(before: string, after: string, start: number): number {
   return count
 }
 
-/** Where a diff of what comes here begins: some lines before, at the beginning of a line. */
+/** The start of the context: some lines before, at the start of a line. */
 function contextBefore(text: string, at: number): number {
   let start = at === 0 ? 0 : text.lastIndexOf('\n', at - 1) + 1
   for (let lines = 0; lines < CONTEXT && start > 0; lines++)
@@ -52,7 +52,7 @@ function contextBefore(text: string, at: number): number {
   return start
 }
 
-/** How many of the characters that two texts have in common at their ends are not part of a diff. */
+/** How many equal characters at the end are not part of the context. */
 function contextAfter(text: string, common: number): number {
   let end = text.length - common
   for (let lines = 0; lines <= CONTEXT; lines++) {

@@ -1,27 +1,27 @@
 import { closeSync, openSync, readdirSync, type Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { openFlags, type HeldDirectory } from './held-directory.ts'
+import { openFlags, type OpenFolder } from './open-folder.ts'
 
-/** Something that was come across. `names` is its path below the folder in which the walk began. */
+/** An entry of a folder. `names` is its path below the folder where the walk started. */
 export type Entry = {
   readonly names: readonly string[]
   readonly kind: 'file' | 'directory' | 'link' | 'other'
-  /** A path to it, for one call before the walk goes on. */
+  /** A path to it, for use before the walk continues. */
   readonly path: string
 }
 
 export type WalkOptions = {
-  readonly lookup: HeldDirectory['lookup']
+  readonly lookup: OpenFolder['lookup']
   readonly maxDepth: number
-  /** Leaves out an entry and all that is in it. */
+  /** Leaves out an entry and everything in it. */
   readonly isHidden: (names: readonly string[]) => boolean
-  /** Does not look into a folder, which is told all the same. */
+  /** Lists a folder without entering it. */
   readonly isSkipped: (name: string) => boolean
   readonly limit: WorkLimit
 }
 
-/** How long some work may go on. It makes room for others every few milliseconds. */
+/** Limits the time of synchronous work, and yields to the event loop every few milliseconds. */
 export class WorkLimit {
   readonly #until: number
   readonly #signal: AbortSignal
@@ -38,17 +38,16 @@ export class WorkLimit {
     return this.#ended
   }
 
-  /** Whether the turn of this work is over, so that `breathe` should be called. */
-  get isLong(): boolean {
+  /** Whether `yieldTurn` should be called. */
+  get mustYield(): boolean {
     return performance.now() > this.#turnEnds
   }
 
-  /** Milliseconds that are left. */
   get left(): number {
     return Math.max(0, this.#until - performance.now())
   }
 
-  async breathe(): Promise<void> {
+  async yieldTurn(): Promise<void> {
     await nextTurn()
     this.#signal.throwIfAborted()
     if (performance.now() > this.#until) this.#ended = true
@@ -59,10 +58,10 @@ export class WorkLimit {
 const TURN_MS = 8
 
 /**
- * Walks a folder in the order of names, deep first, without following links. Calls are synchronous, in short turns: on
- * many small files that is several times faster than asking for each of them in another thread.
+ * Walks a folder depth first, sorted by name, without following links. Calls are synchronous, in short turns: for many
+ * small files that is several times faster than asynchronous calls.
  */
-export async function* walk(start: HeldDirectory, options: WalkOptions): AsyncGenerator<Entry, void, undefined> {
+export async function* walk(start: OpenFolder, options: WalkOptions): AsyncGenerator<Entry, void, undefined> {
   yield* inFolder({ path: start.self, realPath: start.realPath, names: [] }, options)
 }
 
@@ -71,7 +70,7 @@ type Folder = { readonly path: string; readonly realPath: string; readonly names
 async function* inFolder(folder: Folder, options: WalkOptions): AsyncGenerator<Entry, void, undefined> {
   const { limit, isHidden, isSkipped, maxDepth, lookup } = options
   for (const entry of entriesOf(folder.path)) {
-    if (limit.isLong) await limit.breathe()
+    if (limit.mustYield) await limit.yieldTurn()
     if (limit.isOver) return
     const names = [...folder.names, entry.name]
     if (isHidden(names)) continue
@@ -80,7 +79,7 @@ async function* inFolder(folder: Folder, options: WalkOptions): AsyncGenerator<E
     yield { names, kind, path }
     if (kind !== 'directory' || names.length >= maxDepth || isSkipped(entry.name)) continue
     const fd = tryOpen(path)
-    if (fd === undefined) continue // gone, exchanged for a link, or not ours to read
+    if (fd === undefined) continue // removed, replaced by a link, or not readable
     try {
       const realPath = join(folder.realPath, entry.name)
       yield* inFolder({ path: lookup === 'descriptor' ? `/proc/self/fd/${fd}` : realPath, realPath, names }, options)
@@ -114,7 +113,7 @@ function kindOf(entry: Dirent): Entry['kind'] {
   return entry.isSymbolicLink() ? 'link' : 'other'
 }
 
-/** The order in which a walk comes across two paths. */
+/** Compares two paths in the order of a walk. */
 export function byNames(a: readonly string[], b: readonly string[]): number {
   for (let at = 0; at < a.length && at < b.length; at++) {
     if (a[at]! < b[at]!) return -1

@@ -7,18 +7,18 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { editFileTool, writeFileTool } from './change-files.ts'
-import { filesPolicy } from './files.ts'
+import { filesDefaults } from './options.ts'
 import { Workshop } from './files.fixture.ts'
-import { HeldDirectory } from './held-directory.ts'
+import { OpenFolder } from './open-folder.ts'
 import { listDirTool } from './list-dir.ts'
 import { pathRules } from './path-rules.ts'
 import { readFileTool } from './read-file.ts'
 import { replaceFile } from './replace-file.ts'
-import { toRoots } from './roots.ts'
+import { toRoots } from './paths.ts'
 import { searchFilesTool } from './search-files.ts'
 import type { Workspace } from './workspace.ts'
 
-// Systems without /proc look names up by path. This runs that way wherever it is run.
+// On systems without /proc names are looked up by path. These tests do that everywhere.
 
 const shop = new Workshop()
 after(() => shop.remove())
@@ -27,18 +27,17 @@ const workspace: Workspace = {
   roots: toRoots([shop.inside]),
   lookup: 'path',
   hidden: pathRules('hide', ['hidden']),
-  protectedBy: pathRules('protect', filesPolicy.protect),
-  askedAbout: pathRules('ask', filesPolicy.ask),
+  protectedBy: pathRules('protect', filesDefaults.protect),
+  askedAbout: pathRules('ask', filesDefaults.ask),
   allowed: pathRules('allow', []),
 }
-const isSkipped = (name: string): boolean => filesPolicy.skip.includes(name)
-const changing = { limits: { ...filesPolicy, readFirst: false }, asked: new WeakMap<object, string>() }
+const settings = { ...filesDefaults, readFirst: false, roots: [shop.inside] }
 const tools: readonly Tool[] = [
-  readFileTool(workspace, filesPolicy),
-  listDirTool(workspace, { ...filesPolicy, isSkipped }),
-  searchFilesTool(workspace, { ...filesPolicy, isSkipped, ripgrep: undefined }),
-  writeFileTool(workspace, changing),
-  editFileTool(workspace, changing),
+  readFileTool(workspace, settings),
+  listDirTool(workspace, settings),
+  searchFilesTool(workspace, settings, undefined),
+  writeFileTool(workspace, settings, new WeakMap()),
+  editFileTool(workspace, settings, new WeakMap()),
 ]
 const run: ToolRun = {
   signal: new AbortController().signal,
@@ -55,7 +54,7 @@ async function call(name: string, args: JsonObject): Promise<string> {
   return typeof result === 'string' ? result : (result as { text: string }).text
 }
 
-test('without /proc every tool does what it does with it', async () => {
+test('without /proc every tool works', async () => {
   shop.put('hidden/x', 'needle')
   assert.equal(await call('write_file', { path: 'a/b/c.txt', content: 'a needle\n' }), 'Created a/b/c.txt (9 bytes).')
   assert.match(await call('edit_file', { path: 'a/b/c.txt', old_string: 'a', new_string: 'one' }), /\+one needle/)
@@ -64,7 +63,7 @@ test('without /proc every tool does what it does with it', async () => {
   assert.equal(await call('search_files', { pattern: 'need' }), 'a/b/c.txt:1: one needle')
 })
 
-test('without /proc links that lead out and guard rails are refused all the same', async () => {
+test('without /proc links that lead out and protected files are refused', async () => {
   symlinkSync('../o', shop.path('link'))
   symlinkSync('../o/new', shop.path('dangling'))
   for (const path of ['link/secret', '../o/secret', 'link'])
@@ -76,13 +75,13 @@ test('without /proc links that lead out and guard rails are refused all the same
   assert.deepEqual(readdirSync(shop.outside), ['secret'])
 })
 
-test('without /proc a folder that was exchanged for a link is noticed before a file takes its name', async () => {
+test('without /proc a folder that was replaced by a link is noticed before the rename', async () => {
   mkdirSync(shop.path('d'))
-  const directory = await HeldDirectory.open(shop.path('d'), 'path')
+  const directory = await OpenFolder.open(shop.path('d'), 'path')
   renameSync(shop.path('d'), shop.path('d.real'))
   symlinkSync('../o', shop.path('d'))
   const written = replaceFile(directory, 'f', { content: Buffer.from('x'), before: undefined, signal: run.signal })
-  await assert.rejects(written, /moved or replaced meanwhile/)
+  await assert.rejects(written, /moved or replaced in the meantime/)
   await directory.close()
   assert.deepEqual(readdirSync(shop.outside), ['secret'])
   assert.match(readFileSync(shop.secret, 'utf8'), /CANARY/)

@@ -1,12 +1,11 @@
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
-import type { Lookup } from './held-directory.ts'
-import { showName } from './names.ts'
+import type { Lookup } from './open-folder.ts'
 import type { PathRules } from './path-rules.ts'
-import { resolveBeneath, type Resolved } from './resolve-beneath.ts'
-import { locate, PathRefused, showPlace, type Place, type Root } from './roots.ts'
+import { resolvePath, type Resolved } from './resolve-path.ts'
+import { locate, PathRefused, showName, showPlace, type Place, type Root } from './paths.ts'
 
-/** What the tools and guards of one `files()` share: where they may go, and by which rules. Nothing of a run. */
+/** The roots and path rules that the tools and guards of one `files()` share. It has no state of a run. */
 export type Workspace = {
   readonly roots: readonly Root[]
   readonly lookup: Lookup
@@ -16,22 +15,22 @@ export type Workspace = {
   readonly allowed: PathRules
 }
 
-/** A path as it was given, and where it really leads. */
+/** A path as given, and where it leads. */
 export type Opened = Resolved & {
-  /** How it is called in words: the path as it was given, made short. */
+  /** The path as given, for messages. */
   readonly shown: string
-  /** The real path, absolute: what is remembered of a file goes by it. */
+  /** The absolute real path. */
   readonly realPath: string
   readonly asGiven: Place
 }
 
-/** Resolves a path, makes sure that it is not hidden, and holds its folder open while `use` runs. */
+/** Resolves a path, refuses hidden ones, and holds its folder open while `use` runs. */
 export async function withPath<T>(workspace: Workspace, path: string, use: (opened: Opened) => Promise<T>): Promise<T> {
   const asGiven = locate(path, workspace.roots)
   const shown = showPlace(asGiven, workspace.roots)
   refuseHidden(workspace, asGiven.names, shown)
   try {
-    const resolved = await resolveBeneath(asGiven, workspace.roots, { lookup: workspace.lookup, shown: path })
+    const resolved = await resolvePath(asGiven, workspace.roots, { lookup: workspace.lookup, shown: path })
     try {
       refuseHidden(workspace, resolved.names, shown)
       return await use({ ...resolved, shown, asGiven, realPath: join(resolved.root.real, ...resolved.names) })
@@ -39,11 +38,11 @@ export async function withPath<T>(workspace: Workspace, path: string, use: (open
       await resolved.directory.close()
     }
   } catch (error) {
-    throw inWords(error, shown)
+    throw readableError(error, shown)
   }
 }
 
-/** What the rules say about writing to a path: both the one that was given and the one it leads to count. */
+/** Judges writing to a path by the rules, which apply to the path as given and to the real path. */
 export function judgeWrite(
   workspace: Workspace,
   { asGiven, names, shown }: Pick<Opened, 'asGiven' | 'names' | 'shown'>,
@@ -53,13 +52,13 @@ export function judgeWrite(
     if (workspace.allowed(path) !== undefined) continue
     const rule = workspace.protectedBy(path)
     if (rule !== undefined) {
-      const message = `${shown} is protected by the rule "${rule}": it may be read, not written. Leave it as it is.`
+      const message = `${shown} is protected by the rule "${rule}": it can be read but not written. Leave it as it is.`
       return { verdict: 'block', message }
     }
     asked ??= workspace.askedAbout(path)
   }
   if (asked === undefined) return undefined
-  return { verdict: 'ask', message: `Write to ${shown}? What is in it may be run later (rule "${asked}").` }
+  return { verdict: 'ask', message: `Write to ${shown}? Its content may be run later (rule "${asked}").` }
 }
 
 function refuseHidden({ hidden }: Workspace, names: readonly string[], shown: string): void {
@@ -78,16 +77,16 @@ const problems: { readonly [code: string]: string } = {
   EMFILE: 'too many files are open',
   ENFILE: 'too many files are open',
   ENAMETOOLONG: 'the name is too long',
-  ENOENT: 'it was removed meanwhile',
-  ELOOP: 'it was replaced by a link meanwhile',
+  ENOENT: 'it was removed in the meantime',
+  ELOOP: 'it was replaced by a link in the meantime',
   ENXIO: 'it is not a regular file',
   EISDIR: 'it is a folder',
   ENOTDIR: 'a part of the path is not a folder',
   ETXTBSY: 'it is a program that is running',
 }
 
-/** What the system said, without the path it was said about: that is ours, and tells a model nothing. */
-function inWords(error: unknown, shown: string): unknown {
+/** A system error with the path that the model knows, instead of the internal one. */
+function readableError(error: unknown, shown: string): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || error instanceof PathRefused || !('syscall' in (error as object))) return error
   const known = problems[code]

@@ -98,8 +98,8 @@ class GrowingBuffer {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** A UTF-8 character has at most four bytes, so a cut one starts within the last three. */
-function trimCutEnd(bytes: Buffer): Buffer {
+/** Drops the first bytes of a UTF-8 character that was cut off. It has at most four bytes, so it starts within the last three. */
+export function trimCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!
     if (isContinuation(byte)) continue

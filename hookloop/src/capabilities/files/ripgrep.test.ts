@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toRipgrepPattern } from './ripgrep-pattern.ts'
+import { toRipgrepPattern } from './ripgrep.ts'
 
-test('what means the same to ripgrep is said as it is', () => {
+test('syntax with the same meaning is passed to ripgrep unchanged', () => {
   for (const pattern of ['foo', 'a|b', '^a+b*c?$', 'a{2,3}', '[a-z0-9_]+', 'é'])
     assert.equal(toRipgrepPattern(pattern), pattern)
 })
 
-test('what would mean something else is translated', () => {
+test('syntax with another meaning is translated', () => {
   assert.equal(toRipgrepPattern('\\d'), '[0-9]')
   assert.equal(toRipgrepPattern('[\\w-]'), '[0-9A-Za-z_-]')
   assert.equal(toRipgrepPattern('[a&&b]'), '[a\\x{26}\\x{26}b]')
@@ -16,7 +16,7 @@ test('what would mean something else is translated', () => {
   assert.equal(toRipgrepPattern('a{,2}'), 'a\\x{7b}\\x{2c}2\\x{7d}')
 })
 
-test('what is not certain is not said', () => {
+test('uncertain syntax is not translated', () => {
   const uncertain = [
     '\\pL',
     '\\x{41}',

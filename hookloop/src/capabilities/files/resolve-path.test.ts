@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
 import { Workshop } from './files.fixture.ts'
-import type { Lookup } from './held-directory.ts'
-import { resolveBeneath, type Resolved } from './resolve-beneath.ts'
-import { locate, toRoots } from './roots.ts'
+import type { Lookup } from './open-folder.ts'
+import { resolvePath, type Resolved } from './resolve-path.ts'
+import { locate, toRoots } from './paths.ts'
 
 const shop = new Workshop()
 after(() => shop.remove())
@@ -25,7 +25,7 @@ symlinkSync('none/../a', shop.path('through-nothing'))
 const roots = toRoots([shop.inside])
 
 async function resolved(path: string, lookup: Lookup): Promise<Pick<Resolved, 'kind'> & { path: string }> {
-  const found = await resolveBeneath(locate(path, roots), roots, { lookup, shown: path })
+  const found = await resolvePath(locate(path, roots), roots, { lookup, shown: path })
   await found.directory.check()
   await found.directory.close()
   return { kind: found.kind, path: found.names.join('/') }
@@ -34,7 +34,7 @@ async function resolved(path: string, lookup: Lookup): Promise<Pick<Resolved, 'k
 for (const lookup of ['descriptor', 'path'] as const) {
   const skip = lookup === 'descriptor' && process.platform !== 'linux' ? 'needs /proc' : false
   describe(`looking names up by ${lookup}`, { skip }, () => {
-    test('a path leads to where its links lead, below the root', async () => {
+    test('links below the root are followed', async () => {
       const rows = {
         '.': ['directory', ''],
         'a/b/file': ['file', 'a/b/file'],
@@ -51,7 +51,7 @@ for (const lookup of ['descriptor', 'path'] as const) {
       }
     })
 
-    test('a link that leads out is refused in the same words, whether or not anything is there', async () => {
+    test('a link that leads out is refused with the same message, whether or not its target exists', async () => {
       const paths = [
         'out/secret',
         'out/none',
@@ -62,11 +62,11 @@ for (const lookup of ['descriptor', 'path'] as const) {
         'to-b/../out/x',
       ]
       for (const path of [...paths, 'through-nothing']) {
-        await assert.rejects(resolved(path, lookup), /is outside of what may be used/, path)
+        await assert.rejects(resolved(path, lookup), /is outside of the allowed folders/, path)
       }
     })
 
-    test('links in a circle are refused', async () => {
+    test('circular links are refused', async () => {
       await assert.rejects(resolved('loop-1', lookup), /too many links/)
     })
 
@@ -83,18 +83,18 @@ for (const lookup of ['descriptor', 'path'] as const) {
       })
     })
 
-    test('a folder that was moved after it was found is noticed', async () => {
+    test('a folder that was moved after it was opened is noticed', async () => {
       mkdirSync(shop.path('moving'))
-      const found = await resolveBeneath(locate('moving', roots), roots, { lookup, shown: 'moving' })
+      const found = await resolvePath(locate('moving', roots), roots, { lookup, shown: 'moving' })
       renameSync(shop.path('moving'), shop.path('moved'))
-      await assert.rejects(found.directory.check(), /moved or replaced meanwhile/)
+      await assert.rejects(found.directory.check(), /moved or replaced in the meantime/)
       await found.directory.close()
       renameSync(shop.path('moved'), shop.path(`was-moved-${lookup}`))
     })
   })
 }
 
-test('nothing stays open, whatever was found', { skip: process.platform !== 'linux' }, async () => {
+test('no folder stays open, whatever was found', { skip: process.platform !== 'linux' }, async () => {
   const before = readdirSync('/proc/self/fd').length
   const paths = ['a/b/file', 'out/secret', 'loop-1', 'a/none', 'a/b/file/x', 'absolute/b', 'through-nothing']
   for (let i = 0; i < 200; i++) await resolved(paths[i % paths.length]!, 'descriptor').catch(() => undefined)

@@ -1,15 +1,15 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
-import type { Fingerprint } from './reading.ts'
+import type { Fingerprint } from './open-file.ts'
 
-// What a run has seen of which file lives in its state, by real path: an edit is made to what was read, not to whatever
-// is there by now.
+// The state of a run has the fingerprints of the files it has read or written, by real path, so that an edit applies to the content
+// that was read.
 
 const KEY = 'hookloop.files'
-const MAX_REMEMBERED = 1_000
+const MAX_FILES = 1_000
 
-/** What a tool gives back: words for the model, and what is to be remembered, which a hook takes out again. */
+/** The result of a tool: text for the model, and the fingerprint to remember, which a hook moves to the state. */
 export type FileResult = { readonly text: string; readonly seen?: JsonObject }
 
 export function result(text: string, realPath?: string, file?: Fingerprint): FileResult {
@@ -17,18 +17,15 @@ export function result(text: string, realPath?: string, file?: Fingerprint): Fil
   return { text, seen: { path: realPath, ...file } }
 }
 
-/** What a run remembers of a file, if it has read or written it. */
-export function seenOf(state: AgentState, realPath: string): Fingerprint | undefined {
+/** The fingerprint of a file that the run has read or written. */
+export function seenFile(state: AgentState, realPath: string): Fingerprint | undefined {
   const all = state.metadata[KEY]
   const entry = isJsonObject(all) && Object.hasOwn(all, realPath) ? all[realPath] : undefined
   return isJsonObject(entry) && typeof entry['hash'] === 'string' ? (entry as Fingerprint) : undefined
 }
 
-/**
- * Moves what is to be remembered from the result into the state, and leaves the words. It comes first, so that other
- * hooks see what the model will.
- */
-export function remember(tools: ReadonlySet<string>): Hook {
+/** Moves the fingerprint from the result to the state. It runs first, so that other hooks see the text that the model gets. */
+export function rememberHook(tools: ReadonlySet<string>): Hook {
   return hook(
     'afterToolUse',
     (ctx) => {
@@ -49,9 +46,9 @@ function isResult(output: Json): output is { text: string; seen?: JsonObject } {
   return output['seen'] === undefined || isJsonObject(output['seen'])
 }
 
-/** The latest comes last, and those that were used longest ago are forgotten. */
+/** The latest file comes last, and the oldest are dropped. */
 function withFile(before: Json | undefined, path: string, file: JsonObject): JsonObject {
   const { [path]: _older, ...others } = isJsonObject(before) ? before : {}
-  const kept = Object.entries(others).slice(-(MAX_REMEMBERED - 1))
-  return Object.fromEntries([...kept, [path, file]])
+  const recent = Object.entries(others).slice(-(MAX_FILES - 1))
+  return Object.fromEntries([...recent, [path, file]])
 }

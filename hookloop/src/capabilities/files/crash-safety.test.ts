@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { testIf } from '../../system/test-if.fixture.ts'
 import { Workshop } from './files.fixture.ts'
 
-// What is left of a file when writing it goes wrong: the writer is killed, the disk is full.
+// Cases F16 and F17 of the security checklist: the writer is killed, or the disk is full.
 
 let shop = new Workshop()
 const shops = [shop]
@@ -20,14 +20,15 @@ after(() => shops.forEach((each) => each.remove()))
 const child = join(import.meta.dirname, 'child.fixture.ts')
 
 const SIZE = 8_000_000
-const KILLS = 25
+/** More kills find rarer problems: each starts a process. */
+const KILLS = Number(process.env['HOOKLOOP_TEST_KILLS'] ?? 4)
 
-test('F16 a writer that is killed again and again leaves the old content or the new one', async () => {
+test('F16 a writer that is killed leaves the old content or the new one', async () => {
   const path = shop.path('file')
   writeFileSync(path, 'a'.repeat(SIZE))
   const write = (letter: string): object => ['write_file', { path: 'file', repeat: [letter, SIZE], overwrite: true }]
   const options = { maxFileBytes: 2 * SIZE }
-  const whole = ['a', 'b'].map((letter) => Buffer.alloc(SIZE, letter))
+  const complete = ['a', 'b'].map((letter) => Buffer.alloc(SIZE, letter))
   let midway = 0
   for (let round = 0; round < KILLS; round++) {
     const args = [
@@ -41,22 +42,22 @@ test('F16 a writer that is killed again and again leaves the old content or the 
     const writer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     for (let ms = 0; ms < 30_000 && !readdirSync(shop.inside).some((name) => name.endsWith('.tmp')); ms++)
       await sleep(1)
-    await sleep((round % 10) * 2) // while it is written, flushed, renamed, or after that
+    await sleep((round % 10) * 2) // during the write, the flush, the rename, or after them
     writer.kill('SIGKILL')
     await new Promise((resolve) => writer.once('close', resolve))
     const content = readFileSync(path)
     assert.ok(
-      whole.some((bytes) => bytes.equals(content)),
-      `torn in round ${round}`,
+      complete.some((bytes) => bytes.equals(content)),
+      `the content is torn in round ${round}`,
     )
     const left = readdirSync(shop.inside).filter((name) => name !== 'file')
     if (left.length > 0) midway++
     for (const name of left) rmSync(shop.path(name))
   }
-  assert.ok(midway >= 5, `only ${midway} of ${KILLS} were killed in the middle of writing`)
+  assert.ok(midway >= KILLS / 5, `only ${midway} of ${KILLS} were killed in the middle of writing`)
 })
 
-test('F17 on a full disk the old content stays, no temporary file is left, and the words say why', (t) => {
+test('F17 on a full disk the old content stays, no temporary file is left, and the error says why', (t) => {
   const script = `
     set -e
     mount -t tmpfs -o size=1m none "$1"
@@ -71,25 +72,22 @@ test('F17 on a full disk the old content stays, no temporary file is left, and t
   ])
   const args = ['-rm', 'sh', '-c', script, 'sh', shop.inside, process.execPath, child, calls]
   const { stdout, status, stderr } = spawnSync('unshare', args, { encoding: 'utf8' })
-  if (status !== 0) return t.diagnostic(`no file system of its own: ${stderr.slice(0, 100)}`)
+  if (status !== 0) return t.diagnostic(`cannot mount a file system: ${stderr.slice(0, 100)}`)
   const answers = stdout.split('\n').filter((line) => line.startsWith('{"failed"'))
   assert.equal(answers.filter((line) => /no space is left on the disk \(ENOSPC\)/.test(line)).length, 2, stdout)
   assert.equal(answers.filter((line) => /the file system is read-only \(EROFS\)/.test(line)).length, 2, stdout)
   assert.deepEqual(stdout.trim().split('\n').slice(-3), ['file', '0', '100000'])
 })
 
-testIf(process.getuid?.() !== 0)(
-  'F17 in a folder that may not be written to nothing happens, and the words say why',
-  async () => {
-    shop.put('d/file', 'old')
-    chmodSync(shop.path('d'), 0o555)
-    const { outputs } = await shop.run([
-      ['write_file', { path: 'd/file', content: 'new', overwrite: true }],
-      ['write_file', { path: 'd/new', content: 'new' }],
-    ])
-    chmodSync(shop.path('d'), 0o755)
-    assert.ok(outputs.every((output) => /permission denied/.test(output)))
-    assert.deepEqual(readdirSync(shop.path('d')), ['file'])
-    assert.equal(readFileSync(shop.path('d/file'), 'utf8'), 'old')
-  },
-)
+testIf(process.getuid?.() !== 0)('F17 in a read-only folder nothing is written, and the error says why', async () => {
+  shop.put('d/file', 'old')
+  chmodSync(shop.path('d'), 0o555)
+  const { outputs } = await shop.run([
+    ['write_file', { path: 'd/file', content: 'new', overwrite: true }],
+    ['write_file', { path: 'd/new', content: 'new' }],
+  ])
+  chmodSync(shop.path('d'), 0o755)
+  assert.ok(outputs.every((output) => /permission denied/.test(output)))
+  assert.deepEqual(readdirSync(shop.path('d')), ['file'])
+  assert.equal(readFileSync(shop.path('d/file'), 'utf8'), 'old')
+})

@@ -17,8 +17,8 @@ import type { JsonObject } from '../../state/json.ts'
 import { approval } from '../approval.ts'
 import { CANARY, everyTool, everythingOf, statuses, Workshop, type Call } from './files.fixture.ts'
 
-// Each test is named by its row in the list of security cases. It is judged by what happened on the disk and by what the
-// run has kept or told, never by the words of a refusal alone.
+// Cases F01 to F09 of the security checklist. They check what happened on disk and what is in the run, never only the message of a
+// refusal.
 
 let shop = new Workshop()
 const shops = [shop]
@@ -30,7 +30,7 @@ after(() => shops.forEach((each) => each.remove()))
 
 const read = (path: string): Call => ['read_file', { path }]
 
-test('F01 a path that leaves the root is refused, in the same words whether or not anything is there', async () => {
+test('F01 a path that leaves the root is refused, with the same message whether or not it exists', async () => {
   const out = [
     '../o/secret',
     'a/../../o/secret',
@@ -46,7 +46,7 @@ test('F01 a path that leaves the root is refused, in the same words whether or n
   const [there, missing] = [await shop.refused([read('../o/secret')]), await shop.refused([read('../o/nothing')])]
   assert.equal(there[0]!.replace('secret', ''), missing[0]!.replace('nothing', ''))
   const { outputs } = await shop.run([read('%2e%2e/o/secret'), ['write_file', { path: '%2e%2e/x', content: 'mine' }]])
-  assert.match(outputs[0]!, /There is no file %2e%2e\/o\/secret/)
+  assert.match(outputs[0]!, /The file %2e%2e\/o\/secret does not exist/)
   assert.equal(readFileSync(shop.path('%2e%2e/x'), 'utf8'), 'mine')
 })
 
@@ -58,7 +58,7 @@ test('F01 a path with a NUL, or of four thousand characters, is refused', async 
   ])
 })
 
-test('F02 a folder whose name begins like the root is outside, a name that begins with two dots is not', async () => {
+test('F02 a folder whose name starts like the root is outside, and a name that starts with two dots is not', async () => {
   const sibling = `${shop.inside}-secrets`
   mkdirSync(sibling)
   writeFileSync(join(sibling, 'x'), CANARY)
@@ -83,13 +83,13 @@ test('F03 nothing is read, listed or found through a link that leads out', async
       ],
       { ripgrep },
     )
-    assert.deepEqual(outputs.slice(0, 2), ['(nothing found)', '(nothing found)'])
+    assert.deepEqual(outputs.slice(0, 2), ['(no matches)', '(no matches)'])
     assert.doesNotMatch(outputs[2]!, /secret/)
     assert.doesNotMatch(everythingOf(run), new RegExp(CANARY))
   }
 })
 
-test('F04 a new file is not made through a link that leads out, be it the file or a folder', async () => {
+test('F04 a new file is not created through a link that leads out, whether a file or a folder', async () => {
   symlinkSync('../o/new.txt', shop.path('dangling'))
   symlinkSync('../o', shop.path('link'))
   symlinkSync('../o/none', shop.path('nowhere'))
@@ -134,7 +134,7 @@ const rails = [
   '.MCP.json',
 ]
 
-test('F07 guard rails are not written, under any spelling, even if a person would agree to everything', async () => {
+test('F07 protected files are not written, in any spelling, even if everything is approved', async () => {
   for (const path of rails) {
     const calls: readonly Call[] = [
       ['write_file', { path, content: 'evil', overwrite: true }],
@@ -147,7 +147,7 @@ test('F07 guard rails are not written, under any spelling, even if a person woul
   assert.deepEqual(readdirSync(shop.inside), [])
 })
 
-test('F07 a guard rail that is there is not edited, also not through links', async () => {
+test('F07 an existing protected file is not edited, also not through links', async () => {
   shop.put('.git/config', '[core]\n')
   symlinkSync('.git', shop.path('innocent'))
   symlinkSync('.git/config', shop.path('plain.txt'))
@@ -162,7 +162,7 @@ test('F07 a guard rail that is there is not edited, also not through links', asy
   assert.deepEqual(readdirSync(shop.path('.git')), ['config'])
 })
 
-test('F07 package.json is asked about under any spelling, and not written if nobody can be asked', async () => {
+test('F07 package.json needs approval in any spelling, and is not written without an approver', async () => {
   for (const path of ['package.json', 'Package.JSON', 'sub/package.json']) {
     const { executions } = await shop.run([['write_file', { path, content: '{}' }]])
     assert.deepEqual(statuses(executions), ['blocked'])
@@ -170,7 +170,7 @@ test('F07 package.json is asked about under any spelling, and not written if nob
   }
 })
 
-test('F07 a link that is turned towards package.json after it was judged is not followed', async () => {
+test('F07 a link that is changed to package.json after it was judged is not followed', async () => {
   shop.put('package.json', '{}\n')
   shop.put('harmless.txt', '{}\n')
   symlinkSync('harmless.txt', shop.path('file'))
@@ -185,11 +185,11 @@ test('F07 a link that is turned towards package.json after it was judged is not 
   const { outputs } = await shop.run([['write_file', { path: 'file', content: 'evil', overwrite: true }]], {
     use: [turn],
   })
-  assert.match(outputs[0]!, /leads elsewhere than when it was judged/)
+  assert.match(outputs[0]!, /leads to another file than when it was judged/)
   assert.equal(readFileSync(shop.path('package.json'), 'utf8'), '{}\n')
 })
 
-test('F07 an explicit rule opens one guard rail and no other', async () => {
+test('F07 an allow rule opens one protected path and no other', async () => {
   const { executions } = await shop.run(
     [
       ['write_file', { path: '.vscode/settings.json', content: '{}' }],
@@ -201,7 +201,7 @@ test('F07 an explicit rule opens one guard rail and no other', async () => {
   assert.deepEqual(statuses(executions), ['ok', 'blocked', 'blocked'])
 })
 
-test('F08 a guard rail that does not exist yet is not created, nor is the folder it would lie in', async () => {
+test('F08 a missing protected file is not created, nor is its folder', async () => {
   const { executions } = await shop.run(
     ['.hookloop/hooks.json', '.claude/settings.local.json', 'a/.claude/x', '.husky/pre-commit'].map((path): Call => [
       'write_file',
@@ -212,12 +212,11 @@ test('F08 a guard rail that does not exist yet is not created, nor is the folder
   assert.deepEqual(readdirSync(shop.inside), [])
 })
 
-test('F09 a pipe, a socket and a folder are refused at once', async () => {
+test('F09 a pipe, a socket and a folder are refused without blocking', async () => {
   execFileSync('mkfifo', [shop.path('pipe')])
   const server = createServer().listen(shop.path('socket'))
   await new Promise((resolve) => server.once('listening', resolve))
   mkdirSync(shop.path('folder'))
-  const started = performance.now()
   const { outputs, executions } = await shop.run(
     ['pipe', 'socket', 'folder'].flatMap((path) => [
       read(path),
@@ -228,13 +227,12 @@ test('F09 a pipe, a socket and a folder are refused at once', async () => {
     { readFirst: false },
   )
   server.close()
-  assert.ok(performance.now() - started < 20_000)
   assert.deepEqual(new Set(statuses(executions.slice(0, 11))), new Set(['failed']))
-  assert.equal(outputs[11], '(nothing found)')
+  assert.equal(outputs[11], '(no matches)')
   assert.ok(statSync(shop.path('pipe')).isFIFO())
 })
 
-test('F09 devices and what the system makes up are refused, also where the root is the whole disk', async () => {
+test('F09 devices and virtual files are refused, even if the root is /', async () => {
   const paths = ['/dev/zero', '/dev/stdin', '/dev/tty', '/proc/self/environ', '/proc/self/fd/3', '/dev', '/proc']
   for (const options of [{}, { root: '/' }]) {
     const { executions, outputs } = await shop.run(paths.map(read), options)

@@ -2,19 +2,18 @@ import { realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { invalidOption } from '../../agent/check-options.ts'
 import { messageOf } from '../../errors.ts'
-import { showName } from './names.ts'
 
-/** A folder that may be used: as it was given, and as it really is. */
+/** A root folder: the path as configured, and its real path. */
 export type Root = { readonly given: string; readonly real: string }
 
-/** A path below a root, by name. Where it really leads is known when it is opened. */
+/** A path below a root, before links are resolved. */
 export type Place = { readonly root: Root; readonly names: readonly string[] }
 
-/** Says no to a path, whether or not there is anything: the words tell nothing about what lies outside. */
+/** A path that must not be used. The message is the same whether or not it exists, so it reveals nothing outside the roots. */
 export class PathRefused extends Error {}
 
-/** The file system gives these out of nothing, and some of them never end or tell secrets. */
-const unreal = ['/proc', '/sys', '/dev']
+/** Virtual file systems, of which some files are endless or contain secrets. */
+const virtualFolders = ['/proc', '/sys', '/dev']
 
 const MAX_PATH = 4_096
 
@@ -25,7 +24,7 @@ export function toRoots(given: readonly string[]): readonly Root[] {
     let real: string
     try {
       real = realpathSync(path)
-      if (!statSync(real).isDirectory()) throw new Error('it is no folder')
+      if (!statSync(real).isDirectory()) throw new Error('it is not a folder')
     } catch (error) {
       throw invalidOption('files', `the root "${root}" cannot be used: ${messageOf(error)}`, root)
     }
@@ -33,7 +32,7 @@ export function toRoots(given: readonly string[]): readonly Root[] {
   })
 }
 
-/** Where a path that somebody wrote is meant to be. Relative paths are relative to the first root. */
+/** The place of a path that a model gave. Relative paths are relative to the first root. */
 export function locate(path: string, roots: readonly Root[]): Place {
   if (path === '') throw new PathRefused('The path is empty.')
   if (path.length > MAX_PATH) throw new PathRefused('The path is too long.')
@@ -61,14 +60,14 @@ export function placeOf(absolute: string, roots: readonly Root[]): Place | undef
 }
 
 export function outside(path: string, roots: readonly Root[]): PathRefused {
-  return new PathRefused(`${showName(path)} is outside of what may be used. Stay in ${whereTo(roots)}.`)
+  return new PathRefused(`${showName(path)} is outside of the allowed folders. Use a path in ${whereTo(roots)}.`)
 }
 
-export function isUnreal(realPath: string): boolean {
-  return unreal.some((folder) => realPath === folder || realPath.startsWith(`${folder}/`))
+export function isVirtual(realPath: string): boolean {
+  return virtualFolders.some((folder) => realPath === folder || realPath.startsWith(`${folder}/`))
 }
 
-/** A place as it is shown: relative to the first root, absolute in the others. */
+/** A place as text: relative to the first root, absolute in the others. */
 export function showPlace({ root, names }: Place, roots: readonly Root[]): string {
   const path = names.join('/')
   if (root === roots[0]) return showName(path === '' ? '.' : path)
@@ -77,4 +76,36 @@ export function showPlace({ root, names }: Place, roots: readonly Root[]): strin
 
 function whereTo(roots: readonly Root[]): string {
   return roots.map(({ given }) => showName(given)).join(' or ')
+}
+
+/**
+ * A name in the form in which rules are compared, so that `.GIT` is `.git`: some file systems ignore case, treat composed and
+ * decomposed letters as equal, skip invisible characters, or drop dots and spaces at the end. Never used to open a file.
+ */
+export function foldName(name: string): string {
+  const folded = isPlain(name)
+    ? name.toLowerCase()
+    : name
+        .normalize('NFKC')
+        .replaceAll(/\p{Default_Ignorable_Code_Point}|\p{Cf}/gu, '')
+        .toLowerCase()
+        .normalize('NFKC')
+  return /[. ]$/.test(folded) ? folded.replace(/(?<=[^. ])[. ]+$/, '') : folded
+}
+
+/** A name or path for display: as a JSON string if it has invisible or misleading characters. */
+export function showName(name: string): string {
+  // Spaces at either end, quotes, and control, invisible or direction characters.
+  return /^$|^\s|\s$|["\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\uFFFD]/u.test(name) ? escaped(name) : name
+}
+
+function escaped(name: string): string {
+  return JSON.stringify(name).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/gu, (hidden) =>
+    [...hidden.matchAll(/[^]/g)].map(([unit]) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+  )
+}
+
+function isPlain(name: string): boolean {
+  for (let i = 0; i < name.length; i++) if (name.charCodeAt(i) > 126) return false
+  return true
 }

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, symlinkSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { Workshop } from './files.fixture.ts'
-import { bestLookup } from './held-directory.ts'
-import { openFile } from './reading.ts'
-import { toRoots } from './roots.ts'
+import { bestLookup } from './open-folder.ts'
+import { openFile } from './open-file.ts'
+import { toRoots } from './paths.ts'
 import { withPath, type Workspace } from './workspace.ts'
 
 const shop = new Workshop()
@@ -31,7 +31,7 @@ async function openAfter(exchange: (path: string) => void): Promise<unknown> {
   })
 }
 
-test('a file that was exchanged for a pipe after it was found is not read', async () => {
+test('a file that was replaced by a pipe after it was resolved is not read', async () => {
   await assert.rejects(
     openAfter((path) => execFileSync('mkfifo', [path])),
     /not a regular file/,
@@ -39,9 +39,9 @@ test('a file that was exchanged for a pipe after it was found is not read', asyn
   rmSync(shop.path('file'))
 })
 
-test('a file that was exchanged for a link after it was found is not followed', async () => {
+test('a file that was replaced by a link after it was resolved is not followed', async () => {
   await assert.rejects(
     openAfter((path) => symlinkSync(shop.secret, path)),
-    /replaced by a link meanwhile \(ELOOP\)/,
+    /replaced by a link in the meantime \(ELOOP\)/,
   )
 })

@@ -1,21 +1,21 @@
 import type { Stats } from 'node:fs'
 import { lstat, readlink } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { HeldDirectory, type Lookup } from './held-directory.ts'
-import { showName } from './names.ts'
-import { isUnreal, outside, PathRefused, placeOf, type Place, type Root } from './roots.ts'
+import { OpenFolder, type Lookup } from './open-folder.ts'
+import { showName } from './paths.ts'
+import { isVirtual, outside, PathRefused, placeOf, type Place, type Root } from './paths.ts'
 
-/** Where a path really leads: the folder it ends in, held open, and what is there under its last name. */
+/** Where a path leads after resolving links: the open folder, and what is there under the last name. */
 export type Resolved = {
   readonly root: Root
-  /** The real path below the root, without a link in it. */
+  /** The real path below the root. */
   readonly names: readonly string[]
-  /** The folder that is held: the one that is named, or the one in which the last existing name is. */
-  readonly directory: HeldDirectory
+  /** The named folder, or the folder of the last existing name. Held open. */
+  readonly directory: OpenFolder
 } & (
   | { readonly kind: 'directory' }
   | { readonly kind: 'file' | 'other'; readonly name: string; readonly stats: Stats }
-  /** Nothing is there. `missing` are the names below `directory` that would have to be made. */
+  /** Nothing exists. `missing` are the names below `directory` that would have to be created. */
   | { readonly kind: 'absent'; readonly missing: readonly string[] }
 )
 
@@ -24,77 +24,77 @@ const MAX_DEPTH = 128
 const MAX_NAME_BYTES = 255
 
 /**
- * Follows a path name by name, each looked up in the folder that is held open, so that nothing can be exchanged behind
- * its back. Links are read and followed by hand; one that leads out of the roots is refused before anything is looked
- * at there. Whoever calls closes `directory`.
+ * Resolves a path name by name, each in a folder that is held open, so that no part can be replaced in between (TOCTOU). Links are
+ * read and followed here; one that leads out of the roots is refused before anything there is accessed. The caller closes
+ * `directory`.
  */
-export async function resolveBeneath(
+export async function resolvePath(
   place: Place,
   roots: readonly Root[],
   { lookup, shown }: { lookup: Lookup; shown: string },
 ): Promise<Resolved> {
-  const walk = new Walk(place, roots, lookup)
+  const resolution = new Resolution(place, roots, lookup)
   try {
-    return await walk.run(shown)
+    return await resolution.run(shown)
   } finally {
-    await walk.leave()
+    await resolution.closeFolders()
   }
 }
 
-class Walk {
+class Resolution {
   readonly #roots: readonly Root[]
   readonly #lookup: Lookup
   #root: Root
-  #ahead: string[]
-  #held: HeldDirectory[] = []
+  #remaining: string[]
+  #open: OpenFolder[] = []
   #names: string[] = []
-  #turns = 0
+  #steps = 0
   #result: Resolved | undefined
 
   constructor(place: Place, roots: readonly Root[], lookup: Lookup) {
     this.#roots = roots
     this.#lookup = lookup
     this.#root = place.root
-    this.#ahead = [...place.names]
+    this.#remaining = [...place.names]
   }
 
   async run(shown: string): Promise<Resolved> {
     await this.#enter(this.#root)
-    for (let name = this.#ahead.shift(); name !== undefined; name = this.#ahead.shift()) {
+    for (let name = this.#remaining.shift(); name !== undefined; name = this.#remaining.shift()) {
       if (name === '' || name === '.') continue
       if (name === '..') await this.#goUp(shown)
       else {
-        const end = await this.#look(name, shown)
-        if (end !== undefined) return this.#keep(end)
+        const end = await this.#step(name, shown)
+        if (end !== undefined) return this.#finish(end)
       }
     }
-    return this.#keep({ kind: 'directory' })
+    return this.#finish({ kind: 'directory' })
   }
 
-  /** Closes what is not handed out. */
-  async leave(): Promise<void> {
-    for (const held of this.#held) if (held !== this.#result?.directory) await held.close()
-    this.#held = []
+  /** Closes all folders except the one that is returned. */
+  async closeFolders(): Promise<void> {
+    for (const folder of this.#open) if (folder !== this.#result?.directory) await folder.close()
+    this.#open = []
   }
 
   async #enter(root: Root): Promise<void> {
-    await this.leave()
+    await this.closeFolders()
     this.#root = root
     this.#names = []
-    this.#held = [await HeldDirectory.open(root.real, this.#lookup)]
+    this.#open = [await OpenFolder.open(root.real, this.#lookup)]
   }
 
   async #goUp(shown: string): Promise<void> {
-    if (this.#held.length === 1) throw outside(shown, this.#roots)
+    if (this.#open.length === 1) throw outside(shown, this.#roots)
     this.#names.pop()
-    await this.#held.pop()!.close()
+    await this.#open.pop()!.close()
   }
 
-  /** Takes one name. Gives what is found if the path ends with it. */
-  async #look(name: string, shown: string): Promise<End | undefined> {
+  /** Follows one name. Returns what is found if the path ends there. */
+  async #step(name: string, shown: string): Promise<End | undefined> {
     if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new PathRefused(`A name in ${brief(shown)} is too long.`)
-    if (this.#held.length > MAX_DEPTH) throw new PathRefused(`${brief(shown)} is too deep.`)
-    const directory = this.#held.at(-1)!
+    if (this.#open.length > MAX_DEPTH) throw new PathRefused(`${brief(shown)} is too deep.`)
+    const directory = this.#open.at(-1)!
     const stats = await lstat(directory.at(name)).catch(absentAs(undefined))
     if (stats === undefined) return this.#absent(name, shown)
     if (stats.isSymbolicLink()) {
@@ -104,12 +104,12 @@ class Walk {
     }
     if (stats.isDirectory()) {
       const child = await directory.child(name).catch(absentAs(undefined))
-      if (child === undefined) return this.#again(name, shown) // it was exchanged between the two looks
-      this.#held.push(child)
+      if (child === undefined) return this.#retry(name, shown) // it was replaced between the two calls
+      this.#open.push(child)
       this.#names.push(name)
       return undefined
     }
-    if (this.#ahead.some((next) => next !== '' && next !== '.')) {
+    if (this.#remaining.some((next) => next !== '' && next !== '.')) {
       throw new Error(`${showName(shown)}: ${showName(name)} is not a folder.`)
     }
     this.#names.push(name)
@@ -117,38 +117,38 @@ class Walk {
   }
 
   async #follow(target: string | undefined, name: string, shown: string): Promise<void> {
-    if (target === undefined) return this.#again(name, shown)
+    if (target === undefined) return this.#retry(name, shown)
     this.#count(shown)
     if (!isAbsolute(target)) {
-      this.#ahead.unshift(...target.split('/'))
+      this.#remaining.unshift(...target.split('/'))
       return
     }
     const place = placeOf(target, this.#roots)
     if (place === undefined) throw outside(shown, this.#roots)
-    this.#ahead.unshift(...place.names)
+    this.#remaining.unshift(...place.names)
     await this.#enter(place.root)
   }
 
-  #again(name: string, shown: string): undefined {
+  #retry(name: string, shown: string): undefined {
     this.#count(shown)
-    this.#ahead.unshift(name)
+    this.#remaining.unshift(name)
     return undefined
   }
 
   #count(shown: string): void {
-    if (++this.#turns > MAX_LINKS) throw new PathRefused(`${showName(shown)} leads through too many links.`)
+    if (++this.#steps > MAX_LINKS) throw new PathRefused(`${showName(shown)} has too many links.`)
   }
 
   #absent(name: string, shown: string): End {
-    const missing = [name, ...this.#ahead].filter((each) => each !== '' && each !== '.')
-    if (missing.includes('..')) throw outside(shown, this.#roots) // a link through a folder that is not there
+    const missing = [name, ...this.#remaining].filter((each) => each !== '' && each !== '.')
+    if (missing.includes('..')) throw outside(shown, this.#roots) // a link through a missing folder
     this.#names.push(...missing)
     return { kind: 'absent', missing }
   }
 
-  #keep(end: End): Resolved {
-    const directory = this.#held.at(-1)!
-    if (isUnreal(directory.realPath)) throw outside(directory.realPath, this.#roots)
+  #finish(end: End): Resolved {
+    const directory = this.#open.at(-1)!
+    if (isVirtual(directory.realPath)) throw outside(directory.realPath, this.#roots)
     this.#result = { ...end, root: this.#root, names: this.#names, directory }
     return this.#result
   }
@@ -159,7 +159,7 @@ type End =
   | { readonly kind: 'file' | 'other'; readonly name: string; readonly stats: Stats }
   | { readonly kind: 'absent'; readonly missing: readonly string[] }
 
-/** What is not there, or is no longer what it was a moment ago. */
+/** For a name that does not exist or was replaced a moment ago. */
 function absentAs<T>(value: T): (error: unknown) => T {
   return (error) => {
     const code = (error as NodeJS.ErrnoException).code ?? ''

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
-import { openFlags } from './held-directory.ts'
+import { openFlags } from './open-folder.ts'
 import type { Opened } from './workspace.ts'
 
-/** What is remembered of a file that was read or written. */
+/** Identifies the content of a file that was read or written. */
 export type Fingerprint = { readonly hash: string; readonly size: number; readonly mtimeMs: number }
 
-/** How much of the beginning decides whether a file is text. */
+/** How many bytes at the start decide whether a file is text. */
 export const SNIFF_BYTES = 8_192
 
-/** Opens the file that a path leads to, and nothing else: no folder, no pipe, no device, no link put there meanwhile. */
+/** Opens a regular file. Folders, pipes, devices, and links that were put there in the meantime are refused. */
 export async function openFile(opened: Opened): Promise<OpenFile> {
-  if (opened.kind === 'absent') throw new Error(`There is no file ${opened.shown}.`)
+  if (opened.kind === 'absent') throw new Error(`The file ${opened.shown} does not exist.`)
   if (opened.kind === 'directory') throw new Error(`${opened.shown} is a folder. Use list_dir.`)
   if (opened.kind === 'other') throw new Error(`${opened.shown} is not a regular file (a pipe, a device or a socket).`)
   const handle = await open(opened.directory.at(opened.name), openFlags.file)
@@ -28,7 +28,7 @@ export async function openFile(opened: Opened): Promise<OpenFile> {
   }
 }
 
-export type OpenFile = {
+type OpenFile = {
   readonly handle: FileHandle
   readonly size: number
   readonly mode: number
@@ -40,12 +40,12 @@ export type OpenFile = {
 
 export type Owner = { readonly uid: number; readonly gid: number }
 
-/** Tells one version of a file from another without reading it. */
+/** Identifies a version of a file without reading it. */
 export function markOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
   return [dev, ino, size, mtimeMs, ctimeMs].join(':')
 }
 
-/** All bytes of a file that is not larger than `max`. It may grow while it is read; then it is too large as well. */
+/** All bytes of a file, or undefined if it is larger than `max`, also if it grows while it is read. */
 export async function readAll(handle: FileHandle, max: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = []
   let total = 0
@@ -59,13 +59,13 @@ export async function readAll(handle: FileHandle, max: number): Promise<Buffer |
   }
 }
 
-/** Text has no NUL in it, as all tools that must decide have agreed. */
-export function isBinary(beginning: Uint8Array): boolean {
-  return beginning.subarray(0, SNIFF_BYTES).includes(0)
+/** A file with a NUL byte is binary, by the usual convention. */
+export function isBinary(start: Uint8Array): boolean {
+  return start.subarray(0, SNIFF_BYTES).includes(0)
 }
 
-/** The text of a file if it is UTF-8 throughout, with a byte order mark kept: only then can it be written back. */
-export function decodeExactly(bytes: Uint8Array): string | undefined {
+/** The text of a file with its byte order mark, or undefined if it is not valid UTF-8 and could not be written back. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return exact.decode(bytes)
   } catch {

@@ -1,0 +1,110 @@
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+
+export type FilesOptions = {
+  /** The folder to work in. */
+  readonly root?: string
+  /** Several folders, instead of `root`. Relative paths are relative to the first one. */
+  readonly roots?: readonly string[]
+  /** Whether there are tools that change files. Default true. */
+  readonly write?: boolean
+  /** Paths that may be read but not written, in addition to the defaults such as `.git` and `.env*`. */
+  readonly protect?: readonly string[]
+  /** Paths that need approval before they are written, in addition to the defaults such as `package.json`. */
+  readonly ask?: readonly string[]
+  /** Exceptions from `protect` and `ask`. */
+  readonly allow?: readonly string[]
+  /** Paths that do not exist for the model: they are not listed, found, read or written. */
+  readonly hide?: readonly string[]
+  /** Names of folders that listings and searches do not enter, unless they start there. */
+  readonly skip?: readonly string[]
+  /** Whether a file must have been read before it is edited. Default true. */
+  readonly readFirst?: boolean
+  /** How many lines `read_file` shows by default. */
+  readonly maxLines?: number
+  /** How many bytes `read_file` shows at most. */
+  readonly maxReadBytes?: number
+  /** How many bytes of one line `read_file` shows. */
+  readonly maxLineBytes?: number
+  /** The largest file that is written, edited or searched. */
+  readonly maxFileBytes?: number
+  /** How many bytes a search reads in total. */
+  readonly maxSearchBytes?: number
+  /** How many entries `list_dir` shows. */
+  readonly maxEntries?: number
+  /** How many lines `search_files` shows. */
+  readonly maxMatches?: number
+  /** How deep listings and searches go. */
+  readonly maxDepth?: number
+  /** How long reading, listing or searching may take. */
+  readonly timeoutMs?: number
+  /** Whether ripgrep is used if it is installed. Default true. */
+  readonly ripgrep?: boolean
+}
+
+const protectedPaths =
+  '.hookloop .claude .claude.json .mcp.json .cursor .git .gitconfig .gitmodules .husky .env* .vscode .idea .devcontainer ' +
+  '.bash_aliases .bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zlogout .zprofile .zshenv .zshrc ' +
+  '.ssh .netrc .npmrc .yarnrc* .pnpmfile.*'
+
+export const filesDefaults = Object.freeze({
+  root: undefined,
+  roots: undefined,
+  write: true,
+  protect: Object.freeze(protectedPaths.split(' ')),
+  ask: Object.freeze(['package.json', '.github', '.gitlab-ci.yml', '.circleci', 'Jenkinsfile'] as readonly string[]),
+  allow: Object.freeze([] as readonly string[]),
+  hide: Object.freeze([] as readonly string[]),
+  skip: Object.freeze(['.git', 'node_modules'] as readonly string[]),
+  readFirst: true,
+  maxLines: 200,
+  maxReadBytes: 32_768,
+  maxLineBytes: 4_096,
+  maxFileBytes: 10_485_760,
+  maxSearchBytes: 268_435_456,
+  maxEntries: 200,
+  maxMatches: 100,
+  maxDepth: 32,
+  timeoutMs: 10_000,
+  ripgrep: true,
+}) satisfies { readonly [K in keyof FilesOptions]: FilesOptions[K] | undefined }
+
+/** Checked options with the defaults filled in. */
+export type FilesSettings = Required<Omit<FilesOptions, 'root' | 'roots'>> & { readonly roots: readonly string[] }
+
+export function readOptions(options: FilesOptions): FilesSettings {
+  checkOptions('files', options ?? {}, Object.keys(filesDefaults))
+  const { root, roots, ...settings } = { ...filesDefaults, ...definedOptions(options ?? {}) } as FilesOptions &
+    Omit<FilesSettings, 'roots'>
+  if ((root === undefined) === (roots === undefined)) {
+    throw invalidOption('files', 'give either "root" or "roots"', root)
+  }
+  if (roots !== undefined && (!Array.isArray(roots) || roots.length === 0)) {
+    throw invalidOption('files', '"roots" must be a list of folders, at least one', roots)
+  }
+  for (const name of ['write', 'readFirst', 'ripgrep'] as const) {
+    if (typeof settings[name] !== 'boolean') {
+      throw invalidOption('files', `"${name}" must be true or false`, settings[name])
+    }
+  }
+  const { skip, maxLineBytes, maxReadBytes } = settings
+  if (!Array.isArray(skip) || !skip.every((name) => typeof name === 'string' && /^[^/\\*?[\]{}!\0]+$/.test(name))) {
+    throw invalidOption('files', '"skip" must be a list of folder names', skip)
+  }
+  checkPositiveIntegers('files', settings, [...limitNames])
+  if (maxLineBytes > maxReadBytes) {
+    throw invalidOption('files', '"maxLineBytes" must not be more than "maxReadBytes"', maxLineBytes)
+  }
+  return { ...settings, roots: roots ?? [root!] }
+}
+
+const limitNames = [
+  'maxLines',
+  'maxReadBytes',
+  'maxLineBytes',
+  'maxFileBytes',
+  'maxSearchBytes',
+  'maxEntries',
+  'maxMatches',
+  'maxDepth',
+  'timeoutMs',
+] as const
