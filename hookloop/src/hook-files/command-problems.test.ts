@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { problemsOfCommand } from './command-problems.ts'
+import { commandProblems } from './command-problems.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'command-problems-'))
 mkdirSync(join(cwd, 'hooks'))
@@ -11,7 +11,7 @@ writeFileSync(join(cwd, 'hooks', 'check.sh'), '#!/bin/sh\n')
 chmodSync(join(cwd, 'hooks', 'check.sh'), 0o755)
 after(() => rmSync(cwd, { recursive: true }))
 
-describe('what a command line of a hook names', () => {
+describe('commandProblems', () => {
   const fine = [
     '"$CLAUDE_PROJECT_DIR"/hooks/check.sh --fast',
     '"${CLAUDE_PROJECT_DIR}/hooks"/check.sh',
@@ -22,7 +22,7 @@ describe('what a command line of a hook names', () => {
     'cat > /dev/null \\\n  --number',
   ]
   for (const line of fine) {
-    test(`is there: ${line}`, () => assert.deepEqual(problemsOfCommand(line, { cwd }), []))
+    test(`there is no problem with ${line}`, () => assert.deepEqual(commandProblems(line, { cwd }), []))
   }
 
   const missing = [
@@ -31,6 +31,6 @@ describe('what a command line of a hook names', () => {
     ['cat | sh "hooks"/gone.sh', '"hooks/gone.sh" does not exist'],
   ] as const
   for (const [line, problem] of missing) {
-    test(`is missing: ${line}`, () => assert.deepEqual(problemsOfCommand(line, { cwd }), [problem]))
+    test(`a missing file is reported for ${line}`, () => assert.deepEqual(commandProblems(line, { cwd }), [problem]))
   }
 })

@@ -7,22 +7,22 @@ import { eventSpec } from './claude/events/claude-events.ts'
 import type { ConfigProblem, Handler } from './claude/load/handlers.ts'
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
-import { problemsOfCommand } from './command-problems.ts'
+import { commandProblems } from './command-problems.ts'
 import type { FileHook } from './files/hook-file.ts'
-import { everyName, findHooks, hookFilesOf, scriptsOf, wordsForMistake } from './files/project-hooks.ts'
+import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOf, uniqueByPath } from './files/project-hooks.ts'
 import { realPath, isInside, type Fingerprint } from './trust/fingerprint.ts'
-import type { TrustStatus, TrustStore } from './trust/trust-store.ts'
+import type { TrustStatus, TrustStore, UntrustedFile } from './trust/trust-store.ts'
 import { describeAction } from './files/describe-action.ts'
 
-/** One hook of a file, as a list shows it. */
+/** One hook of a file, for display. */
 export type ListedHook = {
-  /** Where it fires; undefined: never. */
+  /** Undefined if it never fires. */
   readonly trigger: HookTrigger | undefined
   readonly mode: 'guard' | 'hook' | 'observe'
   readonly name: string
-  /** What it runs, whole. */
+  /** The complete command, URL or prompt. */
   readonly runs: string
-  /** What else it says about that. */
+  /** The other options of its action. */
   readonly more?: JsonObject
   readonly matcher: string | undefined
   readonly priority: number
@@ -31,11 +31,11 @@ export type ListedHook = {
   /** The skill or the agent it belongs to. */
   readonly owner?: string
   readonly trust: TrustStatus | 'own'
-  /** The event of the specification it was written for. */
+  /** The Claude Code event it was written for. */
   readonly event?: string
-  /** Variables of the user's environment that it is given. */
+  /** Environment variables of the user that it gets. */
   readonly sends?: readonly string[]
-  /** What is wrong with it, in words. */
+  /** What is wrong with it. */
   readonly problem?: string
 }
 
@@ -47,23 +47,23 @@ export type ListPlaces = Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'> & {
   readonly trust: TrustStore
 }
 
-/** Every hook that files bring, in the order in which they fire, whether they are trusted or not. */
+/** Every hook of the hook files and Claude Code settings, trusted or not, in the order in which they fire. */
 export function listHooks({ home, claudeHome, trust, ...places }: ListPlaces): ListedHooks {
   const problems: string[] = []
   const { dir, files: named } = places
-  const own = named === undefined ? listOwn({ dir, home, trust }, problems) : [] // one file was named, and not the folder
+  const own = named === undefined ? listOwn({ dir, home, trust }, problems) : [] // with a single file, the hook files of the folder are not meant
   const settings = readSettings({ ...places, ...(claudeHome !== undefined && { home: claudeHome }) })
-  problems.push(...settings.problems.map(problemWords))
+  problems.push(...settings.problems.map(describeProblem))
   const claude = settings.groups.flatMap((group) => {
     const files = filesOf([group], dir)
-    const status = worst(files, trust)
+    const status = worstStatus(files, trust)
     const { trigger } = eventSpec(group.event)
     return group.handlers.map((handler): ListedHook => ({
       trigger,
       event: group.event,
       mode: 'hook',
       name: 'claude',
-      runs: wordsFor(handler),
+      runs: describeHandler(handler),
       matcher:
         [group.matcher, handler.if].filter((each) => each !== undefined && each !== '').join(' if ') || undefined,
       priority: -1_000_000,
@@ -77,8 +77,8 @@ export function listHooks({ home, claudeHome, trust, ...places }: ListPlaces): L
   return { hooks: inOrder([...own, ...claude]), problems }
 }
 
-/** What is wrong with a settings file, and where. */
-export function problemWords({ source, where, message }: ConfigProblem): string {
+/** Says what is wrong with a settings file, and where. */
+export function describeProblem({ source, where, message }: ConfigProblem): string {
   return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
 }
 
@@ -86,19 +86,15 @@ function listOwn(
   { dir, home, trust }: Pick<ListPlaces, 'dir' | 'home' | 'trust'>,
   problems: string[],
 ): readonly ListedHook[] {
-  const refused = new Set<unknown>()
+  const rejected = new Set<unknown>()
   const onMistake = ({ message, value }: AgentError): void => {
     problems.push(message)
-    refused.add(value)
+    rejected.add(value)
   }
   try {
-    const allow = { env: everyName, privateAddresses: true }
-    const { hooks, files, mistakes } = findHooks(
-      { dir, trust: 'all', allow, ...(home !== undefined && { home }) },
-      { onMistake },
-    )
-    problems.push(...mistakes.map((each) => (refused.has(each.value) ? each.message : wordsForMistake(each))))
-    problems.push(...[...refused].map((file) => `${String(file)}: none of its hooks can be used before that is mended`))
+    const { hooks, files, mistakes } = findAllHooks({ dir, ...(home !== undefined && { home }) }, onMistake)
+    problems.push(...mistakes.map((each) => (rejected.has(each.value) ? each.message : leftOutNote(each))))
+    problems.push(...[...rejected].map((file) => `${String(file)}: none of its hooks can run until that is fixed`))
     return hooks.flatMap((each) => listed(each, { dir, trust, files }))
   } catch (error) {
     problems.push(messageOf(error))
@@ -127,7 +123,7 @@ function listed(
     source: `${source.file}:${each.line}`,
     kind: source.kind,
     ...(source.owner !== undefined && { owner: source.owner }),
-    trust: isProject ? worst(files, trust) : 'own',
+    trust: isProject ? worstStatus(files, trust) : 'own',
     ...sendsOf(each.entry['http'] ?? each.entry['shell'] ?? each.entry['claude']),
   }))
 }
@@ -138,7 +134,7 @@ function sendsOf(given: Json | undefined): { readonly sends?: readonly string[] 
   return named.length === 0 ? {} : { sends: named }
 }
 
-function worst(files: readonly Fingerprint[], trust: TrustStore): TrustStatus | 'own' {
+function worstStatus(files: readonly Fingerprint[], trust: TrustStore): TrustStatus | 'own' {
   if (files.length === 0) return 'own'
   const all = files.map((file) => trust.statusOf(file))
   return all.includes('untrusted') ? 'untrusted' : all.includes('changed') ? 'changed' : 'trusted'
@@ -157,7 +153,7 @@ function order(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1
 }
 
-function wordsFor(handler: Handler): string {
+function describeHandler(handler: Handler): string {
   switch (handler.type) {
     case 'command':
       return commandLineOf(handler)
@@ -173,39 +169,33 @@ function wordsFor(handler: Handler): string {
   }
 }
 
-/** Every file of a project that has to be trusted before its hooks run. */
+/** Every file of a project that must be trusted before its hooks run. */
 export function filesToTrust(dir: string): readonly Fingerprint[] {
   const settings = readSettings({ dir, home: false })
-  const all = [...hookFilesOf(dir), ...filesOf(settings.groups, dir)]
-  return all.filter(({ path }, i) => all.findIndex((each) => each.path === path) === i)
+  return uniqueByPath([...hookFilesOf(dir), ...filesOf(settings.groups, dir)])
 }
 
-/** Files of a project that keep hooks from running. Of a file that is not trusted, nothing else is read. */
-export function untrustedFiles(
-  dir: string,
-  trust: TrustStore,
-): readonly (Fingerprint & { readonly status: Doubtful })[] {
+/** The files of a project that keep hooks from running. */
+export function untrustedFiles(dir: string, trust: TrustStore): readonly UntrustedFile[] {
   const own = findHooks({ dir, home: false, trust }).untrusted
   const claude = trustedGroups(readSettings({ dir, home: false }), { dir, trust }).untrusted
-  return [...own, ...claude.filter(({ path }) => own.every((each) => each.path !== path))]
+  return uniqueByPath([...own, ...claude])
 }
 
-/** What is wrong with settings that are the user's own, or trusted: hooks that are left out because of it. */
+/** Problems in settings of the user and in trusted settings of the project. The hooks concerned are left out. */
 export function settingsProblems(dir: string, trust: TrustStore): readonly string[] {
   const root = realPath(dir)
-  const isHeeded = ({ file, print }: ConfigProblem['source']): boolean =>
+  const isUsed = ({ file, print }: ConfigProblem['source']): boolean =>
     !isInside(root, realPath(file)) || (print !== undefined && trust.statusOf(print) === 'trusted')
   return readSettings({ dir })
-    .problems.filter(({ source }) => isHeeded(source))
-    .map((problem) => `${problemWords(problem)}. It is left out.`)
+    .problems.filter(({ source }) => isUsed(source))
+    .map((problem) => `${describeProblem(problem)}. It is left out.`)
 }
 
-type Doubtful = Exclude<TrustStatus, 'trusted'>
-
-/** A command of a hook that cannot be started, or names a script that is not there. */
+/** A hook whose command or script cannot be started. */
 export type CommandProblem = {
   readonly message: string
-  /** The hook: its name, or the event and what it runs. */
+  /** The name of the hook, or its event and command. */
   readonly hook: string
 }
 
@@ -220,17 +210,14 @@ export function problemsOf({
       if (handler.type !== 'command' || handler.shell === 'powershell') return []
       const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
       const line = handler.args === undefined ? handler.command : [handler.command, ...handler.args]
-      const found = problemsOfCommand(line, { cwd: resolve(dir), variables })
+      const found = commandProblems(line, { cwd: resolve(dir), variables })
       const hook = handlerName(event, handler)
       return found.map((problem) => ({ hook, message: `${source.file}: the hook for ${event} cannot run: ${problem}` }))
     }),
   )
   try {
-    const allow = { env: everyName, privateAddresses: true }
-    const { hooks } = findHooks(
-      { dir, trust: 'all', allow, ...(home !== undefined && { home }) },
-      { onMistake: () => undefined }, // the list says what is wrong with the file
-    )
+    // `listHooks` reports invalid entries.
+    const { hooks } = findAllHooks({ dir, ...(home !== undefined && { home }) }, () => undefined)
     const own = hooks.flatMap(({ entry, source, line, hook, cwd: root }) => {
       const given = entry['shell']
       const {
@@ -240,7 +227,7 @@ export function problemsOf({
       } = (typeof given === 'string' ? { command: given } : (given ?? {})) as ShellOptions
       const words = args ?? command
       if (words === undefined) return []
-      const found = problemsOfCommand(words, { cwd: resolve(root, cwd) })
+      const found = commandProblems(words, { cwd: resolve(root, cwd) })
       const where = `${source.file}:${line}`
       return found.map((problem) => ({
         hook: hook.name,
@@ -253,7 +240,7 @@ export function problemsOf({
   }
 }
 
-/** What a handler of settings is called where each has a line of its own. */
+/** The name of a single handler. */
 export function handlerName(event: string, handler: Handler): string {
-  return `${event} ${wordsFor(handler)}`
+  return `${event} ${describeHandler(handler)}`
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { importHooks } from '../../hook-files/claude/import/import-hooks.ts'
 import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
-import { problemWords } from '../../hook-files/list-hooks.ts'
+import { describeProblem } from '../../hook-files/list-hooks.ts'
 import { count } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -27,7 +27,7 @@ export function hooksImport(flags: HooksImportFlags, place: Place): ExitCode {
   const settings = readSettings({ ...places, ...(flags.user !== true && { home: false }) })
   const file = flags.output ?? join(dir, '.hookloop', 'hooks.json')
   const { entries, ...told } = importHooks(settings.groups, rootOf(file, dir))
-  const problems = [...(problem === undefined ? [] : [problem]), ...settings.problems.map(problemWords)]
+  const problems = [...(problem === undefined ? [] : [problem]), ...settings.problems.map(describeProblem)]
   const content = {
     $schema: schemaFrom(file === '-' ? join(dir, '.hookloop') : dirname(resolve(file)), dir),
     hooks: entries,

@@ -16,7 +16,7 @@ import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
 import { findEvent, examplePayload } from '../../hook-files/claude/events/example-payload.ts'
 import { commandLineOf, trustedGroups, type Untrusted } from '../../hook-files/claude/load/trusted-groups.ts'
 import type { FileHook } from '../../hook-files/files/hook-file.ts'
-import { findHooks, uniqueByPath, wordsForMistake } from '../../hook-files/files/project-hooks.ts'
+import { findHooks, uniqueByPath, leftOutNote } from '../../hook-files/files/project-hooks.ts'
 import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
@@ -243,7 +243,7 @@ function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, f
   try {
     const trust = wanted === undefined ? new TrustStore() : 'all'
     const { hooks, mistakes, untrusted } = findHooks({ dir, trust, ...(!user && { home: false }) })
-    return { hooks, problems: mistakes.map(wordsForMistake), untrusted }
+    return { hooks, problems: mistakes.map(leftOutNote), untrusted }
   } catch (error) {
     return { ...noFileHooks, problems: [messageOf(error)] }
   }

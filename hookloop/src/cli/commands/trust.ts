@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { trustedByHash } from '../../hook-files/trust/trusted-by-hash.ts'
 import { filesToTrust, listHooks, type ListedHook } from '../../hook-files/list-hooks.ts'
-import { hashOf, realPath, type Fingerprint } from '../../hook-files/trust/fingerprint.ts'
+import { hashFiles, realPath, type Fingerprint } from '../../hook-files/trust/fingerprint.ts'
 import { TrustStore, type TrustStatus } from '../../hook-files/trust/trust-store.ts'
 import { count } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -37,7 +37,7 @@ export async function trust(folder: string | undefined, flags: TrustFlags, place
   }
   const { red } = colorsFor(place.err, place.env)
   const found = filesToTrust(dir)
-  const emptied = store.changedIn(dir).filter(({ path }) => found.every((each) => each.path !== path))
+  const emptied = store.changedFiles(dir).filter(({ path }) => found.every((each) => each.path !== path))
   refuseUnreadable(emptied, { dir, place })
   const files = [...found, ...emptied].map((file) => looked(file, store))
   const { hooks, problems } = listHooks({ dir, home: false, claudeHome: false, trust: store })
@@ -46,12 +46,13 @@ export async function trust(folder: string | undefined, flags: TrustFlags, place
     if (flags.json !== true) for (const problem of problems) place.err.write(`${red('!')} ${printable(problem)}\n`)
     return problems.length > 0 ? exitCodes.failed : exitCodes.completed
   }
-  const hash = hashOf(found, dir)
+  const hash = hashFiles(found, dir)
   if (flags.json !== true) show({ files, hooks, problems, dir, hash }, place)
   const isNew = files.some(({ status }) => status !== 'trusted')
   const agreed = isNew && (await isAgreed(flags, { found, dir, place }))
   if (agreed) {
-    if (hashOf(filesToTrust(dir), dir) !== hash) throw new UsageError('They have changed while you looked. Look again.')
+    if (hashFiles(filesToTrust(dir), dir) !== hash)
+      throw new UsageError('They have changed while you looked. Look again.')
     store.trust([...found, ...emptied])
   }
   const trusted = agreed || !isNew

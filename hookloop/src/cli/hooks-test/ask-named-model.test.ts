@@ -31,6 +31,6 @@ test('hooks test asks the model that is named, by an option or by a variable, an
   const said = ['block', 'Two are red.\nTwo are red.', [null, null]]
   assert.deepEqual(await test(['--model', 'openai/gpt-5-mini']), said)
   assert.deepEqual(await test([], { HOOKLOOP_MODEL: 'openai/gpt-5-mini' }), said)
-  const none = 'there is no model to ask here'
+  const none = 'there is no model to call'
   assert.deepEqual(await test([]), ['none', null, [none, none]])
 })

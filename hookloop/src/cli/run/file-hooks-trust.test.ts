@@ -213,7 +213,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     const ended = await project.hookloop(['chat', '--agent', project.agent, '--no-store', '-q'], { input })
     assert.equal(ended.code, 0)
     assert.deepEqual(project.marked(), ['checked', 'worked a'])
-    assert.match(ended.stdout, /check\.sh is not what was trusted/)
+    assert.match(ended.stdout, /check\.sh has changed since it was trusted/)
   })
 
   test('H07 that the agent adds to the file do not run in the same process', async () => {
@@ -250,7 +250,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     const listed = await project.hookloop(['hooks', 'list', '--json'])
     const { hooks: shown, problems } = JSON.parse(listed.stdout) as { hooks: object[]; problems: string[] }
     assert.deepEqual([listed.code, shown.length, problems.length], [1, 9, 1])
-    assert.match(problems[0]!, /UserPromptSubmit\[0\]\.hooks\[4\]: "timeout" cannot be "5"/)
+    assert.match(problems[0]!, /UserPromptSubmit\[0\]\.hooks\[4\]: "timeout" must be a positive number, not "5"/)
     await project.trust('--yes')
     const ended = await project.run('hello')
     assert.equal(ended.code, 0)
@@ -288,7 +288,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
       shell: `cat > /dev/null; ${project.mark(`ran ${i}`)}`,
     }))
     project.hooks(...good, { name: 'audit', on: 'onUserInput', mode: 'observe', shel: project.mark('broken') })
-    const words = /hooks\.json:\d+: there is no "shel".* It only watches, so it is left out and the others run\./
+    const words = /hooks\.json:\d+: there is no "shel".* It is an observer, so it is left out and the other hooks run\./
     const listed = await project.hookloop(['hooks', 'list', '--json'])
     const { hooks: shown, problems } = JSON.parse(listed.stdout) as { hooks: object[]; problems: string[] }
     assert.deepEqual([listed.code, shown.length, problems.length], [1, 9, 1])
@@ -363,7 +363,7 @@ describe('the list of what is trusted', { concurrency: 2 }, () => {
       ruin(project.trustFile)
       const ended = await project.run('work x')
       assert.deepEqual([ended.code !== 0, project.marked()], [true, []])
-      assert.match(ended.stderr, /list of what is trusted.*Mend or delete it/s)
+      assert.match(ended.stderr, /list of trusted files.*Fix or delete it/s)
     })
   }
 

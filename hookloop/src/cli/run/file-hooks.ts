@@ -45,7 +45,7 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
   refuseInHook(process.env)
   const { claudeCommands } = await import('../../hook-files/claude/claude-commands.ts')
   const { claudeHooks } = await import('../../hook-files/claude/claude-hooks.ts')
-  const { findHooks, projectHooks, wordsForMistake } = await import('../../hook-files/files/project-hooks.ts')
+  const { findHooks, projectHooks, leftOutNote } = await import('../../hook-files/files/project-hooks.ts')
   const { TrustStore } = await import('../../hook-files/trust/trust-store.ts')
   const { filesToTrust, untrustedFiles, settingsProblems } = await import('../../hook-files/list-hooks.ts')
   const { trustedByHash } = await import('../../hook-files/trust/trusted-by-hash.ts')
@@ -53,12 +53,12 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
     throw new UsageError('--no-hooks and --trust-project exclude each other.')
   const trust =
     hooks === false
-      ? TrustStore.holding([])
+      ? TrustStore.of([])
       : trustProject === undefined
         ? new TrustStore()
         : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
   if (hooks !== false) tellDoubts(untrustedFiles(dir, trust), { dir, place })
-  const mistakes = findHooks({ dir, trust }).mistakes.map(wordsForMistake)
+  const mistakes = findHooks({ dir, trust }).mistakes.map(leftOutNote)
   tellMistakes([...mistakes, ...settingsProblems(dir, trust)], { dir, place })
   return ({ answer, use }) => {
     const mcp = serversIn(use)
@@ -114,7 +114,7 @@ function given<T>(trust: T | undefined, { command }: Place): T {
 async function tellGone(dir: string, { err, env, command }: Place): Promise<void> {
   const { defaultTrustFile, TrustStore } = await import('../../hook-files/trust/trust-store.ts')
   if (!existsSync(defaultTrustFile())) return
-  const gone = new TrustStore().goneFrom(dir).map((path) => printable(near(path, dir)))
+  const gone = new TrustStore().missingFiles(dir).map((path) => printable(near(path, dir)))
   if (gone.length === 0) return
   const how = `If that is meant, say so with: ${command} trust --revoke`
   err.write(`${colorsFor(err, env).yellow('!')} Hooks that were trusted are gone: ${gone.join(', ')}. ${how}\n`)

@@ -133,7 +133,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
   test('nothing of a project runs that nobody has trusted, and the agent says so', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark' }])
-    const { agent } = agentIn(project, { options: { trust: TrustStore.holding([]) } })
+    const { agent } = agentIn(project, { options: { trust: TrustStore.of([]) } })
     await agent.run('Go.')
     assert.ok(!existsSync(project.path('mark')))
     assert.match(agent.describe().notes.join('\n'), /is not trusted: its hooks do not run/)

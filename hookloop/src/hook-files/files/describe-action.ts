@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { shortOption } from './hook-file.ts'
 import { actionKinds } from './hook-file-schema.ts'
 
-/** What an entry of a file of hooks runs, whole, and what else it says about that. For people who decide whether it may. */
+/** The complete command, URL or prompt of an entry, and its other options, for users who decide whether to trust it. */
 export function describeAction(entry: JsonObject): { readonly runs: string; readonly more?: JsonObject } {
   const kind = actionKinds.find((each) => entry[each] !== undefined)
   const given = kind === undefined ? undefined : entry[kind]
@@ -16,7 +16,7 @@ export function describeAction(entry: JsonObject): { readonly runs: string; read
     case 'http':
       return { runs: `POST ${text(url)}`, ...more }
     case 'prompt':
-      return { runs: `asks ${text(model) || 'the model of the conversation'}: ${text(prompt)}`, ...more }
+      return { runs: `calls ${text(model) || 'the model of the agent'}: ${text(prompt)}`, ...more }
     case 'subagent':
       return { runs: `${['agent', text(name), text(model)].filter(Boolean).join(' ')}: ${text(prompt)}`, ...more }
     case 'claude':
@@ -26,7 +26,7 @@ export function describeAction(entry: JsonObject): { readonly runs: string; read
   }
 }
 
-/** Words that a shell would take apart are shown as the texts they are. */
+/** Arguments with special characters are quoted. */
 function lineOf(command: Json | undefined, args: Json | undefined): string {
   const words = Array.isArray(args) ? args.map((each) => quoted(text(each as Json))) : []
   return [...(command === undefined ? [] : [text(command)]), ...words].join(' ')

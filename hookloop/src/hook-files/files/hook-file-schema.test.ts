@@ -8,7 +8,7 @@ import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-event
 import { hookFileSchema } from './hook-file-schema.ts'
 import { readHookFile } from './hook-file.ts'
 
-test('the published schema is that of the code', () => {
+test('the published schema is the one of the code', () => {
   const published: unknown = JSON.parse(readFileSync(new URL('../../../hooks.schema.json', import.meta.url), 'utf8'))
   assert.deepEqual(published, hookFileSchema())
 })
@@ -17,7 +17,7 @@ const schema = hookFileSchema()
 const validator = new Validator(schema, '7', false)
 const isValid = (file: Json): boolean => validator.validate(file).valid
 
-/** What the reader says to a file; nothing if it takes it. */
+/** The error of the reader, if there is one. */
 function problemOf(file: Json): string | undefined {
   try {
     const making = { cwd: '.', projectDir: '.', allowed: { env: [], privateAddresses: true }, taken: new Set<string>() }
@@ -31,15 +31,15 @@ suite('the schema and the reader', () => {
   const random = randomFrom(20_261_115)
   const entries = [...validEntries(400, random), ...everyEvent()]
 
-  test('take the same entries', () => {
-    const refused = entries.flatMap((entry) => {
+  test('the reader accepts what the schema accepts', () => {
+    const rejected = entries.flatMap((entry) => {
       const problem = problemOf({ hooks: [entry] })
       return problem === undefined ? [] : [`${JSON.stringify(entry)}: ${problem}`]
     })
-    assert.deepEqual(refused, [])
+    assert.deepEqual(rejected, [])
   })
 
-  test('were tried with every field, trigger, mode and action', () => {
+  test('the samples contain every field, trigger, mode and action', () => {
     const seen = new Set(entries.flatMap((entry) => [...Object.keys(entry), ...[entry['on']!].flat(), entry['mode']!]))
     const { properties } = (schema['definitions'] as { hook: { properties: JsonObject } }).hook
     const triggers = (properties['on'] as { anyOf: [{ enum: string[] }] }).anyOf[0].enum
@@ -49,7 +49,7 @@ suite('the schema and the reader', () => {
     assert.deepEqual(missing, [])
   })
 
-  test('refuse the same mistakes', () => {
+  test('the reader rejects what the schema rejects', () => {
     const wrong = entries.flatMap((entry) => mutationsOf(entry, random).map((mutated) => ({ hooks: [mutated] })))
     const mistakes = wrong.filter((file) => !isValid(file))
     const taken = mistakes.filter((file) => problemOf(file) === undefined)
@@ -70,14 +70,14 @@ suite('the schema and the reader', () => {
     { hooks: [7] },
     { hooks: [], allow: { env: 'X' } },
   ]) {
-    test(`refuse ${JSON.stringify(file)}`, () => {
+    test(`the schema and the reader reject ${JSON.stringify(file)}`, () => {
       assert.ok(!isValid(file))
       assert.ok(problemOf(file) !== undefined)
     })
   }
 })
 
-/** Entries that the schema takes, made from it: values that it does not forbid one by one, of which those are kept that fit. */
+/** Random entries that the schema accepts: values are generated field by field, and invalid combinations are dropped. */
 function validEntries(count: number, random: () => number): readonly JsonObject[] {
   const made: JsonObject[] = []
   const hook = { $ref: '#/definitions/hook' }
@@ -89,7 +89,7 @@ function validEntries(count: number, random: () => number): readonly JsonObject[
   return made
 }
 
-/** By chance, a handler hardly ever stands at the trigger of its event. */
+/** A random handler hardly ever has the trigger of its event. */
 function everyEvent(): readonly JsonObject[] {
   const entries = claudeEventNames.flatMap((event): JsonObject[] => {
     const on = [...triggersOfEvent(event)]
@@ -146,7 +146,7 @@ function resolved(node: JsonObject): JsonObject {
   return (schema['definitions'] as { readonly [name: string]: JsonObject })[$ref.split('/').at(-1)!]!
 }
 
-/** The same entry with one thing wrong with it, perhaps. */
+/** Copies of an entry with one change, most of which make it invalid. */
 function mutationsOf(entry: JsonObject, random: () => number): readonly Json[] {
   const keys = Object.keys(entry)
   const key = keys[Math.floor(random() * keys.length)]!
@@ -171,7 +171,7 @@ function mutationsOf(entry: JsonObject, random: () => number): readonly Json[] {
   ]
 }
 
-/** The same numbers every time. */
+/** A pseudo-random generator with a fixed seed. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Json } from '../../state/json.ts'
+import type { AgentError } from '../../errors.ts'
 import { fire } from '../../testing/fire.ts'
 import { readHookFile, type FileHook, type FileSource } from './hook-file.ts'
 
@@ -13,8 +14,8 @@ function read(text: string, { file = 'hooks.json', kind = 'user', env = [] }: Re
 
 const one = (entry: Json, how?: Reading): FileHook => read(JSON.stringify({ hooks: [entry] }), how)[0]!
 
-suite('a file of hooks', () => {
-  test('is read as JSON, as JSON with comments, and as YAML', () => {
+suite('a hook file', () => {
+  test('a hook file can be JSON, JSON with comments, or YAML', () => {
     const json = '{ "hooks": [{ "on": "beforeToolUse", "mode": "guard", "tool": "bash", "shell": "exit 2" }] }'
     const jsonc = `\uFEFF// mine\n{ "hooks": [ /* one */ { "on": "beforeToolUse", "mode": "guard", "tool": "bash", "shell": "exit 2", }, ], }`
     const yaml = 'hooks:\n  - on: beforeToolUse\n    mode: guard\n    tool: bash\n    shell: exit 2\n'
@@ -24,7 +25,7 @@ suite('a file of hooks', () => {
     assert.deepEqual(seen, [expected(1), expected(2), expected(2)])
   })
 
-  test('says everything about a hook that code can say', () => {
+  test('an entry has all options of a hook', () => {
     const { hook } = one({
       name: 'check',
       on: ['beforeToolUse', 'afterToolUse'],
@@ -46,7 +47,7 @@ suite('a file of hooks', () => {
     )
   })
 
-  test('with "when" fires when that holds', async () => {
+  test('a hook with "when" fires only if the condition holds', async () => {
     const entry = {
       on: 'beforeToolUse',
       mode: 'guard',
@@ -72,7 +73,7 @@ suite('a file of hooks', () => {
     )
   })
 
-  test('has hooks of every kind', () => {
+  test('there are entries for every kind of action', () => {
     const kinds: readonly Json[] = [
       { on: 'beforeToolUse', mode: 'guard', shell: 'true' },
       { on: 'afterToolUse', mode: 'observe', http: 'https://hooks.example/x' },
@@ -87,21 +88,21 @@ suite('a file of hooks', () => {
     )
   })
 
-  test('that is empty, or has no hooks, is one', () => {
+  test('an empty file and a file without hooks are valid', () => {
     assert.deepEqual(
       [read('{}'), read('{ "hooks": [] }'), read('description: none\n', { file: 'a.yml' })],
       [[], [], []],
     )
   })
 
-  test('gives each hook a name of its own', () => {
+  test('each hook gets a unique name', () => {
     const entry = { on: 'beforeToolUse', mode: 'guard', shell: 'true' }
     const names = read(JSON.stringify({ hooks: [entry, entry, entry] })).map(({ hook }) => hook.name)
     assert.deepEqual(names, ['shell:true', 'user:shell:true', 'user:shell:true 2'])
   })
 })
 
-test('a file of a thousand hooks has each with its line, and those without a name one of their own', () => {
+test('a thousand hooks have the right lines and unique names', () => {
   const entries = Array.from({ length: 1_000 }, () => ({ on: 'onStop', mode: 'guard', shell: 'true' }))
   const found = read(JSON.stringify({ hooks: entries }, undefined, 1))
   assert.deepEqual(
@@ -110,7 +111,7 @@ test('a file of a thousand hooks has each with its line, and those without a nam
   )
 })
 
-suite('an entry with a mistake', () => {
+suite('an invalid entry', () => {
   const reading = (...entries: readonly Json[]) =>
     readHookFile(
       JSON.stringify({ hooks: entries }, undefined, 1),
@@ -120,17 +121,17 @@ suite('an entry with a mistake', () => {
   const guarding = { name: 'watch', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' }
   const watching = { name: 'watch', on: 'onStop', mode: 'observe', shell: 'true' }
   const wrong: readonly [what: string, entry: { readonly [key: string]: Json }][] = [
-    ['a misspelt trigger', { on: 'onstop' }],
+    ['an unknown trigger', { on: 'onstop' }],
     ['an unknown key', { tools: 'bash' }],
     ['an unknown action', { shell: null, run: 'true' }],
     ['two actions', { http: 'https://hooks.example' }],
-    ['a time that is a text', { timeoutMs: '5' }],
-    ['a condition that says nothing', { when: {} }],
-    ['a variable that nobody allows', { shell: { command: 'true', passEnv: ['TOKEN'] } }],
-    ['a priority that is none', { priority: Number.MAX_VALUE, timeoutMs: -1 }],
+    ['a timeout that is a string', { timeoutMs: '5' }],
+    ['an empty condition', { when: {} }],
+    ['a variable that is not allowed', { shell: { command: 'true', passEnv: ['TOKEN'] } }],
+    ['a negative timeout', { priority: Number.MAX_VALUE, timeoutMs: -1 }],
   ]
   for (const [what, entry] of wrong) {
-    test(`${what} that only watches is left out with its line, and keeps no name from the others`, () => {
+    test(`an observer with ${what} is left out and reported with its line, and its name stays free`, () => {
       const { hooks, mistakes } = reading({ ...watching, ...entry }, guarding)
       assert.deepEqual(
         hooks.map(({ hook }) => [hook.name, hook.mode]),
@@ -143,80 +144,76 @@ suite('an entry with a mistake', () => {
     })
 
     for (const mode of ['guard', 'hook', 'Observe', ['observe'], null]) {
-      test(`${what} whose mode is ${JSON.stringify(mode)} may be a guard: the file is refused`, () => {
+      test(`an entry with ${what} and mode ${JSON.stringify(mode)} throws, because it may be a guard`, () => {
         assert.throws(() => reading(guarding, { ...watching, name: 'b', ...entry, mode }), { code: 'CONFIG_INVALID' })
       })
     }
   }
 
-  test('of one that watches and is to block when it fails: the file is refused, because somebody relied on it', () => {
+  test('an observer with onFailure "block" throws, because its author relies on its decision', () => {
     assert.throws(() => reading({ ...watching, onFailure: 'block' }), { code: 'CONFIG_INVALID' })
   })
 
-  test('of a guard whose name one that watches has as well: the file is refused', () => {
+  test('a guard with the name of an observer throws', () => {
     assert.throws(() => reading(watching, guarding), /another hook of this file is called "watch"/)
     assert.deepEqual(reading(guarding, watching).mistakes.length, 1)
   })
 })
 
-suite('a file of hooks with a mistake is refused, with its line', () => {
+suite('an invalid file throws with the line of the problem', () => {
   const lines = (...entry: readonly string[]): string =>
     ['{', '  "hooks": [', '    {', ...entry, '    }', '  ]', '}'].join('\n')
   const good = ['      "on": "beforeToolUse",', '      "mode": "guard",', '      "shell": "true"']
   const mistakes: readonly [what: string, text: string, why: RegExp, file?: string][] = [
     [
-      'a trigger in other letters',
+      'a trigger with wrong case',
       lines('"on": "beforeTooluse",', '"mode": "guard", "shell": "true"'),
       /:4: .*did you mean "beforeToolUse"/,
     ],
     [
-      'an event of another system',
+      'an event of Claude Code',
       lines('"on": "PreToolUse",', '"mode": "guard", "shell": "true"'),
       /:4: .*did you mean "beforeToolUse"/,
     ],
     [
-      'a trigger that wraps',
+      'an around trigger',
       lines('"on": "aroundToolUse",', '"mode": "guard", "shell": "true"'),
       /:4: there is no trigger/,
     ],
     ['no trigger', lines('"mode": "guard",', '"shell": "true"'), /:3: "on" must be a trigger/],
     ['an empty list of triggers', lines('"mode": "guard", "shell": "true",', '"on": []'), /:5: "on" must be a trigger/],
     [
-      'a mode in other letters',
+      'an unknown mode',
       lines('"on": "beforeStep",', '"mode": "gaurd", "shell": "true"'),
       /:5: "mode" must be one of guard, hook, observe/,
     ],
     ['no mode', lines('"on": "beforeStep",', '"shell": "true"'), /:3: "mode" must be/],
-    ['a key that is not known', lines(...good, ',', '"tools": "bash"'), /:8: there is no "tools". Known: name, on/],
-    [
-      'an action that is not known',
-      lines('"on": "beforeStep",', '"mode": "guard",', '"run": "true"'),
-      /:6: there is no "run"/,
-    ],
+    ['an unknown key', lines(...good, ',', '"tools": "bash"'), /:8: there is no "tools". Known: name, on/],
+    ['an unknown action', lines('"on": "beforeStep",', '"mode": "guard",', '"run": "true"'), /:6: there is no "run"/],
     ['no action', lines('"on": "beforeStep",', '"mode": "guard"'), /:3: .*exactly one of shell, http/],
     ['two actions', lines(...good, ', "http": "https://hooks.example"'), /:3: .*exactly one of/],
     [
-      'a time that is a text',
+      'a timeout that is a string',
       lines(...good, ',', '"timeoutMs": "5"'),
       /:8: "timeoutMs" must be a positive number, not "5"/,
     ],
-    ['a time below zero', lines(...good, ',', '"timeoutMs": -5'), /:8: "timeoutMs" must be a positive number, not -5/],
+    ['a negative timeout', lines(...good, ',', '"timeoutMs": -5'), /:8: "timeoutMs" must be a positive number, not -5/],
     [
-      'a guard where nothing can be judged',
+      'a guard at a trigger without guards',
       lines('"on": "onSessionStart",', '"mode": "guard", "shell": "true"'),
       /:3: .*nothing to judge at onSessionStart/,
     ],
     [
-      'a tool where there is none',
+      'a tool at a trigger without tools',
       lines('"on": "beforeStep", "tool": "bash",', '"mode": "guard", "shell": "true"'),
       /:3: .*no tool at beforeStep/,
     ],
     ['an empty tool', lines(...good, ',', '"tool": ""'), /:8: "tool" must be a non-empty string/],
-    ['a pattern that is none', lines(...good, ',', '"tool": "/(/"'), /:8: .*Invalid regular expression/],
-    ['a pattern that looks back', lines(...good, ',', '"tool": "/(a)\\\\1/"'), /:8: /],
-    ['an onFailure of a guard', lines(...good, ',', '"onFailure": "continue"'), /:3: .*a guard always fails closed/],
+    ['an invalid pattern', lines(...good, ',', '"tool": "/(/"'), /:8: .*Invalid regular expression/],
+    ['a pattern with a back reference', lines(...good, ',', '"tool": "/(a)\\\\1/"'), /:8: /],
+    ['onFailure of a guard', lines(...good, ',', '"onFailure": "continue"'), /:3: .*a guard always fails closed/],
     [
-      'an option of an action that is not known',
+      'an unknown option of an action',
       lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "timeout": 5 }'),
       /:5: .*timeout/,
     ],
@@ -227,28 +224,24 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
       /:5: "shell.env.A" must be a string, not 1/,
     ],
     [
-      'an environment that hijacks',
+      'an environment variable that runs code',
       lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "env": { "BASH_ENV": "x" } }'),
       /:5: .*BASH_ENV/,
     ],
     [
-      'an address that is none',
+      'an invalid URL',
       lines('"on": "beforeStep", "mode": "guard",', '"http": "hooks.example"'),
       /:5: "http" must be a URL that starts with http/,
     ],
+    ['an unknown condition', lines(...good, ',', '"when": { "role": "guest" }'), /:8: there is no "role" in "when"/],
+    ['an empty condition', lines(...good, ',', '"when": {}'), /:8: "when" must not be empty/],
     [
-      'a condition that is not known',
-      lines(...good, ',', '"when": { "role": "guest" }'),
-      /:8: there is no "role" in "when"/,
-    ],
-    ['a condition that says nothing', lines(...good, ',', '"when": {}'), /:8: "when" must not be empty/],
-    [
-      'a step that there is not',
+      'an unknown step type',
       lines(...good, ',', '"when": { "stepType": "toolUse" }'),
       /:8: "when.stepType" must be one of/,
     ],
     [
-      'an event that fires elsewhere',
+      'an event with another trigger',
       lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "PreToolUse", "command": "true" }'),
       /:4: PreToolUse fires only at beforeToolUse/,
     ],
@@ -258,47 +251,66 @@ suite('a file of hooks with a mistake is refused, with its line', () => {
       /:5: "claude.event" must be one of SessionStart, .*, not "Notification"/,
     ],
     [
-      'a name that is given twice',
+      'a duplicated name',
       '{ "hooks": [\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "x" },\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "y" }] }',
       /:3: another hook of this file is called "a"/,
     ],
     [
-      'a key that stands there twice',
+      'a duplicated key',
       '{ "hooks": [\n{ "on": "onStop", "mode": "guard",\n"mode": "observe", "shell": "x" }] }',
-      /:3: "mode" stands there twice/,
+      /:3: the key "mode" is duplicated/,
     ],
-    ['a prototype', '{ "hooks": [\n{ "__proto__": { "mode": "observe" } }] }', /:2: "__proto__" is no key/],
-    ['a constructor', '{ "hooks": [\n{ "constructor": { "mode": "observe" } }] }', /:2: there is no "constructor"/],
     [
-      'a switch for all hooks',
+      'the key __proto__',
+      '{ "hooks": [\n{ "__proto__": { "mode": "observe" } }] }',
+      /:2: "__proto__" is not a valid key/,
+    ],
+    [
+      'the key constructor',
+      '{ "hooks": [\n{ "constructor": { "mode": "observe" } }] }',
+      /:2: there is no "constructor"/,
+    ],
+    [
+      'a setting of Claude Code',
       '{ "hooks": [],\n"disableAllHooks": true }',
       /:2: there is no "disableAllHooks". Known: .*hooks/,
     ],
     ['hooks by event', '{ "hooks": {\n"PreToolUse": [] } }', /"hooks" must be a list/],
-    ['JSON that ends too early', '{ "hooks": [', /:1: it is not JSON/],
-    ['nothing in it', '', /it is (?:empty|not JSON)/],
-    ['no end of depth', '['.repeat(200_000), /levels deep|not JSON/],
-    ['no end of length', `{ "description": "${'x'.repeat(1_100_000)}" }`, /longer than 1000000 characters/],
-    ['an alias', 'hooks:\n  - &a { on: onStop, mode: guard, shell: x }\n  - *a\n', /:3: an alias/, 'hooks.yaml'],
-    ['an alias bomb', 'a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n', /alias|not known/, 'hooks.yaml'],
+    ['incomplete JSON', '{ "hooks": [', /:1: it is not valid JSON/],
+    ['an empty text', '', /it is (?:empty|not valid JSON)/],
+    ['too many levels', '['.repeat(200_000), /levels deep|not valid JSON/],
+    ['too many characters', `{ "description": "${'x'.repeat(1_100_000)}" }`, /longer than 1000000 characters/],
+    [
+      'an alias',
+      'hooks:\n  - &a { on: onStop, mode: guard, shell: x }\n  - *a\n',
+      /:3: aliases are not supported/,
+      'hooks.yaml',
+    ],
+    [
+      'an alias bomb',
+      'a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n',
+      /aliases are not supported|there is no "a"/,
+      'hooks.yaml',
+    ],
     ['a tag', 'hooks: !!js/function "x"\n', /tag|Unresolved/i, 'hooks.yaml'],
-    ['a key twice in YAML', 'hooks: []\nhooks: []\n', /:2: .*unique/i, 'hooks.yaml'],
+    ['a duplicated key in YAML', 'hooks: []\nhooks: []\n', /:2: .*unique/i, 'hooks.yaml'],
     ['a tab in YAML', 'hooks:\n\t- on: onStop\n', /:2: /, 'hooks.yaml'],
   ]
   for (const [what, text, why, file = 'hooks.json'] of mistakes) {
-    test(what, () =>
-      assert.throws(() => read(text, { file }), { code: 'CONFIG_INVALID', message: new RegExp(`^${file}.*`, 's') }),
-    )
-    test(`${what}, in words`, () => assert.throws(() => read(text, { file }), why))
+    test(`a file with ${what} throws`, () =>
+      assert.throws(
+        () => read(text, { file }),
+        ({ code, message }: AgentError) => code === 'CONFIG_INVALID' && message.startsWith(file) && why.test(message),
+      ))
   }
 
-  test('H12: and no object has become another one', () => {
+  test('H12: a file cannot change a prototype', () => {
     assert.throws(() => read('{"hooks":{"__proto__":{"enabled":false}},"constructor":{"prototype":{"enabled":false}}}'))
     assert.equal(({} as { enabled?: boolean }).enabled, undefined)
   })
 })
 
-suite('a tool', () => {
+suite('the tool of an entry', () => {
   const cases: readonly [pattern: string, tool: string, matches: boolean][] = [
     ['Bash', 'Bash', true],
     ['Bash', 'BashOutput', false],
@@ -315,29 +327,29 @@ suite('a tool', () => {
     ['/bash/i', 'Bash', true],
   ]
   for (const [pattern, name, matches] of cases) {
-    test(`${pattern} ${matches ? 'is' : 'is not'} ${name}`, async () => {
+    test(`${pattern} ${matches ? 'matches' : 'does not match'} ${name}`, async () => {
       const { hook } = one({ on: 'beforeToolUse', mode: 'guard', tool: pattern, shell: 'exit 2' })
       const { decision } = await fire(hook, 'beforeToolUse' as never, { toolCall: { name, args: {} } } as never)
       assert.equal(decision === 'block', matches)
     })
   }
 
-  test('is found in linear time, whatever the pattern', async () => {
+  test('a pattern is matched in linear time', async () => {
     const { hook } = one({ on: 'beforeToolUse', mode: 'guard', tool: '/^(a+)+$/', shell: 'exit 2' })
-    const started = performance.now()
-    await fire(hook, 'beforeToolUse' as never, { toolCall: { name: `${'a'.repeat(60)}!`, args: {} } } as never)
-    assert.ok(performance.now() - started < 20_000)
+    // With backtracking, this would not end.
+    const toolCall = { name: `${'a'.repeat(60)}!`, args: {} }
+    assert.equal((await fire(hook, 'beforeToolUse' as never, { toolCall } as never)).decision, undefined)
   })
 })
 
-suite('a file that is not your own', () => {
+suite('a file that is not the user file', () => {
   const http = (options: object): Json => ({
     on: 'onStop',
     mode: 'guard',
     http: { url: 'https://hooks.example', ...options },
   })
   for (const kind of ['project', 'plugin', 'skill', 'agent'] as const) {
-    test(`of a ${kind} says nothing about what hooks may do`, () => {
+    test(`the file of a ${kind} cannot allow variables or private addresses`, () => {
       const reading = { kind, file: 'hooks.json' }
       assert.throws(() => read('{ "allow": { "env": ["TOKEN"] } }', reading), /only the user file can have "allow"/)
       assert.throws(
@@ -352,7 +364,7 @@ suite('a file that is not your own', () => {
     })
   }
 
-  test('may use what yours allows', () => {
+  test('a project hook may use what the user file allows', () => {
     const entry = http({ headers: { a: '$TOKEN' }, allowedEnvVars: ['TOKEN'] })
     assert.equal(one(entry, { kind: 'project', env: ['TOKEN'] }).hook.action?.kind, 'http')
   })

@@ -37,7 +37,7 @@ export type FileHook = {
 /** What the user allows hooks of other sources to do. */
 export type Allowed = {
   /** Environment variables that their hooks may read or send. */
-  readonly env: readonly string[]
+  readonly env: readonly string[] | 'all'
   /** Whether their hooks may send requests to this machine and its network. */
   readonly privateAddresses: boolean
 }
@@ -229,7 +229,7 @@ function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allo
 /** The user decides which variables and internal addresses hooks of other sources can use, not the hooks. */
 function checkAllowed(kind: ActionKind, options: JsonObject, { env, privateAddresses }: Allowed): void {
   const key = kind === 'shell' ? 'passEnv' : 'allowedEnvVars'
-  const denied = (options[key] as readonly string[] | undefined)?.find((name) => !env.includes(name))
+  const denied = (options[key] as readonly string[] | undefined)?.find((name) => env !== 'all' && !env.includes(name))
   if (denied !== undefined) {
     throw new InvalidEntry({
       path: [kind, key],

@@ -24,7 +24,7 @@ import { TrustStore } from '../trust/trust-store.ts'
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-owners-')))
 after(() => rmSync(root, { recursive: true, force: true }))
 
-/** A project with a skill, an agent, and a place where hooks leave marks. */
+/** A project with a skill and an agent, whose hooks write to a file. */
 class Project {
   readonly dir = mkdtempSync(join(root, 'project-'))
   readonly marks = join(root, `marks-${this.dir.slice(-6)}`)
@@ -51,7 +51,7 @@ class Project {
     return this.write(`.hookloop/agents/${file}.md`, this.head(`name: ${name}\ndescription: It works.`, ...entries))
   }
 
-  /** An entry that leaves a mark, and says no if it is to. */
+  /** An entry that writes to a file, and blocks if told to. */
   entry(word: string, how = 'on: beforeToolUse, mode: guard, tool: work', code = 0): string {
     return `{ name: ${word}, ${how}, shell: 'echo ${word} >> ${this.marks}; exit ${code}' }`
   }
@@ -64,7 +64,7 @@ class Project {
     return projectHooks({ dir: this.dir, home: false, trust: 'all', ...options })
   }
 
-  /** An agent that makes these calls, step by step, each time it is told something. */
+  /** An agent that makes these calls, step by step, for each input. */
   agentOf(...steps: readonly (readonly ScriptedCall[])[]) {
     const work = tool({
       name: 'work',
@@ -95,18 +95,18 @@ const call = (to: string): ScriptedCall => ({ name: 'work', args: { to } })
 const load = (skill_name: string): ScriptedCall => ({ name: 'load_skill', args: { skill_name } })
 const spawn = (subagent: string): ScriptedCall => ({ name: 'spawn_subagent', args: { subagent, prompt: 'Work.' } })
 
-suite('hooks at the head of a skill', () => {
-  test('are in force once it is loaded, and stay for the session', async () => {
+suite('front matter hooks of a skill', () => {
+  test('hooks of a skill apply once it is loaded, until the session ends', async () => {
     const project = new Project()
     project.skill('deploy', project.entry('judge', undefined, 2))
     const agent = project.agentOf([call('before')], [load('deploy')], [call('after')], [], [call('later')], [])
     const session = agent.session('s')
     await session.send('go')
-    await session.send('and again') // the skill is done, its hooks are not
+    await session.send('and again') // the skill is not active any more, its hooks still apply
     assert.deepEqual([project.worked, project.marked()], [['before'], ['judge', 'judge']])
   })
 
-  test('are in force in the same step, and when a person asks for the skill', async () => {
+  test('hooks of a skill apply in the step that loads it, and when the user calls it', async () => {
     const project = new Project()
     project.skill('deploy', project.entry('judge', undefined, 2))
     await project.agentOf([load('deploy'), call('beside')], []).run('go')
@@ -114,7 +114,7 @@ suite('hooks at the head of a skill', () => {
     assert.deepEqual([project.worked, project.marked()], [[], ['judge', 'judge']])
   })
 
-  test('also apply to agents that work for it', async () => {
+  test('hooks of a skill also apply to subagents', async () => {
     const project = new Project()
     project.skill('deploy', project.entry('judge', undefined, 2))
     project.write('.hookloop/agents/helper.md', '---\ndescription: It works.\n---\nWork.')
@@ -122,7 +122,7 @@ suite('hooks at the head of a skill', () => {
     assert.deepEqual([project.worked, project.marked()], [[], ['judge']])
   })
 
-  test('run in the folder of the skill, and tell whose they are', async () => {
+  test('hooks of a skill run in its folder, and name it as their owner', async () => {
     const project = new Project()
     project.skill('deploy', `{ on: afterStep, mode: observe, shell: 'pwd >> ${project.marks}' }`)
     await project.agentOf([load('deploy')], []).run('go')
@@ -131,8 +131,8 @@ suite('hooks at the head of a skill', () => {
   })
 })
 
-suite('hooks at the head of an agent', () => {
-  test('are in force while it works, under the name it has, whatever their mode', async () => {
+suite('front matter hooks of an agent', () => {
+  test('hooks of an agent apply while it runs, in every mode, under the name of the agent', async () => {
     const project = new Project()
     project.agent(
       'first',
@@ -149,8 +149,8 @@ suite('hooks at the head of an agent', () => {
   })
 })
 
-suite('hooks at the head of a file', () => {
-  test('need trust like every file of a project, and so do their scripts', () => {
+suite('front matter hooks', () => {
+  test('front matter hooks and their scripts must be trusted', () => {
     const project = new Project()
     const file = project.skill('deploy', `{ name: judge, on: beforeToolUse, mode: guard, shell: ./check.sh }`)
     const script = project.write('.hookloop/skills/deploy/check.sh', 'exit 2')
@@ -170,7 +170,7 @@ suite('hooks at the head of a file', () => {
     assert.throws(() => project.hooks({ trust }), { code: 'CONFIG_UNTRUSTED' })
   })
 
-  test('allow nothing: a later source only tightens', async () => {
+  test('front matter hooks cannot allow anything', async () => {
     const project = new Project()
     const allows = `{ on: beforeToolUse, mode: guard, shell: 'echo ''{"decision":"allow"}''' }`
     project.skill('deploy', allows)
@@ -194,12 +194,12 @@ suite('hooks at the head of a file', () => {
       'hookloop:\n  hooks:\n    - on: beforeLunch\n      mode: guard\n      shell: x',
       /SKILL\.md:6: there is no trigger "beforeLunch"/,
     ],
-    ['a list that is none', 'hookloop:\n  hooks: x', /SKILL\.md:5: "hooks" must be a list/],
-    ['a key in quotes', '"hookloop":\n  hooks: []', /must stand at the beginning of a line/],
-    ['a head that is no YAML', 'hookloop:\n  hooks: [', /SKILL\.md: the front matter cannot be parsed/],
+    ['hooks that are not a list', 'hookloop:\n  hooks: x', /SKILL\.md:5: "hooks" must be a list/],
+    ['a key in quotes', '"hookloop":\n  hooks: []', /must be at the start of a line/],
+    ['invalid YAML', 'hookloop:\n  hooks: [', /SKILL\.md: the front matter cannot be parsed/],
   ]
   for (const [what, head, why] of broken) {
-    test(`are refused with ${what}`, () => {
+    test(`front matter with ${what} throws`, () => {
       const project = new Project()
       project.write(
         '.claude/skills/deploy/SKILL.md',
@@ -209,7 +209,7 @@ suite('hooks at the head of a file', () => {
     })
   }
 
-  test('are none where the word only stands in a text', () => {
+  test('the word hookloop in other text is not a hook', () => {
     const project = new Project()
     project.write('.claude/skills/a/SKILL.md', '---\ndescription: About hookloop.\n---\nhookloop:\n  hooks: nonsense')
     project.write('.claude/skills/b/SKILL.md', 'hookloop:\n  hooks: nonsense')

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
 import { getActiveSkills } from '../../capabilities/skills/skills.ts'
@@ -8,27 +7,29 @@ import { messageOf } from '../../errors.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { Matchable, Matcher } from '../../hooks/matchers.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
+import { entriesOf, markdownFiles } from '../markdown-files.ts'
 import { invalid, readDocument, type ReadDocument } from './read-document.ts'
-import { isInside, readPrinted, realPath, type Fingerprint } from '../trust/fingerprint.ts'
+import { isInside, readWithFingerprint, realPath, type Fingerprint } from '../trust/fingerprint.ts'
 
-/** A skill or an agent with hooks of ours at the head of its file, under `hookloop`. */
+/** A skill or an agent with hooks in its front matter, under `hookloop`. */
 export type HookOwner = Fingerprint & {
   readonly kind: 'skill' | 'agent'
   readonly name: string
-  /** The folder that it is in, where its commands run. */
+  /** Its folder, where its commands run. */
   readonly root: string
   readonly text: string
 }
 
 const skillFolders = ['.claude/skills', '.hookloop/skills']
 const agentFolders = ['.claude/agents', '.hookloop/agents']
-const MAX_FILES = 1_000
 const MAX_DEPTH = 4
 
-/** The skills and agents of a project that have hooks. Nothing of them is read but whether they have. */
+/** The skills and agents of a project that have hooks. The hooks themselves are not parsed. */
 export function ownersIn(dir: string): readonly HookOwner[] {
-  const skills = skillFolders.flatMap((folder) => entriesOf(join(dir, folder)).map(({ path }) => path))
-  const agents = agentFolders.flatMap((folder) => filesIn(join(dir, folder)))
+  const skills = skillFolders.flatMap((folder) =>
+    entriesOf(join(dir, folder)).map(({ name }) => join(dir, folder, name)),
+  )
+  const agents = agentFolders.flatMap((folder) => markdownFiles(join(dir, folder), { maxDepth: MAX_DEPTH }))
   const root = realPath(dir)
   return [...skills.flatMap(skillAt), ...agents.flatMap(agentAt)].filter(({ path }) => isInside(root, path))
 }
@@ -44,12 +45,12 @@ export function agentAt(file: string): readonly HookOwner[] {
 }
 
 function ownerAt(file: string, { kind, name }: Pick<HookOwner, 'kind' | 'name'>): readonly HookOwner[] {
-  const read = readPrinted(file)
+  const read = readWithFingerprint(file)
   if (read === undefined || !KEY.test(headOf(read.text))) return []
   return [{ ...read, kind, name, root: dirname(resolve(file)) }]
 }
 
-/** The key in any notation. Whether it is the one is seen when the file is trusted, and read. */
+/** The key in any notation. Front matter is parsed only once the file is trusted. */
 const KEY = /(?:^|[{,?])[ \t]*["']?hookloop["']?[ \t]*(?::|$)/m
 
 function headOf(text: string): string {
@@ -58,10 +59,10 @@ function headOf(text: string): string {
 }
 
 /**
- * The hooks at the head of a file, with their lines, and what it is called. Undefined if there are none: then the word stood
- * somewhere else. A head that cannot be read is no skill and no agent, but it was meant to have hooks, so it is refused.
+ * The hooks in the front matter of a file with their lines, and the name of the owner. Undefined if there are none. Throws
+ * if the front matter is invalid: it was meant to have hooks.
  */
-export function hooksAtHead({
+export function frontMatterHooks({
   text,
   path,
   kind,
@@ -74,10 +75,10 @@ export function hooksAtHead({
   const rest = lines.slice(first + 1)
   const length = rest.findIndex((line) => /^[^\s#]/.test(line) && !line.startsWith('- '))
   const block = [lines[first] ?? '', ...(length === -1 ? rest : rest.slice(0, length))]
-  // Blank lines in front of it, so that what is wrong with it is named by its line in the file.
+  // Blank lines in front, so that problems have the line of the file.
   const { value, lineOf } = readDocument(`${'\n'.repeat(Math.max(0, first))}${block.join('\n')}`, path, true)
   if (!isJsonObject(value) || !sameJson(value['hookloop'] ?? null, hookloop)) {
-    throw invalid(path, undefined, '"hookloop" must stand at the beginning of a line, with its hooks below it')
+    throw invalid(path, undefined, '"hookloop" must be at the start of a line, with its hooks below it')
   }
   const name = kind === 'agent' && typeof given === 'string' && given.trim() !== '' ? given.trim() : usual
   return { name, document: { value: hookloop, lineOf: (place) => lineOf(['hookloop', ...place]) } }
@@ -91,12 +92,12 @@ function headFields(text: string, file: string) {
   }
 }
 
-/** Where it is kept which skills were active in a conversation: their hooks stay, also when the skill is done. */
+/** The metadata key for the skills that were active in a conversation. Their hooks apply until it ends. */
 export const SKILLS_WITH_HOOKS_KEY = 'hookloop.skillsWithHooks'
 
-/** Whether hooks of a skill or an agent are in force: once the skill was active, or while the agent runs and as it ends. */
-export function isInForce({ kind, name }: Pick<HookOwner, 'kind' | 'name'>): Matcher {
-  if (kind === 'skill') return ({ state }) => seenSkills(state).includes(name)
+/** Matches when hooks of a skill or an agent apply: once the skill was active, or while the agent runs and when it ends. */
+export function ownerIsActive({ kind, name }: Pick<HookOwner, 'kind' | 'name'>): Matcher {
+  if (kind === 'skill') return ({ state }) => usedSkills(state).includes(name)
   return (ctx) => {
     const { subagent } = ctx as Matchable & { readonly subagent?: { readonly name: string } }
     return (subagent?.name ?? agentOf(ctx.state)) === name
@@ -108,48 +109,28 @@ function agentOf({ metadata }: AgentState): string | undefined {
   return isJsonObject(who) && typeof who['name'] === 'string' ? who['name'] : undefined
 }
 
-function keptSkills({ metadata }: AgentState): readonly string[] {
-  const kept = metadata[SKILLS_WITH_HOOKS_KEY]
-  return Array.isArray(kept) ? kept.filter((each) => typeof each === 'string') : []
+function storedSkills({ metadata }: AgentState): readonly string[] {
+  const stored = metadata[SKILLS_WITH_HOOKS_KEY]
+  return Array.isArray(stored) ? stored.filter((each) => typeof each === 'string') : []
 }
 
-function seenSkills(state: AgentState): readonly string[] {
-  return [...new Set([...keptSkills(state), ...getActiveSkills(state)])]
+function usedSkills(state: AgentState): readonly string[] {
+  return [...new Set([...storedSkills(state), ...getActiveSkills(state)])]
 }
 
-/** Keeps which skills were active, for as long as the conversation is kept. */
-export function keepsSkills(owners: readonly Pick<HookOwner, 'kind' | 'name'>[]): readonly Hook[] {
+/** A hook that stores in the conversation which skills were active. */
+export function skillTracking(owners: readonly Pick<HookOwner, 'kind' | 'name'>[]): readonly Hook[] {
   const names = owners.flatMap(({ kind, name }) => (kind === 'skill' ? [name] : []))
   if (names.length === 0) return []
-  const keep: Hook = hook(
+  const track: Hook = hook(
     ['beforeExecution', 'afterStep'],
     (ctx) => {
-      const seen = seenSkills(ctx.state).filter((name) => names.includes(name))
-      return seen.length === keptSkills(ctx.state).length
+      const seen = usedSkills(ctx.state).filter((name) => names.includes(name))
+      return seen.length === storedSkills(ctx.state).length
         ? ctx
         : ctx.withState((state) => state.withMetadata(SKILLS_WITH_HOOKS_KEY, [...seen]))
     },
     { name: 'projectHooks.skills', priority: 50 },
   )
-  return [keep]
-}
-
-type Entry = { readonly path: string; readonly isFolder: boolean }
-
-function entriesOf(folder: string): readonly Entry[] {
-  try {
-    const entries = readdirSync(folder, { withFileTypes: true }).slice(0, MAX_FILES)
-    return entries
-      .map((entry) => ({ path: join(folder, entry.name), isFolder: entry.isDirectory() }))
-      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-  } catch {
-    return []
-  }
-}
-
-/** The files of a folder and of those in it, as deep as definitions of agents are looked for. */
-function filesIn(folder: string, depth = 1): readonly string[] {
-  return entriesOf(folder).flatMap(({ path, isFolder }) =>
-    isFolder ? (depth < MAX_DEPTH ? filesIn(path, depth + 1) : []) : [path],
-  )
+  return [track]
 }

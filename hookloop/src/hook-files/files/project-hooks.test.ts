@@ -26,7 +26,7 @@ after(() => rmSync(root, { recursive: true, force: true }))
 type Kind = FileSource['kind']
 type Files = { readonly [K in Kind]?: readonly object[] }
 
-/** A project and what belongs to it, each with its own file of hooks. */
+/** A project and its other sources, each with its own hook file. */
 function place(files: Files, format = 'json') {
   const folder = mkdtempSync(join(root, 'place-'))
   const dirs = { user: join(folder, 'home'), project: join(folder, 'project') }
@@ -48,7 +48,7 @@ const guardSaying = (outcome: object | number, name?: string): object => ({
   shell: typeof outcome === 'number' ? `exit ${outcome}` : `echo '${JSON.stringify(outcome)}'`,
 })
 
-/** What becomes of one call: whether the tool ran, was blocked, or somebody was asked. */
+/** The result of one call: the tool ran, was blocked, or the approver was asked. */
 async function call(options: ProjectHooksOptions): Promise<'ran' | 'blocked' | 'asked'> {
   let [ran, asked] = [false, false]
   const work = tool({
@@ -71,7 +71,7 @@ async function call(options: ProjectHooksOptions): Promise<'ran' | 'blocked' | '
 }
 
 suite('hooks of several files', () => {
-  test('are put together in the order of their sources, and each file keeps its own', () => {
+  test('hooks are combined in the order of their sources, and in the order of each file', () => {
     const entry = (name: string): object => guardSaying(0, name)
     const files = Object.fromEntries(
       sourceKinds.map((kind) => [kind, [entry(`${kind} 1`), entry(`${kind} 2`)]]),
@@ -84,7 +84,7 @@ suite('hooks of several files', () => {
   })
 
   for (const format of ['json', 'jsonc', 'yaml', 'yml']) {
-    test(`are read from hooks.${format}`, () => {
+    test(`hooks are read from hooks.${format}`, () => {
       const { hooks } = projectHooks({ ...place({ project: [guardSaying(0, 'a')] }, format).options, trust: 'all' })
       assert.deepEqual(
         hooks!.map(({ name }) => name),
@@ -93,13 +93,13 @@ suite('hooks of several files', () => {
     })
   }
 
-  test('of one folder that has two files are refused', () => {
+  test('a folder with two hook files throws', () => {
     const { options, project } = place({ project: [] })
     writeFileSync(join(project, '.hookloop', 'hooks.yaml'), 'hooks: []')
     assert.throws(() => projectHooks({ ...options, trust: 'all' }), { code: 'CONFIG_INVALID', message: /Keep one/ })
   })
 
-  test('do not replace each other by having the same name', async () => {
+  test('a hook does not replace another hook with the same name', async () => {
     const files = Object.fromEntries(
       sourceKinds.map((kind) => [kind, [guardSaying(kind === 'user' ? 2 : 0, 'judge')]]),
     ) as Files
@@ -112,7 +112,7 @@ suite('hooks of several files', () => {
     assert.equal(await call({ ...options, trust: 'all' }), 'blocked')
   })
 
-  test('H17 a no of any of them is a no, an ask of any of them is an ask, and only the user allows', async () => {
+  test('H17 any source can block or ask, and only the user can allow', async () => {
     const says = [{ decision: 'block', reason: 'no' }, { decision: 'ask', reason: 'sure?' }, { decision: 'allow' }, {}]
     const decided = (picks: readonly number[]): string => {
       if (picks.includes(0)) return 'blocked'
@@ -128,7 +128,7 @@ suite('hooks of several files', () => {
     }
   })
 
-  test('H17 an allow is the user’s alone', async () => {
+  test('H17 allow applies only in the user file', async () => {
     const allows = [guardSaying({ decision: 'allow' }), { ...guardSaying({ decision: 'allow' }), mode: 'hook' }]
     for (const kind of sourceKinds) {
       const { options } = place({ [kind]: allows })
@@ -136,7 +136,7 @@ suite('hooks of several files', () => {
     }
   })
 
-  test('cannot loosen a guard of the user by priority, by metadata or by changing arguments', async () => {
+  test('other sources cannot bypass a guard of the user by priority, metadata or changed arguments', async () => {
     const user = { ...guardSaying(2), when: { not: { metadata: { role: 'admin' } } } }
     const loosening = [
       { on: 'onUserInput', mode: 'hook', priority: 1e9, shell: `echo '{"metadata":{"role":"admin"}}'` },
@@ -153,12 +153,12 @@ suite('hooks of several files', () => {
       assert.equal(await call({ ...options, trust: 'all' }), 'blocked', kind)
     }
     const { options } = place({ user: [user, ...loosening] })
-    assert.equal(await call({ ...options, trust: 'all' }), 'ran') // who wrote the guard may also lift it
+    assert.equal(await call({ ...options, trust: 'all' }), 'ran') // the user file may change its own guard
   })
 })
 
-suite('hooks that nobody has trusted', () => {
-  test('are left out with a note, in every source but the user’s own', () => {
+suite('untrusted hooks', () => {
+  test('untrusted files of all sources except the user are left out with a note', () => {
     const files = Object.fromEntries(sourceKinds.map((kind) => [kind, [guardSaying(2, kind)]])) as Files
     const { options, trust } = place(files)
     const { hooks, notes } = projectHooks({ ...options, trust })
@@ -166,26 +166,26 @@ suite('hooks that nobody has trusted', () => {
     assert.throws(() => projectHooks({ ...options, trust, untrusted: 'refuse' }), { code: 'CONFIG_UNTRUSTED' })
   })
 
-  test('are not even read', () => {
+  test('an untrusted file is not parsed', () => {
     const { options, trust, project } = place({})
-    writeFileSync(join(project, '.hookloop', 'hooks.json'), 'this is no JSON')
+    writeFileSync(join(project, '.hookloop', 'hooks.json'), 'this is not JSON')
     assert.equal(projectHooks({ ...options, trust }).notes!.length, 1)
     assert.throws(() => projectHooks({ ...options, trust: 'all' }), { code: 'CONFIG_INVALID' })
   })
 
-  test('although somebody had are refused, unless they are to be left out', () => {
+  test('a trusted file that has changed throws, unless it is to be left out', () => {
     const { options, trust, project } = place({ project: [guardSaying(2, 'a')] })
     trust.trust(hookFilesOf(project))
     assert.equal(projectHooks({ ...options, trust }).hooks!.length, 1)
     appendFileSync(join(project, '.hookloop', 'hooks.json'), ' ')
     assert.throws(() => projectHooks({ ...options, trust }), {
       code: 'CONFIG_UNTRUSTED',
-      message: /not what was trusted/,
+      message: /has changed since it was trusted/,
     })
     assert.deepEqual(projectHooks({ ...options, trust, untrusted: 'leaveOut' }).hooks, [])
   })
 
-  test('whose script has changed say no, and run again once it is trusted', async () => {
+  test('a hook whose script has changed blocks until the script is trusted again', async () => {
     const { options, trust, project } = place({
       project: [{ on: 'beforeToolUse', mode: 'hook', shell: './check.sh', onFailure: 'block' }],
       user: [guardSaying({ decision: 'allow' })],
@@ -202,7 +202,7 @@ suite('hooks that nobody has trusted', () => {
     assert.deepEqual(projectHooks({ ...options, trust }).hooks!.length, 1)
   })
 
-  test('whose file is a link to elsewhere are refused', () => {
+  test('a hook file that is a link to a file outside the project throws', () => {
     const { options, trust, project, folder } = place({})
     writeFileSync(join(folder, 'elsewhere.json'), JSON.stringify({ hooks: [] }))
     symlinkSync(join(folder, 'elsewhere.json'), join(project, '.hookloop', 'hooks.json'))
@@ -211,7 +211,7 @@ suite('hooks that nobody has trusted', () => {
     }
   })
 
-  test('are all named: the file, and what it names', () => {
+  test('hookFilesOf lists the hook file and the scripts it runs', () => {
     const { project } = place({
       project: [
         { on: 'onStop', mode: 'guard', shell: { args: ['node', 'a b.js'] } },
@@ -230,8 +230,8 @@ suite('hooks that nobody has trusted', () => {
   })
 })
 
-suite('a list of what is trusted', () => {
-  test('knows a file by its place and its content', () => {
+suite('TrustStore', () => {
+  test('the status of a file depends on its path and its content', () => {
     const { trust } = place({})
     const hash = 'a'.repeat(64)
     trust.trust([{ path: '/p/a', hash }])
@@ -246,7 +246,7 @@ suite('a list of what is trusted', () => {
     )
   })
 
-  test('forgets what lies below a folder, and nothing beside it', () => {
+  test('forget removes the files below a folder and no others', () => {
     const { trust, folder } = place({})
     const hash = 'a'.repeat(64)
     trust.trust(['p/a', 'p/b/c', 'pq/a'].map((path) => ({ path: join(folder, path), hash })))
@@ -256,7 +256,7 @@ suite('a list of what is trusted', () => {
     ])
   })
 
-  test('that was given is not written', () => {
-    assert.throws(() => TrustStore.holding([]).trust([]))
+  test('a list in memory cannot be changed', () => {
+    assert.throws(() => TrustStore.of([]).trust([]))
   })
 })

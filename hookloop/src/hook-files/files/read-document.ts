@@ -6,18 +6,18 @@ import { yaml } from '../../system/files/yaml.ts'
 
 export type Path = readonly (string | number)[]
 
-/** A file as plain values, and where in it a value stands. */
+/** The value of a file, and the line of each value in it. */
 export type ReadDocument = { readonly value: Json; readonly lineOf: (path: Path) => number }
 
 const MAX_CHARACTERS = 1_000_000
 const MAX_DEPTH = 32
 
-/** Reads JSON with comments, or YAML. What is ambiguous is refused: a key that stands there twice, an alias, a tag. */
+/** Reads JSON with comments, or YAML. Duplicate keys, aliases and tags are errors. */
 export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.test(file)): ReadDocument {
   if (text.length > MAX_CHARACTERS) throw invalid(file, undefined, `it is longer than ${MAX_CHARACTERS} characters`)
-  const whole = text.replace(/^\uFEFF/, '')
+  const content = text.replace(/^\uFEFF/, '')
   try {
-    return isYaml ? readYaml(whole, file) : readJsonc(whole, file)
+    return isYaml ? readYaml(content, file) : readJsonc(content, file)
   } catch (error) {
     if (error instanceof RangeError) throw invalid(file, undefined, `it is more than ${MAX_DEPTH} levels deep`)
     throw error
@@ -30,7 +30,7 @@ function readJsonc(text: string, file: string): ReadDocument {
   const lineAt = linesIn(text)
   const [first] = errors
   if (first !== undefined)
-    throw invalid(file, lineAt(first.offset), `it is not JSON: ${printParseErrorCode(first.error)}`)
+    throw invalid(file, lineAt(first.offset), `it is not valid JSON: ${printParseErrorCode(first.error)}`)
   if (root === undefined) throw invalid(file, 1, 'it is empty')
   const toValue = (node: Node, depth: number): Json => {
     if (depth > MAX_DEPTH) throw invalid(file, lineAt(node.offset), `it is more than ${MAX_DEPTH} levels deep`)
@@ -43,7 +43,7 @@ function readJsonc(text: string, file: string): ReadDocument {
         throw invalid(
           file,
           lineAt(offset),
-          key === '__proto__' ? '"__proto__" is no key' : `"${key}" stands there twice`,
+          key === '__proto__' ? '"__proto__" is not a valid key' : `the key "${key}" is duplicated`,
         )
       }
       object[key] = toValue(children![1]!, depth + 1)
@@ -56,7 +56,7 @@ function readJsonc(text: string, file: string): ReadDocument {
   }
 }
 
-/** The line of each place, without counting from the top for each: a file may have thousands of hooks. */
+/** Line numbers by offset, by bisection: a file may have thousands of hooks. */
 function linesIn(text: string): (offset: number) => number {
   const ends = [...text.matchAll(/\n/g)].map(({ index }) => index)
   return (offset) => {
@@ -87,14 +87,14 @@ function readYaml(text: string, file: string): ReadDocument {
   const toValue = (node: unknown, depth: number): Json => {
     if (depth > MAX_DEPTH) throw invalid(file, lineAt(node), `it is more than ${MAX_DEPTH} levels deep`)
     if (node === null || node === undefined) return null
-    if (isAlias(node)) throw invalid(file, lineAt(node), 'an alias stands for something else')
+    if (isAlias(node)) throw invalid(file, lineAt(node), 'aliases are not supported')
     if (isScalar(node)) return plainScalar(node.value, file, lineAt(node))
     if (isSeq(node)) return node.items.map((item) => toValue(item, depth + 1))
-    if (!isMap(node)) throw invalid(file, lineAt(node), 'it is no plain value')
+    if (!isMap(node)) throw invalid(file, lineAt(node), 'it is not a plain value')
     const object: { [key: string]: Json } = {}
     for (const { key, value } of node.items) {
       const name = isScalar(key) ? String(key.value) : ''
-      if (name === '' || name === '__proto__') throw invalid(file, lineAt(key), 'that is no key')
+      if (name === '' || name === '__proto__') throw invalid(file, lineAt(key), 'it is not a valid key')
       object[name] = toValue(value, depth + 1)
     }
     return object
@@ -109,10 +109,10 @@ function readYaml(text: string, file: string): ReadDocument {
 function plainScalar(value: unknown, file: string, line: number): Json {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw invalid(file, line, `a ${typeof value} is no plain value`)
+  throw invalid(file, line, `a ${typeof value} is not a plain value`)
 }
 
-/** What stands at a path, or at as much of it as there is. */
+/** What is at a path, or at the longest part of it that exists. */
 function nearest<T>(path: Path, at: (path: Path) => T | undefined): T | undefined {
   for (let length = path.length; length > 0; length--) {
     const found = at(path.slice(0, length))

@@ -3,15 +3,14 @@ import { mkdtempSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fingerprint, readPrinted } from './fingerprint.ts'
+import { fingerprint, readWithFingerprint } from './fingerprint.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-print-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 const hashOf = (path: string): string | undefined => fingerprint(path)?.hash
 
-describe('a fingerprint', () => {
-  test('is another one at once when the content is, however little time and however alike', () => {
+describe('fingerprint', () => {
+  test('a fingerprint changes at once with the content, also for fast changes of the same size', () => {
     const file = join(folder, 'quick.sh')
     const seen = new Set<string | undefined>()
     for (let i = 100; i < 300; i++) {
@@ -21,12 +20,12 @@ describe('a fingerprint', () => {
     assert.equal(seen.size, 200)
   })
 
-  test('is another one when a file that was known long has changed, whatever its times say', async () => {
+  test('a cached fingerprint changes with the file, also if its times are set back', (t) => {
     const file = join(folder, 'old.sh')
     const other = join(folder, 'other.sh')
     writeFileSync(file, 'echo one')
     writeFileSync(other, 'echo two')
-    await sleep(2_100) // from here on it is remembered
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 10_000 }) // old files are cached
     const { atime, mtime } = statSync(file)
     const first = hashOf(file)
     assert.equal(hashOf(file), first)
@@ -37,11 +36,11 @@ describe('a fingerprint', () => {
     assert.equal(new Set([first, second, hashOf(file)]).size, 3)
   })
 
-  test('is of the file behind a link, and there is none of what is no file', () => {
+  test('the fingerprint of a link is that of its target, and only files have one', () => {
     const file = join(folder, 'real.sh')
     writeFileSync(file, 'echo')
     symlinkSync(file, join(folder, 'link.sh'))
-    const { path, hash } = readPrinted(file)!
+    const { path, hash } = readWithFingerprint(file)!
     assert.deepEqual(fingerprint(join(folder, 'link.sh')), { path, hash })
     for (const nothing of [folder, join(folder, 'gone.sh'), '/dev/null', `${folder}/${'x'.repeat(5_000)}`])
       assert.equal(fingerprint(nothing), undefined)

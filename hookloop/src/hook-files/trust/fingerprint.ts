@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 
-/** A file by its real path and the hash of its content. */
+/** The real path of a file, and the hash of its content. */
 export type Fingerprint = { readonly path: string; readonly hash: string }
 
-/** A file with its real path, its content and the fingerprint of that content; undefined if there is no such file. */
-export function readPrinted(path: string): (Fingerprint & { readonly text: string }) | undefined {
+/** Reads a file together with its fingerprint. Returns undefined if it is not a readable file. */
+export function readWithFingerprint(path: string): (Fingerprint & { readonly text: string }) | undefined {
   try {
     const real = realpathSync(path)
     if (!statSync(real).isFile()) return undefined
@@ -17,8 +17,8 @@ export function readPrinted(path: string): (Fingerprint & { readonly text: strin
   }
 }
 
-/** Whether there is anything of that name: also what is no file, cannot be read, or leads nowhere. */
-export function isThere(path: string): boolean {
+/** Whether a path exists, also if it is not a file, cannot be read, or is a broken link. */
+export function pathExists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
@@ -30,33 +30,29 @@ type Known = { readonly hash: string; readonly mark: string }
 
 const known = new Map<string, Known>()
 const MAX_KNOWN = 10_000
-/** Clocks of file systems tick slowly: two changes within one tick look like one. */
+/** File systems have coarse clocks: two changes within one tick have the same time. */
 const TICK_NS = 2_000_000_000n
 
 /**
- * A file by its real path and its content; undefined if it cannot be read, or is no file. It is read again only if it may
- * have changed: another file, size or time of change, or a change so near to the last look that the clock cannot tell.
+ * The fingerprint of a file, or undefined if it is not a readable file. The content is read again only if it may have
+ * changed: by inode, size and times, or because the last change is too recent for the clock of the file system.
  */
 export function fingerprint(path: string): Fingerprint | undefined {
   try {
     const real = realpathSync(path)
-    const { dev, ino, size, mtimeNs, ctimeNs, isFile } = statOf(real)
-    if (!isFile) return undefined
+    const stat = statSync(real, { bigint: true })
+    if (!stat.isFile()) return undefined
+    const { dev, ino, size, mtimeNs, ctimeNs } = stat
     const mark = [dev, ino, size, mtimeNs, ctimeNs].join()
     const last = known.get(real)
     if (last?.mark === mark) return { path: real, hash: last.hash }
-    const begun = BigInt(Date.now()) * 1_000_000n
+    const start = BigInt(Date.now()) * 1_000_000n
     const hash = hashed(readFileSync(real))
-    if (begun - ctimeNs > TICK_NS) remember(real, { hash, mark })
+    if (start - ctimeNs > TICK_NS) remember(real, { hash, mark })
     return { path: real, hash }
   } catch {
     return undefined
   }
-}
-
-function statOf(path: string) {
-  const { dev, ino, size, mtimeNs, ctimeNs, ...stat } = statSync(path, { bigint: true })
-  return { dev, ino, size, mtimeNs, ctimeNs, isFile: (stat.mode & 0o170000n) === 0o100000n }
 }
 
 function remember(path: string, one: Known): void {
@@ -71,18 +67,20 @@ function hashed(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** One hash for several files, which is another one when any of them is. */
-export function hashOf(files: readonly Fingerprint[], dir: string): string {
+/** One hash for several files. */
+export function hashFiles(files: readonly Fingerprint[], dir: string): string {
   const root = realPath(dir)
   const lines = files.map(({ path, hash }) => `${relative(root, path)}\0${hash}\n`).toSorted()
   return hashed(Buffer.from(lines.join('')))
 }
 
+/** Whether a path is below a folder. Both are real paths. */
 export function isInside(root: string, path: string): boolean {
-  const way = relative(root, path)
-  return way !== '' && way !== '..' && !way.startsWith('../') && !isAbsolute(way)
+  const inside = relative(root, path)
+  return inside !== '' && inside !== '..' && !inside.startsWith('../') && !isAbsolute(inside)
 }
 
+/** The path with all links resolved, or the absolute path if it does not exist. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path)

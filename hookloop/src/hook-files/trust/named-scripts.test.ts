@@ -23,7 +23,7 @@ chmodSync(join(dir, 'bin'), 0o755)
 write(join(outside, 'shared.sh'))
 symlinkSync(join(outside, 'shared.sh'), join(dir, 'hooks', 'linked.sh'))
 
-suite('a command line names', () => {
+suite('namedScripts', () => {
   const cases: readonly [command: string, files: readonly string[], options?: object][] = [
     ['./hooks/check.sh', ['hooks/check.sh']],
     ['hooks/check.sh --fast', ['hooks/check.sh']],
@@ -40,8 +40,8 @@ suite('a command line names', () => {
     ['guard --rules=hooks/rules.json', ['hooks/rules.json']],
     ['RULES=hooks/rules.json ./tool', ['hooks/rules.json', 'tool']],
     ["grep -qE 'rm[[:space:]]+-rf' && hooks/check.sh", ['hooks/check.sh']],
-    [`node -e "[${'{a,b}'.repeat(25)}]" hooks/check.sh`, ['hooks/check.sh']], // all its meanings would be millions
-    ['cat /**/check.sh /*/*/*/*/*/*/check.sh', []], // which would be a walk over the whole disk
+    [`node -e "[${'{a,b}'.repeat(25)}]" hooks/check.sh`, ['hooks/check.sh']], // as a pattern, it would have millions of expansions
+    ['cat /**/check.sh /*/*/*/*/*/*/check.sh', []], // would search the whole disk
     ['for f in hooks/*.sh; do sh $f; done', ['hooks/check.sh', 'hooks/linked.sh', 'hooks/with space.sh']],
     ['npm run lint', ['package.json']],
     ['make check', ['Makefile']],
@@ -59,7 +59,7 @@ suite('a command line names', () => {
     ['', []],
   ]
   for (const [command, files, options = {}] of cases) {
-    test(`${command || 'nothing'}: ${files.join(', ') || 'no file'}`, () => {
+    test(`the files of "${command}" are ${files.join(', ') || 'none'}`, () => {
       const found = namedScripts(command, { dir, ...options }).map(({ path }) => relative(dir, path))
       const expected = command.includes('*.sh')
         ? files.map((file) => (file === 'hooks/linked.sh' ? '../outside/shared.sh' : file))

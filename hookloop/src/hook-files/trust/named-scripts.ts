@@ -6,29 +6,24 @@ import { fingerprint, isInside, realPath, type Fingerprint } from './fingerprint
 export type NamedIn = {
   /** The project. */
   readonly dir: string
-  /** Where the command runs, if that is elsewhere. */
+  /** The working directory of the command. Default: `dir`. */
   readonly cwd?: string
-  /** What variables in it stand for. */
+  /** The values of variables in the command. */
   readonly variables?: Readonly<Record<string, string>>
 }
 
 /**
- * The files that a command line names, with their fingerprints: scripts, what they are given, and what says what `npm run`
- * or `make` do. Those of the system are not among them, nor what looks like data, which hooks write. A shell may build
- * other names, and a script may load other files, so this finds what is written; the command line itself is part of the
- * file that holds it.
+ * The files that a command line names, with their fingerprints: scripts, their arguments, and the files that define what
+ * `npm run` or `make` do. Files of the system and data files, which hooks write, are left out. Names that a shell builds
+ * and files that a script loads are not found.
  */
 export function namedScripts(command: string, { dir, cwd = dir, variables = {} }: NamedIn): readonly Fingerprint[] {
   const known: Readonly<Record<string, string>> = { CLAUDE_PROJECT_DIR: dir, PWD: cwd, HOME: homedir(), ...variables }
-  const filled = command
-    .replace(/\$(?:\{(\w+)\}|(\w+))/g, (all, braced: string | undefined, bare: string | undefined) => {
-      const name = (braced ?? bare)!
-      return Object.hasOwn(known, name) ? known[name]! : all
-    })
+  const filled = fillVariables(command, known)
     .replace(/(?<=^|[\s=:'"])~(?=\/)/g, homedir())
     .replace(/(?:\d|&)?>>?\s*(?:"[^"]*"|'[^']*'|[^\s;&|<>()]+)/g, ' ')
   const words = wordsOf(filled)
-  const folders = [cwd, dir, ...words.map((word) => resolve(cwd, word)).filter(isFolder)] // of `cd hooks && ./check.sh`
+  const folders = [cwd, dir, ...words.map((word) => resolve(cwd, word)).filter(isFolder)] // for `cd hooks && ./check.sh`
   const placesOf = (names: readonly string[]): readonly string[] =>
     names.flatMap((name) => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))))
   const root = realPath(dir)
@@ -37,6 +32,14 @@ export function namedScripts(command: string, { dir, cwd = dir, variables = {} }
     ...filesAt(placesOf(manifestsOf(words))),
   ]
   return [...new Set(found)].flatMap((path) => fingerprint(path) ?? [])
+}
+
+/** Replaces `$NAME` and `${NAME}` where the value is known. */
+export function fillVariables(text: string, known: Readonly<Record<string, string>>): string {
+  return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (all, braced: string | undefined, bare: string | undefined) => {
+    const name = (braced ?? bare)!
+    return Object.hasOwn(known, name) ? known[name]! : all
+  })
 }
 
 function wordsOf(line: string): readonly string[] {
@@ -48,7 +51,7 @@ function wordsOf(line: string): readonly string[] {
   return [...new Set([...words, ...values])].filter((word) => word !== '' && word !== '.' && word !== '..')
 }
 
-/** What says what a command does that has no path. */
+/** The files that define what a program without a path does. */
 const manifests: { readonly [program: string]: readonly string[] } = {
   npm: ['package.json'],
   npx: ['package.json'],
@@ -70,31 +73,31 @@ function manifestsOf(words: readonly string[]): readonly string[] {
 
 const MAX_MATCHES = 1_000
 
-/** The real paths of the files that there are. */
+/** The real paths of those that are files. */
 function filesAt(places: readonly string[]): readonly string[] {
   const paths = places.flatMap((place) => (isPattern(place) ? [place, ...matchesOf(place)] : [place]))
   return paths.filter(isFile).map(realPath)
 }
 
-/** A program that stands in the line, or an expression for `grep`, has such signs as well, and takes long to search for. */
+/** Inline programs and expressions for `grep` look like patterns as well, and would take long to search for. */
 function isPattern(place: string): boolean {
   if (!/^[\w./~@%+:,\-*?[\]! ]{1,512}$/.test(place)) return false
   const open = place.split('/').filter((name) => /[*?[]/.test(name)).length
   return open > 0 && open <= MAX_OPEN
 }
 
-/** With more names left open than these, the whole disk might have to be looked at. */
+/** With more wildcards, the search could visit the whole disk. */
 const MAX_OPEN = 2
 
 function matchesOf(pattern: string): readonly string[] {
   try {
-    return globSync(pattern.replaceAll('**', '*')).slice(0, MAX_MATCHES) // two are as one to a shell, unless it was told
+    return globSync(pattern.replaceAll('**', '*')).slice(0, MAX_MATCHES) // as in a shell without globstar
   } catch {
-    return [] // at [[:space:]]- for one, which is not what it looks like here
+    return [] // for example at [[:space:]]-
   }
 }
 
-/** Programs of the system change with every update, and who may change them may do anything. */
+/** Programs of the system change with every update, and only an administrator can change them. */
 const ofSystem = /^\/(?:bin|sbin|lib\w*|usr|opt|nix|etc|dev|proc|sys|System|Library|Applications)\//
 
 function isWatched(path: string, root: string): boolean {
@@ -104,7 +107,7 @@ function isWatched(path: string, root: string): boolean {
 const dataNames =
   /(?:^|\/)[^./]*$|\/\.[^./]*$|\.(?:log|txt|out|err|tmp|bak|jsonl|ndjson|csv|tsv|db|sqlite3?|lock|pid|md|stamp)$/i
 
-/** What is neither executable nor says what runs it, and has no ending or that of notes. */
+/** Whether a file without an extension, or with that of a data file, is neither executable nor has a shebang line. */
 function isData(path: string): boolean {
   if (!dataNames.test(path)) return false
   try {
@@ -131,8 +134,8 @@ function isFile(path: string): boolean {
 
 function statAt(path: string): Stats | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false }) // most words are no files, and an error takes its time
+    return statSync(path, { throwIfNoEntry: false }) // most words are not files, and errors are slow
   } catch {
-    return undefined // such as a name that is too long
+    return undefined // for example a name that is too long
   }
 }

@@ -18,14 +18,22 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { fingerprint, isInside, readPrinted, realPath, type Fingerprint } from './fingerprint.ts'
+import { fingerprint, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'
 
-/** `changed`: another content of this file was trusted. */
+/** `changed`: the file was trusted with different content. */
 export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
 
+/** A file that keeps hooks from running. */
+export type UntrustedFile = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'> }
+
 /**
- * Which files people have looked at and trust, by real path and content. A project has no say in it: the list is kept with
- * the user, and a file that is new or has changed is not trusted, whatever folder it lies in.
+ * The files that the user trusts, by real path and content. The list is stored in the home folder of the user, where a
+ * project cannot write. A file that is new or has changed is not trusted.
+ *
+ * @example
+ * const trust = new TrustStore()
+ * trust.trust(hookFilesOf(dir)) // after the user has read them
+ * createAgent({ model, use: [projectHooks({ dir, trust })] })
  */
 export class TrustStore {
   readonly file: string
@@ -36,8 +44,8 @@ export class TrustStore {
     this.#given = given && new Map(given.map(({ path, hash }) => [path, hash]))
   }
 
-  /** Trust in some files as they were, for this process and nobody else. */
-  static holding(files: readonly Fingerprint[]): TrustStore {
+  /** Trusts these files in memory only. */
+  static of(files: readonly Fingerprint[]): TrustStore {
     return new TrustStore('-', files)
   }
 
@@ -46,39 +54,46 @@ export class TrustStore {
     return known === undefined ? 'untrusted' : known === hash ? 'trusted' : 'changed'
   }
 
-  /** Remembers files as they were looked at, and a copy of each, so that it can be said later what has changed. */
+  /** Those of the files that are not trusted. */
+  untrusted(files: readonly Fingerprint[]): readonly UntrustedFile[] {
+    return files.flatMap((file) => {
+      const status = this.statusOf(file)
+      return status === 'trusted' ? [] : [{ ...file, status }]
+    })
+  }
+
+  /** Trusts files with their current content, and stores a copy of each, to show later what has changed. */
   trust(files: readonly Fingerprint[]): void {
     this.#change((all) => {
       for (const { path, hash } of files) all.set(path, hash)
     })
-    for (const file of files) this.#keepCopy(file)
+    for (const file of files) this.#storeCopy(file)
   }
 
-  /** Files with hooks below a folder that were trusted and are not there any more. */
-  goneFrom(dir: string): readonly string[] {
+  /** Files with hooks below a folder that were trusted and do not exist any more. */
+  missingFiles(dir: string): readonly string[] {
     const root = realPath(dir)
-    const holds = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json)$/
-    return [...this.#read().keys()].filter((path) => isInside(root, path) && holds.test(path) && !existsSync(path))
+    return [...this.#read().keys()].filter((path) => isInside(root, path) && hookFile.test(path) && !existsSync(path))
   }
 
   /**
-   * Files below a folder that hold hooks, were trusted and are something else now: also if no hook is left in them, or if they
-   * cannot be read any more, as their `hash` being empty says.
+   * Files with hooks below a folder that have changed since they were trusted, also if they contain no hooks any more. The
+   * hash of a file that cannot be read is empty.
    */
-  changedIn(dir: string): readonly Fingerprint[] {
+  changedFiles(dir: string): readonly Fingerprint[] {
     const root = realPath(dir)
-    const holds = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json|\.(?:claude|hookloop)\/.+\.md)$/
     return [...this.#read()].flatMap(([path, hash]) => {
-      if (!isInside(root, path) || !holds.test(path) || isGone(path)) return []
+      const isHookFile = hookFile.test(path) || markdown.test(path)
+      if (!isInside(root, path) || !isHookFile || isGone(path)) return []
       const now = fingerprint(path)
       return now?.hash === hash && now.path === path ? [] : [{ path, hash: now?.hash ?? '' }]
     })
   }
 
-  /** What was trusted of a file, if it is another one now and a copy was kept. */
+  /** The content of a file when it was trusted, if a copy was stored. */
   trustedText({ path }: Fingerprint): string | undefined {
     const hash = this.#read().get(path)
-    const copy = hash === undefined ? undefined : readPrinted(this.#copyOf(hash))
+    const copy = hash === undefined ? undefined : readWithFingerprint(this.#copyOf(hash))
     return copy?.hash === hash ? copy?.text : undefined
   }
 
@@ -86,19 +101,19 @@ export class TrustStore {
     return join(dirname(this.file), 'trusted', hash)
   }
 
-  #keepCopy({ path, hash }: Fingerprint): void {
-    const read = readPrinted(path)
+  #storeCopy({ path, hash }: Fingerprint): void {
+    const read = readWithFingerprint(path)
     if (read?.hash !== hash || read.text.length > MAX_COPY) return
     const copy = this.#copyOf(hash)
     mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
     try {
       writeFileSync(copy, readFileSync(path), { mode: 0o600, flag: 'wx' })
     } catch {
-      // It is there already, or there is no place for it: then nobody is told what has changed, only that it has.
+      // It exists already, or cannot be written: then `trustedText` is undefined.
     }
   }
 
-  /** Forgets every file below a folder, and says how many they were. */
+  /** Removes all files below a folder from the list, and returns how many there were. */
   forget(dir: string): number {
     const root = realPath(dir)
     let forgotten = 0
@@ -108,13 +123,13 @@ export class TrustStore {
     return forgotten
   }
 
-  /** Refuses a list that a project could write itself. */
+  /** Throws if the project could write the list. */
   checkOutside(dir: string): void {
-    const isUsual = this.file === join(homedir(), '.config', 'hookloop', 'trust.json') // where work is done at home
+    const isUsual = this.file === join(homedir(), '.config', 'hookloop', 'trust.json') // inside a project that is the home folder
     if (this.#given !== undefined || isUsual || !isInside(realPath(dir), realPath(this.file))) return
     throw new AgentError(
       'CONFIG_INVALID',
-      `The list of what is trusted, ${this.file}, lies inside the project, which could write it. Keep it elsewhere.`,
+      `The list of trusted files, ${this.file}, is inside the project, which could change it. Use a path outside of it.`,
       { value: this.file },
     )
   }
@@ -131,23 +146,23 @@ export class TrustStore {
     try {
       const value = JSON.parse(text) as Json
       const files = isJsonObject(value) && value['version'] === 1 ? value['files'] : undefined
-      if (!isJsonObject(files)) throw new Error('its form is not known')
+      if (!isJsonObject(files)) throw new Error('it has an unknown format')
       const entries = Object.entries(files)
       const bad = entries.find(
         ([path, hash]) => !isAbsolute(path) || !/^[0-9a-f]{64}$/.test(typeof hash === 'string' ? hash : ''),
       )
-      if (bad !== undefined) throw new Error(`${bad[0]} is not how a file is written there`)
+      if (bad !== undefined) throw new Error(`the entry ${bad[0]} is invalid`)
       return new Map(entries as [string, string][])
     } catch (error) {
       throw this.#unreadable(error)
     }
   }
 
-  /** One at a time, over all processes: what another has trusted meanwhile is not lost. */
+  /** Under a lock, so that changes by other processes are not lost. */
   #change(change: (all: Map<string, string>) => void): void {
-    if (this.#given !== undefined) throw new Error('What is trusted here was given, and is not changed.')
+    if (this.#given !== undefined) throw new Error('This list of trusted files is in memory and cannot be changed.')
     mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 })
-    const release = takeLock(`${this.file}.lock`)
+    const release = lock(`${this.file}.lock`)
     try {
       const all = new Map(this.#read())
       change(all)
@@ -157,15 +172,15 @@ export class TrustStore {
     }
   }
 
-  /** Nobody else may read it or add to it, and half of it is never seen. */
+  /** Atomically, and only for the user. */
   #write(files: JsonObject): void {
-    const beside = `${this.file}.${randomUUID()}`
+    const temporary = `${this.file}.${randomUUID()}`
     try {
-      writeFileSync(beside, `${JSON.stringify({ version: 1, files }, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
-      chmodSync(beside, 0o600)
-      renameSync(beside, this.file)
+      writeFileSync(temporary, `${JSON.stringify({ version: 1, files }, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+      chmodSync(temporary, 0o600)
+      renameSync(temporary, this.file)
     } finally {
-      rmSync(beside, { force: true })
+      rmSync(temporary, { force: true })
     }
   }
 
@@ -173,13 +188,13 @@ export class TrustStore {
     const why = cause instanceof Error ? ` (${cause.message})` : ''
     return new AgentError(
       'CONFIG_INVALID',
-      `The list of what is trusted, ${this.file}, cannot be used${why}. Mend or delete it: until then no project is trusted.`,
+      `The list of trusted files, ${this.file}, cannot be used${why}. Fix or delete it: until then no project is trusted.`,
       { value: this.file, cause },
     )
   }
 }
 
-/** Whether nothing is there any more. What is in a folder that nobody may look into is not gone. */
+/** Whether a path does not exist any more. In a folder that cannot be read, that is unknown. */
 function isGone(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) === undefined
@@ -188,19 +203,24 @@ function isGone(path: string): boolean {
   }
 }
 
+/** Files with hooks. */
+const hookFile = /\/(?:\.hookloop\/hooks\.\w+|\.claude\/settings(?:\.local)?\.json)$/
+/** Skills, commands and agents, which may have hooks. */
+const markdown = /\/\.(?:claude|hookloop)\/.+\.md$/
+
 const MAX_STORE_BYTES = 16_000_000
 const MAX_COPY = 262_144
 
-/** Reads a file that only its owner can have written. */
+/** Reads a file that only the user or root can have written. */
 function readOwn(file: string): string {
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const { mode, uid, size } = fstatSync(fd)
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw new Error('it is no file')
-    if (process.platform !== 'win32' && (mode & 0o022) !== 0) throw new Error('others may write to it')
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw new Error('it is not a file')
+    if (process.platform !== 'win32' && (mode & 0o022) !== 0) throw new Error('other users can write to it')
     const own = process.getuid?.()
-    if (own !== undefined && uid !== own && uid !== 0) throw new Error('it belongs to somebody else')
-    if (size > MAX_STORE_BYTES) throw new Error('it is too long')
+    if (own !== undefined && uid !== own && uid !== 0) throw new Error('it belongs to another user')
+    if (size > MAX_STORE_BYTES) throw new Error('it is too large')
     return readFileSync(fd, 'utf8')
   } finally {
     closeSync(fd)
@@ -210,7 +230,7 @@ function readOwn(file: string): string {
 const LOCK_STALE_MS = 10_000
 const LOCK_WAIT_MS = 20_000
 
-function takeLock(path: string): () => void {
+function lock(path: string): () => void {
   const until = Date.now() + LOCK_WAIT_MS
   for (;;) {
     try {
@@ -218,8 +238,8 @@ function takeLock(path: string): () => void {
       return () => rmSync(path, { force: true })
     } catch (error) {
       if ((error as { code?: string }).code !== 'EEXIST') throw error
-      if (Date.now() > until) throw new Error(`${path} is held by another process.`, { cause: error })
-      if (ageOf(path) > LOCK_STALE_MS) rmSync(path, { force: true }) // whoever took it has died
+      if (Date.now() > until) throw new Error(`${path} is locked by another process.`, { cause: error })
+      if (ageOf(path) > LOCK_STALE_MS) rmSync(path, { force: true }) // its owner has crashed
       else Atomics.wait(pause, 0, 0, 10)
     }
   }

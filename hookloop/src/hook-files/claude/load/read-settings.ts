@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
-import { readPrinted } from '../../trust/fingerprint.ts'
+import { readWithFingerprint } from '../../trust/fingerprint.ts'
 import { readFrontMatterHooks, readHead } from './front-matter-hooks.ts'
 import { configDir } from '../run/hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
@@ -88,7 +88,7 @@ function readSource(source: HookSource, problems: ConfigProblem[]): readonly Rea
 }
 
 function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] {
-  const printed = readPrinted(where.file)
+  const printed = readWithFingerprint(where.file)
   if (printed === undefined) {
     if (existsSync(where.file)) problems.push({ source: where, where: '', message: 'it cannot be read' })
     return []

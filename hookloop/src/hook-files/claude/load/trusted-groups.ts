@@ -40,7 +40,7 @@ export function trustedGroups(
     return missing.length === 0
   })
   // A file without hooks is in no group. If it had some that were trusted, they are missing.
-  for (const file of trust.changedIn(dir)) {
+  for (const file of trust.changedFiles(dir)) {
     if (!file.path.includes('/.hookloop/')) untrusted.set(file.path, { ...file, status: 'changed' })
   }
   return { groups: kept, untrusted: [...untrusted.values()] }
