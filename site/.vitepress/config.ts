@@ -37,7 +37,7 @@ export default defineConfig({
     outline: [2, 3],
     search: { provider: 'local' },
     socialLinks: [{ icon: 'github', link: repository }],
-    footer: { message: 'MIT licence' },
+    footer: { message: 'MIT license' },
   },
 })
 
