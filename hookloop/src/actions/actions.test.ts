@@ -91,15 +91,13 @@ suite('shell in a run', () => {
   })
 
   test('the ledger has the decision, the changes and the duration of a command', async () => {
-    const judged = world(
-      guard('beforeToolUse', shell({ command: 'sleep 0.1; echo no >&2; exit 2' }), { name: 'judge' }),
-    )
+    const judged = world(guard('beforeToolUse', shell({ command: 'echo no >&2; exit 2' }), { name: 'judge' }))
     const changed = world(
       hook('beforeToolUse', shell({ command: `echo '{"updatedInput":{"n":2}}'` }), { name: 'change' }),
     )
     const [first, second] = [await judged.agent.run('go'), await changed.agent.run('go')]
     const said = first.ledger.find(({ hook: by }) => by === 'judge')!
-    assert.deepEqual([said.decision, said.message, said.durationMs >= 100], ['block', 'no', true])
+    assert.deepEqual([said.decision, said.message, said.durationMs > 0], ['block', 'no', true])
     const change = second.ledger.find(({ hook: by }) => by === 'change')!
     assert.deepEqual([change.changes?.[0]?.path, changed.worked()], ['args.n', '2'])
   })

@@ -119,14 +119,11 @@ for (const pattern of foreign) {
   })
 }
 
-/** Runs one call and fails when that takes as long as a backtracking engine would. */
+/** Runs one call. It never ends if a backtracking engine matches the name. */
 async function callHostile(name: string, use: readonly Use[]): Promise<Run> {
   const model = scriptedModel([{ toolCalls: [{ name }] }, 'done'])
   const agent = createAgent({ model, use })
-  const started = performance.now()
-  const run = await agent.run('go')
-  assert.ok(performance.now() - started < 20_000, 'the pattern held the loop up')
-  return run
+  return agent.run('go')
 }
 
 const evil = `${'a'.repeat(40)}b`

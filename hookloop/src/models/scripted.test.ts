@@ -5,6 +5,7 @@ import type { InferenceDelta, ModelReply, ModelRequest } from '../state/inferenc
 import { List } from '../state/list.ts'
 import { textMessage, type Message } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
+import { recordDelays } from '../system/record-delays.fixture.ts'
 import { recordEvents } from '../testing/record-events.ts'
 import { scriptedModel, type ScriptedTurn } from './scripted.ts'
 
@@ -108,20 +109,18 @@ test('an error is thrown after the chunks', async () => {
   assert.equal((end as Error).message, 'connection lost')
 })
 
-test('the delay is before the reply, or before each chunk of a stream', async () => {
-  const started = performance.now()
+test('the delay is before the reply, or before each chunk of a stream', async (t) => {
+  const delays = recordDelays(t)
   await say({ text: 'a b c', delayMs: 15 })
-  const whole = performance.now() - started
+  assert.deepEqual(delays.splice(0), [15])
   await stream({ text: 'a b c', delayMs: 15 })
-  const pieces = performance.now() - started - whole
-  assert.ok(whole >= 14, `${whole}`)
-  assert.ok(pieces >= 42, `${pieces}`)
+  assert.deepEqual(delays, [15, 15, 15])
 })
 
-test('the delay is also before a streamed turn without text', async () => {
-  const started = performance.now()
+test('the delay is also before a streamed turn without text', async (t) => {
+  const delays = recordDelays(t)
   await stream({ toolCalls: [{ name: 'a' }], delayMs: 30 })
-  assert.ok(performance.now() - started >= 28)
+  assert.deepEqual(delays, [30])
 })
 
 test('a delay ends at once when the signal aborts', async () => {

@@ -150,10 +150,9 @@ describe('limits', () => {
       use: [asks(unpriced as never), guards({ maxCost: 1 })],
     }).run('go')
     assert.equal('final' in dear && dear.final.reason, 'costLimit')
-    const slow = scriptedModel([{ text: 'x', delayMs: 60_000 }])
-    const started = performance.now()
+    const slow = scriptedModel([{ text: 'x', delayMs: 2 ** 30 }])
     const late = await createAgent({ model: scriptedModel([]), use: [asks(slow), guards({ maxTimeMs: 50 })] }).run('go')
-    assert.deepEqual(['final' in late && late.final.reason, performance.now() - started < 20_000], ['timeLimit', true])
+    assert.equal('final' in late && late.final.reason, 'timeLimit')
   })
 
   test('count calls that are under way at once', async () => {

@@ -149,11 +149,9 @@ test('a text without JSON gives nothing, and never throws', () => {
   fc.assert(fc.property(fc.string(), (text) => void readJson(text)))
 })
 
-test('a text that is made to be slow to read is not', () => {
-  const [fence, lines] = ['```', '\n'.repeat(2_000)]
-  for (const text of [`${fence}${lines}`, `${fence}json${lines}\`\``, '{['.repeat(20_000), fence.repeat(10_000)]) {
-    const started = performance.now()
-    readJson(text)
-    assert.ok(performance.now() - started < 20_000, JSON.stringify(text.slice(0, 12)))
+test('a text of any length is read in linear time', () => {
+  const [fence, lines] = ['```', '\n'.repeat(200_000)]
+  for (const text of [`${fence}${lines}`, `${fence}json${lines}\`\``, '{['.repeat(200_000), fence.repeat(200_000)]) {
+    assert.equal(readJson(text), undefined, JSON.stringify(text.slice(0, 12)))
   }
 })

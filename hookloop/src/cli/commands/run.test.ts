@@ -256,15 +256,15 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
     )
     const running = start(['run', 'hello', '--agent', agent])
     await running.wrote(/stuck/)
-    const began = performance.now()
-    const tookMs = running.ended.then(() => performance.now() - began)
+    let hasEnded = false
+    void running.ended.then(() => (hasEnded = true))
     for (const pause of [0, 50, 400]) {
       await sleep(pause)
+      assert.equal(hasEnded, false)
       running.kill('SIGINT')
     }
     const { code } = await running.ended
     assert.equal(code, 130)
-    assert.ok((await tookMs) > 400)
   })
 
   test('because nobody reads its output any more is silent, and ends with 141', async () => {

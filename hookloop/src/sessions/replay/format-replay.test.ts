@@ -5,8 +5,7 @@ import { hook } from '../../hooks/hook.ts'
 import { formatReplay } from './format-replay.ts'
 import { judged, listThenPush, noPush, tape } from '../../effects/taped-run.fixture.ts'
 
-test('a long run is judged in time that grows with its length', async () => {
-  const times: number[] = []
+test('each step of a long run is judged once', async () => {
   for (const steps of [200, 800]) {
     const script = [
       ...Array.from({ length: steps }, (_, i) => ({
@@ -15,19 +14,14 @@ test('a long run is judged in time that grows with its length', async () => {
       'Done.',
     ]
     const taped = await tape(script, [guards({ maxSteps: 1e6, maxTokens: 1e9 })])
-    const count = hook('beforeStep', (ctx) =>
-      ctx.withState((state) => state.withMetadata('steps', ctx.state.stepCount)),
-    )
-    let fastest = Infinity // a machine that does other things as well makes only some of them slow
-    for (let round = 0; round < 4; round++) {
-      const started = performance.now()
-      const { differences } = await judged(taped, { hooks: [count] })
-      fastest = Math.min(fastest, performance.now() - started)
-      assert.equal(differences.length, steps + 1)
-    }
-    times.push(fastest)
+    let calls = 0
+    const count = hook('beforeStep', (ctx) => {
+      calls += 1
+      return ctx.withState((state) => state.withMetadata('steps', ctx.state.stepCount))
+    })
+    const { differences } = await judged(taped, { hooks: [count] })
+    assert.deepEqual([differences.length, calls], [steps + 1, steps + 1])
   }
-  assert.ok(times[1]! < times[0]! * 12, `${times.map(Math.round).join(' and ')} ms`)
 })
 
 test('a report is told in words', async () => {
