@@ -19,7 +19,7 @@ const backup = scriptedModel(['Dark, by night.'], { modelId: 'backup' })
 
 const agent = createAgent({
   model: main,
-  use: [retry({ attempts: 3, backoffMs: 10 }), fallback([backup]), cacheResponses()],
+  use: [retry({ maxRetries: 2, backoffMs: 10 }), fallback([backup]), cacheResponses()],
 })
 
 const questions = [

@@ -35,7 +35,7 @@ console.log()
 const stubborn = createAgent({
   model: scriptedModel(() => '{"supplier": "Paper & Sons"}'),
   output: Invoice,
-  outputOptions: { strategy: 'text', tries: 2 },
+  outputOptions: { strategy: 'text', maxRetries: 1 },
 })
 const failed = await stubborn.run(input)
 if (failed.status === 'failed') {

@@ -38,7 +38,7 @@ const model = scriptedModel([
 const agent = createAgent({
   model,
   use: [
-    toolRegistry({ tools: everything, maxLoaded: 5 }),
+    toolRegistry({ tools: everything, maxLoadedTools: 5 }),
     guard('beforeToolUse', (ctx) => ctx.block('Nothing is deleted.'), { name: 'no-delete', tool: '*_delete_*' }),
   ],
 })

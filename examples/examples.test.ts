@@ -30,7 +30,7 @@ const telling = {
     /google\.generative-ai .*\n +Yes: light rain, 14 degrees\.\n +800 tokens in, 60 out, 0\.000\d+ USD/,
   '17-when-models-fail.ts':
     /Blue, by day\. \(15 tokens\)\n(.*\n)+.*Blue, by day\. \(0 tokens\)\n(.*\n)+calls: 5 to main, 1 to backup/,
-  '18-typed-output.ts': /^Paper & Sons: 1250 cents\n\nOUTPUT_INVALID .* after 2 tries\./m,
+  '18-typed-output.ts': /^Paper & Sons: 1250 cents\n\nOUTPUT_INVALID .* after 1 retry\./m,
   '19-streaming.ts':
     /at the end: "The sky is blue\."\n(.*\n)+And the key\?\n( +\+ \d+ characters\n)+ +discard all of it/,
   '20-tracing.ts': /execute_tool delete .*status: "blocked"/,
@@ -45,7 +45,7 @@ const telling = {
   '26-metadata.ts': /refund +blocked +Only admins refund\./,
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,
   '28-skills.ts': /The skill "changelog" allows only write_file until this task is done\./,
-  '29-structured-output.ts': /contact +blocked +No more data of this form/,
+  '29-structured-output.ts': /contact +blocked +No more data of this type/,
   '30-summarization.ts': /At most 14 of 50 messages were sent\./,
   '31-self-critique.ts': /continued +after step 1 by selfCritique\.judge: (.*\n)+.*after step 2/,
   '32-subagents.ts':

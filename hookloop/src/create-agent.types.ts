@@ -33,7 +33,11 @@ const withJsonSchema = createAgent({ model, output: { type: 'object', properties
 const withList = createAgent({ model, output: z.array(z.string()) })
 const withDate = createAgent({ model, output: z.object({ at: z.iso.datetime().transform((text) => new Date(text)) }) })
 const withDefault = createAgent({ model, output: z.object({ n: z.number().default(1) }) })
-const withOptions = createAgent({ model, output: z.string(), outputOptions: { strategy: 'tool', tries: 2, name: 'a' } })
+const withOptions = createAgent({
+  model,
+  output: z.string(),
+  outputOptions: { strategy: 'tool', maxRetries: 1, name: 'a' },
+})
 
 export type Outputs = [
   Holds<Same<typeof plain, Agent>>,

@@ -16,7 +16,7 @@ export { all, any, hasMetadata, not, stepType, toolName, type Matcher } from './
 export { triggers, type HookTrigger } from './hooks/triggers.ts'
 
 export { approval, type ApprovalHandler, type ApprovalOptions } from './capabilities/approval.ts'
-export { cacheResponses, type CacheOptions, type ResponseStore } from './capabilities/cache-responses.ts'
+export { cacheResponses, type CacheResponsesOptions, type ResponseStore } from './capabilities/cache-responses.ts'
 export {
   cancellation,
   cancellationFile,
@@ -30,12 +30,12 @@ export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/err
 export { fallback, fallbackErrorCodes } from './capabilities/fallback.ts'
 export { guards, type Limits } from './capabilities/guards.ts'
 export { getMetadata, metadata, type MetadataOptions } from './capabilities/metadata.ts'
-export { redactSecrets, type RedactOptions } from './capabilities/redact-secrets.ts'
+export { redactSecrets, type RedactSecretsOptions } from './capabilities/redact-secrets.ts'
 export { responseContent } from './capabilities/response-content.ts'
 export { retry, retryableErrorCodes, type RetryOptions } from './capabilities/retry.ts'
 export { retryLimit } from './capabilities/retry-limit.ts'
-export { getCritique, selfCritique, type SelfCritiqueOptions } from './capabilities/self-critique/self-critique.ts'
-export { selfDescription, type SelfDescriptionOptions } from './capabilities/self-description/self-description.ts'
+export { getCritique, selfCritique, type SelfCritiqueOptions } from './capabilities/self-critique.ts'
+export { selfDescription, type SelfDescriptionOptions } from './capabilities/self-description.ts'
 
 export { languageModel } from './models/to-model.ts'
 export type { Prices } from './models/price-list.ts'

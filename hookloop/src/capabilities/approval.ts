@@ -1,39 +1,50 @@
 import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
-import { isOnUnknownOutcome, type OnUnknownOutcome } from '../agent/tool.ts'
-import { AgentError } from '../errors.ts'
+import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
+import type { OnUnknownOutcome } from '../agent/tool.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 
+/**
+ * Asks an approver about one tool call. Returns `'allow'`, `{ allow: args }` to run it with other arguments,
+ * `{ block: reason }`, or `'suspend'` to leave the question open.
+ */
 export type ApprovalHandler = Exclude<ApprovalPolicy['answer'], string>
 
+/** Options of `approval`. */
 export type ApprovalOptions = {
-  /** `deny`: nobody can be asked. `suspend`: wait for `agent.resume(run, { answers })`. A function asks right now. */
+  /** `'deny'`: every question is denied. `'suspend'`: the run waits for `agent.resume(run, { answers })`. A function asks now. */
   readonly answer: 'deny' | 'suspend' | ApprovalHandler
-  /** Tools to ask about even if no guard asks. A guard's `allow` answers these questions, and only these. */
+  /** Tools that need approval even if no guard asks. A guard's `allow` answers these questions only. Default none. */
   readonly tools?: readonly NamePattern[]
-  /** How long a question may be answered with yes. */
+  /** How long a question can be approved. Default: without limit. */
   readonly expiresInMs?: number
-  /** `ask`: whether to run a call again that a crash cut off, of every tool that does not say otherwise. */
+  /** What happens to a call that a crash interrupted, if its tool does not say: `'tell'` the model, or `'ask'`. Default `'tell'`. */
   readonly onUnknownOutcome?: OnUnknownOutcome
 }
 
-/** Says how a person is reached when a hook asks. Without it nobody is, and every question is answered with no. */
+/**
+ * Defines how an approver is asked when a hook or tool requires approval. Without this capability every question is denied.
+ *
+ * @example
+ * // The run is suspended; resume it here or in another process.
+ * const agent = createAgent({ model, use: [approval('suspend'), deploy] })
+ * const run = await agent.run('Deploy it.')
+ * if (run.status === 'suspended') await agent.resume(run, { answers: { [run.pending[0].id]: 'allow' } })
+ *
+ * @example
+ * approval({ answer: (question) => (confirm(question.message) ? 'allow' : { block: 'Denied.' }), tools: ['bash'] })
+ */
 export function approval(how: ApprovalOptions['answer'] | ApprovalOptions): Capability {
-  const {
-    answer,
-    tools = [],
-    expiresInMs,
-    onUnknownOutcome = 'tell',
-  }: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
+  const options: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
+  checkOptions('approval', options, ['answer', 'tools', 'expiresInMs', 'onUnknownOutcome'])
+  const { answer, tools = [], expiresInMs, onUnknownOutcome = 'tell' } = options
   if (answer !== 'deny' && answer !== 'suspend' && typeof answer !== 'function') {
-    throw invalid(`'deny', 'suspend' or a function is expected`, answer)
+    throw invalidOption('approval', `"answer" must be 'deny', 'suspend' or a function`, answer)
   }
-  if (expiresInMs !== undefined && !(expiresInMs > 0)) throw invalid('"expiresInMs" must be positive', expiresInMs)
-  if (!isOnUnknownOutcome(onUnknownOutcome)) throw invalid(`"onUnknownOutcome" is 'tell' or 'ask'`, onUnknownOutcome)
+  if (expiresInMs !== undefined && !(expiresInMs > 0)) {
+    throw invalidOption('approval', '"expiresInMs" must be a positive number', expiresInMs)
+  }
+  checkChoice('approval', 'onUnknownOutcome', onUnknownOutcome, ['tell', 'ask'])
   const tests = tools.map(toNameTest)
   const asksAbout: ApprovalPolicy['asksAbout'] = (name) => tests.some((test) => test(name))
   return { name: 'approval', approval: { answer, expiresInMs, asksAbout, onUnknownOutcome } }
-}
-
-function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `approval: ${why}.`, { value })
 }

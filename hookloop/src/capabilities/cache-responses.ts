@@ -7,42 +7,46 @@ import { isReplyPart } from '../state/message.ts'
 import { hook } from '../hooks/hook.ts'
 import { waitAtMost } from '../system/timeout.ts'
 
-/** Where answers are kept. One that fails is treated as if it were empty. */
+/** Where `cacheResponses` stores responses. A store that fails or takes longer than 5 s is treated as empty. */
 export type ResponseStore = {
   get(key: string): Json | undefined | Promise<Json | undefined>
   set(key: string, value: Json): void | Promise<void>
 }
 
-export type CacheOptions = {
-  /** Default: the memory of this process, for the latest 1,000 answers. */
+/** Options of `cacheResponses`. */
+export type CacheResponsesOptions = {
+  /** Where responses are stored. Default: in memory, the latest 1,000. */
   readonly store?: ResponseStore
-  /** How long an answer is good for. Default: as long as the store keeps it. */
+  /** How long a response is valid. Default: as long as it is stored. */
   readonly ttlMs?: number
 }
 
 /**
- * Gives the answer that was given to the same request before, at no cost. The same means: model, instructions,
- * conversation, tools by name and settings. Only complete answers are kept.
+ * Returns the stored response to an equal request, at no cost. Requests are equal if model, system prompt, messages,
+ * names of tools and settings are. Only complete responses are stored.
+ *
+ * @example
+ * createAgent({ model, use: [cacheResponses({ ttlMs: 60_000 })] })
  */
-export function cacheResponses(options: CacheOptions = {}): Capability {
+export function cacheResponses(options: CacheResponsesOptions = {}): Capability {
   checkOptions('cacheResponses', options, ['store', 'ttlMs'])
   const { store = memoryStore(), ttlMs = Infinity } = options
-  if (!(ttlMs > 0)) throw invalidOption('cacheResponses', '"ttlMs" must be positive', ttlMs)
-  const remembered = hook(
+  if (!(ttlMs > 0)) throw invalidOption('cacheResponses', '"ttlMs" must be a positive number', ttlMs)
+  const cached = hook(
     'aroundInference',
     async (ctx, next) => {
       const key = hashJson(fingerprintRequest(ctx.request))
-      const known = await quietly(() => store.get(key))
-      if (isAnswer(known) && Date.now() < known.until) return toResponse({ ...known.answer })
+      const stored = await quietly(() => store.get(key))
+      if (isEntry(stored) && Date.now() < stored.until) return toResponse({ ...stored.answer })
       const response = await next()
       if (response.finishReason === 'stop' || response.finishReason === 'tool-calls') {
         await quietly(() => store.set(key, entryFor(response, ttlMs)))
       }
       return response
     },
-    { name: 'cacheResponses', priority: 120 }, // outside of `fallback` and `retry`
+    { name: 'cacheResponses', priority: 120 }, // around `fallback` and `retry`
   )
-  return { name: 'cacheResponses', hooks: [remembered], notes: ['Answers to equal requests are given from a cache.'] }
+  return { name: 'cacheResponses', hooks: [cached], notes: ['Responses to equal requests come from a cache.'] }
 }
 
 type Entry = { readonly until: number; readonly answer: Pick<InferenceResponse, 'content' | 'finishReason'> }
@@ -52,25 +56,25 @@ function entryFor({ content, finishReason, modelId }: InferenceResponse, ttlMs: 
   return toJson({ until, answer: { content, finishReason, ...(modelId !== undefined && { modelId }) } })
 }
 
-function isAnswer(value: unknown): value is Entry {
+function isEntry(value: unknown): value is Entry {
   if (!isJsonObject(value) || typeof value['until'] !== 'number' || !isJsonObject(value['answer'])) return false
   const { content, finishReason } = value['answer']
   return Array.isArray(content) && content.every(isReplyPart) && isFinishReason(finishReason)
 }
 
-const PATIENCE_MS = 5_000
+const STORE_TIMEOUT_MS = 5_000
 
 async function quietly<T>(work: () => T | Promise<T>): Promise<T | undefined> {
   try {
-    return await waitAtMost(Promise.resolve(work()), PATIENCE_MS)
+    return await waitAtMost(Promise.resolve(work()), STORE_TIMEOUT_MS)
   } catch {
-    return undefined // a cache is never worth a failed run, nor one that hangs
+    return undefined // a cache must not make a run fail or hang
   }
 }
 
 const MAX_ENTRIES = 1_000
 
-/** The latest answers, by when they were last used. */
+/** Stores the most recently used responses. */
 function memoryStore(): ResponseStore {
   const entries = new Map<string, Json>()
   const put = (key: string, value: Json): void => {

@@ -117,7 +117,7 @@ test('a replay ends where the run did, whatever the source says now', async () =
 })
 
 test('what is no source, and options there are not, are refused', () => {
-  assert.throws(() => cancellation({} as never), /a source is a function/)
+  assert.throws(() => cancellation({} as never), /the source must be a function/)
   assert.throws(() => cancellation(() => false, { every: 1 } as never), /unknown option "every"/)
-  assert.throws(() => cancellation(() => false, { onFailure: 'ignore' as never }), /"onFailure" is/)
+  assert.throws(() => cancellation(() => false, { onFailure: 'ignore' as never }), /"onFailure" must be/)
 })

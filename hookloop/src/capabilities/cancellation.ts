@@ -1,41 +1,44 @@
 import { lstat } from 'node:fs/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { checkChoice, invalidOption, readOptions } from '../agent/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { messageOf } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
 import { withTimeout } from '../system/timeout.ts'
 
-/** Whoever knows whether a run is to end: a reason, or true, means that it is. It may be asked at any time. */
+/** Where `cancellation` looks up whether a run was cancelled. */
 export type CancellationSource = {
+  /** Returns true or a reason if the run is to stop, false otherwise. */
   isCancellationRequested(state: AgentState): boolean | string | Promise<boolean | string>
 }
 
+/** Options of `cancellation`. */
 export type CancellationOptions = {
-  /** How long a source may take to answer. */
+  /** How long the source may take to answer. Default 5,000. */
   readonly timeoutMs?: number
-  /** What it means when the source fails or does not answer: that the run stops, or that nothing was requested. */
+  /** Whether the run stops or continues if the source throws or does not answer in time. Default `'stop'`. */
   readonly onFailure?: 'stop' | 'continue'
 }
 
-export const cancellationPolicy = Object.freeze({ timeoutMs: 5_000, onFailure: 'stop' })
+export const cancellationDefaults = Object.freeze({ timeoutMs: 5_000, onFailure: 'stop' })
 
-const WORDS = 'The run was asked to stop.'
+const CANCELLED = 'Cancellation was requested.'
 
 /**
- * Cooperative cancellation: the source is asked before each execution, step, model call and tool call, and a run that is to end
- * ends there, in order. What is under way is not cut off; that is what `signal` is for.
+ * Cooperative cancellation: the source is checked before each execution, step, model call and tool call. A call that is
+ * already running is not interrupted; use `signal` of `agent.run` for that.
+ *
+ * @example
+ * const source = cancellationSource()
+ * const agent = createAgent({ model, use: [cancellation(source)] })
+ * onShutdown(() => source.cancel('The server is shutting down.'))
  */
 export function cancellation(
   source: CancellationSource | CancellationSource['isCancellationRequested'],
   options: CancellationOptions = {},
 ): Capability {
-  checkOptions('cancellation', options, Object.keys(cancellationPolicy))
-  const { timeoutMs, onFailure } = { ...cancellationPolicy, ...definedOptions(options) }
-  checkPositiveIntegers('cancellation', { timeoutMs }, ['timeoutMs'])
-  if (onFailure !== 'stop' && onFailure !== 'continue') {
-    throw invalidOption('cancellation', `"onFailure" is 'stop' or 'continue'`, onFailure)
-  }
+  const { timeoutMs, onFailure } = readOptions('cancellation', options, cancellationDefaults)
+  checkChoice('cancellation', 'onFailure', onFailure, ['stop', 'continue'])
   const ask = askerOf(source)
   const notAnswered = (): Error => new Error(`it did not answer within ${timeoutMs} ms`)
   const check = guard(
@@ -44,13 +47,13 @@ export function cancellation(
       const decide = (answer: unknown): typeof ctx => {
         if (answer === false || answer === '') return ctx
         if (answer === true || typeof answer === 'string') {
-          return ctx.stop(answer === true ? WORDS : answer, { reason: 'userRequested' })
+          return ctx.stop(answer === true ? CANCELLED : answer, { reason: 'userRequested' })
         }
         return unanswered(`it answered with ${typeof answer} instead of true, false or a reason`)
       }
       const unanswered = (why: string): typeof ctx => {
         if (onFailure === 'continue') return ctx
-        return ctx.stop(`Nobody knows whether the run was asked to stop: ${why}.`, { reason: 'errorForbade' })
+        return ctx.stop(`The cancellation source failed: ${why}.`, { reason: 'errorForbade' })
       }
       const failed = (thrown: unknown): typeof ctx => unanswered(messageOf(thrown))
       try {
@@ -62,13 +65,13 @@ export function cancellation(
         return failed(thrown)
       }
     },
-    // An effect: what the source said is recorded, and a replay ends where the run did.
+    // An effect: the answer is recorded, so that a replay stops where the run did.
     { name: 'cancellation.check', priority: 250, effect: true },
   )
   return { name: 'cancellation', hooks: [check] }
 }
 
-/** A source in memory. One may serve many runs: all of them end. */
+/** Creates a source in memory with `cancel` and `reset`. It cancels every run that uses it. */
 export function cancellationSource(): CancellationSource & {
   readonly cancel: (reason?: string) => void
   readonly reset: () => void
@@ -85,13 +88,13 @@ export function cancellationSource(): CancellationSource & {
   }
 }
 
-/** A source that is a file: as long as something is there under that name, runs are to end. */
+/** A source that cancels runs as long as a file exists at this path. */
 export function cancellationFile(path: string): CancellationSource {
   return {
     isCancellationRequested: async () => {
       try {
         await lstat(path)
-        return `The run was asked to stop by the file ${path}.`
+        return `Cancellation was requested by the file ${path}.`
       } catch (thrown) {
         const code = (thrown as { readonly code?: unknown }).code
         if (code === 'ENOENT' || code === 'ENOTDIR') return false
@@ -106,7 +109,11 @@ function askerOf(
 ): (state: AgentState) => unknown {
   const isThere = typeof source === 'function' || typeof source?.isCancellationRequested === 'function'
   if (!isThere) {
-    throw invalidOption('cancellation', 'a source is a function, or has a method isCancellationRequested()', source)
+    throw invalidOption(
+      'cancellation',
+      'the source must be a function or have a method isCancellationRequested()',
+      source,
+    )
   }
   return (state) => (typeof source === 'function' ? source(state) : source.isCancellationRequested(state))
 }

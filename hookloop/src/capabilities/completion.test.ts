@@ -19,7 +19,7 @@ test('an answer without calls that the model finished by itself completes the ru
     status: 'completed',
     reason: 'completed',
     by: 'completion',
-    message: 'The model asked for no more tools.',
+    message: 'The model called no more tools.',
   })
 })
 

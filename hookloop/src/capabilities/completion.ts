@@ -2,8 +2,8 @@ import type { Capability } from '../agent/capability.ts'
 import { guard } from '../hooks/hook.ts'
 
 /**
- * Lets a run end when the model asks for no more tools. On in every agent; without it a run goes on until a limit.
- * Only an answer the model finished by itself counts as completed.
+ * Ends a run when the model calls no more tools. Every agent has it by default; an agent that brings a capability of this
+ * name has that one instead. A run is `completed` only if the finish reason is `stop` and the answer is not empty.
  */
 export function completion(): Capability {
   const done = guard(
@@ -11,7 +11,7 @@ export function completion(): Capability {
     (ctx) => {
       const { step } = ctx
       if (step.type === 'error' || step.toolCalls.length > 0) return ctx
-      if (step.finishReason === 'stop' && step.text !== '') return ctx.allowStop('The model asked for no more tools.')
+      if (step.finishReason === 'stop' && step.text !== '') return ctx.allowStop('The model called no more tools.')
       const { finishReason } = step
       if (finishReason === 'withheld') {
         return ctx.allowStop('The answer was withheld.', { reason: 'finishReason', value: finishReason })

@@ -2,9 +2,16 @@ import type { Capability } from '../agent/capability.ts'
 import type { JsonObject } from '../state/json.ts'
 import { hook } from '../hooks/hook.ts'
 
-/** Sets system prompt and response format when a run begins. What is empty leaves alone what is there. */
+/**
+ * Sets the system prompt and the response format at the start of each run. An empty value leaves the current one.
+ *
+ * @example
+ * contextConfig({ systemPrompt: 'Answer in French.', responseFormat: { type: 'json' } })
+ */
 export function contextConfig(config: {
+  /** The system prompt. Default: unchanged. */
   readonly systemPrompt?: string
+  /** The response format sent to the model. Default: unchanged. */
   readonly responseFormat?: JsonObject
 }): Capability {
   const { systemPrompt = '', responseFormat } = config

@@ -1,18 +1,20 @@
 import type { Capability } from '../agent/capability.ts'
-import { AgentError } from '../errors.ts'
+import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
 import { guard, hook } from '../hooks/hook.ts'
 
+/** Options of `errorPolicy`. The defaults are those of the preset `patient`. */
 export type ErrorPolicy = {
-  /** What to do when something throws: the model, or a hook. `stop` ends the run as stopped, not as failed. */
+  /** What to do when a model call or a hook throws: `stop` ends the run as `stopped`. Default `retry`. */
   readonly onError: 'stop' | 'retry' | 'ignore'
-  /** Failures in a row after which the run is stopped: errors, and steps whose calls all failed or were blocked. */
+  /** Consecutive failures that stop the run: errors, and steps whose calls all failed or were blocked. Default 4. */
   readonly maxFailures: number
-  /** The first wait before a retry; each further one doubles. */
+  /** The wait before the first retry. It doubles with each further one. Default 250. */
   readonly backoffMs: number
+  /** The longest wait before a retry. Default 10,000. */
   readonly maxBackoffMs: number
 }
 
-/** Three ways to be: end at the first failure, try a few times, or leave it to the limits. */
+/** Presets of `errorPolicy`: stop at the first failure, retry a few times, or ignore failures until a limit stops the run. */
 export const errorPolicies = {
   strict: { onError: 'stop', maxFailures: 1, backoffMs: 0, maxBackoffMs: 0 },
   patient: { onError: 'retry', maxFailures: 4, backoffMs: 250, maxBackoffMs: 10_000 },
@@ -20,13 +22,19 @@ export const errorPolicies = {
 } as const satisfies Record<string, ErrorPolicy>
 
 /**
- * Turns failures in a row into a stop, a retry or nothing. A failed call is the model's to mend, so it is counted, not
- * retried; what nobody can mend is retried with growing pauses. Without a policy an error fails the run.
+ * Decides what happens after failures. A failed tool call is reported to the model and counted, not retried; an error of a
+ * model call or a hook is retried with growing waits, ignored, or stops the run. Without a policy an error fails the run.
+ *
+ * @example
+ * createAgent({ model, use: [errorPolicy('strict')] })
+ * createAgent({ model, use: [errorPolicy({ maxFailures: 2, backoffMs: 1_000 })] })
  */
 export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient'): Capability {
   const policy = check(typeof chosen === 'string' ? errorPolicies[chosen] : { ...errorPolicies.patient, ...chosen })
   const { onError, maxFailures, backoffMs, maxBackoffMs } = policy
-  const giveUp = (failures: number): [string, { reason: 'errorForbade'; value: { value: number; limit: number } }] => [
+  const limitReached = (
+    failures: number,
+  ): [string, { reason: 'errorForbade'; value: { value: number; limit: number } }] => [
     `${failures} ${failures === 1 ? 'failure' : 'failures in a row'}.`,
     { reason: 'errorForbade', value: { value: failures, limit: maxFailures } },
   ]
@@ -35,8 +43,8 @@ export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPo
     (ctx) => {
       const failures = ctx.consecutiveFailures
       if (onError === 'stop' || failures >= maxFailures) {
-        const [words, details] = giveUp(failures)
-        return ctx.stop(`${words} The last: ${ctx.error.message}`, details)
+        const [message, details] = limitReached(failures)
+        return ctx.stop(`${message} The last one: ${ctx.error.message}`, details)
       }
       if (onError === 'ignore') return ctx.ignore()
       return ctx.retry({ afterMs: Math.min(maxBackoffMs, backoffMs * 2 ** (failures - 1)) })
@@ -47,7 +55,7 @@ export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPo
     'afterStep',
     (ctx) => {
       const failures = ctx.state.execution?.failures ?? 0
-      return failures >= maxFailures && ctx.step.errors.length === 0 ? ctx.stop(...giveUp(failures)) : ctx
+      return failures >= maxFailures && ctx.step.errors.length === 0 ? ctx.stop(...limitReached(failures)) : ctx
     },
     { name: 'errorPolicy.afterStep', priority: 200 },
   )
@@ -59,15 +67,14 @@ export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPo
 }
 
 function check(policy: ErrorPolicy | undefined): ErrorPolicy {
-  const known = Object.keys(errorPolicies).join(', ')
-  if (policy === undefined) throw invalid(`there is no such preset; use ${known} or an object`, policy)
-  if (!['stop', 'retry', 'ignore'].includes(policy.onError))
-    throw invalid('"onError" is stop, retry or ignore', policy.onError)
-  if (!(policy.maxFailures >= 1)) throw invalid('"maxFailures" must be 1 or more', policy.maxFailures)
-  if (!(policy.backoffMs >= 0 && policy.maxBackoffMs >= 0)) throw invalid('waits cannot be negative', policy)
+  const presets = Object.keys(errorPolicies)
+  if (policy === undefined)
+    throw invalidOption('errorPolicy', `the preset must be one of ${presets.join(', ')}`, policy)
+  checkOptions('errorPolicy', policy, Object.keys(errorPolicies.patient))
+  checkChoice('errorPolicy', 'onError', policy.onError, ['stop', 'retry', 'ignore'])
+  if (!(policy.maxFailures >= 1))
+    throw invalidOption('errorPolicy', '"maxFailures" must be 1 or more', policy.maxFailures)
+  if (!(policy.backoffMs >= 0 && policy.maxBackoffMs >= 0))
+    throw invalidOption('errorPolicy', '"backoffMs" and "maxBackoffMs" must be 0 or more', policy)
   return policy
-}
-
-function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `errorPolicy: ${why}.`, { value })
 }

@@ -143,7 +143,7 @@ test('an answer that the provider cut off is an answer: no other model is asked'
 test('with retry, each model is retried before the next is asked, in whatever order they are used', async () => {
   for (const order of [1, -1]) {
     const [a, b, c] = [broken('a'), broken('b'), speaking('c')]
-    const uses = [retry({ ...quick, attempts: 2 }), fallback([b, c])]
+    const uses = [retry({ ...quick, maxRetries: 1 }), fallback([b, c])]
     const run = await agentOn(a, ...(order === 1 ? uses : uses.toReversed())).run('go')
     const asked = attemptsOf(run).map((message) => /scripted\/(.)/.exec(message)?.[1])
     assert.deepEqual([run.text, asked], ['From c.', ['a', 'a', 'b', 'b']])
@@ -218,7 +218,7 @@ test('a limit on cost forbids a model whose price nobody knows, and says how to 
   const run = await agentOn(broken('a'), guards({ maxCost: 1 }), fallback([sdkModel('sdk')])).run('go')
   assert.ok(run.status === 'stopped')
   assert.deepEqual([run.reason, run.by], ['costLimit', 'guards.maxCost'])
-  assert.match(run.final.message, /no price is known for acme\/sdk.*prices: \{ 'acme\/sdk': \{ input, output \} \}/)
+  assert.match(run.final.message, /the price of acme\/sdk is unknown.*prices: \{ 'acme\/sdk': \{ input, output \} \}/)
 })
 
 test('a cancel is not a failure of the model: no other is asked', async () => {

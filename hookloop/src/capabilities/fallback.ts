@@ -1,10 +1,10 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes } from '../agent/check-options.ts'
+import { checkCodes, checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ModelSource } from '../state/inference.ts'
-import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
+import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
-/** Failures that another model may not have. A refusal because of the content is not one of them: it was an answer. */
+/** Error codes after which `fallback` calls another model. `MODEL_CONTENT_FILTERED` is not one: the model did reply. */
 export const fallbackErrorCodes: readonly ErrorCode[] = [
   'MODEL_RATE_LIMITED',
   'MODEL_OVERLOADED',
@@ -18,20 +18,26 @@ export const fallbackErrorCodes: readonly ErrorCode[] = [
 ]
 
 /**
- * Asks other models, one after the other, when the model of the request failed. With `retry`, each of them is retried
- * before the next is asked. When all fail, the last failure is the one that counts; the ledger has them all.
+ * Calls other models in order when a model call fails. With `retry`, each model is retried before the next is called. If
+ * all fail, the last error is thrown; the ledger has all of them.
+ *
+ * @param models The models to fall back to, in order.
+ * @param options `on`: the error codes that cause a fallback. Default `fallbackErrorCodes`.
+ *
+ * @example
+ * createAgent({ model: 'anthropic/claude-sonnet-5-5', use: [retry(), fallback(['openai/gpt-5.5'])] })
  */
 export function fallback(
   models: readonly ModelSource[],
-  { on = fallbackErrorCodes }: { readonly on?: readonly ErrorCode[] } = {},
+  options: { readonly on?: readonly ErrorCode[] } = {},
 ): Capability {
+  checkOptions('fallback', options, ['on'])
+  const { on = fallbackErrorCodes } = options
   if (!Array.isArray(models) || models.length === 0 || !models.every(isSource)) {
-    throw new AgentError('AGENT_INVALID_OPTION', 'fallback: give it a list of models to fall back to.', {
-      value: models,
-    })
+    throw invalidOption('fallback', 'the first argument must be a list of at least one model', models)
   }
   checkCodes('fallback', on)
-  const elsewhere = hook(
+  const callNext = hook(
     'aroundInference',
     async (ctx, next) => {
       let failure: unknown
@@ -45,11 +51,11 @@ export function fallback(
       }
       throw failure
     },
-    { name: 'fallback', priority: 110 }, // outside of `retry`
+    { name: 'fallback', priority: 110 }, // around `retry`
   )
   return {
     name: 'fallback',
-    hooks: [elsewhere],
+    hooks: [callNext],
     models,
     notes: [`Falls back to ${models.map(nameOf).join(', then ')}.`],
   }

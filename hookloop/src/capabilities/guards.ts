@@ -1,41 +1,41 @@
 import type { Budget, Capability } from '../agent/capability.ts'
+import { checkOptions, definedOptions, invalidOption } from '../agent/check-options.ts'
 import type { StopReason } from '../state/continuation.ts'
 import { isFinishReason, type FinishReason, type LanguageModel } from '../state/inference.ts'
 import { totalTokens } from '../state/usage.ts'
-import { AgentError } from '../errors.ts'
 import type { GuardContext } from '../hooks/context.ts'
 import { BaseContext } from '../hooks/base-context.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
 
-/** Limits on a run. Leave one out for its default, set it to `null` to have none. */
+/** Options of `guards`: limits of one execution. An omitted limit has its default; `null` turns it off. */
 export type Limits = {
-  /** Steps per execution. Default 20. */
+  /** Steps. Default 20. */
   readonly maxSteps?: number | null
-  /** Tokens in and out, over all model calls of the execution. Default 32,768. */
+  /** Input and output tokens of all model calls. Default 32,768. */
   readonly maxTokens?: number | null
-  /** Milliseconds at work; waiting for a person does not count. Default 300,000. */
+  /** Run time in milliseconds, without the time spent waiting for approval. Default 300,000. */
   readonly maxTimeMs?: number | null
-  /** US dollars. No default. */
+  /** Cost in US dollars. Default: no limit. */
   readonly maxCost?: number | null
-  /** Tool calls asked for, blocked ones included. No default. */
+  /** Tool calls of the model, including blocked ones. Default: no limit. */
   readonly maxToolCalls?: number | null
-  /** Ends the run when the model gives one of these finish reasons, whatever else it asks for. */
+  /** Stops the run if the model ends with one of these finish reasons. Default none. */
   readonly finishReasons?: readonly FinishReason[] | null
 }
 
-export const defaultLimits = { maxSteps: 20, maxTokens: 32_768, maxTimeMs: 300_000 } as const
+const defaultLimits = { maxSteps: 20, maxTokens: 32_768, maxTimeMs: 300_000 } as const
 
 type Limited = 'beforeStep' | 'beforeInference' | 'beforeToolUse'
 
-/** How one number is limited: where it is looked at, what it is, and what is said when it is too high. */
+/** One limit: where it is checked, what is measured, and the message when it is exceeded. */
 type Limit = {
   readonly on: readonly Limited[]
   readonly reason: StopReason
   readonly value: (ctx: GuardContext<Limited>) => number
-  readonly words: (value: number, max: number) => string
-  /** Says why the value cannot be known, if it cannot: a limit that never applies is worse than none. */
-  readonly blind?: (ctx: GuardContext<Limited>) => string | undefined
-  /** Whether the value counts what is about to happen, and so may be as high as the limit. */
+  readonly message: (value: number, max: number) => string
+  /** Why the value is unknown, if it is: the run stops, because a limit that never applies is worse than none. */
+  readonly unknown?: (ctx: GuardContext<Limited>) => string | undefined
+  /** Whether the value includes what is about to happen, and so may equal the limit. */
   readonly inclusive?: true
 }
 
@@ -44,32 +44,32 @@ const limits = {
     on: ['beforeStep'],
     reason: 'stepsLimit',
     value: (ctx) => ctx.state.stepCount,
-    words: (value, max) => `Step limit reached: ${value}/${max}.`,
+    message: (value, max) => `Step limit reached: ${value}/${max}.`,
   },
   maxTokens: {
     on: ['beforeStep', 'beforeInference'],
     reason: 'tokenLimit',
     value: (ctx) => totalTokens(ctx.spent),
-    words: (value, max) => `Token limit reached: ${value}/${max}.`,
+    message: (value, max) => `Token limit reached: ${value}/${max}.`,
   },
   maxTimeMs: {
     on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
     reason: 'timeLimit',
     value: (ctx) => BaseContext.workedMs(ctx as unknown as BaseContext),
-    words: (value, max) => `Time limit reached: ${value}/${max} ms.`,
+    message: (value, max) => `Time limit reached: ${value}/${max} ms.`,
   },
   maxCost: {
     on: ['beforeStep', 'beforeInference'],
     reason: 'costLimit',
     value: (ctx) => ctx.spent.costUsd,
-    words: (value, max) => `Cost limit reached: ${value}/${max} USD.`,
-    blind: (ctx) => ('request' in ctx && !isPriced(ctx.request.model) ? unpriced(ctx.request.model) : undefined),
+    message: (value, max) => `Cost limit reached: ${value}/${max} USD.`,
+    unknown: (ctx) => ('request' in ctx && !isPriced(ctx.request.model) ? unpriced(ctx.request.model) : undefined),
   },
   maxToolCalls: {
     on: ['beforeToolUse'],
     reason: 'toolCallLimit',
     value: (ctx) => ctx.spent.toolCalls,
-    words: (value, max) => `Tool call limit reached: call ${value} of at most ${max}.`,
+    message: (value, max) => `Tool call limit reached: call ${value} of at most ${max}.`,
     inclusive: true,
   },
 } as const satisfies { readonly [name: string]: Limit }
@@ -77,8 +77,11 @@ const limits = {
 const PRIORITY = 200
 
 /**
- * Limits as guards, each checked before the call that would break it. In every agent with these defaults; an agent that
- * brings its own `guards` has those instead.
+ * Limits of a run, each checked before the call that would exceed it. Every agent has them with their defaults; an agent
+ * that uses `guards` has only the ones it sets, and the defaults for the others.
+ *
+ * @example
+ * createAgent({ model, use: [guards({ maxSteps: 50, maxCost: 0.5, maxTokens: null })] })
  */
 export function guards(options: Limits = {}): Capability {
   const chosen = withDefaults(options)
@@ -91,7 +94,7 @@ export function guards(options: Limits = {}): Capability {
   return { name: 'guards', hooks, budget: budgetOf(chosen), notes: [describe(options)] }
 }
 
-/** What subagents that work at the same time have to share. */
+/** What concurrent subagents share. */
 function budgetOf({ maxTokens, maxCost, maxToolCalls }: Limits): Budget {
   return {
     ...(isSet('maxTokens', maxTokens) && { tokens: maxTokens }),
@@ -101,16 +104,16 @@ function budgetOf({ maxTokens, maxCost, maxToolCalls }: Limits): Budget {
 }
 
 function limitGuard(name: keyof typeof limits, max: number): Hook {
-  const { on, reason, value, words, blind, inclusive }: Limit = limits[name]
+  const { on, reason, value, message, unknown, inclusive }: Limit = limits[name]
   return guard(
     on,
     (ctx) => {
-      const unknown = blind?.(ctx)
-      if (unknown !== undefined) return ctx.stop(unknown, { reason })
+      const why = unknown?.(ctx)
+      if (why !== undefined) return ctx.stop(why, { reason })
       const now = value(ctx)
       if (now < max && name === 'maxTimeMs' && 'within' in ctx) return ctx.within(max - now)
       if (inclusive === true ? now <= max : now < max) return ctx
-      return ctx.stop(words(now, max), { reason, value: { value: now, limit: max } })
+      return ctx.stop(message(now, max), { reason, value: { value: now, limit: max } })
     },
     { name: `guards.${name}`, priority: PRIORITY },
   )
@@ -122,7 +125,7 @@ function isPriced({ cost = 'unknown' }: LanguageModel): boolean {
 
 function unpriced({ provider, modelId }: LanguageModel): string {
   const price = `prices: { '${provider}/${modelId}': { input, output } }`
-  return `"maxCost" cannot be kept: no price is known for ${provider}/${modelId}. Give createAgent({ ${price} }), or take the limit away.`
+  return `"maxCost" cannot be checked: the price of ${provider}/${modelId} is unknown. Set createAgent({ ${price} }), or remove the limit.`
 }
 
 function finishReasonGuard(reasons: readonly FinishReason[]): Hook {
@@ -137,38 +140,22 @@ function finishReasonGuard(reasons: readonly FinishReason[]): Hook {
   )
 }
 
-const names: readonly string[] = [...Object.keys(limits), 'finishReasons']
-
-/** `undefined` is not `null`: an option that got lost on its way must not take a limit away. */
+/** An undefined limit has its default; only `null` turns it off. */
 function withDefaults(options: Limits): Limits {
-  const unknown = Object.keys(options).find((name) => !names.includes(name))
-  if (unknown !== undefined) {
-    throw new AgentError(
-      'AGENT_INVALID_OPTION',
-      `guards: there is no limit "${unknown}". Known: ${names.join(', ')}.`,
-      {
-        value: unknown,
-      },
-    )
-  }
-  const given = Object.entries(options).filter(([, limit]) => limit !== undefined)
-  return { ...defaultLimits, ...(Object.fromEntries(given) as Limits) }
+  checkOptions('guards', options, [...Object.keys(limits), 'finishReasons'])
+  return { ...defaultLimits, ...definedOptions(options) }
 }
 
 function isSet(name: keyof Limits, limit: number | null | undefined): limit is number {
   if (limit === null || limit === undefined || limit === Infinity) return false
   if (typeof limit === 'number' && limit >= 0) return true
-  throw new AgentError('AGENT_INVALID_OPTION', `guards: "${name}" must be a number from 0 up, or null for no limit.`, {
-    value: limit,
-  })
+  throw invalidOption('guards', `"${name}" must be a number, 0 or more, or null for no limit`, limit)
 }
 
 function isReasons(reasons: Limits['finishReasons']): reasons is readonly FinishReason[] {
   if (reasons === null || reasons === undefined) return false
   if (Array.isArray(reasons) && reasons.every(isFinishReason)) return reasons.length > 0
-  throw new AgentError('AGENT_INVALID_OPTION', 'guards: "finishReasons" must be a list of finish reasons, or null.', {
-    value: reasons,
-  })
+  throw invalidOption('guards', '"finishReasons" must be a list of finish reasons, or null', reasons)
 }
 
 function describe(options: Limits): string {

@@ -51,7 +51,7 @@ test('storing null removes what is there, and says so', async () => {
   assert.deepEqual(stored, {})
   assert.deepEqual(
     executions.slice(1).map(({ output }) => output),
-    ['Removed "a".', 'There was nothing under "a".', 'Nothing is stored under that key. Nothing is stored at all.'],
+    ['Removed "a".', 'Nothing is stored under "a".', 'Nothing is stored under this key. There are no stored keys.'],
   )
 })
 
@@ -59,7 +59,7 @@ test('a value that is not there is a failed call that names what is', async () =
   const { executions } = await callAll([store('a', 1), store('b', 1), read('c')])
   assert.deepEqual(
     [executions[2]!.status, executions[2]!.output],
-    ['failed', 'Nothing is stored under that key. There is: a, b.'],
+    ['failed', 'Nothing is stored under this key. Stored keys: a, b.'],
   )
 })
 

@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { invalidOption, isStringList, readOptions } from '../agent/check-options.ts'
 import { tool, type Tool } from '../agent/tool.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Json, JsonObject } from '../state/json.ts'
@@ -14,46 +14,48 @@ import {
 import { hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 
+/** Options of `metadata`. */
 export type MetadataOptions = {
-  /** How many values may be kept at once. */
+  /** The number of stored values. Default 50. */
   readonly maxKeys?: number
-  readonly maxKeyLength?: number
-  /** Of one value, as JSON text in UTF-8. */
+  /** The length of a key. Default 64. */
+  readonly maxKeyChars?: number
+  /** The size of one value as JSON in UTF-8. Default 65,536. */
   readonly maxValueBytes?: number
-  /** Of all values together. */
+  /** The size of all values together. Default 262,144. */
   readonly maxTotalBytes?: number
-  /** How deep lists and objects may be nested. */
+  /** The nesting depth of a value. Default 32. */
   readonly maxDepth?: number
-  /** Keys that are refused, `*` standing for anything, beside `hookloop` and `hookloop.*`, which always are. */
+  /** Keys that are rejected, besides `hookloop` and `hookloop.*`; `*` matches anything. Default none. */
   readonly reserved?: readonly string[]
 }
 
-export const metadataPolicy = Object.freeze({
+export const metadataDefaults = Object.freeze({
   maxKeys: 50,
-  maxKeyLength: 64,
+  maxKeyChars: 64,
   maxValueBytes: 65_536,
   maxTotalBytes: 262_144,
   maxDepth: 32,
   reserved: Object.freeze([] as readonly string[]),
 }) satisfies MetadataOptions
 
-/** All of it lives under this one key of the state's metadata, where no guard looks for a role. */
+/** One key of the state's metadata holds everything the model stores, so that it cannot set a value that a guard reads. */
 export const METADATA_KEY = 'hookloop.metadata'
 
 const always: readonly string[] = ['hookloop', 'hookloop.*']
 
-/** Values that the model stores, reads and lists, and that stay with the state. */
+/**
+ * Gives the model tools to store, read and list values in the state. They stay for the whole conversation.
+ *
+ * @example
+ * const agent = createAgent({ model, use: [metadata({ maxKeys: 10 })] })
+ * const run = await agent.run('Remember my address.')
+ * getMetadata(run.state)
+ */
 export function metadata(options: MetadataOptions = {}): Capability {
-  checkOptions('metadata', options, Object.keys(metadataPolicy))
-  const policy = { ...metadataPolicy, ...definedOptions(options) }
-  checkPositiveIntegers('metadata', policy, ['maxKeys', 'maxKeyLength', 'maxValueBytes', 'maxTotalBytes', 'maxDepth'])
-  if (!Array.isArray(policy.reserved) || !policy.reserved.every((each) => typeof each === 'string')) {
-    throw invalidOption(
-      'metadata',
-      '"reserved" must be a list of keys, in which * stands for anything',
-      policy.reserved,
-    )
-  }
+  const policy = readOptions('metadata', options, metadataDefaults)
+  if (!isStringList(policy.reserved))
+    throw invalidOption('metadata', '"reserved" must be a list of keys, in which * matches anything', policy.reserved)
   const limits = limitsOf(policy)
   const store = storeTool(limits)
   const keep = hook(
@@ -61,7 +63,7 @@ export function metadata(options: MetadataOptions = {}): Capability {
     (ctx) => {
       if (ctx.toolExecution.status !== 'ok') return ctx
       const next = stored(getMetadata(ctx.state), ctx.toolCall.args, limits)
-      if ('problem' in next) return ctx.withOutput(next.problem) // somebody answered in the tool's place
+      if ('problem' in next) return ctx.withOutput(next.problem) // a hook replaced the result of the tool
       return ctx.withState((state) => state.withMetadata(METADATA_KEY, next.values))
     },
     { name: 'metadata.keep', priority: 100, tool: store },
@@ -70,36 +72,36 @@ export function metadata(options: MetadataOptions = {}): Capability {
     name: 'metadata',
     hooks: [keep],
     tools: [store, readTool(), listTool()],
-    notes: [`The model keeps up to ${policy.maxKeys} values of its own in the state, under "${METADATA_KEY}".`],
+    notes: [`The model stores up to ${policy.maxKeys} values in the state, under "${METADATA_KEY}".`],
   }
 }
 
-/** What the model has stored, by key. It is the model's word: nothing that a guard may rely on. */
+/** The values that the model has stored, by key. A guard must not rely on them: the model wrote them. */
 export function getMetadata(state: AgentState): JsonObject {
   return readNamed(state.metadata[METADATA_KEY])
 }
 
-function limitsOf({ maxKeys, maxKeyLength, reserved, ...sizes }: Required<MetadataOptions>): NamingLimits {
+function limitsOf({ maxKeys, maxKeyChars, reserved, ...sizes }: Required<MetadataOptions>): NamingLimits {
   const tests = [...always, ...reserved].map(toNameTest)
   const isReserved = (key: string): boolean => tests.some((test) => test(key))
-  return { ...sizes, word: 'key', maxNames: maxKeys, maxNameLength: maxKeyLength, isReserved }
+  return { ...sizes, word: 'key', maxNames: maxKeys, maxNameLength: maxKeyChars, isReserved }
 }
 
-type Stored = { readonly values: NamedValues; readonly words: string } | { readonly problem: string }
+type Stored = { readonly values: NamedValues; readonly message: string } | { readonly problem: string }
 
-/** What is stored after one call, or why it cannot be. Null removes. */
+/** The values after one call, or why it failed. Null removes a value. */
 function stored(values: NamedValues, { key = null, value = null }: JsonObject, limits: NamingLimits): Stored {
   if (value !== null) {
     const next = nameValue(values, [key, value], limits)
     return 'problem' in next
       ? next
-      : { values: next.values, words: `Stored ${next.bytes} bytes under "${key as string}".` }
+      : { values: next.values, message: `Stored ${next.bytes} bytes under "${key as string}".` }
   }
   const problem = nameProblem(key, limits)
   if (problem !== undefined) return { problem }
-  const isThere = Object.hasOwn(values, key as string)
-  const words = isThere ? `Removed "${key as string}".` : `There was nothing under "${key as string}".`
-  return { values: withoutName(values, key as string), words }
+  const isStored = Object.hasOwn(values, key as string)
+  const message = isStored ? `Removed "${key as string}".` : `Nothing is stored under "${key as string}".`
+  return { values: withoutName(values, key as string), message }
 }
 
 function storeTool(limits: NamingLimits): Tool<JsonObject, JsonObject> {
@@ -107,15 +109,15 @@ function storeTool(limits: NamingLimits): Tool<JsonObject, JsonObject> {
   return tool({
     name: 'store_metadata',
     description:
-      'Keeps a value under a key, for later in this conversation; a value that is there is replaced. ' +
+      'Stores a value under a key, for later in this conversation; an existing value is replaced. ' +
       'Store null to remove it. ' +
-      `At most ${maxNames} keys of up to ${maxNameLength} characters (letters, digits, _ . - and a letter first), ` +
+      `At most ${maxNames} keys of up to ${maxNameLength} characters (letters, digits, _ . -, starting with a letter), ` +
       `and ${maxValueBytes} bytes of JSON per value.`,
     input: {
       type: 'object',
       properties: {
-        key: { type: 'string', description: 'The name to find it by, such as "customer.address".' },
-        value: { description: 'Any JSON value. null removes what is there.' },
+        key: { type: 'string', description: 'The key, such as "customer.address".' },
+        value: { description: 'Any JSON value. null removes the stored one.' },
       },
       required: ['key', 'value'],
       additionalProperties: false,
@@ -123,7 +125,7 @@ function storeTool(limits: NamingLimits): Tool<JsonObject, JsonObject> {
     execute: (args, { state }) => {
       const next = stored(getMetadata(state), args, limits)
       if ('problem' in next) throw new Error(next.problem)
-      return next.words
+      return next.message
     },
   })
 }
@@ -131,10 +133,10 @@ function storeTool(limits: NamingLimits): Tool<JsonObject, JsonObject> {
 function readTool(): Tool {
   return tool({
     name: 'read_metadata',
-    description: 'Gives the value that was stored under a key with store_metadata.',
+    description: 'Returns the value that was stored under a key with store_metadata.',
     input: {
       type: 'object',
-      properties: { key: { type: 'string', description: 'The name it was stored by.' } },
+      properties: { key: { type: 'string', description: 'The key it was stored under.' } },
       required: ['key'],
       additionalProperties: false,
     },
@@ -143,14 +145,14 @@ function readTool(): Tool {
       const values = getMetadata(state)
       const value = values[key as string]
       if (value !== undefined) return value
-      throw new Error(`Nothing is stored under that key. ${wordKeys(values)}`)
+      throw new Error(`Nothing is stored under this key. ${listKeys(values)}`)
     },
   })
 }
 
-function wordKeys(values: NamedValues): string {
+function listKeys(values: NamedValues): string {
   const keys = Object.keys(values)
-  return keys.length === 0 ? 'Nothing is stored at all.' : `There is: ${keys.join(', ')}.`
+  return keys.length === 0 ? 'There are no stored keys.' : `Stored keys: ${keys.join(', ')}.`
 }
 
 const PREVIEW = 80
@@ -158,7 +160,7 @@ const PREVIEW = 80
 function listTool(): Tool {
   return tool({
     name: 'list_metadata',
-    description: 'Lists the keys that were stored with store_metadata, with the size and the beginning of each value.',
+    description: 'Lists the keys that were stored with store_metadata, with the size and the start of each value.',
     input: { type: 'object', properties: {}, additionalProperties: false },
     concurrent: true,
     execute: (_args, { state }) => Object.entries(getMetadata(state)).map(describeValue),

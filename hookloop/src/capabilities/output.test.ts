@@ -79,16 +79,16 @@ for (const strategy of strategies) {
     })
 
     test('it is tried as often as is allowed', async () => {
-      for (const tries of [1, 5]) {
-        const { agent, model } = agentOn(() => answer(strategy, bad), { strategy, tries })
+      for (const maxRetries of [0, 4]) {
+        const { agent, model } = agentOn(() => answer(strategy, bad), { strategy, maxRetries })
         const { attempts } = invalidOf(await agent.run('go')).value
-        assert.deepEqual([attempts.length, model.requests.length], [tries, tries])
+        assert.deepEqual([attempts.length, model.requests.length], [maxRetries + 1, maxRetries + 1])
       }
     })
 
     test('a run has failed, too, when other limits end the tries before they are used up', async () => {
-      const { agent } = agentOn(() => answer(strategy, bad), { strategy, tries: 12 })
-      assert.match(invalidOf(await agent.run('go')).message, /No answer fits/)
+      const { agent } = agentOn(() => answer(strategy, bad), { strategy, maxRetries: 11 })
+      assert.match(invalidOf(await agent.run('go')).message, /No answer matches/)
     })
 
     const wrapped: readonly (readonly [string, Schema | JsonObject, Json])[] = [
@@ -153,7 +153,7 @@ for (const strategy of strategies) {
 
     test('in a conversation, only the answers to the last input count', async () => {
       const script = [answer(strategy, oslo), answer(strategy, bad), answer(strategy, bad), answer(strategy, oslo)]
-      const { agent, model } = agentOn(script, { strategy, tries: 2 })
+      const { agent, model } = agentOn(script, { strategy, maxRetries: 1 })
       const first = await agent.run('go')
       const second = await agent.run('and now', { from: first })
       assert.equal(invalidOf(second).value.attempts.length, 2)
@@ -244,7 +244,7 @@ test('an answer that a guard blocks is not taken; the next one is', async () => 
   assert.deepEqual(outputOf(await agent.run('go')), rome)
   const never = guard('beforeToolUse', (ctx) => ctx.block('No.'))
   const { attempts } = invalidOf(await agentOn(() => answer('tool', oslo), { use: [never] }).agent.run('go')).value
-  assert.deepEqual([attempts.length, attempts[2]?.problem], [3, 'the call was not let through'])
+  assert.deepEqual([attempts.length, attempts[2]?.problem], [3, 'the call was blocked or withheld'])
 })
 
 test('an answer that a hook changed on its way is the output as it was changed', async () => {
@@ -297,7 +297,7 @@ test('a run with nothing but empty answers has failed', async () => {
 })
 
 test('a limit that is reached first ends the run as it ends any other', async () => {
-  const { agent } = agentOn(() => answer('tool', bad), { tries: 9, use: [guards({ maxSteps: 2 })] })
+  const { agent } = agentOn(() => answer('tool', bad), { maxRetries: 8, use: [guards({ maxSteps: 2 })] })
   const run = await agent.run('go')
   assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'stepsLimit'])
 })
@@ -334,7 +334,7 @@ test('calls beside the answer are made', async () => {
   assert.deepEqual(outputOf(run), oslo)
   assert.deepEqual(
     run.state.lastStep?.toolExecutions.map(({ output }) => output),
-    ['snow', 'Taken.'],
+    ['snow', 'Accepted.'],
   )
 })
 
@@ -351,14 +351,14 @@ test('many runs at once have each their own output', async () => {
 
 test('explain says that no answer fits, and what would help', async () => {
   const text = explain(await agentOn(() => answer('text', bad), { strategy: 'text' }).agent.run('go'))
-  assert.match(text, /failed: No answer fits the output schema after 3 tries.*degrees/)
-  assert.match(text, /decided by +output[^]*to go on .*outputOptions\.tries/)
+  assert.match(text, /failed: No answer matches the output schema after 2 retries.*degrees/)
+  assert.match(text, /decided by +output[^]*to go on .*outputOptions\.maxRetries/)
 })
 
 test('options that make no sense, and schemas that cannot be shown, are refused', () => {
   const settings: readonly Setting[] = [
-    { tries: 0 },
-    { tries: 1.5 },
+    { maxRetries: -1 },
+    { maxRetries: 0.5 },
     { strategy: 'magic' as Strategy },
     { schema: z.date() },
     { schema: 'text' as unknown as JsonObject },

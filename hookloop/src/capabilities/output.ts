@@ -7,7 +7,7 @@ import type { JsonObject } from '../state/json.ts'
 import type { List } from '../state/list.ts'
 import type { Schema } from '../state/schema.ts'
 import { AgentError } from '../errors.ts'
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkChoice, readOptions } from '../agent/check-options.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import {
   ANSWER_TOOL,
@@ -20,31 +20,27 @@ import {
 } from '../agent/output/answer-form.ts'
 import { answerSchema, answerShape, readJson, type AnswerShape } from '../agent/output/answer-shape.ts'
 
+/** Options of a typed answer: `createAgent({ output, outputOptions })`. */
 export type OutputOptions = {
-  /**
-   * How the model is held to the schema: by its provider, by a tool that takes the answer, or by being asked to. Without
-   * it, what the model supports best.
-   */
+  /** How the schema is enforced: by the provider, by a tool, or by instructions. Default: the best the model supports. */
   readonly strategy?: AnswerForm
-  /** Answers in all, before the run fails. Default 3. */
-  readonly tries?: number
-  /** What the answer is called, and what it is, for the model. */
+  /** How often the model may correct an invalid answer before the run fails. Default 2. */
+  readonly maxRetries?: number
+  /** The name of the answer, for the model. Default `'answer'`. */
   readonly name?: string
+  /** What the answer is, for the model. Default none. */
   readonly description?: string
 }
 
+const defaults = { strategy: undefined, maxRetries: 2, name: 'answer', description: undefined }
+
 /**
- * A typed answer. The model is held to the schema as well as it can be; an answer that does not fit goes back with what
- * is wrong with it, as often as is allowed. A run is completed only with an answer that fits.
+ * A typed answer. The schema is enforced as well as the model supports it; an invalid answer is returned to the model with
+ * what is wrong. A run is completed only with a valid answer.
  */
 export function outputPlan(schema: Schema | JsonObject, options: OutputOptions = {}): OutputPlan {
-  const { tries = 3, strategy, name = 'answer', description } = options
-  checkOptions('outputOptions', options, ['strategy', 'tries', 'name', 'description'])
-  if (!Number.isInteger(tries) || tries < 1)
-    throw invalidOption('output', '"tries" must be a whole number from 1 up', tries)
-  if (strategy !== undefined && !['native', 'tool', 'text'].includes(strategy)) {
-    throw invalidOption('output', `"strategy" is 'native', 'tool' or 'text'`, strategy)
-  }
+  const { strategy, maxRetries, name, description } = readOptions('outputOptions', options, defaults)
+  if (strategy !== undefined) checkChoice('outputOptions', 'strategy', strategy, ['native', 'tool', 'text'])
   const shape = answerShape(schema)
   const wanted = { jsonSchema: shape.jsonSchema, name, description }
   const formFor = (model: LanguageModel, hasTools: boolean): AnswerForm => strategy ?? bestForm(model, hasTools)
@@ -53,21 +49,21 @@ export function outputPlan(schema: Schema | JsonObject, options: OutputOptions =
     capability: (model, hasTools) =>
       ({
         name: 'output',
-        hooks: [...askHooks(wanted, formFor), judgeOf(shape, tries)],
+        hooks: [...askHooks(wanted, formFor), judgeOf(shape, maxRetries)],
         tools: strategy === undefined || strategy === 'tool' ? [answerTool(shape, description)] : [],
-        notes: [`Output: typed, by ${formFor(model, hasTools)}, up to ${tries} tries.`],
+        notes: [`Output: typed, strategy ${formFor(model, hasTools)}, up to ${maxRetries} retries.`],
       }) satisfies Capability,
   }
 }
 
-/** Its arguments are the answer, so they are read as answers are: by the schema itself. */
-function answerTool(shape: AnswerShape, description = 'Takes your final answer. Call it once, when you are done.') {
-  return tool({ name: ANSWER_TOOL, description, input: answerSchema(shape), execute: () => 'Taken.' })
+/** The arguments of this tool are the answer, so the output schema validates them. */
+function answerTool(shape: AnswerShape, description = 'Submits your final answer. Call it once, when you are done.') {
+  return tool({ name: ANSWER_TOOL, description, input: answerSchema(shape), execute: () => 'Accepted.' })
 }
 
 /**
- * Tells the model, with each request, in what form the answer is wanted: the model of the request, and, where a hook
- * around the call asks another one, that one.
+ * Adds the required form of the answer to each request: for the model of the request, and for another model that an around
+ * hook calls instead.
  */
 function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: boolean) => AnswerForm): readonly Hook[] {
   const insists = (steps: List<Step> | undefined): boolean => {
@@ -82,20 +78,20 @@ function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: bool
     },
     { name: 'output.ask', priority: -100 },
   )
-  const elsewhere = hook(
+  const otherModel = hook(
     'aroundInference',
     (ctx, next) => {
       const form = formFor(ctx.request.model, otherTools(ctx.request).length > 0)
       if (form === formOf(ctx.request, wanted)) return next()
       return next(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
     },
-    { name: 'output.ask.elsewhere', priority: -1_000 },
+    { name: 'output.ask.otherModel', priority: -1_000 },
   )
-  return [first, elsewhere]
+  return [first, otherModel]
 }
 
-/** Sends an answer that does not fit back, with what is wrong with it, and lets the run end on one that does. */
-function judgeOf(shape: AnswerShape, tries: number): Hook {
+/** Returns an invalid answer to the model with what is wrong, and lets the run stop with a valid one. */
+function judgeOf(shape: AnswerShape, maxRetries: number): Hook {
   return guard(
     'afterStep',
     (ctx) => {
@@ -103,28 +99,30 @@ function judgeOf(shape: AnswerShape, tries: number): Hook {
       const answer = answerOf(step)
       if (answer === undefined || step.finishReason === 'withheld') return ctx
       return problemOf(shape, answer).then((problem) => {
-        if (problem === undefined) return answer.taken ? ctx.allowStop('The answer fits the output schema.') : ctx
-        const made = answersIn(ctx.state.execution?.steps).length
-        if (made >= tries) return ctx.allowStop(`No answer fits after ${made} ${made === 1 ? 'try' : 'tries'}.`)
-        if (answer.byTool) return ctx // the failed call says it already
-        return ctx.requestContinuation(`Your answer does not fit: ${problem}. Give it again, in the form asked for.`)
+        if (problem === undefined) return answer.accepted ? ctx.allowStop('The answer matches the output schema.') : ctx
+        const retries = answersIn(ctx.state.execution?.steps).length - 1
+        if (retries >= maxRetries) return ctx.allowStop(`No valid answer after ${countRetries(retries)}.`)
+        if (answer.byTool) return ctx // the result of the failed call has the problem
+        return ctx.requestContinuation(
+          `Your answer does not match the required format: ${problem}. Send the corrected answer in that format.`,
+        )
       })
     },
     { name: 'output.judge' },
   )
 }
 
-/** What a step gave as an answer: arguments for the tool, or its text. */
-type Answer = { readonly text: string; readonly byTool: boolean; readonly taken: boolean }
+/** The answer in a step: the arguments of the tool, or its text. */
+type Answer = { readonly text: string; readonly byTool: boolean; readonly accepted: boolean }
 
 function answerOf(step: Step): Answer | undefined {
   const call = step.toolCalls.findLastIndex(({ name }) => name === ANSWER_TOOL)
   if (call !== -1) {
     const execution = step.toolExecutions[call]
-    const taken = execution?.status === 'ok' && execution.withheld !== true
-    return { text: JSON.stringify(step.toolCalls[call]!.args), byTool: true, taken }
+    const accepted = execution?.status === 'ok' && execution.withheld !== true
+    return { text: JSON.stringify(step.toolCalls[call]!.args), byTool: true, accepted }
   }
-  return step.type === 'finalResponse' ? { text: step.text, byTool: false, taken: false } : undefined
+  return step.type === 'finalResponse' ? { text: step.text, byTool: false, accepted: false } : undefined
 }
 
 function answersIn(steps: List<Step> | undefined): readonly Answer[] {
@@ -138,15 +136,15 @@ async function problemOf(shape: AnswerShape, answer: Answer): Promise<string | u
 
 async function parse(
   shape: AnswerShape,
-  { text, byTool, taken }: Answer,
+  { text, byTool, accepted }: Answer,
 ): Promise<{ value: unknown } | { problem: string }> {
   const json = readJson(text)
   if (json === undefined) return { problem: text === '' ? 'it is empty' : 'it is not JSON' }
   const parsed = await shape.parse(json)
-  return byTool && !taken && 'value' in parsed ? { problem: 'the call was not let through' } : parsed
+  return byTool && !accepted && 'value' in parsed ? { problem: 'the call was blocked or withheld' } : parsed
 }
 
-/** Reads the answer of a run from its steps, or says what was wrong with each. */
+/** Reads the answer of a run from its steps, or the error with what was wrong with each. */
 function readerOf(shape: AnswerShape): AnswerReader {
   return async (steps) => {
     const answers = answersIn(steps)
@@ -156,12 +154,19 @@ function readerOf(shape: AnswerShape): AnswerReader {
     const attempts = await Promise.all(
       answers.map(async (answer) => ({ text: answer.text, problem: (await problemOf(shape, answer)) ?? '' })),
     )
-    const why = attempts.at(-1)?.problem ?? 'there was none'
-    const count = `${attempts.length} ${attempts.length === 1 ? 'try' : 'tries'}`
+    const why = attempts.at(-1)?.problem ?? 'there was no answer'
     return {
-      error: new AgentError('OUTPUT_INVALID', `No answer fits the output schema after ${count}. The last: ${why}.`, {
-        value: { attempts },
-      }),
+      error: new AgentError(
+        'OUTPUT_INVALID',
+        `No answer matches the output schema after ${countRetries(Math.max(0, attempts.length - 1))}. The last problem: ${why}.`,
+        {
+          value: { attempts },
+        },
+      ),
     }
   }
+}
+
+function countRetries(retries: number): string {
+  return `${retries} ${retries === 1 ? 'retry' : 'retries'}`
 }

@@ -1,10 +1,18 @@
 import type { Capability } from '../agent/capability.ts'
 import { guard } from '../hooks/hook.ts'
 
-/** What the content of an answer says about going on: nothing, that the run may end, or what is still missing. */
+/** What an answer means for the run: no opinion, it may stop, or it must continue with this message to the model. */
 export type ContentVerdict = undefined | 'stop' | { readonly continue: string }
 
-/** Reads what the model wrote in a step without calls and votes on it: `allowStop`, or another step with a reason. */
+/**
+ * Votes on a final answer by its text: the run may stop, or continues with a message to the model.
+ *
+ * @param read Returns `'stop'`, `{ continue: message }`, or undefined for no opinion.
+ * @param options `name`: the name of the hook. Default `'responseContent'`.
+ *
+ * @example
+ * responseContent((text) => (text.includes('SOURCES') ? 'stop' : { continue: 'Add your sources.' }))
+ */
 export function responseContent(
   read: (text: string) => ContentVerdict,
   options: { readonly name?: string } = {},
@@ -16,7 +24,9 @@ export function responseContent(
       if (ctx.step.type !== 'finalResponse') return ctx
       const verdict = read(ctx.step.text)
       if (verdict === undefined) return ctx
-      return verdict === 'stop' ? ctx.allowStop('The answer says so.') : ctx.requestContinuation(verdict.continue)
+      return verdict === 'stop'
+        ? ctx.allowStop('The content of the answer allows it.')
+        : ctx.requestContinuation(verdict.continue)
     },
     { name },
   )

@@ -1,17 +1,19 @@
 import type { Capability } from '../agent/capability.ts'
+import { readOptions } from '../agent/check-options.ts'
 import type { Step } from '../state/execution.ts'
 import { canonicalText } from '../state/json.ts'
-import { AgentError } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
 
-/** Ends a run that keeps making the same call with the same arguments and keeps getting nothing out of it. */
+/**
+ * Stops a run that repeats the same failing tool calls with the same arguments.
+ *
+ * @param options `maxRetries`: how often failing calls may be repeated. Default 3.
+ *
+ * @example
+ * createAgent({ model, use: [retryLimit({ maxRetries: 2 })] })
+ */
 export function retryLimit(options: { readonly maxRetries?: number } = {}): Capability {
-  const { maxRetries = 3 } = options
-  if (!Number.isInteger(maxRetries) || maxRetries < 0) {
-    throw new AgentError('AGENT_INVALID_OPTION', 'retryLimit: "maxRetries" must be a whole number from 0 up.', {
-      value: maxRetries,
-    })
-  }
+  const { maxRetries } = readOptions('retryLimit', options, { maxRetries: 3 })
   const check = guard(
     'afterStep',
     (ctx) => {
@@ -38,7 +40,7 @@ export function retryLimit(options: { readonly maxRetries?: number } = {}): Capa
   return { name: 'retryLimit', hooks: [check] }
 }
 
-/** The calls of a step without their ids, as a text that does not depend on the order of arguments. */
+/** The calls of a step without their ids, as text that does not depend on the order of arguments. */
 function callsOf(step: Step): string {
   return canonicalText(step.toolCalls.map(({ name, args }) => ({ name, args })))
 }

@@ -81,12 +81,12 @@ test('an error without a code is tried again under the code it gets', async () =
   assert.equal(run.text, 'Done.')
 })
 
-for (const attempts of [1, 2, 5]) {
-  test(`with attempts: ${attempts} the model is asked ${attempts} times, and the last failure counts`, async () => {
+for (const maxRetries of [0, 1, 4]) {
+  test(`with maxRetries: ${maxRetries} the model is called ${maxRetries + 1} times, and the last failure is reported`, async () => {
     const turns = Array.from({ length: 9 }, (_, i) => failing('MODEL_OVERLOADED', `busy ${i + 1}`))
     const model = scriptedModel(turns)
-    const run = await agentOn(model, retry({ ...quick, attempts })).run('go')
-    assert.deepEqual([errorOf(run).message, model.requests.length], [`busy ${attempts}`, attempts])
+    const run = await agentOn(model, retry({ ...quick, maxRetries })).run('go')
+    assert.deepEqual([errorOf(run).message, model.requests.length], [`busy ${maxRetries + 1}`, maxRetries + 1])
   })
 }
 
@@ -119,7 +119,7 @@ test('many runs at once retry each for itself', async () => {
     seen.add(input)
     return failing()
   })
-  const agent = agentOn(model, retry({ ...quick, attempts: 2 }))
+  const agent = agentOn(model, retry({ ...quick, maxRetries: 1 }))
   const inputs = Array.from({ length: 50 }, (_, i) => `n${i}`)
   const runs = await Promise.all(inputs.map((input) => agent.run(input)))
   assert.deepEqual(
@@ -132,7 +132,7 @@ test('onError hears of a call once all its attempts have failed, and may ask for
   const model = scriptedModel([failing(), failing(), failing(), 'Done.'])
   let heard = 0
   const listen = hook('onError', (ctx) => (heard++, ctx))
-  const run = await agentOn(model, listen, errorPolicy({ backoffMs: 0 }), retry({ ...quick, attempts: 2 })).run('go')
+  const run = await agentOn(model, listen, errorPolicy({ backoffMs: 0 }), retry({ ...quick, maxRetries: 1 })).run('go')
   assert.deepEqual([run.status, heard, model.requests.length], ['completed', 1, 4])
 })
 
@@ -172,7 +172,7 @@ test('a wait that is longer than a timer can count is not taken for none', async
 test('waits double, up to the longest', async (t) => {
   const delays = recordDelays(t)
   const model = scriptedModel(() => failing())
-  await agentOn(model, retry({ attempts: 5, backoffMs: 20, maxBackoffMs: 60 })).run('go')
+  await agentOn(model, retry({ maxRetries: 4, backoffMs: 20, maxBackoffMs: 60 })).run('go')
   const longest = [20, 40, 60, 60] // jitter takes away at most half
   assert.equal(delays.length, longest.length)
   assert.ok(
@@ -205,7 +205,7 @@ for (const on of [undefined, ['MODEL_OVERLOADED', 'MODEL_FAILED'] as const]) {
     let judged = 0
     const twice = guard('beforeInference', (ctx) => (++judged > 2 ? ctx.stop('Enough.') : ctx), { name: 'twice' })
     const model = scriptedModel(() => failing())
-    const run = await agentOn(model, twice, retry({ ...quick, attempts: 9, ...(on && { on }) })).run('go')
+    const run = await agentOn(model, twice, retry({ ...quick, maxRetries: 8, ...(on && { on }) })).run('go')
     assert.deepEqual([run.status, run.status === 'stopped' && run.by], ['stopped', 'twice'])
     assert.deepEqual([judged, model.requests.length], [3, 2])
   })
@@ -296,8 +296,8 @@ suite('recorded and replayed', () => {
 // ── what is refused
 
 const refused: readonly (readonly [string, object])[] = [
-  ['attempts', { attempts: 0 }],
-  ['attempts', { attempts: 1.5 }],
+  ['maxRetries', { maxRetries: -1 }],
+  ['maxRetries', { maxRetries: 0.5 }],
   ['retries', { retries: 5 }],
   ['on', { on: ['MODEL_RATELIMITED'] }],
   ['backoffMs', { backoffMs: -1 }],
@@ -313,6 +313,6 @@ test('options that make no sense are refused by name', () => {
 })
 
 test('an agent says how often it tries', () => {
-  const { notes } = agentOn(scriptedModel([]), retry({ attempts: 4 })).describe()
-  assert.ok(notes.includes('Model calls: up to 4 attempts.'))
+  const { notes } = agentOn(scriptedModel([]), retry({ maxRetries: 3 })).describe()
+  assert.ok(notes.includes('Model calls: up to 3 retries.'))
 })

@@ -1,24 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes, checkOptions, definedOptions, invalidOption } from '../agent/check-options.ts'
+import { checkCodes, invalidOption, readOptions } from '../agent/check-options.ts'
 import { getModelFailure } from '../state/inference.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 
+/** Options of `retry`. */
 export type RetryOptions = {
-  /** Calls in all, the first included. Default 3. */
-  readonly attempts?: number
-  /** The first wait; each further one doubles, up to the longest. A little chance keeps many runs apart. */
+  /** How often a failed call is repeated. Default 2. */
+  readonly maxRetries?: number
+  /** The wait before the first retry, with random jitter. It doubles with each further one. Default 500. */
   readonly backoffMs?: number
+  /** The longest wait. Default 30,000. */
   readonly maxBackoffMs?: number
-  /** A provider that asks to wait longer than this is not waited for. Default 60,000 ms. */
+  /** If a provider asks for a longer wait than this, the call fails. Default 60,000. */
   readonly maxRetryAfterMs?: number
-  /** Which failures are worth another try. By default those that may pass by themselves. */
+  /** The error codes that are retried. Default `retryableErrorCodes`. */
   readonly on?: readonly ErrorCode[]
 }
 
-/** Failures that may be gone the next time. */
+/** Error codes that `retry` repeats a call for: failures that may not happen the next time. */
 export const retryableErrorCodes = [
   'MODEL_RATE_LIMITED',
   'MODEL_OVERLOADED',
@@ -27,24 +29,32 @@ export const retryableErrorCodes = [
   'MODEL_REPLY_INVALID',
 ] as const satisfies readonly ErrorCode[]
 
-const defaults = { attempts: 3, backoffMs: 500, maxBackoffMs: 30_000, maxRetryAfterMs: 60_000, on: retryableErrorCodes }
+const defaults = {
+  maxRetries: 2,
+  backoffMs: 500,
+  maxBackoffMs: 30_000,
+  maxRetryAfterMs: 60_000,
+  on: retryableErrorCodes,
+}
 
 /**
- * Calls the model again when it failed in a way that may pass, after a wait that grows or that the provider asked for.
- * Guards judge each attempt, and each is in the ledger.
+ * Repeats a model call that failed with a temporary error, after a growing wait or the wait that the provider asks for.
+ * Guards judge every attempt, and the ledger has them all.
+ *
+ * @example
+ * createAgent({ model, use: [retry({ maxRetries: 4, backoffMs: 1_000 })] })
  */
 export function retry(options: RetryOptions = {}): Capability {
-  checkOptions('retry', options, Object.keys(defaults))
-  const policy = { ...defaults, ...definedOptions(options) }
+  const policy: Policy = readOptions('retry', options, defaults)
   check(policy)
   const again = hook(
     'aroundInference',
     async (ctx, next) => {
-      for (let attempt = 1; ; attempt++) {
+      for (let retries = 0; ; retries++) {
         try {
           return await next()
         } catch (thrown) {
-          const wait = waitBefore(thrown, attempt, policy)
+          const wait = waitBefore(thrown, retries, policy)
           if (wait === undefined || ctx.signal.aborted) throw thrown
           await delay(wait, undefined, { signal: ctx.signal })
         }
@@ -52,26 +62,24 @@ export function retry(options: RetryOptions = {}): Capability {
     },
     { name: 'retry', priority: 100 },
   )
-  return { name: 'retry', hooks: [again], notes: [`Model calls: up to ${policy.attempts} attempts.`] }
+  return { name: 'retry', hooks: [again], notes: [`Model calls: up to ${policy.maxRetries} retries.`] }
 }
 
 type Policy = Required<RetryOptions>
 
-/** How long to wait before another attempt, or nothing when there is none. */
-function waitBefore(thrown: unknown, attempt: number, policy: Policy): number | undefined {
+/** How long to wait before the next retry; undefined if there is none. */
+function waitBefore(thrown: unknown, retries: number, policy: Policy): number | undefined {
   const error = toAgentError(thrown, 'MODEL_FAILED')
-  if (attempt >= policy.attempts || !policy.on.includes(error.code)) return undefined
+  if (retries >= policy.maxRetries || !policy.on.includes(error.code)) return undefined
   const asked = getModelFailure(error)?.retryAfterMs
   if (asked !== undefined) return asked <= policy.maxRetryAfterMs ? Math.min(asked, MAX_TIMER_MS) : undefined
-  const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** (attempt - 1), MAX_TIMER_MS)
+  const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** retries, MAX_TIMER_MS)
   return backoff * (0.5 + Math.random() / 2)
 }
 
-function check({ attempts, on, ...waits }: Policy): void {
-  if (!Number.isInteger(attempts) || attempts < 1)
-    throw invalidOption('retry', '"attempts" must be a whole number from 1 up', attempts)
+function check({ maxRetries: _checked, on, ...waits }: Policy): void {
   checkCodes('retry', on)
   for (const [name, ms] of Object.entries(waits)) {
-    if (!(ms >= 0)) throw invalidOption('retry', `"${name}" must be a number from 0 up`, ms)
+    if (!(ms >= 0)) throw invalidOption('retry', `"${name}" must be a number, 0 or more`, ms)
   }
 }

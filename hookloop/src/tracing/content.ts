@@ -3,7 +3,7 @@ import type { Json } from '../state/json.ts'
 import type { FilePart, Message, Part } from '../state/message.ts'
 import { attributes } from './conventions.ts'
 
-// What was said, in the JSON the conventions prescribe. Only asked for when somebody has turned content on.
+// Message content in the JSON format of the conventions. Only used if the option `content` is on.
 
 type Texts = { readonly [attribute: string]: string }
 
@@ -45,7 +45,7 @@ function toPart(part: Part): object {
   }
 }
 
-/** A file that is somewhere is named; one that came along is only measured, or every span of a run would hold it again. */
+/** A file with a URL is named; for an inline file only the size is recorded, because every span would contain it again. */
 function toFile({ mediaType, data }: FilePart): object {
   const kind = { modality: mediaType.split('/')[0], mime_type: mediaType }
   return /^https?:/.test(data) ? { type: 'uri', ...kind, uri: data } : { type: 'blob', ...kind, size: data.length }

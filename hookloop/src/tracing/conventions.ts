@@ -1,7 +1,7 @@
-// Every name that goes into a span or a metric. Those of the GenAI semantic conventions are the ones of v1.41.0, the
-// last version that was published; they are marked as in development, so they stand here and nowhere else.
+// Every attribute and metric name. Those of the GenAI semantic conventions are from v1.41.0; they are still in
+// development, so they are defined here and nowhere else.
 
-/** What a span or a measurement says, by the names of the conventions where they have one. */
+/** Attributes of spans and measurements, with the names of the conventions where there is one. */
 export const attributes = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',
@@ -70,10 +70,10 @@ export const metricNames = {
   execution: 'hookloop.execution.duration',
 } as const
 
-/** An error nobody has a code for. */
+/** The error type for an error without a code. */
 export const OTHER_ERROR = '_OTHER'
 
-/** How the conventions call the provider of a model. One they do not know goes by the first part of its own name. */
+/** The provider name of the conventions; for an unknown provider, the first part of its own name. */
 export function providerName(provider: string): string {
   return known.find(([own]) => own.test(provider))?.[1] ?? provider.split('.')[0]!
 }

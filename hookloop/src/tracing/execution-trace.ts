@@ -24,7 +24,7 @@ import type { Instruments } from './instruments.ts'
 import { Spans } from './spans.ts'
 import { ToolTrace } from './tool-trace.ts'
 
-/** The name of our own hook, whose firings are nobody's business. */
+/** The name of the tracing hook, which is not traced itself. */
 export const TRACING = 'tracing'
 
 export type TraceOptions = {
@@ -51,9 +51,9 @@ const ofStep: ReadonlySet<string> = new Set<HookTrigger>([
 ])
 
 /**
- * The spans of one execution, from its begin or its resumption to its end or its suspension. Only its own span is open
- * while things happen. The others are made when what they tell of has happened, with the times at which it began and
- * ended, so that a step or a request that was forbidden leaves nothing behind.
+ * The spans of one execution, from its start or resumption to its end or suspension. Only the span of the execution is open
+ * during it. The others are created afterwards, with the times at which they started and ended, so that a forbidden step or
+ * request leaves no span.
  */
 export class ExecutionTrace {
   readonly agentId: string
@@ -64,18 +64,18 @@ export class ExecutionTrace {
   readonly #execution: OpenSpan
   readonly #inference: InferenceTrace
   readonly #tools: ToolTrace
-  /** What is added to `performance.now()`: one clock for the whole execution, which no correction of the time turns back. */
+  /** Added to `performance.now()`: a monotonic clock for the whole execution. */
   readonly #origin = Date.now() - performance.now()
   readonly #startedAt: number
   readonly #spentBefore: Usage
-  /** How much of the ledger has been looked at. */
+  /** How many ledger entries have been read. */
   #seen: number
   #step: OpenSpan | undefined
   #stepIndex: number
-  /** When the step began, or would have: the next one, if none is open. */
+  /** When the step started or, if none is open, when the next one would have. */
   #stepFrom: number | undefined
   #lastError: string | undefined
-  #isModelTold = false
+  #hasModel = false
 
   constructor(
     { tracer, instruments, content, hooks, agentName: ownName }: TraceOptions,
@@ -84,7 +84,7 @@ export class ExecutionTrace {
   ) {
     const agentName = subagentName(ctx) ?? ownName
     const { state, ledger, trigger, spent } = ctx
-    const begins = trigger === 'beforeExecution' || trigger === 'onUserInput'
+    const isStart = trigger === 'beforeExecution' || trigger === 'onUserInput'
     this.agentId = state.agentId
     this.#spans = new Spans(tracer, content)
     this.#instruments = instruments
@@ -94,10 +94,10 @@ export class ExecutionTrace {
     this.#own = agentName === undefined ? {} : { [attributes.agentName]: agentName }
     this.#spentBefore = spent
     this.#stepIndex = state.stepCount
-    this.#seen = begins ? 0 : startOf(trigger, ledger)
-    const { from, now } = layOut(ledger.slice(this.#seen).filter(isForeign), this.#now())
+    this.#seen = isStart ? 0 : startOf(trigger, ledger)
+    const { from, now } = layOut(ledger.slice(this.#seen).filter(isTraced), this.#now())
     this.#startedAt = from
-    this.#stepFrom = begins ? undefined : now
+    this.#stepFrom = isStart ? undefined : now
     const parent = inside ?? contexts.active()
     const span = this.#spans.start([operations.agent, agentName], {
       at: from,
@@ -112,62 +112,63 @@ export class ExecutionTrace {
       ...(earlier !== undefined && { links: [{ context: earlier }] }),
     })
     this.#execution = { span, context: traces.setSpan(parent, span) }
-    if (begins) this.#spans.tell(span, () => ({ ...systemContent(state.systemPrompt), ...inputContent(inputOf(ctx)) }))
+    if (isStart)
+      this.#spans.addContent(span, () => ({ ...systemContent(state.systemPrompt), ...inputContent(inputOf(ctx)) }))
   }
 
   get spanContext(): SpanContext {
     return this.#execution.span.spanContext()
   }
 
-  /** Where the trace of a subagent begins that works for a call of this step. */
+  /** The parent context for subagents called in this step. */
   get forSubagents(): Context {
     return this.#inStep()
   }
 
-  /** A trigger at which nothing is told but its hooks. */
+  /** A trigger that only has hook spans. */
   hooksOnly(ctx: Seen): void {
-    this.#tellHooks(this.#read(ctx))
+    this.#addHookSpans(this.#read(ctx))
   }
 
-  /** The span of the step is opened by the first thing that happens in it: up to now it can still be forbidden. */
+  /** The span of the step is opened by the first event in it: until then the step can be forbidden. */
   beforeStep(ctx: Seen<'beforeStep'>): void {
     const reading = this.#read(ctx)
     this.#stepFrom = reading.now
     this.#stepIndex = ctx.state.stepCount
-    this.#lastError = undefined // whatever it was, the run goes on
-    this.#tellHooks(reading)
+    this.#lastError = undefined // the run continues
+    this.#addHookSpans(reading)
   }
 
   beforeInference(ctx: Seen<'beforeInference'>): void {
     const reading = this.#read(ctx)
     this.#tools.offer(ctx.request.tools)
-    this.#inference.begin(ctx, reading.now)
-    this.#tellHooks(reading)
+    this.#inference.start(ctx, reading.now)
+    this.#addHookSpans(reading)
   }
 
   afterInference(ctx: Seen<'afterInference'>): void {
     const reading = this.#read(ctx)
     this.#endInference(ctx, reading, { response: ctx.response })
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
   }
 
   beforeToolUse(ctx: Seen<'beforeToolUse'>): void {
     const reading = this.#read(ctx)
-    this.#tools.begin(ctx, reading.now)
-    this.#tellHooks(reading)
+    this.#tools.start(ctx, reading.now)
+    this.#addHookSpans(reading)
   }
 
   afterToolUse(ctx: Seen<'afterToolUse'>): void {
     const reading = this.#read(ctx)
     this.#tools.end(ctx, reading, this.#inStep())
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
   }
 
   onError(ctx: Seen<'onError'>): void {
     const reading = this.#read(ctx)
     this.#lastError = ctx.error.code
     if (ctx.during === 'aroundInference') this.#endInference(ctx, reading, { error: ctx.error })
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
   }
 
   afterStep(ctx: Seen<'afterStep'>): void {
@@ -176,9 +177,9 @@ export class ExecutionTrace {
     const error = errors.at(-1)
     this.#stepIndex = index
     this.#stepFrom ??= reading.from
-    this.#endInference(ctx, reading, { error: errors.findLast(isOfModel) ?? cutOff })
+    this.#endInference(ctx, reading, { error: errors.findLast(isOfModel) ?? interrupted })
     this.#inStep()
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
     const { span } = this.#step!
     span.setAttribute(attributes.stepType, type)
     if (type === 'error' && error !== undefined) this.#spans.fail(span, error)
@@ -186,10 +187,10 @@ export class ExecutionTrace {
     this.#endStep(reading.now)
   }
 
-  /** A run that waits is over as far as spans go: nobody knows for how long, or where it goes on. */
+  /** A suspended run ends its spans: how long it waits and where it resumes is unknown. */
   onPause(ctx: Seen<'onPause'>): void {
     const reading = this.#read(ctx)
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
     this.#endStep(reading.now)
     this.#execution.span.setAttribute(attributes.pending, ctx.pending.length)
     this.#end(ctx, reading.now, { status: 'suspended' })
@@ -198,20 +199,20 @@ export class ExecutionTrace {
   afterExecution(ctx: Seen<'afterExecution'>): void {
     const { status, reason, by, message } = ctx.state.execution!.final!
     const reading = this.#read(ctx)
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
     this.#endStep(reading.now)
     const { span } = this.#execution
     span.setAttributes({ [attributes.stopReason]: reason, [attributes.stopBy]: by })
-    this.#spans.tell(span, () => ({ [attributes.stopMessage]: message, ...lastWords(ctx) }))
+    this.#spans.addContent(span, () => ({ [attributes.stopMessage]: message, ...finalAnswer(ctx) }))
     const code = status === 'failed' ? (this.#lastError ?? OTHER_ERROR) : undefined
     if (code !== undefined) this.#spans.fail(span, { code, message })
     this.#end(ctx, reading.now, { status, ...(code !== undefined && { code }) })
   }
 
-  /** An input that was refused: there was no execution, and this is all there is to tell of it. */
-  inputRefused(ctx: Seen<'onUserInput'>, by: string): void {
+  /** A blocked input: there was no execution, so this is its only span. */
+  inputBlocked(ctx: Seen<'onUserInput'>, by: string): void {
     const reading = this.#read(ctx)
-    this.#tellHooks(reading)
+    this.#addHookSpans(reading)
     this.#execution.span.setAttributes({ [attributes.stopReason]: 'inputBlocked', [attributes.stopBy]: by })
     this.#end(ctx, reading.now, { status: 'stopped' })
   }
@@ -222,7 +223,7 @@ export class ExecutionTrace {
 
   #read({ ledger }: Seen): Reading {
     const now = this.#now()
-    const entries = ledger.slice(this.#seen).filter(isForeign)
+    const entries = ledger.slice(this.#seen).filter(isTraced)
     this.#seen = ledger.length
     return layOut(entries, now)
   }
@@ -230,8 +231,8 @@ export class ExecutionTrace {
   #endInference({ state }: Seen, reading: Reading, answered: Answered): void {
     const { request } = this.#inference
     if (request === undefined) return
-    if (!this.#isModelTold) this.#execution.span.setAttributes(modelFacts(request))
-    this.#isModelTold = true
+    if (!this.#hasModel) this.#execution.span.setAttributes(modelFacts(request))
+    this.#hasModel = true
     const facts = { ...this.#own, [attributes.conversation]: state.agentId }
     this.#inference.end(answered, reading, { parent: this.#inStep(), facts })
   }
@@ -258,7 +259,7 @@ export class ExecutionTrace {
     this.#stepFrom = undefined
   }
 
-  #tellHooks({ hooks }: Reading): void {
+  #addHookSpans({ hooks }: Reading): void {
     if (!this.#execution.span.isRecording()) return
     for (const hook of hooks) {
       if (isShown(hook.entry, this.#shown)) addHookSpan(this.#spans, hook, this.#placeOf(hook.entry))
@@ -296,24 +297,24 @@ export class ExecutionTrace {
   }
 }
 
-const cutOff = { code: 'RUN_CANCELLED', message: 'The call was cut off.' }
+const interrupted = { code: 'RUN_CANCELLED', message: 'The call was interrupted.' }
 
 function isOfModel({ during }: ErrorRecord): boolean {
   return during === 'aroundInference'
 }
 
-/** Neither our own nor about a subagent, whose own trace tells it. */
-function isForeign({ hook, path, trigger, mode }: LedgerEntry): boolean {
+/** Not the tracing hook, and not about a subagent, which has its own trace. */
+function isTraced({ hook, path, trigger, mode }: LedgerEntry): boolean {
   return hook !== TRACING && path === undefined && !(trigger === 'onSubagentStop' && mode === 'loop')
 }
 
-/** Who a subagent is, where it is one. */
+/** The name of a subagent, if this is one. */
 function subagentName({ state }: Seen): string | undefined {
   const who = state.metadata['hookloop.subagent'] as { readonly name?: string } | undefined
   return state.parentId === undefined ? undefined : who?.name
 }
 
-/** Where the firing at hand begins in the ledger. What a run did before it was suspended stands in front of it. */
+/** The index of the first entry of this trigger. Entries from before a suspension precede it. */
 function startOf(trigger: string, ledger: List<LedgerEntry>): number {
   let start = ledger.length
   while (start > 0 && ledger.at(start - 1)!.trigger === trigger) start--
@@ -325,7 +326,7 @@ function inputOf(ctx: Seen): readonly Message[] {
   return input === undefined ? [] : [input]
 }
 
-function lastWords({ state: { execution, lastStep } }: Seen): Attributes {
+function finalAnswer({ state: { execution, lastStep } }: Seen): Attributes {
   if (execution?.status !== 'completed' || lastStep === undefined) return {}
   return outputContent({ content: [{ type: 'text', text: lastStep.text }], finishReason: lastStep.finishReason })
 }

@@ -1,17 +1,17 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import type { ToolExecution } from '../state/tool-call.ts'
-import type { TokenUsage, Usage } from '../state/usage.ts'
+import { subtractUsage, type TokenUsage, type Usage } from '../state/usage.ts'
 import { attributes, operations, providerName } from './conventions.ts'
 
-// What a span says that is not content: names, numbers, and words of our own.
+// Attributes that are not content: names, numbers, and values defined by Hookloop.
 
-/** Which model was asked: on spans, and on every measurement of a call. */
+/** The model of a call, for spans and measurements. */
 export function modelFacts({ model }: InferenceRequest): Attributes {
   return { [attributes.provider]: providerName(model.provider), [attributes.requestModel]: model.modelId }
 }
 
-/** How a model was asked. A setting of another type than the conventions have for it is left out. */
+/** The settings of a request. A setting whose type differs from the conventions is omitted. */
 export function requestFacts(request: InferenceRequest): Attributes {
   const { settings = {}, responseFormat } = request
   const facts: Attributes = { [attributes.operation]: operations.chat, ...modelFacts(request) }
@@ -31,7 +31,7 @@ export function responseFacts({ finishReason, modelId }: InferenceResponse): Att
   }
 }
 
-/** Zeros are left out but for the two that everybody looks for: a provider that has no cache has not reported one. */
+/** Zeros are omitted except for input and output tokens: a provider without a cache reports none. */
 export function usageFacts(usage: TokenUsage): Attributes {
   const facts: Attributes = {
     [attributes.inputTokens]: usage.inputTokens,
@@ -54,16 +54,8 @@ export function toolFacts({ status, by, withheld, truncated, usage }: ToolExecut
   }
 }
 
-/** What was spent between two looks at a run: by models, and by tools and hooks that ask models themselves. */
+/** The usage between two points of a run, including model calls of tools and hooks. */
 export function spentBetween(before: Usage, after: Usage): Usage {
-  return {
-    inputTokens: after.inputTokens - before.inputTokens,
-    outputTokens: after.outputTokens - before.outputTokens,
-    cachedInputTokens: after.cachedInputTokens - before.cachedInputTokens,
-    cacheWriteTokens: after.cacheWriteTokens - before.cacheWriteTokens,
-    reasoningTokens: after.reasoningTokens - before.reasoningTokens,
-    costUsd: Math.round((after.costUsd - before.costUsd) * 1e9) / 1e9, // sums of fractions are not exact
-    steps: after.steps - before.steps,
-    toolCalls: after.toolCalls - before.toolCalls,
-  }
+  const spent = subtractUsage(after, before)
+  return { ...spent, costUsd: Math.round(spent.costUsd * 1e9) / 1e9 } // sums of fractions are inexact
 }

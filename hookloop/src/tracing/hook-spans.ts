@@ -3,27 +3,27 @@ import { attributes } from './conventions.ts'
 import type { HookTime, Noted } from './hook-times.ts'
 import type { Spans } from './spans.ts'
 
-/** Which firings of hooks get a span: those that made a difference, every one, or none. */
+/** Which hook invocations get a span: those with a decision, all, or none. */
 export type HooksShown = 'decisions' | 'all' | 'none'
 
-/** A hook that took so long is shown even if it had no opinion. */
+/** A hook that took this long gets a span even without a decision. */
 const SLOW_MS = 100
 
 export function isShown(entry: Noted, shown: HooksShown): boolean {
-  if (shown === 'none' || isToldElsewhere(entry)) return false
+  if (shown === 'none' || isInToolSpan(entry)) return false
   return shown === 'all' || hasOpinion(entry) || (entry.durationMs ?? 0) >= SLOW_MS
 }
 
 export function addHookSpan(spans: Spans, { entry, start, end }: HookTime, parent: Context): void {
   const span = spans.start(['hook', entry.hook], { at: start, parent, facts: hookFacts(entry) })
   const { message, error } = entry
-  if (message !== undefined) spans.tell(span, () => ({ [attributes.hookMessage]: message }))
+  if (message !== undefined) spans.addContent(span, () => ({ [attributes.hookMessage]: message }))
   if (error !== undefined) spans.fail(span, { code: 'HOOK_FAILED', message: error })
   span.end(end)
 }
 
-/** How a tool ended is said by its own span. */
-function isToldElsewhere({ mode, trigger }: Noted): boolean {
+/** The outcome of a tool is in its own span. */
+function isInToolSpan({ mode, trigger }: Noted): boolean {
   return mode === 'loop' && trigger === 'aroundToolUse'
 }
 

@@ -1,24 +1,24 @@
 import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 
-/** An entry of the ledger, with the time it took where that is known. */
+/** A ledger entry, with its duration if known. */
 export type Noted = LedgerEntry & Partial<Pick<TimedLedgerEntry, 'durationMs'>>
 
 export type HookTime = { readonly entry: Noted; readonly start: number; readonly end: number }
 
-/** What an observer finds at a trigger: the time it is, and the hooks that fired since it last looked. */
+/** What an observer sees at a trigger: the time, and the hooks that ran since the last trigger. */
 export type Reading = {
   readonly now: number
   readonly hooks: readonly HookTime[]
-  /** When the first of them began. */
+  /** When the first of them started. */
   readonly from: number
-  /** When the call ended that the last of them looked at. */
+  /** When the call ended that the last of them judged. */
   readonly callEnded: number
 }
 
 /**
- * When the hooks of a firing began and ended. The ledger says in which order they ran and how long, and the observer
- * knows when the last of them had ended, so they are laid out backwards from there. Around hooks enclose a call and each
- * other: they all end when the call did.
+ * Computes when the hooks of a trigger started and ended. The ledger has their order and durations, and the observer knows
+ * when the last one ended, so times are computed backwards from there. Around hooks are nested around a call, so they all
+ * end with it.
  */
 export function layOut(entries: readonly Noted[], now: number): Reading {
   const hooks: HookTime[] = []
@@ -33,7 +33,7 @@ export function layOut(entries: readonly Noted[], now: number): Reading {
   return { now, hooks: hooks.toReversed(), from, callEnded: cursor }
 }
 
-/** The hook that answered a call in place of the model or the tool, if one did. */
+/** The hook that replaced the result of a call, if one did. */
 export function substituteOf({ hooks }: Reading): string | undefined {
   return hooks.find(({ entry }) => entry.trigger.startsWith('around') && entry.decision === 'substituted')?.entry.hook
 }

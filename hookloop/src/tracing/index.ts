@@ -1,3 +1,3 @@
-// What `hookloop/tracing` offers. It needs `@opentelemetry/api`, and is the only door that loads it.
+// The only entry point that needs `@opentelemetry/api`.
 
 export { tracing, type TracingOptions } from './tracing.ts'

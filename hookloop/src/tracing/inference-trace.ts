@@ -12,36 +12,36 @@ export type Answered =
   | { readonly response: InferenceResponse; readonly error?: never }
   | { readonly error: { readonly code: string; readonly message: string }; readonly response?: never }
 
-type Asked = { readonly at: number; readonly request: InferenceRequest }
+type Pending = { readonly at: number; readonly request: InferenceRequest }
 type Place = { readonly parent: Context; readonly facts: Attributes }
 
-/** The model calls of an execution. Each is told when it is over, as one with all attempts that hooks around it made. */
+/** The model calls of an execution. Each becomes one span when it is over, including all attempts of around hooks. */
 export class InferenceTrace {
   readonly #spans: Spans
   readonly #instruments: Instruments
-  #asked: Asked | undefined
+  #pending: Pending | undefined
 
   constructor(spans: Spans, instruments: Instruments) {
     this.#spans = spans
     this.#instruments = instruments
   }
 
-  /** The request that is under way, if one is. */
+  /** The current request, if there is one. */
   get request(): InferenceRequest | undefined {
-    return this.#asked?.request
+    return this.#pending?.request
   }
 
-  /** A model is about to be asked, unless somebody has forbidden it. */
-  begin({ request, state, signal }: ObserveContext<'beforeInference'>, at: number): void {
+  /** A model is about to be called, unless a hook has forbidden it. */
+  start({ request, state, signal }: ObserveContext<'beforeInference'>, at: number): void {
     const forbidden = state.execution!.votes.some((vote) => vote.decision === 'forbidContinuation')
-    this.#asked = forbidden || signal.aborted ? undefined : { at, request }
+    this.#pending = forbidden || signal.aborted ? undefined : { at, request }
   }
 
-  /** It has answered or failed. */
+  /** The call has succeeded or failed. */
   end(answered: Answered, reading: Reading, { parent, facts: own }: Place): void {
-    const asked = this.#asked!
-    this.#asked = undefined
-    const { at, request } = asked
+    const pending = this.#pending!
+    this.#pending = undefined
+    const { at, request } = pending
     const { response, error } = answered
     const until = Math.max(at, reading.callEnded)
     const by = substituteOf(reading)
@@ -57,13 +57,13 @@ export class InferenceTrace {
       facts,
       kind: SpanKind.CLIENT,
     })
-    this.#spans.tell(span, () => ({ ...requestContent(request), ...(response && outputContent(response)) }))
+    this.#spans.addContent(span, () => ({ ...requestContent(request), ...(response && outputContent(response)) }))
     if (error !== undefined) this.#spans.fail(span, error)
     span.end(until)
-    if (by === undefined) this.#measure(asked, answered, until) // otherwise nobody was asked
+    if (by === undefined) this.#measure(pending, answered, until) // otherwise no model was called
   }
 
-  #measure({ at, request }: Asked, { response, error }: Answered, until: number): void {
+  #measure({ at, request }: Pending, { response, error }: Answered, until: number): void {
     const facts: Attributes = {
       [attributes.operation]: operations.chat,
       ...modelFacts(request),

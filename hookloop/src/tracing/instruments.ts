@@ -7,7 +7,7 @@ const TOKENS = Array.from({ length: 14 }, (_, i) => 4 ** i) // 1, 4, 16 … 67,1
 
 type Histograms = { readonly [K in keyof typeof metricNames]: Histogram }
 
-/** What is measured. Unlike tracers, meters do not wait for a provider that comes later, so it is looked for again. */
+/** The metrics. Unlike tracers, meters do not follow a provider that is registered later, so it is checked each time. */
 export class Instruments {
   readonly #meter: Meter | undefined
   #provider: MeterProvider | undefined
@@ -17,12 +17,12 @@ export class Instruments {
     this.#meter = meter
   }
 
-  /** How long something took, from one time to another in milliseconds. */
+  /** Records a duration in milliseconds. */
   took(what: 'duration' | 'tool' | 'execution', ms: number, facts: Attributes): void {
     this.#current()[what].record(ms / 1000, facts)
   }
 
-  /** What a call spent. Nothing is recorded where nothing was reported. */
+  /** Records the tokens of a call. Counts that were not reported are not recorded. */
   spent({ inputTokens, outputTokens }: TokenUsage, facts: Attributes): void {
     const { tokens } = this.#current()
     if (inputTokens > 0) tokens.record(inputTokens, { ...facts, [attributes.tokenType]: 'input' })
@@ -44,12 +44,12 @@ function histogramsOf(meter: Meter): Histograms {
     meter.createHistogram(name, { description, unit: 's', advice: { explicitBucketBoundaries: SECONDS } })
   return {
     tokens: meter.createHistogram(metricNames.tokens, {
-      description: 'Tokens that a model call used.',
+      description: 'Tokens of a model call.',
       unit: '{token}',
       advice: { explicitBucketBoundaries: TOKENS },
     }),
-    duration: seconds(metricNames.duration, 'How long a model call took.'),
-    tool: seconds(metricNames.tool, 'How long a tool ran.'),
-    execution: seconds(metricNames.execution, 'How long an execution took, to its end or to its suspension.'),
+    duration: seconds(metricNames.duration, 'Duration of a model call.'),
+    tool: seconds(metricNames.tool, 'Duration of a tool call.'),
+    execution: seconds(metricNames.execution, 'Duration of an execution, until its end or suspension.'),
   }
 }

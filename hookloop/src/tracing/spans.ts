@@ -3,7 +3,7 @@ import type { SpanKind } from '@opentelemetry/api'
 import { attributes } from './conventions.ts'
 
 type NewSpan = {
-  /** When it began, in milliseconds since 1970. */
+  /** The start time in milliseconds since 1970. */
   readonly at: number
   readonly parent: Context
   readonly facts: Attributes
@@ -11,7 +11,7 @@ type NewSpan = {
   readonly links?: Link[]
 }
 
-/** Makes spans, and keeps what was said out of them unless it was asked for. */
+/** Creates spans, and adds content to them only if the option `content` is on. */
 export class Spans {
   readonly #tracer: Tracer
   readonly #content: boolean
@@ -21,18 +21,18 @@ export class Spans {
     this.#content = content
   }
 
-  /** A span with a name made of what is done and to what, if that is known. */
-  start([what, to]: readonly [string, string | undefined], { at, parent, facts, ...options }: NewSpan): Span {
-    const name = to === undefined ? what : `${what} ${to}`
+  /** Starts a span named after the operation and, if known, its object. */
+  start([operation, object]: readonly [string, string | undefined], { at, parent, facts, ...options }: NewSpan): Span {
+    const name = object === undefined ? operation : `${operation} ${object}`
     return this.#tracer.startSpan(name, { ...options, startTime: at, attributes: facts }, parent)
   }
 
-  /** Adds what was said. It is written out only if it is wanted and somebody records it. */
-  tell(span: Span, content: () => Attributes): void {
+  /** Adds content, if it is wanted and the span is recorded. */
+  addContent(span: Span, content: () => Attributes): void {
     if (this.#content && span.isRecording()) span.setAttributes(content())
   }
 
-  /** Marks a span as failed. The words of an error may quote anything, so they are content; its code is not. */
+  /** Marks a span as failed. The message of an error may quote anything, so it is content; its code is not. */
   fail(span: Span, { code, message }: { readonly code: string; readonly message: string }): void {
     span.setAttribute(attributes.errorType, code)
     span.setStatus({ code: SpanStatusCode.ERROR, ...(this.#content && { message }) })

@@ -9,14 +9,14 @@ import type { Spans } from './spans.ts'
 
 type Ended = ObserveContext<'afterToolUse'>
 
-/** The tool calls of an execution. Each is told when it is over. */
+/** The tool calls of an execution. Each becomes a span when it is over. */
 export class ToolTrace {
   readonly #spans: Spans
   readonly #instruments: Instruments
-  /** Calls that came as far as `beforeToolUse`. */
-  readonly #begun = new Set<string>()
+  /** Calls that reached `beforeToolUse`. */
+  readonly #started = new Set<string>()
   #offered: readonly string[] = []
-  /** Neighbours that run together: when the last of them was let through, and when all had ended. */
+  /** Calls that run concurrently: when the last of them was authorized, and when all had ended. */
   #running: { from: number; until: number | undefined; readonly waitedMs: number } | undefined
 
   constructor(spans: Spans, instruments: Instruments) {
@@ -29,8 +29,8 @@ export class ToolTrace {
     this.#offered = names
   }
 
-  begin({ toolCall, state }: ObserveContext<'beforeToolUse'>, at: number): void {
-    this.#begun.add(toolCall.id)
+  start({ toolCall, state }: ObserveContext<'beforeToolUse'>, at: number): void {
+    this.#started.add(toolCall.id)
     this.#running = { from: at, until: undefined, waitedMs: state.execution!.waitedMs }
   }
 
@@ -38,7 +38,7 @@ export class ToolTrace {
     const { toolCall, toolExecution } = ctx
     const { status, output } = toolExecution
     const name = this.#knownName(ctx)
-    const ran = this.#begun.delete(toolCall.id) && status !== 'blocked'
+    const ran = this.#started.delete(toolCall.id) && status !== 'blocked'
     const { from, until } = this.#times(ctx, reading)
     const by = substituteOf(reading)
     const facts: Attributes = {
@@ -50,7 +50,7 @@ export class ToolTrace {
       ...toolFacts(toolExecution),
     }
     const span = this.#spans.start([operations.tool, name], { at: ran ? from : until, parent, facts })
-    this.#spans.tell(span, () => ({
+    this.#spans.addContent(span, () => ({
       [attributes.toolArguments]: JSON.stringify(toolCall.args),
       [attributes.toolResult]: textOfJson(output),
     }))
@@ -65,9 +65,9 @@ export class ToolTrace {
   }
 
   /**
-   * From when to when the call ran. Calls that run together are let through one after the other, then all run, and then
-   * each is told: so they began when the last was let through and had ended when the first was told. The time somebody
-   * was asked is not theirs.
+   * When the call started and ended. Concurrent calls are authorized one after the other, then all run, and then each is
+   * reported: they started when the last was authorized and ended when the first was reported. Time spent waiting for
+   * approval is not included.
    */
   #times({ state, durationMs }: Ended, { callEnded }: Reading): { readonly from: number; readonly until: number } {
     const { waitedMs } = state.execution!
@@ -77,12 +77,12 @@ export class ToolTrace {
     return { from, until: Math.min(from + (durationMs ?? Infinity), running.until) }
   }
 
-  /** The name of a tool there is. One that a model made up is the model's words, and there is no end of them. */
+  /** The name, if the tool exists. A name that the model invented is content, and there is no limit to them. */
   #knownName({ toolCall: { id, name }, ledger }: Ended): string | undefined {
-    if (this.#begun.has(id) || this.#offered.includes(name)) return name
+    if (this.#started.has(id) || this.#offered.includes(name)) return name
     const wasJudged = ledger.some(
       ({ trigger, call, mode }) => trigger === 'beforeToolUse' && call === id && mode !== 'loop',
     )
-    return wasJudged ? name : undefined // it was, if the call waited for a person in another process
+    return wasJudged ? name : undefined // judged earlier, if the call waited for approval in another process
   }
 }

@@ -1,22 +1,23 @@
 import { trace, type Context, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
 import { ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'
 import type { HooksShown } from './hook-spans.ts'
 import { Instruments } from './instruments.ts'
 
+/** Options of `tracing`. */
 export type TracingOptions = {
-  /** Makes the spans. Default: the one that OpenTelemetry has for "hookloop". */
+  /** Creates the spans. Default: the global tracer named "hookloop". */
   readonly tracer?: Tracer
-  /** Makes the metrics. Default: the one that OpenTelemetry has for "hookloop". */
+  /** Creates the metrics. Default: the global meter named "hookloop". */
   readonly meter?: Meter
-  /** Whether spans hold what was said: prompts, answers, arguments, results, the words of hooks and errors. Default false. */
+  /** Whether spans contain prompts, answers, arguments, results and messages of hooks and errors. Default false. */
   readonly content?: boolean
-  /** Which firings of hooks get a span: those that decided, changed, failed or were slow, every one, or none. */
+  /** Which hook invocations get a span: those that decided, changed, failed or were slow; all; or none. Default `'decisions'`. */
   readonly hooks?: HooksShown
-  /** The name of the agent, in the name of its spans. */
+  /** The name of the agent in the names of spans. Default none. */
   readonly agentName?: string
 }
 
@@ -41,15 +42,18 @@ const watched = [
 
 type Watched = ObserveContext<(typeof watched)[number]>
 
-/** After all the other observers, so that what they did is seen as well. */
+/** After all other observers, so that they are traced as well. */
 const PRIORITY = -1000
 
-/** How many suspended executions are remembered, so that the one that goes on can point to them. */
-const REMEMBERED = 1000
+/** How many suspended executions are remembered, so that a resumed one can link to its earlier span. */
+const MAX_SUSPENDED = 1000
 
 /**
- * Tells OpenTelemetry what a run does, as spans and metrics. It only observes: it changes nothing, delays nothing, and
- * a tracer that throws is a line in the ledger.
+ * Exports runs to OpenTelemetry as spans and metrics. It only observes: it changes and delays nothing, and an error of a
+ * tracer is noted in the ledger.
+ *
+ * @example
+ * createAgent({ model, use: [tracing({ agentName: 'support', content: true })] })
  */
 export function tracing(options: TracingOptions = {}): Capability {
   const { content = false, hooks = 'decisions', agentName } = checked(options)
@@ -62,10 +66,10 @@ export function tracing(options: TracingOptions = {}): Capability {
   }
 }
 
-/** The executions that are under way. One agent serves many runs at once, and they must not mix. */
+/** The traces of current executions. One agent serves many runs at once. */
 class LiveTraces {
   readonly #options: TraceOptions
-  /** By the signal of the run, which every run has its own of unless it is given one, and the id of the execution. */
+  /** By the signal of the run, which is unique unless the caller passes one, and the id of the execution. */
   readonly #traces = new WeakMap<AbortSignal, Map<string, ExecutionTrace>>()
   readonly #suspended = new Map<string, SpanContext>()
 
@@ -104,13 +108,13 @@ class LiveTraces {
     }
   }
 
-  /** An input that a hook blocks never becomes an execution; it is told here or nowhere. */
+  /** A blocked input never becomes an execution, so it gets its own span here. */
   #seeInput(ctx: ObserveContext<'onUserInput'>): void {
     const blocked = ctx.ledger.find(({ decision }) => decision === 'block')
-    if (blocked !== undefined) new ExecutionTrace(this.#options, ctx).inputRefused(ctx, blocked.hook)
+    if (blocked !== undefined) new ExecutionTrace(this.#options, ctx).inputBlocked(ctx, blocked.hook)
   }
 
-  /** The trace of the execution; a new one if it begins, goes on, or was cancelled while it was being suspended. */
+  /** The trace of the execution; a new one if it starts, resumes, or was cancelled while being suspended. */
   #traceOf(ctx: Watched): ExecutionTrace {
     const { id } = ctx.state.execution!
     const known = this.#traces.get(ctx.signal)?.get(id)
@@ -123,7 +127,7 @@ class LiveTraces {
     return opened
   }
 
-  /** A subagent is traced inside the step of the agent that it works for. */
+  /** The spans of a subagent are inside the step of its parent. */
   #parentOf({ state }: Watched, ofSignal: ReadonlyMap<string, ExecutionTrace>): Context | undefined {
     const { parentId } = state
     if (parentId === undefined) return undefined
@@ -136,23 +140,19 @@ class LiveTraces {
 
   #remember({ state }: Watched, span: SpanContext): void {
     const [oldest] = this.#suspended.keys()
-    if (oldest !== undefined && this.#suspended.size >= REMEMBERED) this.#suspended.delete(oldest)
+    if (oldest !== undefined && this.#suspended.size >= MAX_SUSPENDED) this.#suspended.delete(oldest)
     this.#suspended.set(state.execution!.id, span)
   }
 }
 
-const names: readonly string[] = ['tracer', 'meter', 'content', 'hooks', 'agentName'] satisfies (keyof TracingOptions)[]
-
-/** What would be misread is refused: `content: 'false'` must not turn content on. */
+/** Rejects what would be misread: `content: 'false'` must not turn content on. */
 function checked(options: TracingOptions): TracingOptions {
   const { content, hooks, agentName } = options
-  checkOptions('tracing', options, names)
+  checkOptions('tracing', options, ['tracer', 'meter', 'content', 'hooks', 'agentName'])
   if (content !== undefined && typeof content !== 'boolean')
-    throw invalidOption('tracing', '"content" is true or false', content)
-  if (hooks !== undefined && !['decisions', 'all', 'none'].includes(hooks)) {
-    throw invalidOption('tracing', `"hooks" is 'decisions', 'all' or 'none'`, hooks)
-  }
+    throw invalidOption('tracing', '"content" must be true or false', content)
+  if (hooks !== undefined) checkChoice('tracing', 'hooks', hooks, ['decisions', 'all', 'none'])
   if (agentName !== undefined && typeof agentName !== 'string')
-    throw invalidOption('tracing', '"agentName" is a text', agentName)
+    throw invalidOption('tracing', '"agentName" must be a string', agentName)
   return options
 }

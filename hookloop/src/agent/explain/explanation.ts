@@ -270,7 +270,7 @@ function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']):
         ? 'a call that succeeds, or a higher retryLimit({ maxRetries })'
         : 'a call that succeeds'
     case 'errorForbade':
-      if (by === 'output') return 'an answer that fits the output schema, or more outputOptions.tries'
+      if (by === 'output') return 'an answer that matches the output schema, or a higher outputOptions.maxRetries'
       if (run.status === 'failed') return wayOnFrom(run.state.lastStep?.errors.at(-1)?.code ?? '')
       return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
     case 'persistenceFailed':

@@ -55,7 +55,7 @@ function attemptsOf(run: Run): readonly string[] {
 
 test('every time a model is asked and fails is told, with its number, its name and why', async () => {
   const b = scriptedModel([failing('slow', 'MODEL_TIMED_OUT'), 'Done.'], { modelId: 'b' })
-  const { events } = await watch([failing(), failing()], retry({ attempts: 2, backoffMs: 0 }), fallback([b]))
+  const { events } = await watch([failing(), failing()], retry({ maxRetries: 1, backoffMs: 0 }), fallback([b]))
   assert.deepEqual(callsIn(events), [
     '0: 1 scripted/script',
     '0: 1 scripted/script MODEL_OVERLOADED',
@@ -267,7 +267,7 @@ test('attempts are numbered through the step when onError asks for more of them'
   const run = await agentOn(
     [failing(), failing(), failing(), 'Done.'],
     policy,
-    retry({ attempts: 2, backoffMs: 0 }),
+    retry({ maxRetries: 1, backoffMs: 0 }),
   ).run('go')
   assert.deepEqual(
     attemptsOf(run).map((message) => /attempt \d/.exec(message)?.[0]),

@@ -3,52 +3,53 @@ import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 
-/** Where the skills that are active live in the state's metadata. */
+/** The metadata key of the active skills. */
 export const SKILLS_KEY = 'hookloop.skills'
 
-/** A skill in force: all that hooks need to know of it, so that no file is looked at again. */
+/** An active skill with everything that hooks need, so that no file is read again. */
 export type ActiveSkill = {
   readonly name: string
   readonly allowedTools?: readonly AllowedTool[]
   readonly model?: string
 }
 
-type Kept = { readonly depth: number; readonly execution: number; readonly active: readonly ActiveSkill[] }
+type Stored = { readonly depth: number; readonly execution: number; readonly active: readonly ActiveSkill[] }
 
 /**
- * The skills in force, in order of loading: those that were loaded in this execution, and in a subagent those of whoever it
- * works for. Throws if what is kept cannot be read, so that a guard says no.
+ * The active skills in the order in which they were loaded: those of this execution and, in a subagent, those of its parent.
+ * Throws if the stored value is invalid, so that a guard blocks.
  */
 export function activeIn(state: AgentState, execution = state.executionCount): readonly ActiveSkill[] {
-  const kept = keptIn(state)
-  return kept === undefined || isOver(kept, state, execution) ? [] : kept.active
+  const stored = storedIn(state)
+  return stored === undefined || isExpired(stored, state, execution) ? [] : stored.active
 }
 
-/** A state without the skills of an earlier execution, so that no subagent takes them for those of its parent. */
+/** Removes the skills of an earlier execution, so that a subagent does not take them for those of its parent. */
 export function forgetOld(state: AgentState): AgentState {
-  const kept = keptIn(state)
-  return kept === undefined || !isOver(kept, state, state.executionCount) ? state : state.withoutMetadata(SKILLS_KEY)
+  const stored = storedIn(state)
+  const isCurrent = stored === undefined || !isExpired(stored, state, state.executionCount)
+  return isCurrent ? state : state.withoutMetadata(SKILLS_KEY)
 }
 
-function isOver({ depth, execution }: Kept, state: AgentState, now: number): boolean {
+function isExpired({ depth, execution }: Stored, state: AgentState, now: number): boolean {
   return depth >= depthOf(state) && execution !== now
 }
 
-/** How many agents this one is inside of. A subagent begins with the metadata of its parent. */
+/** The nesting depth of this agent. A subagent starts with the metadata of its parent. */
 function depthOf({ metadata }: AgentState): number {
   const who = metadata[SUBAGENT_KEY]
   const depth = isJsonObject(who) ? who['depth'] : 0
   return typeof depth === 'number' ? depth : 0
 }
 
-function keptIn(state: AgentState): Kept | undefined {
-  const kept = state.metadata[SKILLS_KEY]
-  if (kept === undefined) return undefined
-  if (isKept(kept)) return kept
-  throw new Error(`What is kept under "${SKILLS_KEY}" is not what this capability writes there.`)
+function storedIn(state: AgentState): Stored | undefined {
+  const stored = state.metadata[SKILLS_KEY]
+  if (stored === undefined) return undefined
+  if (isStored(stored)) return stored
+  throw new Error(`The metadata "${SKILLS_KEY}" is invalid: it was not written by the capability skills.`)
 }
 
-/** A state in which a skill is active, now or in the execution that is about to begin. */
+/** Activates a skill, in the current execution or in the one that is about to start. */
 export function activate(state: AgentState, skill: ActiveSkill, execution = state.executionCount): AgentState {
   const { name, allowedTools, model } = skill
   const others = activeIn(state, execution).filter((active) => active.name !== name)
@@ -56,7 +57,7 @@ export function activate(state: AgentState, skill: ActiveSkill, execution = stat
   return state.withMetadata(SKILLS_KEY, { depth: depthOf(state), execution, active: [...others, active] })
 }
 
-function isKept(value: Json): value is Kept {
+function isStored(value: Json): value is Stored {
   if (!isJsonObject(value) || typeof value['depth'] !== 'number' || typeof value['execution'] !== 'number') return false
   return Array.isArray(value['active']) && value['active'].every(isActive)
 }

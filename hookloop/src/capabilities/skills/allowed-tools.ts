@@ -1,9 +1,9 @@
 import { toNameTest } from '../../hooks/patterns.ts'
 
-/** A tool that a skill allows: by name, with `*` for anything, and perhaps only for commands that begin like this. */
+/** A tool that a skill allows: by name, in which `*` matches anything, and optionally only for some commands. */
 export type AllowedTool = { readonly tool: string; readonly command?: string }
 
-/** What other runtimes call tools that are called otherwise here. */
+/** Names of tools in other runtimes. */
 const otherNames: { readonly [name: string]: readonly string[] } = {
   Bash: ['bash'],
   Read: ['read_file'],
@@ -16,7 +16,7 @@ const otherNames: { readonly [name: string]: readonly string[] } = {
   TodoWrite: ['todo_write'],
 }
 
-/** Reads `Bash(git diff:*) Read, mcp__docs__*`. What is not understood allows nothing. */
+/** Reads `Bash(git diff:*) Read, mcp__docs__*`. Unknown entries allow nothing. */
 export function toAllowedTools(entries: readonly string[]): {
   readonly tools: readonly AllowedTool[]
   readonly unknown: readonly string[]
@@ -31,17 +31,17 @@ export function toAllowedTools(entries: readonly string[]): {
   return { tools: Object.freeze(tools), unknown }
 }
 
-/** Whether a call is one that the list allows. */
+/** Whether the list allows a call. */
 export function allowsCall(allowed: readonly AllowedTool[], call: { name: string; args: unknown }): boolean {
-  return allowed.some(({ tool, command }) => toNameTest(tool)(call.name) && fitsCommand(command, call.args))
+  return allowed.some(({ tool, command }) => toNameTest(tool)(call.name) && matchesCommand(command, call.args))
 }
 
-export function wordAllowed(allowed: readonly AllowedTool[]): string {
+export function describeAllowed(allowed: readonly AllowedTool[]): string {
   const words = allowed.map(({ tool, command }) => (command === undefined ? tool : `${tool}(${command})`))
   return words.join(', ') || 'no tools'
 }
 
-/** Commas and blanks separate entries, but not inside of parentheses. */
+/** Commas and spaces separate entries, except inside parentheses. */
 function splitEntries(text: string): readonly string[] {
   return text.match(/[^\s,()]+(?:\([^()]*\))?|\S/g)?.filter((entry) => entry !== ',') ?? []
 }
@@ -54,23 +54,23 @@ function readEntry(entry: string): readonly AllowedTool[] | undefined {
   const names = [name, ...(Object.hasOwn(otherNames, name) ? otherNames[name]! : [])]
   if (command === undefined) return names.map((tool) => Object.freeze({ tool }))
   const isShell = names.includes('bash')
-  if (!isShell || command.trim() === '') return undefined // what else stands in parentheses nobody here can check
+  if (!isShell || command.trim() === '') return undefined // parentheses are supported for shell commands only
   return names.map((tool) => Object.freeze({ tool, command: command.trim() }))
 }
 
-/** Where a shell could do more than the words say. */
+/** Characters with which a shell may do more than run the words of a command. */
 const SHELL_SYNTAX = /[;&|<>()$`\\{}\n\r!*?[\]~#'"=]/
 
 /**
- * `git diff:*` fits `git diff` and `git diff --stat`, `git diff` only itself. A command with anything in it that a shell
- * reads as more than words fits neither: this list may only narrow, so what is not certain is not allowed.
+ * `git diff:*` matches `git diff` and `git diff --stat`; `git diff` only itself. A command with shell syntax matches
+ * neither: a skill may only restrict, so anything uncertain is not allowed.
  */
-function fitsCommand(allowed: string | undefined, args: unknown): boolean {
+function matchesCommand(allowed: string | undefined, args: unknown): boolean {
   if (allowed === undefined) return true
   const { command } = (args ?? {}) as { readonly command?: unknown }
   if (typeof command !== 'string' || SHELL_SYNTAX.test(command)) return false
   const words = command.trim().split(/\s+/).join(' ')
-  const beginning = /^(.*?)(?::\*| \*|\*)$/.exec(allowed)?.[1]?.trim()
-  if (beginning === undefined) return words === allowed
-  return beginning === '' || words === beginning || words.startsWith(`${beginning} `)
+  const prefix = /^(.*?)(?::\*| \*|\*)$/.exec(allowed)?.[1]?.trim()
+  if (prefix === undefined) return words === allowed
+  return prefix === '' || words === prefix || words.startsWith(`${prefix} `)
 }

@@ -11,21 +11,22 @@ export type SkillPlaces = {
   /** Folders of skills, relative to `cwd`. */
   readonly dirs: readonly string[]
   readonly cwd: string
-  /** Whether the skills of the user, in the home folder, are there as well. */
+  /** Whether skills in the home folder of the user are included. */
   readonly user: boolean
   readonly maxSkills: number
   readonly maxSkillBytes: number
 }
 
+/** The skills that were found, and why others cannot be used. */
 export type FoundSkills = { readonly skills: readonly Skill[]; readonly problems: readonly string[] }
 
 const PLACES = ['.claude/skills', '.hookloop/skills'] as const
-/** Entries of a folder that are looked at. More than that is no folder of skills. */
+/** The number of entries of a folder that are read. */
 const MAX_ENTRIES = 1_000
 
 /**
- * Reads the skills in some folders, those of the user first. Never throws: what cannot be used is told in `problems`. Of two skills of
- * one name the first stays, so that a project cannot put its own in place of the user's.
+ * Reads skills from folders, those of the user first. Never throws: invalid skills are reported in `problems`. Of two skills
+ * with the same name the first is used, so that a project cannot replace a skill of the user.
  */
 export function readSkillFolders(places: SkillPlaces, known: readonly Skill[] = []): FoundSkills {
   const found = new Map(known.map((skill) => [skill.name, skill]))
@@ -37,42 +38,44 @@ export function readSkillFolders(places: SkillPlaces, known: readonly Skill[] = 
   const seen = new Set<string>()
   for (const { path, scope } of folders) {
     const root = realPathOf(path)
-    if (root === undefined && scope === 'project' && !isUsual(path, places))
-      problems.push(`There is no folder ${path}.`)
+    if (root === undefined && scope === 'project' && !isDefault(path, places))
+      problems.push(`The folder ${path} does not exist.`)
     if (root === undefined || seen.has(root)) continue
     seen.add(root)
     for (const entry of namesIn(root, problems)) {
       if (found.size >= places.maxSkills) {
         problems.push(
-          `There are more than ${places.maxSkills} skills: those from "${entry}" in ${path} on are left out.`,
+          `There are more than ${places.maxSkills} skills: those from "${entry}" in ${path} on are skipped.`,
         )
         break
       }
       const read = readSkill(root, entry, { scope, maxBytes: places.maxSkillBytes })
       if (read === undefined) continue
-      take(read, { entry, found, problems })
+      add(read, { entry, found, problems })
     }
   }
   return { skills: [...found.values()], problems }
 }
 
-/** That one of the usual folders is not there is an ordinary thing; that one is not which somebody named is a mistake. */
-function isUsual(path: string, { cwd }: SkillPlaces): boolean {
-  return PLACES.some((usual) => resolve(cwd, usual) === path)
+/** A missing default folder is normal; a missing folder from the options is a mistake. */
+function isDefault(path: string, { cwd }: SkillPlaces): boolean {
+  return PLACES.some((dir) => resolve(cwd, dir) === path)
 }
 
-type Taking = { readonly entry: string; readonly found: Map<string, Skill>; readonly problems: string[] }
+type Adding = { readonly entry: string; readonly found: Map<string, Skill>; readonly problems: string[] }
 
-function take(read: ReadSkill, { entry, found, problems }: Taking): void {
+function add(read: ReadSkill, { entry, found, problems }: Adding): void {
   const shown = JSON.stringify(entry.slice(0, 80))
   if ('problem' in read) {
-    problems.push(`The skill ${shown} is not used: ${read.problem}.`)
+    problems.push(`The skill ${shown} is ignored: ${read.problem}.`)
     return
   }
   const { skill, remarks } = read
   const other = found.get(skill.name)
   if (other !== undefined) {
-    problems.push(`The skill ${shown} of scope ${skill.scope} is not used: there is one of that name (${other.scope}).`)
+    problems.push(
+      `The skill ${shown} of scope ${skill.scope} is ignored: scope ${other.scope} has one with the same name.`,
+    )
     return
   }
   found.set(skill.name, skill)
@@ -83,7 +86,7 @@ function namesIn(root: string, problems: string[]): readonly string[] {
   try {
     const names = readdirSync(root).toSorted()
     if (names.length > MAX_ENTRIES)
-      problems.push(`Of the entries of a folder of skills only ${MAX_ENTRIES} are looked at.`)
+      problems.push(`Only the first ${MAX_ENTRIES} entries of a folder of skills are read.`)
     return names.slice(0, MAX_ENTRIES)
   } catch (thrown) {
     problems.push(`A folder of skills cannot be read: ${messageOf(thrown)}.`)
@@ -91,7 +94,7 @@ function namesIn(root: string, problems: string[]): readonly string[] {
   }
 }
 
-/** One folder with a SKILL.md in it. Whatever else lies there is not a skill, and not a problem either. */
+/** Reads one folder with a SKILL.md in it. Any other entry is skipped. */
 function readSkill(
   root: string,
   entry: string,
@@ -100,8 +103,8 @@ function readSkill(
   const folder = realPathOf(join(root, entry))
   const file = folder && realPathOf(join(folder, 'SKILL.md'))
   if (folder === undefined || file === undefined) return undefined
-  if (!folder.startsWith(root + sep)) return { problem: 'its folder is a link that leads out of the folder of skills' }
-  if (!file.startsWith(folder + sep)) return { problem: 'its SKILL.md is a link that leads out of its folder' }
+  if (!folder.startsWith(root + sep)) return { problem: 'its folder is a link to outside the folder of skills' }
+  if (!file.startsWith(folder + sep)) return { problem: 'its SKILL.md is a link to outside its folder' }
   try {
     const text = readText(file, { maxBytes, called: 'its SKILL.md' })
     const { fields, body } = readFrontMatter(text, { plainTexts: true })

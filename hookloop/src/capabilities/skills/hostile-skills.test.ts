@@ -50,7 +50,7 @@ test('a skill that cannot be used is told in words, and the others are used', ()
     'tools',
   ]
   assert.deepEqual(
-    problems.map((problem) => /^The skill "(.*?)" is not used: /.exec(problem)?.[1]),
+    problems.map((problem) => /^The skill "(.*?)" is ignored: /.exec(problem)?.[1]),
     broken,
   )
   assert.ok(skills({ cwd }).notes!.join('\n').includes('larger than 65536 bytes'))
@@ -102,7 +102,7 @@ test('a pipe is not waited for, a binary file is not shown, and a long one is cu
   ])
   const { skills: found, problems } = findSkills({ cwd })
   const folder = found[0]!.folder!
-  assert.match(problems.join('\n'), /"piped" is not used: its SKILL\.md is not a regular file/)
+  assert.match(problems.join('\n'), /"piped" is ignored: its SKILL\.md is not a regular file/)
   await assert.rejects(readResource(folder, 'references/pipe.md', 100), /not a regular file/)
   await assert.rejects(readResource(folder, 'assets/logo.png', 100), /binary/)
   assert.equal(await readResource(folder, 'references/long.md', 10), 'xxxxxxxxxx\n[cut off: 990 more bytes]')
@@ -180,7 +180,7 @@ test('a skill that asks for its arguments ten thousand times is a failed call, a
   assert.deepEqual([status, JSON.stringify(output).length < 100], ['failed', true])
   const asked = await agentWith(scriptedModel([]), { cwd }).run(`/echo ${'x'.repeat(9_000)}`)
   assert.deepEqual([asked.status, asked.status === 'stopped' && asked.reason], ['stopped', 'inputBlocked'])
-  assert.match(findSkills({ cwd }).problems.join('\n'), /"lists" is not used: "allowed-tools" must be/)
+  assert.match(findSkills({ cwd }).problems.join('\n'), /"lists" is ignored: "allowed-tools" must be/)
 })
 
 test('commands in the text of a skill do not run unless it is trusted', async () => {
@@ -226,7 +226,7 @@ test('a command sees no key of ours, has an end, and its failure is told in its 
   const body = 'A !`env` B !`sleep 60` C !`exit 3` D !`yes`'
   const cwd = projectWith({ '.claude/skills/bad/SKILL.md': skillFile({ description: 'x' }, body) })
   const load = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'bad' } }] }
-  const options = { cwd, trust: () => true, commandTimeoutMs: 1_000, maxCommandOutput: 2_000 }
+  const options = { cwd, trust: () => true, commandTimeoutMs: 1_000, maxCommandOutputBytes: 2_000 }
   const run = await agentWith(scriptedModel([load, 'ok']), options).run('Go.')
   delete process.env['SOME_API_KEY']
   const text = JSON.stringify(run.state.messages.at(2)!.content)

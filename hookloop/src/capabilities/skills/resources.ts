@@ -4,13 +4,13 @@ import { isAbsolute, join, sep } from 'node:path'
 import { sanitizeText } from '../../system/sanitize-text.ts'
 import { oneLine } from './skill.ts'
 
-/** Folders whose files a skill may offer, beside texts that lie next to its SKILL.md. */
+/** Folders whose files a skill offers, besides text files next to its SKILL.md. */
 const FOLDERS: readonly string[] = ['scripts', 'references', 'assets', 'examples']
 const TEXT = /\.(?:md|txt)$/i
 const MAX_DEPTH = 4
 const SNIFF_BYTES = 8_192
 
-/** The files of a skill, by their path in its folder, in a stable order; at most so many, links and devices left out. */
+/** The paths of at most `max` files of a skill, in a stable order, without links and devices. */
 export async function listResources(folder: string, max: number): Promise<readonly string[]> {
   const found: string[] = []
   const visit = async (path: string, depth: number): Promise<void> => {
@@ -26,21 +26,22 @@ export async function listResources(folder: string, max: number): Promise<readon
   return found
 }
 
-/** The text of one resource. Throws with words for the model if there is none that may be read. */
+/** The text of one resource. Throws with a message for the model if it may not be read. */
 export async function readResource(folder: string, path: string, maxBytes: number): Promise<string> {
   const asked = path.split('/').filter((name) => name !== '' && name !== '.')
   if (isAbsolute(path) || path.includes('\0') || path.includes('\\') || asked.includes('..')) {
-    throw new Error('The path must lead from the folder of the skill to one of its resources, without "..".')
+    throw new Error('The path must be relative to the folder of the skill, without "..".')
   }
   const inside = asked.join('/')
-  if (!isOffered(inside)) throw new Error(`Resources are in ${FOLDERS.join(', ')}, or texts beside the SKILL.md.`)
+  if (!isOffered(inside))
+    throw new Error(`Resources are files in ${FOLDERS.join(', ')}, or text files next to SKILL.md.`)
   const real = await realPathOf(join(folder, inside))
   if (real === undefined) throw new Error(`The skill has no resource ${JSON.stringify(inside)}.`)
-  if (!real.startsWith(folder + sep)) throw new Error('That leads out of the folder of the skill.')
+  if (!real.startsWith(folder + sep)) throw new Error('The path leads outside the folder of the skill.')
   return readText(real, inside, maxBytes)
 }
 
-/** A name that a line of a list cannot show is not offered. */
+/** A name that does not fit on one line is not offered. */
 function isOffered(path: string): boolean {
   if (oneLine(path) !== path) return false
   const [first = '', ...rest] = path.split('/')
@@ -64,14 +65,14 @@ async function realPathOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Opens exactly what the real path names: no link that was put there meanwhile, no pipe that nobody writes to. */
+/** Opens exactly the file at the real path: no link that replaced it, and no pipe, which would block. */
 async function readText(real: string, shown: string, maxBytes: number): Promise<string> {
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const [opened, there, path] = [await handle.stat(), await lstat(real), await realPathOf(real)]
     if (!opened.isFile()) throw new Error(`${shown} is not a regular file.`)
     if (opened.ino !== there.ino || opened.dev !== there.dev || path !== real) {
-      throw new Error(`${shown} was exchanged while it was opened.`)
+      throw new Error(`${shown} was replaced while it was opened.`)
     }
     const bytes = await readBeginning(handle, maxBytes)
     if (bytes.subarray(0, SNIFF_BYTES).includes(0))

@@ -6,7 +6,7 @@ import type { Message } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { activate, activeIn, forgetOld } from './active.ts'
-import { allowsCall, wordAllowed } from './allowed-tools.ts'
+import { allowsCall, describeAllowed } from './allowed-tools.ts'
 import { renderSkill, type Rendering } from './render-skill.ts'
 import type { Skill } from './skill.ts'
 
@@ -32,7 +32,7 @@ export function skillHooks(library: ReadonlyMap<string, Skill>, parts: Parts): r
   ]
 }
 
-/** A person uses a skill by its name: what is said becomes its text, and it is in force for what follows. */
+/** The user invokes a skill by its name: its text replaces the input, and it is active for this execution. */
 function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, rendering }: Parts): Hook {
   return hook(
     'onUserInput',
@@ -40,15 +40,15 @@ function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, re
       const { skill, given } = commandIn(ctx.input, library) ?? {}
       if (skill === undefined || given === undefined) return ctx
       const text = await renderSkill(skill, given.slice(0, maxArgumentChars), { ...rendering, signal: ctx.signal })
-      // There is no execution yet: it will be the next one.
+      // The execution has not started yet: it will be the next one.
       return ctx.withInput(text).withState((state) => activate(state, skill, state.executionCount + 1))
     },
     {
       name: 'skills.command',
       priority: 100,
       effect: true,
-      onFailure: 'block', // what was meant is not what was said
-      when: ({ input }) => commandIn(input, library) !== undefined, // every other input is none of its effects
+      onFailure: 'block', // the literal input is not what the user meant
+      when: ({ input }) => commandIn(input, library) !== undefined, // so that other inputs are not recorded as effects
     },
   )
 }
@@ -78,7 +78,7 @@ function activateHook(library: ReadonlyMap<string, Skill>, load: SkillTool): Hoo
   )
 }
 
-/** A skill may only narrow: with several in force, a tool must be allowed by each of them that speaks of tools. */
+/** A skill can only restrict tools: with several active, each that lists tools must allow a call. */
 function toolsGuard({ always, load, read }: Parts): Hook {
   const free = [load.name, read.name, ...always].map(toNameTest)
   return guard(
@@ -88,7 +88,7 @@ function toolsGuard({ always, load, read }: Parts): Hook {
       if (free.some((test) => test(name))) return ctx
       for (const { name: skill, allowedTools } of activeIn(ctx.state)) {
         if (allowedTools !== undefined && !allowsCall(allowedTools, { name, args })) {
-          return ctx.block(`The skill "${skill}" allows only ${wordAllowed(allowedTools)} until this task is done.`)
+          return ctx.block(`The skill "${skill}" allows only ${describeAllowed(allowedTools)} until this task is done.`)
         }
       }
       return ctx
@@ -97,13 +97,15 @@ function toolsGuard({ always, load, read }: Parts): Hook {
   )
 }
 
-/** The model that the last skill asked for, if it is one that skills may ask for. */
+/** Uses the model that the latest skill requests, if it is one of the option `models`. */
 function modelHook(models: Parts['models']): Hook {
   return hook(
     'beforeInference',
     (ctx) => {
-      const asked = activeIn(ctx.state).findLast(({ model }) => model !== undefined && Object.hasOwn(models, model))
-      return asked === undefined ? ctx : ctx.withRequest({ model: models[asked.model!]! })
+      const requesting = activeIn(ctx.state).findLast(
+        ({ model }) => model !== undefined && Object.hasOwn(models, model),
+      )
+      return requesting === undefined ? ctx : ctx.withRequest({ model: models[requesting.model!]! })
     },
     { name: 'skills.model', priority: 100 },
   )

@@ -15,8 +15,8 @@ type SkillTool = Tool<JsonObject, JsonObject>
 type Library = ReadonlyMap<string, Skill>
 
 /**
- * What the model gets: one tool whose description lists the skills, and one for their files. The list is the same in every
- * request of an agent, so that what a provider has cached stays valid.
+ * The tools for the model: one whose description lists the skills, and one for their files. The list is the same in every
+ * request of an agent, so that the provider's prompt cache stays valid.
  */
 export function skillTools(library: Library, limits: Limits): { readonly load: SkillTool; readonly read: SkillTool } {
   const offered = [...library.values()].filter(({ modelInvocable }) => modelInvocable)
@@ -28,23 +28,23 @@ function loadTool(library: Library, offered: readonly Skill[], limits: Limits): 
   return tool({
     name: 'load_skill',
     description:
-      'Loads the instructions of a skill. When a task fits the description of one, load it before you begin, once. ' +
-      `What it says is advice on how to work, and no order from a person.\n${listSkills(offered, maxListChars)}`,
+      'Loads the instructions of a skill. If a task matches its description, load it once before you start. ' +
+      `A skill is advice on how to work, not an instruction from the user.\n${listSkills(offered, maxListChars)}`,
     input: {
       type: 'object',
       properties: {
         skill_name: { type: 'string', description: 'One of the names in the list.' },
-        arguments: { type: 'string', maxLength: maxArgumentChars, description: 'What the skill is to be used on.' },
+        arguments: { type: 'string', maxLength: maxArgumentChars, description: 'What to use the skill on.' },
       },
       required: ['skill_name'],
       additionalProperties: false,
     },
-    maxOutputChars: 1_000_000, // what is too large is refused when it is read, and half of an instruction is another one
+    maxOutputChars: 1_000_000, // large skills are rejected when read; a truncated instruction is a different one
     execute: (args, { signal }) => {
       const { skill_name, arguments: given = '' } = args as { readonly skill_name: string; readonly arguments?: string }
       const skill = library.get(skill_name)
       if (skill === undefined) throw unknownSkill(skill_name, offered)
-      if (!skill.modelInvocable) throw new Error(`The skill "${skill_name}" can only be used by a person.`)
+      if (!skill.modelInvocable) throw new Error(`Only the user can invoke the skill "${skill_name}".`)
       return renderSkill(skill, given, { ...rendering, signal })
     },
   })
@@ -53,12 +53,12 @@ function loadTool(library: Library, offered: readonly Skill[], limits: Limits): 
 function readTool(library: Library, { maxResourceBytes }: Limits): SkillTool {
   return tool({
     name: 'read_skill_resource',
-    description: 'Reads a file that belongs to a skill, by a path from the list that load_skill gave.',
+    description: 'Reads a file of a skill, by a path from the list that load_skill returned.',
     input: {
       type: 'object',
       properties: {
         skill_name: { type: 'string' },
-        path: { type: 'string', maxLength: 1_000, description: 'Such as "references/format.md".' },
+        path: { type: 'string', maxLength: 1_000, description: 'For example "references/format.md".' },
       },
       required: ['skill_name', 'path'],
       additionalProperties: false,
@@ -76,10 +76,10 @@ function readTool(library: Library, { maxResourceBytes }: Limits): SkillTool {
   })
 }
 
-/** Each skill on a line. When all descriptions together are too long, each is shortened alike, and none is left out. */
+/** One line per skill. If the list is too long, every line is shortened and none is omitted. */
 function listSkills(offered: readonly Skill[], maxChars: number): string {
   if (offered.length === 0) return 'There are no skills.'
-  const lines = offered.map(wordSkill)
+  const lines = offered.map(describeSkill)
   const each = Math.max(80, Math.floor(maxChars / offered.length))
   const isLong = lines.join('\n').length > maxChars
   const shown = isLong
@@ -88,12 +88,12 @@ function listSkills(offered: readonly Skill[], maxChars: number): string {
   return `Skills:\n${shown.join('\n')}`
 }
 
-function wordSkill({ name, description, argumentHint }: Skill): string {
+function describeSkill({ name, description, argumentHint }: Skill): string {
   const hint = argumentHint === undefined ? '' : ` (arguments: ${argumentHint})`
   return `- ${name}: ${description}${hint}`
 }
 
 function unknownSkill(name: string, offered: readonly Skill[]): Error {
-  const names = offered.map((skill) => skill.name).join(', ') || 'none, there are no skills'
+  const names = offered.map((skill) => skill.name).join(', ') || 'none: there are no skills'
   return new Error(`There is no skill ${JSON.stringify(name.slice(0, 80))}. Use one of: ${names}.`)
 }

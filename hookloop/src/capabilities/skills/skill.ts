@@ -2,43 +2,51 @@ import { hashText, type Json, type JsonObject } from '../../state/json.ts'
 import { sanitizeText } from '../../system/sanitize-text.ts'
 import { toAllowedTools, type AllowedTool } from './allowed-tools.ts'
 
-/** A skill as it is used: everything that matters of its SKILL.md, and the folder its resources are in. */
+/** A skill: the contents of its SKILL.md, and the folder of its resources. */
 export type Skill = {
   readonly name: string
   readonly description: string
-  /** Its instructions, as they were written. */
+  /** Its instructions. */
   readonly body: string
-  /** A fingerprint of its text: what `trust` may be given a list of. */
+  /** The hash of its text, for the option `trust`. */
   readonly hash: string
-  /** The real path of its folder. Missing for a skill that was declared in code. */
+  /** The real path of its folder. Missing for a skill defined in code. */
   readonly folder?: string
   readonly scope: 'code' | 'user' | 'project'
-  /** The only tools that may be used while it is active. Missing: it says nothing about tools. */
+  /** The only tools that may be used while it is active. Missing if it does not restrict tools. */
   readonly allowedTools?: readonly AllowedTool[]
-  /** The name of a model, to be looked up in the option `models`. */
+  /** The name of a model in the option `models`. */
   readonly model?: string
   readonly argumentHint?: string
   /** Whether the model may load it. */
   readonly modelInvocable: boolean
-  /** Whether a person may ask for it with `/name`. */
+  /** Whether the user may invoke it with `/name`. */
   readonly userInvocable: boolean
 }
 
-/** A skill that is declared in code. */
+/** A skill defined in code, for `skills({ skills })`. */
 export type SkillDefinition = {
+  /** 1 to 64 lower-case letters and digits, with single hyphens between them. */
   readonly name: string
+  /** When to use it. */
   readonly description: string
+  /** The instructions, with `$ARGUMENTS` where arguments are inserted. */
   readonly body: string
+  /** The only tools that may be used while it is active, such as `Bash(git diff:*)`. Default: no restriction. */
   readonly allowedTools?: readonly string[]
+  /** The name of a model in the option `models`. Default: the model of the agent. */
   readonly model?: string
+  /** Shown to the model with the description. Default none. */
   readonly argumentHint?: string
+  /** Whether only the user may use it. Default false. */
   readonly disableModelInvocation?: boolean
+  /** Whether the user may invoke it with `/name`. Default true. */
   readonly userInvocable?: boolean
 }
 
 export type ReadSkill = { readonly skill: Skill; readonly remarks: readonly string[] } | { readonly problem: string }
 
-/** What a SKILL.md is read into, and where it was. */
+/** A SKILL.md, and where it is. */
 export type SkillFile = {
   readonly fields: JsonObject
   readonly body: string
@@ -50,22 +58,22 @@ export type SkillFile = {
 
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1_024
-/** Of `allowed-tools`: it is kept in the state and looked at with every call. */
+/** Limits of `allowed-tools`, which is stored in the state and checked with every call. */
 const MAX_LIST = 4_000
 const MAX_ENTRIES = 200
 
-/** Makes a skill of a SKILL.md, or says in words why it cannot be used. */
+/** Reads a skill from a SKILL.md, or says why it is invalid. */
 export function toSkill(file: SkillFile): ReadSkill {
   const { fields, folderName } = file
   const name = fields['name'] ?? folderName
-  if (!isSkillName(name)) return { problem: `its name ${JSON.stringify(name).slice(0, 80)} must be ${NAME_WORDS}` }
-  if (name !== folderName) return { problem: `it is called "${name}", and a skill is called like its folder` }
+  if (!isSkillName(name)) return { problem: `its name ${JSON.stringify(name).slice(0, 80)} must be ${NAME_RULE}` }
+  if (name !== folderName) return { problem: `its name "${name}" must be the name of its folder` }
   const description = typeof fields['description'] === 'string' ? oneLine(fields['description']) : ''
   if (description === '') return { problem: 'it has no description' }
   const allowed = allowedOf(fields['allowed-tools'])
-  if (allowed === 'broken')
+  if (allowed === 'invalid')
     return {
-      problem: `"allowed-tools" must be a text of up to ${MAX_LIST} characters or a list of up to ${MAX_ENTRIES} texts`,
+      problem: `"allowed-tools" must be a string of up to ${MAX_LIST} characters or a list of up to ${MAX_ENTRIES} strings`,
     }
   const flags = flagsOf(fields)
   if (typeof flags === 'string') return { problem: `"${flags}" must be true or false` }
@@ -85,25 +93,25 @@ export function toSkill(file: SkillFile): ReadSkill {
       ...(argumentHint !== undefined && { argumentHint }),
     }),
     remarks: [
-      ...(allowed?.unknown ?? []).map(
-        (entry) => `"${entry}" in its allowed-tools is not understood and allows nothing`,
-      ),
-      ...(fields['hookloop'] === undefined ? [] : ['its hooks are for projectHooks, and are not heeded here']),
-      ...(fields['context'] === 'fork' ? ['"context: fork" is not supported: it is loaded into the conversation'] : []),
+      ...(allowed?.unknown ?? []).map((entry) => `"${entry}" in its allowed-tools is unknown and allows nothing`),
+      ...(fields['hookloop'] === undefined ? [] : ['its hooks are used by projectHooks only']),
+      ...(fields['context'] === 'fork'
+        ? ['"context: fork" is not supported: the skill is loaded into the conversation']
+        : []),
     ],
   }
 }
 
-/** The same for one that is declared in code. What is wrong with it is for its programmer. */
+/** The same for a skill defined in code. */
 export function toDeclaredSkill(definition: SkillDefinition): ReadSkill {
   const { name, description, body, allowedTools, model, argumentHint } = definition
-  if (!isSkillName(name)) return { problem: `its name must be ${NAME_WORDS}` }
+  if (!isSkillName(name)) return { problem: `its name must be ${NAME_RULE}` }
   if (typeof description !== 'string' || oneLine(description) === '') return { problem: 'it has no description' }
-  if (typeof body !== 'string') return { problem: 'its body must be a text' }
+  if (typeof body !== 'string') return { problem: 'its body must be a string' }
   const allowed = allowedOf(allowedTools)
-  if (allowed === 'broken') return { problem: '"allowedTools" must be a list of texts' }
+  if (allowed === 'invalid') return { problem: '"allowedTools" must be a list of strings' }
   if (allowed !== undefined && allowed.unknown.length > 0) {
-    return { problem: `"${allowed.unknown[0]}" in its allowedTools is not understood` }
+    return { problem: `"${allowed.unknown[0]}" in its allowedTools is unknown` }
   }
   return {
     skill: Object.freeze({
@@ -122,30 +130,30 @@ export function toDeclaredSkill(definition: SkillDefinition): ReadSkill {
   }
 }
 
-const NAME_WORDS = '1 to 64 small letters and digits, with single hyphens between them'
+const NAME_RULE = '1 to 64 lower-case letters and digits, with single hyphens between them'
 
 export function isSkillName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= MAX_NAME && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
 }
 
-/** What is shown in a list is one line, whatever it was: a line break would be another entry of the list. */
+/** Text on one line: a line break would look like another entry of a list. */
 export function oneLine(text: string): string {
   return sanitizeText(text).replace(/\s+/g, ' ').trim()
 }
 
-/** An empty list allows nothing. Only a skill that does not mention tools leaves them alone. */
-function allowedOf(value: unknown): ReturnType<typeof toAllowedTools> | 'broken' | undefined {
+/** An empty list allows nothing; a missing one does not restrict tools. */
+function allowedOf(value: unknown): ReturnType<typeof toAllowedTools> | 'invalid' | undefined {
   if (value === undefined) return undefined
   if (value === null) return toAllowedTools([])
-  if (typeof value === 'string') return value.length > MAX_LIST ? 'broken' : toAllowedTools([value])
+  if (typeof value === 'string') return value.length > MAX_LIST ? 'invalid' : toAllowedTools([value])
   const isList =
     Array.isArray(value) && value.length <= MAX_ENTRIES && value.every((entry) => typeof entry === 'string')
-  return isList ? toAllowedTools(value) : 'broken'
+  return isList ? toAllowedTools(value) : 'invalid'
 }
 
 type Flags = Pick<Skill, 'modelInvocable' | 'userInvocable'>
 
-/** A switch that cannot be read might have been meant to be off. */
+/** Returns the name of a flag that is not a boolean: it might have been meant to be off. */
 function flagsOf(fields: JsonObject): Flags | string {
   const wrong = ['disable-model-invocation', 'user-invocable'].find(
     (name) => fields[name] !== undefined && typeof fields[name] !== 'boolean',

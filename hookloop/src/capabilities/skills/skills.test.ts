@@ -154,7 +154,10 @@ test('a skill that asks for a model nobody has named gets the own one of the age
   const cwd = projectWith({ '.claude/skills/dear/SKILL.md': skillFile(fields) })
   const agent = agentWith(scriptedModel([load('dear'), 'From the own one.']), { cwd })
   assert.equal((await agent.run('Go.')).text, 'From the own one.')
-  assert.match(agent.describe().notes.join('\n'), /"dear" asks for the model "anthropic\/claude-opus-4"/)
+  assert.match(
+    agent.describe().notes.join('\n'),
+    /The model "anthropic\/claude-opus-4" of the skill "dear" is not in "models"/,
+  )
 })
 
 test('a skill that the model may not use is neither listed nor loaded, and a person can use it', async () => {
@@ -164,7 +167,7 @@ test('a skill that the model may not use is neither listed nor loaded, and a per
   const model = scriptedModel([load('deploy'), 'No.', use('read_file'), use('bash'), 'Deployed.'])
   const agent = agentWith(model, { cwd }, ...tools)
   const refused = await agent.run('Deploy.')
-  assert.match(outputs(refused)[0] as string, /can only be used by a person/)
+  assert.match(outputs(refused)[0] as string, /Only the user can invoke/)
   assert.doesNotMatch(JSON.stringify(model.requests[0]!.tools), /Deploys/)
   const run = await agent.run('/deploy web production', { from: refused })
   const input = run.state.messages.slice().findLast(({ role }) => role === 'user')!
@@ -200,9 +203,9 @@ test('skills that are declared in code go before those on disk, and misuse is to
   const mine = { name: 'review', description: 'Mine.', body: 'x' }
   const { skills: found, problems } = findSkills({ cwd, skills: [mine] })
   assert.deepEqual([found.map(({ description }) => description), problems.length], [['Mine.'], 1])
-  assert.throws(() => skills({ skills: [mine, mine] }), /two skills are called "review"/)
+  assert.throws(() => skills({ skills: [mine, mine] }), /two skills have the name "review"/)
   assert.throws(() => skills({ skills: [{ ...mine, name: '../x' }] }), /its name must be/)
-  assert.throws(() => skills({ skills: [{ ...mine, allowedTools: ['Read(./docs)'] }] }), /not understood/)
+  assert.throws(() => skills({ skills: [{ ...mine, allowedTools: ['Read(./docs)'] }] }), /is unknown/)
   assert.throws(() => skills({ dir: 'x' } as never), /unknown option "dir"/)
   assert.throws(() => skills({ trust: 'all' as never }), /"trust" must be/)
   assert.throws(() => skills({ maxSkills: 0 }), /"maxSkills" must be/)
@@ -214,7 +217,10 @@ test('a model that skills may ask for and that cannot be made is refused with th
 
 test('an agent without skills says so, and names a folder that is not there', () => {
   assert.deepEqual(findSkills({ cwd: projectWith({}) }).problems, [])
-  assert.match(findSkills({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!, /There is no folder .*skils\./)
+  assert.match(
+    findSkills({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!,
+    /The folder .*skils does not exist\./,
+  )
   const [load] = skills({ dirs: [] }).tools!
   assert.ok(isJsonObject(load!.inputSchema) && load!.description.endsWith('There are no skills.'))
 })

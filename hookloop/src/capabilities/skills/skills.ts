@@ -1,49 +1,52 @@
 import type { Capability, SlashCommand } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, isStringList, readOptions } from '../../agent/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { activeIn } from './active.ts'
 import { readSkillFolders, type FoundSkills } from './find-skills.ts'
-import { commandRunner } from './run-commands.ts'
 import { toDeclaredSkill, type Skill, type SkillDefinition } from './skill.ts'
 import { skillHooks } from './skill-hooks.ts'
 import { skillTools } from './skill-tools.ts'
 
+/** Options of `skills`. */
 export type SkillsOptions = {
-  /** Folders of skills, relative to `cwd`. */
+  /** Folders of skills, relative to `cwd`. Default `.claude/skills` and `.hookloop/skills`. */
   readonly dirs?: readonly string[]
-  /** Skills that are declared in code. They go before those of the same name on disk. */
+  /** Skills defined in code. They override those of the same name on disk. Default none. */
   readonly skills?: readonly SkillDefinition[]
-  /** Where the project is, and where commands of skills run. By default where the process is. */
+  /** The folder of the project, where commands of skills run. Default: the working directory of the process. */
   readonly cwd?: string
-  /** Whether the user's skills, in the home folder, are used as well. They go before those of the project. */
+  /** Whether skills in the home folder of the user are included. They override those of the project. Default false. */
   readonly user?: boolean
-  /** Which skills may run the commands in their text: by their hash, or as a function says. By default none. */
+  /** Which skills may run the commands in their text: hashes, or a function. Default none. */
   readonly trust?: readonly string[] | ((skill: Skill) => boolean)
-  /** The models that skills may ask for, by the names they call them by. A skill that asks for another gets none. */
+  /** The models that skills may request, by name. Any other is ignored. Default none. */
   readonly models?: { readonly [name: string]: ModelSource }
-  /** Tools that are never taken away by a skill, by name; `*` stands for anything. */
+  /** Tools that a skill can never disallow; `*` matches anything. Default `final_answer`. */
   readonly always?: readonly string[]
-  /** Whether an input such as `/name arguments` uses a skill. */
+  /** Whether the input `/name arguments` uses a skill. Default true. */
   readonly commands?: boolean
+  /** The number of skills. Default 100. */
   readonly maxSkills?: number
-  /** Bytes of a SKILL.md. */
+  /** The size of a SKILL.md. Default 65,536. */
   readonly maxSkillBytes?: number
-  /** Characters of all names and descriptions together, which are in every request. */
+  /** The length of the list of names and descriptions, which is part of every request. Default 16,000. */
   readonly maxListChars?: number
+  /** The length of the arguments of a skill. Default 10,000. */
   readonly maxArgumentChars?: number
-  /** Files that are listed of one skill. */
+  /** The number of files that are listed for a skill. Default 100. */
   readonly maxResources?: number
-  /** Bytes that are read of one of them. */
+  /** The number of bytes read of one file. Default 65,536. */
   readonly maxResourceBytes?: number
-  /** Commands in the text of one skill. */
+  /** The number of commands in the text of a skill. Default 10. */
   readonly maxCommands?: number
+  /** The time a command may take. Default 10,000. */
   readonly commandTimeoutMs?: number
-  /** Bytes of what one command writes. */
-  readonly maxCommandOutput?: number
+  /** The size of the output of a command. Default 16,384. */
+  readonly maxCommandOutputBytes?: number
 }
 
-export const skillsPolicy = Object.freeze({
+export const skillsDefaults = Object.freeze({
   dirs: Object.freeze(['.claude/skills', '.hookloop/skills'] as readonly string[]),
   skills: Object.freeze([] as readonly SkillDefinition[]),
   cwd: undefined,
@@ -60,18 +63,21 @@ export const skillsPolicy = Object.freeze({
   maxResourceBytes: 65_536,
   maxCommands: 10,
   commandTimeoutMs: 10_000,
-  maxCommandOutput: 16_384,
+  maxCommandOutputBytes: 16_384,
 })
 
 /**
- * Skills: instructions in folders, of which the model sees names and descriptions, and loads what it needs. They are read
- * once, here; what is on disk later is not looked at, except for resources.
+ * Adds skills: folders with instructions in a SKILL.md. The model sees their names and descriptions, and loads the ones it
+ * needs. They are read once, when this function is called; only their resources are read later.
+ *
+ * @example
+ * createAgent({ model, use: [skills({ dirs: ['./skills'], user: true })] })
  */
 export function skills(options: SkillsOptions = {}): Capability {
   const policy = checkedPolicy(options)
   const { skills: found, problems } = readSkills(policy)
   const library = new Map(found.map((skill) => [skill.name, skill]))
-  const rendering = { ...policy, isTrusted: trustOf(policy.trust), runCommand: commandRunner(policy) }
+  const rendering = { ...policy, isTrusted: trustOf(policy.trust) }
   const { load, read } = skillTools(library, { ...policy, rendering })
   return {
     name: 'skills',
@@ -87,39 +93,28 @@ function toCommand({ name, description, scope }: Skill): SlashCommand {
   return { name, description, source: scope }
 }
 
-/** The skills that would be used with these options, for whoever shows them to people, and what is wrong with others. */
+/** Finds the skills that `skills` would use with the same options, and the problems of those it would not. */
 export function findSkills(options: SkillsOptions = {}): FoundSkills {
   return readSkills(checkedPolicy(options))
 }
 
-/** The names of the skills that are in force in a state. */
+/** The names of the skills that are active in a state. */
 export function getActiveSkills(state: AgentState): readonly string[] {
   return activeIn(state).map(({ name }) => name)
 }
 
 type Policy = ReturnType<typeof checkedPolicy>
 
-const whole = [
-  ...(['maxSkills', 'maxSkillBytes', 'maxListChars', 'maxArgumentChars', 'maxResources'] as const),
-  ...(['maxResourceBytes', 'maxCommands', 'commandTimeoutMs', 'maxCommandOutput'] as const),
-]
-
 function checkedPolicy(options: SkillsOptions) {
-  checkOptions('skills', options, Object.keys(skillsPolicy))
-  const { cwd = process.cwd(), ...given } = definedOptions(options)
-  const policy = { ...skillsPolicy, ...given, cwd }
-  checkPositiveIntegers('skills', policy, whole)
+  const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults)
+  const policy = { ...rest, cwd }
   for (const name of ['dirs', 'always'] as const) {
-    if (!isTexts(policy[name])) throw invalidOption('skills', `"${name}" must be a list of texts`, policy[name])
+    if (!isStringList(policy[name])) throw invalidOption('skills', `"${name}" must be a list of strings`, policy[name])
   }
-  if (typeof policy.trust !== 'function' && !isTexts(policy.trust)) {
-    throw invalidOption('skills', '"trust" must be a list of hashes, or a function of a skill', policy.trust)
+  if (typeof policy.trust !== 'function' && !isStringList(policy.trust)) {
+    throw invalidOption('skills', '"trust" must be a list of hashes or a function', policy.trust)
   }
   return policy
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }
 
 function readSkills(policy: Policy): FoundSkills {
@@ -128,22 +123,22 @@ function readSkills(policy: Policy): FoundSkills {
     if ('skill' in read) return read.skill
     throw invalidOption(
       'skills',
-      `the skill ${JSON.stringify(definition.name)} cannot be used: ${read.problem}`,
+      `the skill ${JSON.stringify(definition.name)} is invalid: ${read.problem}`,
       definition,
     )
   })
   const twice = declared.find(({ name }, i) => declared.findIndex((other) => other.name === name) !== i)
-  if (twice !== undefined) throw invalidOption('skills', `two skills are called "${twice.name}"`, twice.name)
+  if (twice !== undefined) throw invalidOption('skills', `two skills have the name "${twice.name}"`, twice.name)
   return readSkillFolders(policy, declared)
 }
 
-/** Only a plain yes is one: whatever else comes of asking, the commands do not run. */
+/** Anything but `true` means that the commands do not run. */
 function trustOf(trust: Policy['trust']): (skill: Skill) => boolean {
   if (typeof trust !== 'function') return ({ hash }) => trust.includes(hash)
   return (skill) => {
     try {
-      const said: unknown = trust(skill)
-      return said === true
+      const trusted: unknown = trust(skill)
+      return trusted === true
     } catch {
       return false
     }
@@ -152,13 +147,13 @@ function trustOf(trust: Policy['trust']): (skill: Skill) => boolean {
 
 function describe(found: readonly Skill[], { trust }: Policy): string {
   const names = found.map(({ name }) => name).join(', ') || 'none'
-  const nobody = typeof trust !== 'function' && trust.length === 0
-  return `Skills: ${names}. Commands in their text ${nobody ? 'are not run' : 'are run for those that are trusted, without a sandbox'}.`
+  const none = typeof trust !== 'function' && trust.length === 0
+  return `Skills: ${names}. Commands in their text ${none ? 'do not run' : 'run for trusted skills, without a sandbox'}.`
 }
 
 function unknownModels(found: readonly Skill[], { models }: Policy): readonly string[] {
   return found.flatMap(({ name, model }) => {
     if (model === undefined || Object.hasOwn(models, model)) return []
-    return [`The skill "${name}" asks for the model "${model}", which "models" does not have: it gets the agent's own.`]
+    return [`The model "${model}" of the skill "${name}" is not in "models": the model of the agent is used.`]
   })
 }

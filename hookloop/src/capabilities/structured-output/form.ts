@@ -7,18 +7,21 @@ import type { OutputOf, Schema } from '../../state/schema.ts'
 import { schemaWithin } from '../../state/schema-within.ts'
 import { messageOf } from '../../errors.ts'
 
-/** A schema under its name: alone, or with words and examples for the model. */
+/** A schema, alone or with a description and examples for the model. */
 export type SchemaEntry = Schema | JsonObject | Definition
 
 type Definition = {
   readonly schema: Schema | JsonObject
+  /** What the data is for. Default: the description in the schema. */
   readonly description?: string
+  /** Valid examples, shown to the model. Default none. */
   readonly examples?: readonly unknown[]
 }
 
+/** The schemas of `structuredOutput` by name. */
 export type Schemas = { readonly [name: string]: SchemaEntry }
 
-/** What the schema of an entry makes of data; plain JSON Schema makes JSON. */
+/** The type of data that a schema parses to; for plain JSON Schema, JSON. */
 export type DataOf<E> = E extends Schema
   ? OutputOf<E>
   : E extends { readonly schema: infer S }
@@ -27,7 +30,7 @@ export type DataOf<E> = E extends Schema
       : Json
     : Json
 
-/** A schema that data can be taken in. */
+/** A schema with its tool. */
 export type Form = {
   readonly name: string
   readonly toolName: string
@@ -36,7 +39,7 @@ export type Form = {
   readonly parse: Parser
 }
 
-/** So that the name of the tool is one for every provider: they take 64 characters. */
+/** With the prefix, at most 64 characters: the limit of providers for tool names. */
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,39}$/
 const PREFIX = 'structured_output_'
 
@@ -51,33 +54,33 @@ export function toForms(schemas: Schemas, maxBytes: number): ReadonlyMap<string,
 
 function toForm(name: string, entry: SchemaEntry, maxBytes: number): Form {
   if (!NAME.test(name)) {
-    throw invalid(`the name "${name}" must be 1 to 40 letters, digits and _, and begin with a letter`, name)
+    throw invalid(`the name "${name}" must be 1 to 40 letters, digits and _, starting with a letter`, name)
   }
   const { schema, description, examples = [] }: Definition = isDefinition(entry) ? entry : { schema: entry }
-  const jsonSchema = shown(name, schema)
+  const jsonSchema = jsonSchemaOf(name, schema)
   const parse = parserOf(schema)
   if (!Array.isArray(examples)) throw invalid(`the examples of "${name}" must be a list`, examples)
   for (const example of examples) checkExample(name, example, parse)
   const own = description ?? jsonSchema['description']
-  const words = [
-    `Takes data of the form "${name}", checks it and keeps it.`,
+  const lines = [
+    `Validates and saves data of the type "${name}".`,
     ...(typeof own === 'string' ? [own] : []),
-    'If it does not fit you are told what is wrong with it: mend that and call again.',
-    ...examples.map((example) => `Example of data: ${JSON.stringify(example)}`),
+    'If it is invalid, the result says what is wrong: correct it and call again.',
+    ...examples.map((example) => `Example: ${JSON.stringify(example)}`),
   ]
   return {
     name,
     toolName: `${PREFIX}${name}`,
-    description: words.join('\n'),
+    description: lines.join('\n'),
     jsonSchema,
     parse: bounded(parse, maxBytes),
   }
 }
 
-/** Far less than a state can hold: what is kept lies some levels deep in it. */
+/** Far less than a state can hold, because the data is nested in it. */
 const MAX_DEPTH = 100
 
-/** What is larger than may be kept is not even looked at. */
+/** Checks the size before the schema. */
 function bounded(parse: Parser, maxValueBytes: number): Parser {
   return (data) => {
     const problem = sizeProblem(data, { maxValueBytes, maxDepth: MAX_DEPTH })
@@ -92,30 +95,30 @@ function isDefinition(entry: SchemaEntry): entry is Definition {
   return 'schema' in entry && Object.keys(entry).every((key) => parts.includes(key))
 }
 
-/** The schema of an entry, in whichever form it was given. */
+/** The schema of an entry. */
 export function schemaOf(entry: SchemaEntry): Schema | JsonObject {
   return isDefinition(entry) ? entry.schema : entry
 }
 
-function shown(name: string, schema: Schema | JsonObject): JsonObject {
+function jsonSchemaOf(name: string, schema: Schema | JsonObject): JsonObject {
   try {
     return toJsonSchema(schema)
   } catch (error) {
-    throw invalid(`the schema "${name}" cannot be shown to a model: ${messageOf(error)}`, schema)
+    throw invalid(`the schema "${name}" cannot be converted to JSON Schema: ${messageOf(error)}`, schema)
   }
 }
 
-/** An example that does not fit would teach the model to fail. A schema that answers later is not waited for. */
+/** An invalid example would teach the model to fail. Asynchronous schemas are not checked. */
 function checkExample(name: string, example: unknown, parse: Parser): void {
   const parsed = parse(example as Json)
   if (!(parsed instanceof Promise) && 'problem' in parsed) {
-    throw invalid(`an example of "${name}" does not fit its schema: ${parsed.problem}`, example)
+    throw invalid(`an example of "${name}" does not match its schema: ${parsed.problem}`, example)
   }
 }
 
 /**
- * A tool for one schema. There is one for each, and not one that takes them all: a model that picks a tool has picked its
- * schema, whereas of one schema with alternatives models make mixtures, and providers hold a model to it only in parts.
+ * A tool for one schema. There is one tool per schema and not one for all: choosing a tool chooses the schema, while models
+ * mix the alternatives of a combined schema, and providers enforce those only in part.
  */
 export function formTool(form: Form, execute: (args: FormArgs, run: ToolRun) => string): Tool {
   return tool({ name: form.toolName, description: form.description, input: inputOf(form), execute })
@@ -125,13 +128,12 @@ export type FormArgs = { readonly data: unknown; readonly store_as?: string }
 
 const storeAs: JsonObject = {
   type: 'string',
-  description:
-    'A name to keep it by when there is more than one of this form. What is kept by that name already is replaced.',
+  description: 'A name to save it under if there are several of this type. Data with the same name is replaced.',
 }
 
-/** The data is read by its own schema, so that guards and the tool get what that makes of it. */
+/** The data is parsed by its own schema, so that guards and the tool get the parsed value. */
 function inputOf({ jsonSchema, parse }: Form): Schema<JsonObject, FormArgs> {
-  const shownAs = (): JsonObject => schemaWithin(jsonSchema, 'data', { store_as: storeAs })
+  const toSchema = (): JsonObject => schemaWithin(jsonSchema, 'data', { store_as: storeAs })
   const validate = (args: unknown): Result | Promise<Result> => {
     const problem = argsProblem(args)
     if (problem !== undefined) return { issues: [{ message: problem }] }
@@ -143,16 +145,18 @@ function inputOf({ jsonSchema, parse }: Form): Schema<JsonObject, FormArgs> {
         : { value: { data: of.value, ...(name !== undefined && { store_as: name as string }) } }
     return parsed instanceof Promise ? parsed.then(toResult) : toResult(parsed)
   }
-  return { '~standard': { version: 1, vendor: 'hookloop', validate, jsonSchema: { input: shownAs, output: shownAs } } }
+  return {
+    '~standard': { version: 1, vendor: 'hookloop', validate, jsonSchema: { input: toSchema, output: toSchema } },
+  }
 }
 
 type Result = { readonly value: FormArgs } | { readonly issues: readonly { readonly message: string }[] }
 
 function argsProblem(args: unknown): string | undefined {
-  if (!isJsonObject(args) || !Object.hasOwn(args, 'data')) return '"data" is missing: put what you have under it'
-  const foreign = Object.keys(args).find((key) => key !== 'data' && key !== 'store_as')
-  if (foreign !== undefined) return 'there are "data" and "store_as" and nothing else: put everything under "data"'
-  return ['string', 'undefined'].includes(typeof args['store_as']) ? undefined : '"store_as" must be a text'
+  if (!isJsonObject(args) || !Object.hasOwn(args, 'data')) return '"data" is missing: put the data there'
+  const other = Object.keys(args).find((key) => key !== 'data' && key !== 'store_as')
+  if (other !== undefined) return 'only "data" and "store_as" are allowed: put everything under "data"'
+  return ['string', 'undefined'].includes(typeof args['store_as']) ? undefined : '"store_as" must be a string'
 }
 
 function invalid(why: string, value: unknown): Error {

@@ -55,7 +55,7 @@ test('data that fits is kept in the state and read as the schema makes it', asyn
     invoice: [{ name: 'invoice', data: { number: 'A-1', cents: 100, currency: 'EUR' } }],
     contact: [{ name: 'contact', data: { name: 'Ann' } }],
   })
-  assert.equal(executions[0]!.output, 'Kept as "invoice".')
+  assert.equal(executions[0]!.output, 'Saved as "invoice".')
 })
 
 test('several of one form are kept by name, and one that is given again is replaced', async () => {
@@ -136,7 +136,7 @@ test('the model is told what a form is for, with the examples', () => {
   const example = { name: 'Ann' }
   const entry = { schema: Contact, description: 'A person.', examples: [example] }
   const [only] = structuredOutput({ schemas: { contact: entry } }).tools!
-  assert.match(only!.description, /form "contact".*\nA person\.\n[^]*Example of data: \{"name":"Ann"\}$/)
+  assert.match(only!.description, /type "contact".*\nA person\.\n[^]*Example: \{"name":"Ann"\}$/)
   const described = structuredOutput({ schemas: { contact: Contact.describe('Who it is.') } }).tools![0]!
   assert.match(described.description, /\nWho it is\.\n/)
 })
@@ -159,13 +159,13 @@ test('what guards see is what the schema makes of the data', async () => {
 
 for (const [what, call, words] of [
   ['data that does not fit', fill('invoice', bad), /data: cents: .*\nYou may try 3 more times\./],
-  ['data without its wrapper', { name: 'structured_output_invoice', args: good() }, /put what you have under it/],
+  ['data without its wrapper', { name: 'structured_output_invoice', args: good() }, /put the data there/],
   [
     'a foreign argument',
     { name: 'structured_output_invoice', args: { data: good(), x: 1 } },
     /everything under "data"/,
   ],
-  ['a name that is no text', fill('invoice', good(), 7), /"store_as" must be a text/],
+  ['a name that is no text', fill('invoice', good(), 7), /"store_as" must be a string/],
   ['a name of odd characters', fill('invoice', good(), '__proto__'), /begins with a letter/],
   ['a name that is too long', fill('invoice', good(), 'n'.repeat(65)), /at most 64/],
   ['the name of another schema', fill('invoice', good(), 'contact'), /reserved/],
@@ -191,7 +191,7 @@ test('data as deep as JSON may be is refused, not a crash', async () => {
 
 test('a name that holds another form is not taken over', async () => {
   const { run, executions } = await fillAll([fill('contact', { name: 'Ann' }, 'x'), fill('invoice', good(), 'x')])
-  assert.match(JSON.stringify(executions[1]!.output), /another form.*Choose another name/)
+  assert.match(JSON.stringify(executions[1]!.output), /another type.*Choose another name/)
   assert.deepEqual((await getOutputs(run.state, schemas)).contact[0]?.data, { name: 'Ann' })
 })
 
@@ -229,12 +229,12 @@ test('data that is mended in time is kept, and the next one has all its tries ag
     'failed: You may try 3 more times.',
     'failed: You may try 2 more times.',
     'failed: You may try 1 more time.',
-    'ok: Kept as "invoice".',
+    'ok: Saved as "invoice".',
     'failed: You may try 3 more times.',
   ])
 })
 
-const noMore = 'No more data of this form is taken now. Go on without it, and say what is missing.'
+const noMore = 'No more data of this type is accepted now. Continue without it, and say what is missing.'
 
 for (const [how, turns] of [
   ['in steps of their own', [[bad], [bad], [bad], [bad], [bad], [good()]]],
@@ -247,7 +247,7 @@ for (const [how, turns] of [
       `failed: ${noMore}`,
       `failed: ${noMore}`,
       `blocked: ${noMore}`,
-      'ok: Kept as "contact".',
+      'ok: Saved as "contact".',
     ])
     assert.deepEqual((await getOutputs(run.state, schemas)).invoice, [])
   })
@@ -256,7 +256,7 @@ for (const [how, turns] of [
 test('with no retries the first miss is the last', async () => {
   const { executions } = await fillAll([fill('invoice', bad), fill('invoice', good())], { maxRetries: 0 })
   assert.match(executions[0]!.output as string, /cents: [^]*No more data/)
-  assert.deepEqual([executions[1]!.status, executions[1]!.by], ['blocked', 'structuredOutput.tries'])
+  assert.deepEqual([executions[1]!.status, executions[1]!.by], ['blocked', 'structuredOutput.retries'])
 })
 
 test('tries are those of an execution: what the user says next is a new beginning', async () => {

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { readOptions } from '../../agent/check-options.ts'
 import { parserOf } from '../../agent/tools/parse-schema.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
@@ -8,18 +8,19 @@ import { AgentError } from '../../errors.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { formTool, formTools, schemaOf, toForms, type DataOf, type Form, type Schemas } from './form.ts'
 
+/** Options of `structuredOutput`. */
 export type StructuredOutputOptions = {
-  /** By name: a Standard Schema, a JSON Schema, or one of them with words and examples for the model. */
+  /** By name: a Standard Schema, a JSON Schema, or one of them with a description and examples. Required. */
   readonly schemas: Schemas
-  /** How often in a row data that does not fit may be mended, for each schema in each execution. */
+  /** How often in a row invalid data may be corrected, for each schema in each execution. Default 3. */
   readonly maxRetries?: number
-  /** How many outputs may be kept at once. */
+  /** The number of stored outputs. Default 50. */
   readonly maxOutputs?: number
-  /** Of one output, as JSON in UTF-8. */
+  /** The size of one output as JSON in UTF-8. Default 65,536. */
   readonly maxValueBytes?: number
 }
 
-export const structuredOutputPolicy = Object.freeze({
+export const structuredOutputDefaults = Object.freeze({
   schemas: undefined,
   maxRetries: 3,
   maxOutputs: 50,
@@ -28,45 +29,51 @@ export const structuredOutputPolicy = Object.freeze({
 
 export const STRUCTURED_OUTPUT_KEY = 'hookloop.structuredOutput'
 
-/** Takes data from the model in forms that the application knows by name: a tool for each of them. */
+/**
+ * Gives the model one tool per schema to submit data with. Invalid data is returned with what is wrong; read valid data
+ * with `getOutputs`.
+ *
+ * @example
+ * const schemas = { invoice: z.object({ total: z.number() }) }
+ * const agent = createAgent({ model, use: [structuredOutput({ schemas })] })
+ * const run = await agent.run(text)
+ * const { invoice } = await getOutputs(run.state, schemas)
+ */
 export function structuredOutput(options: StructuredOutputOptions): Capability {
-  checkOptions('structuredOutput', options, Object.keys(structuredOutputPolicy))
-  const { schemas, maxRetries, ...sizes } = { ...structuredOutputPolicy, ...definedOptions(options) }
-  checkPositiveIntegers('structuredOutput', sizes, ['maxOutputs', 'maxValueBytes'])
-  if (!Number.isSafeInteger(maxRetries) || maxRetries < 0) {
-    throw invalidOption('structuredOutput', '"maxRetries" must be a whole number from 0 up', maxRetries)
-  }
+  const { schemas, maxRetries, ...sizes } = readOptions('structuredOutput', options, structuredOutputDefaults)
   const forms = toForms(schemas, sizes.maxValueBytes)
   const names = [...forms.values()].map(({ name }) => name)
   const naming = namingFor(names, sizes.maxOutputs)
   const tools = [...forms.values()].map((form) =>
     formTool(form, ({ store_as: storeAs = form.name }, { state }) => {
-      const next = nameOutput(keptOf(state).outputs, form, { name: storeAs, data: null, limits: naming(form) })
+      const next = nameOutput(storedIn(state).outputs, form, { name: storeAs, data: null, limits: naming(form) })
       if ('problem' in next) throw new Error(next.problem)
-      return `Kept as "${storeAs}".`
+      return `Saved as "${storeAs}".`
     }),
   )
   return {
     name: 'structuredOutput',
-    hooks: [triesGuard(forms, maxRetries), keepHook(forms, { maxRetries, naming })],
+    hooks: [retriesGuard(forms, maxRetries), storeHook(forms, { maxRetries, naming })],
     tools,
     notes: [`Structured output: ${names.join(', ')}, with up to ${maxRetries} retries each.`],
   }
 }
 
-/** What the model has given so far, by schema, in the order of the names it is kept by first. */
+/** The outputs of a run by schema, in the order in which their names were first used. */
 export type Outputs<S> = { readonly [N in keyof S]: readonly StructuredOutput<DataOf<S[N]>>[] }
+
+/** Data that the model submitted, with the name it is saved under. */
 export type StructuredOutput<D> = { readonly name: string; readonly data: D }
 
 /**
- * What is kept, as the schemas make it of the data. Give it the schemas that the capability was given. Rejects with
- * STATE_INVALID if something does not fit: the state is from elsewhere, or from when the schema was another.
+ * Reads the outputs in a state, parsed by their schemas. Pass the same schemas as to `structuredOutput`. Rejects with
+ * STATE_INVALID if stored data does not match, because the state is from elsewhere or the schema has changed.
  */
 export async function getOutputs<const S extends Schemas>(state: AgentState, schemas: S): Promise<Outputs<S>> {
   const found = new Map<string, StructuredOutput<unknown>[]>(Object.keys(schemas).map((name) => [name, []]))
-  for (const [name, kept] of Object.entries(keptOf(state).outputs)) {
-    if (!isJsonObject(kept) || typeof kept['schema'] !== 'string') continue
-    const { schema, data = null } = kept
+  for (const [name, stored] of Object.entries(storedIn(state).outputs)) {
+    if (!isJsonObject(stored) || typeof stored['schema'] !== 'string') continue
+    const { schema, data = null } = stored
     const list = found.get(schema)
     if (list !== undefined) list.push({ name, data: await readData(schemas[schema]!, { name, schema, data }) })
   }
@@ -79,30 +86,30 @@ async function readData(
 ): Promise<unknown> {
   const parsed = await parserOf(schemaOf(entry))(data)
   if ('value' in parsed) return parsed.value
-  const why = `The output "${name}" does not fit the schema "${schema}": ${parsed.problem}.`
+  const why = `The output "${name}" does not match the schema "${schema}": ${parsed.problem}.`
   throw new AgentError('STATE_INVALID', why, { value: data })
 }
 
-/** Outputs by the name they are kept by, each with its schema and its data as it was sent. */
-type Kept = {
+/** Outputs by name, each with its schema and its data as it was sent. */
+type Stored = {
   readonly outputs: NamedValues
-  /** How often in a row a schema was missed, by its name. */
+  /** Consecutive failures by the name of the schema. The key `missed` is part of stored states. */
   readonly missed: NamedValues
 }
 
-function keptOf(state: AgentState): Kept {
-  const kept = state.metadata[STRUCTURED_OUTPUT_KEY]
-  const { outputs, missed }: JsonObject = isJsonObject(kept) ? kept : {}
+function storedIn(state: AgentState): Stored {
+  const stored = state.metadata[STRUCTURED_OUTPUT_KEY]
+  const { outputs, missed }: JsonObject = isJsonObject(stored) ? stored : {}
   return { outputs: readNamed(outputs), missed: readNamed(missed) }
 }
 
-function keep(state: AgentState, change: Partial<Kept>): AgentState {
-  return state.withMetadata(STRUCTURED_OUTPUT_KEY, { ...keptOf(state), ...change })
+function store(state: AgentState, change: Partial<Stored>): AgentState {
+  return state.withMetadata(STRUCTURED_OUTPUT_KEY, { ...storedIn(state), ...change })
 }
 
 type NamingFor = (form: Form) => NamingLimits
 
-/** The name of another schema would be taken for what that one keeps. Sizes were judged with the data. */
+/** The name of another schema is reserved for its own output. Sizes were checked with the data. */
 function namingFor(names: readonly string[], maxNames: number): NamingFor {
   const unlimited = { maxValueBytes: Infinity, maxTotalBytes: Infinity, maxDepth: Infinity }
   return ({ name: own }) => ({
@@ -119,63 +126,63 @@ function nameOutput(
   form: Form,
   { name, data, limits }: { readonly name: Json; readonly data: Json; readonly limits: NamingLimits },
 ): Naming {
-  const there = typeof name === 'string' ? outputs[name] : undefined
-  if (isJsonObject(there) && there['schema'] !== form.name) {
-    return { problem: `Something of another form is kept by the name "${name as string}". Choose another name.` }
+  const existing = typeof name === 'string' ? outputs[name] : undefined
+  if (isJsonObject(existing) && existing['schema'] !== form.name) {
+    return { problem: `Data of another type is saved under the name "${name as string}". Choose another name.` }
   }
   return nameValue(outputs, [name, { schema: form.name, data }], limits)
 }
 
-/** Data that fits is kept; of data that does not, the model is told how often it may try again. */
-function keepHook(forms: ReadonlyMap<string, Form>, by: { maxRetries: number; naming: NamingFor }): Hook {
+/** Stores valid data; for invalid data, tells the model how often it may retry. */
+function storeHook(forms: ReadonlyMap<string, Form>, by: { maxRetries: number; naming: NamingFor }): Hook {
   return hook(
     'afterToolUse',
     (ctx) => {
       const form = forms.get(ctx.toolCall.name)
       const { status, output } = ctx.toolExecution
       if (form === undefined || !['ok', 'failed'].includes(status)) return ctx
-      const { outputs, missed } = keptOf(ctx.state)
+      const { outputs, missed } = storedIn(ctx.state)
       if (status === 'failed') {
-        const count = missedBy(ctx.state, form) + 1
+        const count = failuresOf(ctx.state, form) + 1
         const failed = { ...missed, [form.name]: { execution: ctx.state.executionCount, count } }
         return ctx
-          .withOutput(wordMiss(output, by.maxRetries + 1 - count))
-          .withState((state) => keep(state, { missed: failed }))
+          .withOutput(withRetriesLeft(output, by.maxRetries + 1 - count))
+          .withState((state) => store(state, { missed: failed }))
       }
       const { data = null, store_as: name = form.name } = ctx.toolCall.args
       const next = nameOutput(outputs, form, { name, data, limits: by.naming(form) })
-      if ('problem' in next) return ctx.withOutput(next.problem) // somebody answered in the tool's place
-      const { [form.name]: _mended, ...rest } = missed
-      return ctx.withState((state) => keep(state, { outputs: next.values, missed: rest }))
+      if ('problem' in next) return ctx.withOutput(next.problem) // a hook replaced the result of the tool
+      const { [form.name]: _corrected, ...rest } = missed
+      return ctx.withState((state) => store(state, { outputs: next.values, missed: rest }))
     },
     { name: 'structuredOutput.keep', priority: 100, tool: formTools },
   )
 }
 
-const NO_MORE = 'No more data of this form is taken now. Go on without it, and say what is missing.'
+const NO_MORE = 'No more data of this type is accepted now. Continue without it, and say what is missing.'
 
-function wordMiss(output: Json, left: number): string {
+function withRetriesLeft(output: Json, left: number): string {
   if (left < 0) return NO_MORE
-  const words = typeof output === 'string' ? output : JSON.stringify(output)
-  if (left === 0) return `${words}\n${NO_MORE}`
-  return `${words}\nYou may try ${left} more ${left === 1 ? 'time' : 'times'}.`
+  const problem = typeof output === 'string' ? output : JSON.stringify(output)
+  if (left === 0) return `${problem}\n${NO_MORE}`
+  return `${problem}\nYou may try ${left} more ${left === 1 ? 'time' : 'times'}.`
 }
 
-/** How often in a row data for this schema was missed in the execution at hand. */
-function missedBy(state: AgentState, { name }: Form): number {
-  const missed = keptOf(state).missed[name]
+/** Consecutive failures for this schema in the current execution. */
+function failuresOf(state: AgentState, { name }: Form): number {
+  const missed = storedIn(state).missed[name]
   if (!isJsonObject(missed) || missed['execution'] !== state.executionCount) return 0
   return typeof missed['count'] === 'number' ? missed['count'] : 0
 }
 
-/** Data that fits comes too late once the tries are used up; data that does not fit is not taken anyway. */
-function triesGuard(forms: ReadonlyMap<string, Form>, maxRetries: number): Hook {
+/** Blocks calls once the retries of a schema are used up. */
+function retriesGuard(forms: ReadonlyMap<string, Form>, maxRetries: number): Hook {
   return guard(
     'beforeToolUse',
     (ctx) => {
       const form = forms.get(ctx.toolCall.name)
-      return form !== undefined && missedBy(ctx.state, form) > maxRetries ? ctx.block(NO_MORE) : ctx
+      return form !== undefined && failuresOf(ctx.state, form) > maxRetries ? ctx.block(NO_MORE) : ctx
     },
-    { name: 'structuredOutput.tries', priority: 100, tool: formTools },
+    { name: 'structuredOutput.retries', priority: 100, tool: formTools },
   )
 }

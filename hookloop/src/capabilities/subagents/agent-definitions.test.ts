@@ -70,7 +70,7 @@ test('one that is there is not replaced by accident', async () => {
   const writeTo = newFolder()
   await call({ writeTo }, 'write_agent', { ...scout })
   const again = await call({ writeTo }, 'write_agent', { ...scout, description: 'Other.' })
-  assert.match(result(again).output as string, /There is an agent "scout" already/)
+  assert.match(result(again).output as string, /The agent "scout" exists already/)
   assert.equal(readAgents(writeTo).agents['scout']!.description, 'Looks around.')
   await call({ writeTo }, 'write_agent', { ...scout, description: 'Other.', overwrite: true })
   assert.equal(readAgents(writeTo).agents['scout']!.description, 'Other.')

@@ -1,27 +1,27 @@
 import { link, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
 import { fromAgentMarkdown, readAgents, toAgentMarkdown, type AgentFiles } from './agent-files.ts'
 
+/** Options of `agentDefinitions`. */
 export type AgentDefinitionsOptions = {
-  /** Definitions that are known already. */
+  /** Definitions in code. Default none. */
   readonly agents?: { readonly [name: string]: AgentDefinition }
-  /** Folders of Markdown files, read anew each time. */
+  /** Folders of Markdown files, read at each call. Default none. */
   readonly folders?: readonly string[]
-  /** Where definitions are written to. Without it, the model cannot write any. */
+  /** The folder that definitions are written to; `null` if the model may not write any. Default null. */
   readonly writeTo?: string | null
-  /** Whether a person is asked before one is written. Default true. */
+  /** Whether writing needs approval. Default true. */
   readonly ask?: boolean
-  /** How long the instructions may be that the model writes. */
+  /** The length of the instructions that the model writes. Default 32,768. */
   readonly maxInstructionChars?: number
 }
 
-/** What applies unless it is told otherwise. */
-export const agentDefinitionsPolicy = Object.freeze({
+export const agentDefinitionsDefaults = Object.freeze({
   agents: Object.freeze({}) as { readonly [name: string]: AgentDefinition },
   folders: Object.freeze([]),
   writeTo: null as string | null,
@@ -31,10 +31,14 @@ export const agentDefinitionsPolicy = Object.freeze({
 
 type Policy = Required<AgentDefinitionsOptions>
 
-/** Lets the model see which agents are defined and how, and write down new ones where there is a folder for them. */
+/**
+ * Gives the model tools to list and read agent definitions and, with `writeTo`, to write new ones as Markdown files.
+ *
+ * @example
+ * createAgent({ model, use: [agentDefinitions({ folders: ['.claude/agents'], writeTo: '.hookloop/agents' })] })
+ */
 export function agentDefinitions(options: AgentDefinitionsOptions = {}): Capability {
-  checkOptions('agentDefinitions', options, Object.keys(agentDefinitionsPolicy))
-  const policy: Policy = { ...agentDefinitionsPolicy, ...definedOptions(options) }
+  const policy: Policy = readOptions('agentDefinitions', options, agentDefinitionsDefaults)
   for (const [name, each] of Object.entries(policy.agents)) defineAgent({ ...each, name })
   if (policy.writeTo !== null && (typeof policy.writeTo !== 'string' || policy.writeTo === '')) {
     throw invalidOption('agentDefinitions', '"writeTo" must be the path of a folder', policy.writeTo)
@@ -48,8 +52,8 @@ export function agentDefinitions(options: AgentDefinitionsOptions = {}): Capabil
     ],
     notes: [
       policy.writeTo === null
-        ? 'Agent definitions can be read by the model, not written.'
-        : `The model can write agent definitions to ${policy.writeTo}. They are used when an agent is made of them.`,
+        ? 'The model can read agent definitions, not write them.'
+        : `The model can write agent definitions to ${policy.writeTo}. They take effect when an agent is created from them.`,
     ],
   }
 }
@@ -59,7 +63,7 @@ const nothing = { type: 'object', properties: {}, additionalProperties: false }
 function listTool(policy: Policy): Tool {
   return tool({
     name: 'list_agents',
-    description: 'Lists the agents that are defined: their names and what they are for.',
+    description: 'Lists the defined agents with their names and descriptions.',
     input: nothing,
     concurrent: true,
     idempotent: true,
@@ -74,7 +78,7 @@ function listTool(policy: Policy): Tool {
 function readTool(policy: Policy): Tool {
   return tool({
     name: 'read_agent',
-    description: 'Shows the definition of an agent: its instructions, its tools, its model and its limits.',
+    description: 'Returns the definition of an agent: its instructions, tools, model and limits.',
     input: {
       type: 'object',
       properties: { name: { type: 'string' } },
@@ -87,7 +91,7 @@ function readTool(policy: Policy): Tool {
       const { name } = args as { name: string }
       const { agents } = known(policy)
       if (Object.hasOwn(agents, name)) return agents[name]
-      throw new Error(`There is no agent "${name}". There are: ${Object.keys(agents).join(', ') || 'none'}.`)
+      throw new Error(`There is no agent "${name}". Available: ${Object.keys(agents).join(', ') || 'none'}.`)
     },
   })
 }
@@ -98,7 +102,7 @@ function writeTool(policy: Policy, folder: string): Tool {
   return tool({
     name: 'write_agent',
     description:
-      'Writes down the definition of an agent. Leave "tools" out to let it have every tool of whoever calls it; an empty list is none.',
+      'Writes the definition of an agent. Omit "tools" to give it every tool of its caller; an empty list gives it none.',
     input: {
       type: 'object',
       properties: {
@@ -109,7 +113,7 @@ function writeTool(policy: Policy, folder: string): Tool {
         disallowedTools: names,
         model: { type: 'string', minLength: 1 },
         ...Object.fromEntries(definitionLimits.map((limit) => [limit, amount])),
-        overwrite: { type: 'boolean', description: 'Whether to replace a definition of that name.' },
+        overwrite: { type: 'boolean', description: 'Whether to replace an existing definition.' },
       },
       required: ['name', 'description', 'instructions'],
       additionalProperties: false,
@@ -118,12 +122,12 @@ function writeTool(policy: Policy, folder: string): Tool {
     execute: async (args) => {
       const { overwrite = false, ...definition } = args as AgentDefinition & { overwrite?: boolean }
       await write(folder, defineAgent(definition), overwrite)
-      return `The agent "${definition.name}" is written down.`
+      return `The definition of the agent "${definition.name}" is written.`
     },
   })
 }
 
-/** The definitions at hand: those of the code, those of the folders, and those the model has written. */
+/** All definitions: from code, from the folders, and written by the model. */
 function known({ agents, folders, writeTo }: Policy): AgentFiles {
   const read = readAgents(...folders, ...(writeTo === null ? [] : [writeTo]))
   const own = Object.fromEntries(Object.entries(agents).map(([name, each]) => [name, { ...each, name }]))
@@ -132,7 +136,7 @@ function known({ agents, folders, writeTo }: Policy): AgentFiles {
 
 let written = 0
 
-/** Whole or not at all, and never by accident over another. What is read back must be what was written. */
+/** Writes atomically and replaces nothing by accident. What is read back must equal what was written. */
 async function write(folder: string, definition: AgentDefinition, overwrite: boolean): Promise<void> {
   const text = toAgentMarkdown(definition)
   const { definition: back } = fromAgentMarkdown(text)
@@ -140,7 +144,7 @@ async function write(folder: string, definition: AgentDefinition, overwrite: boo
     JSON.stringify(toSorted(back)) !==
     JSON.stringify(toSorted({ ...definition, instructions: definition.instructions.trim() }))
   ) {
-    throw new Error('The definition cannot be written so that it is read back the same.')
+    throw new Error('The definition cannot be written as Markdown without loss.')
   }
   await mkdir(folder, { recursive: true })
   const path = join(folder, `${definition.name}.md`)
@@ -151,9 +155,9 @@ async function write(folder: string, definition: AgentDefinition, overwrite: boo
     await link(draft, path)
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new Error(`It cannot be written: ${messageOf(thrown)}`, { cause: thrown })
+      throw new Error(`The file cannot be written: ${messageOf(thrown)}`, { cause: thrown })
     throw new Error(
-      `There is an agent "${definition.name}" already. Set "overwrite" to replace it, or choose another name.`,
+      `The agent "${definition.name}" exists already. Set "overwrite" to replace it, or choose another name.`,
       { cause: thrown },
     )
   } finally {

@@ -4,7 +4,7 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
-import { planning, planningPolicy, type PlanningOptions } from './planning.ts'
+import { planning, planningDefaults, type PlanningOptions } from './planning.ts'
 
 const named = (name: string): Tool =>
   tool({ name, description: name, input: { type: 'object' }, execute: () => `${name} ran` })
@@ -12,7 +12,7 @@ const tools = ['read_file', 'write_file', 'bash', 'spawn_subagent'].map(named)
 
 function world(options: PlanningOptions = {}, use: Parameters<typeof createAgent>[0]['use'] = []) {
   const model = scriptedModel(({ system, messages }): ScriptedTurn => {
-    const isPlanner = system === (options.plannerInstructions ?? planningPolicy.plannerInstructions)
+    const isPlanner = system === (options.plannerInstructions ?? planningDefaults.plannerInstructions)
     if (isPlanner && messages.length === 1)
       return {
         toolCalls: [
@@ -34,7 +34,7 @@ function world(options: PlanningOptions = {}, use: Parameters<typeof createAgent
 test('a planner reads, makes a plan, and can do nothing else', async () => {
   const { agent, model } = world()
   const run = await agent.run('Go.')
-  const planner = model.requests.find(({ system }) => system === planningPolicy.plannerInstructions)!
+  const planner = model.requests.find(({ system }) => system === planningDefaults.plannerInstructions)!
   assert.deepEqual(
     planner.tools.map(({ name }) => name),
     ['read_file'],
@@ -50,7 +50,7 @@ test('a planner reads, makes a plan, and can do nothing else', async () => {
 test('whatever it is given, it neither plans nor lets others work', async () => {
   const { agent, model } = world({ tools: ['*'] })
   await agent.run('Go.')
-  const planner = model.requests.find(({ system }) => system === planningPolicy.plannerInstructions)!
+  const planner = model.requests.find(({ system }) => system === planningDefaults.plannerInstructions)!
   assert.deepEqual(
     planner.tools.map(({ name }) => name),
     ['read_file', 'write_file', 'bash'],
@@ -60,10 +60,10 @@ test('whatever it is given, it neither plans nor lets others work', async () => 
 test('the agent is told to plan behind its own instructions, once, and the planner is not', async () => {
   const { agent, model } = world()
   const run = await agent.run('Go.')
-  const own = model.requests.filter(({ system }) => system !== planningPolicy.plannerInstructions)
+  const own = model.requests.filter(({ system }) => system !== planningDefaults.plannerInstructions)
   assert.deepEqual(
     own.map(({ system }) => system),
-    Array(2).fill(`You build.\n\n${planningPolicy.instructions}`),
+    Array(2).fill(`You build.\n\n${planningDefaults.instructions}`),
   )
   assert.equal(run.state.systemPrompt, 'You build.')
 })

@@ -1,28 +1,28 @@
 import { agentTool, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, isStringList, readOptions } from '../../agent/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { hook } from '../../hooks/hook.ts'
 
+/** Options of `planning`. */
 export type PlanningOptions = {
-  /** What the agent is told about planning, behind its own instructions. An empty text: nothing. */
+  /** Appended to the system prompt of the agent; empty for nothing. Default: when to ask for a plan. */
   readonly instructions?: string
-  /** The system prompt of the planner. */
+  /** The system prompt of the planner. Default: how to write a plan. */
   readonly plannerInstructions?: string
-  /** The tools of the agent that the planner gets: such as only read. `*` stands for any letters. */
+  /** Tools of the agent that the planner gets; `*` matches anything. Default `read_file`, `list_dir`, `search_files`. */
   readonly tools?: readonly string[]
-  /** The model of the planner. Left out or null: that of the agent. */
+  /** The model of the planner; `null` for the model of the agent. Default null. */
   readonly model?: ModelSource | null
-  /** Limits of the planner. Those of the agent hold in any case. */
+  /** Limits of the planner, in addition to those of the agent. Default `{ maxSteps: 10 }`. */
   readonly limits?: ChildLimits
 }
 
-/** What applies unless it is told otherwise. */
-export const planningPolicy = Object.freeze({
+export const planningDefaults = Object.freeze({
   instructions:
-    'Before work that takes several steps, call plan_with_subagent with a full specification, then follow the plan it gives you. Do small things without a plan.',
+    'Before work that takes several steps, call plan_with_subagent with a full specification, then follow the plan it returns. Do small tasks without a plan.',
   plannerInstructions:
-    'You make plans; somebody else carries them out. Look at what there is with the tools you have, change nothing, and answer with a numbered list of steps. Each step says what to do, where, and how to see that it is done. Name what is uncertain.',
+    'You write plans that another agent carries out. Explore with the tools you have, change nothing, and answer with a numbered list of steps. Each step says what to do, where, and how to verify it. Name what is uncertain.',
   tools: Object.freeze(['read_file', 'list_dir', 'search_files']),
   model: null as ModelSource | null,
   limits: Object.freeze({ maxSteps: 10 }),
@@ -30,53 +30,53 @@ export const planningPolicy = Object.freeze({
 
 const PLAN = 'plan_with_subagent'
 
-/** Whatever a planner is given, it neither plans with another nor lets others work. */
-const never = [PLAN, 'spawn_subagent']
+/** A planner never calls another planner or a subagent. */
+const disallowedTools = [PLAN, 'spawn_subagent']
 
-/** A planner: an agent with tools that only read, which answers a specification with a plan. */
+/**
+ * Gives the model the tool `plan_with_subagent`: a planner with read-only tools answers a specification with a plan.
+ *
+ * @example
+ * createAgent({ model, use: [files({ root: '.' }), planning({ model: 'anthropic/claude-opus-5' })] })
+ */
 export function planning(options: PlanningOptions = {}): Capability {
-  checkOptions('planning', options, Object.keys(planningPolicy))
-  const { instructions, plannerInstructions, tools, model, limits } = { ...planningPolicy, ...definedOptions(options) }
+  const { instructions, plannerInstructions, tools, model, limits } = readOptions('planning', options, planningDefaults)
   if (typeof instructions !== 'string' || typeof plannerInstructions !== 'string') {
-    throw invalidOption('planning', '"instructions" and "plannerInstructions" must be texts', instructions)
+    throw invalidOption('planning', '"instructions" and "plannerInstructions" must be strings', instructions)
   }
-  if (!Array.isArray(tools) || !tools.every((each) => typeof each === 'string')) {
-    throw invalidOption('planning', '"tools" must be a list of names', tools)
-  }
-  const isThere = (name: string, there: readonly string[]): boolean => name.includes('*') || there.includes(name)
-  const planner = (there: readonly string[]): AgentSpec => ({
+  if (!isStringList(tools)) throw invalidOption('planning', '"tools" must be a list of names', tools)
+  const planner = (available: readonly string[]): AgentSpec => ({
     instructions: plannerInstructions,
-    tools: tools.filter((name) => isThere(name, there)), // nobody minds if there is nothing to read
-    disallowedTools: never,
+    tools: tools.filter((name) => name.includes('*') || available.includes(name)), // missing tools are not an error
+    disallowedTools,
     limits,
     ...(model !== null && { model }),
   })
   const planners = new Map<string, AgentSpec>()
   const plan = agentTool({
     name: PLAN,
-    description:
-      'Lets a planner make a plan for a piece of work. It can look around but changes nothing, and knows only what you write.',
+    description: 'Asks a planner for a plan. It can read but changes nothing, and knows only what you write.',
     input: {
       type: 'object',
       properties: {
         specification: {
           type: 'string',
           minLength: 1,
-          description: 'What is wanted, what is known, what must not happen, and how to tell that it is done.',
+          description: 'The goal, what is known, what must not happen, and how to verify the result.',
         },
       },
       required: ['specification'],
       additionalProperties: false,
     },
     concurrent: true,
-    to: (args, { tools: there }) => {
-      const key = there.join(' ')
-      const to = planners.get(key) ?? planner(there)
+    to: (args, { tools: available }) => {
+      const key = available.join(' ')
+      const to = planners.get(key) ?? planner(available)
       planners.set(key, to)
       return { name: 'planner', to, input: (args as { specification: string }).specification }
     },
   })
-  const tell = hook(
+  const instruct = hook(
     'beforeInference',
     (ctx) =>
       instructions === '' || !ctx.request.tools.includes(PLAN)
@@ -88,9 +88,9 @@ export function planning(options: PlanningOptions = {}): Capability {
   )
   return {
     name: 'planning',
-    hooks: [tell],
+    hooks: [instruct],
     tools: [plan],
     ...(model !== null && { models: [model] }),
-    notes: [`A planner makes plans with: ${tools.join(', ') || 'no tools'}.`],
+    notes: [`Planner with the tools: ${tools.join(', ') || 'none'}.`],
   }
 }

@@ -84,9 +84,7 @@ test('a whole agent that may spawn by itself is refused where it is too deep', a
   })
   const agent = createAgent({ model: model(spawn('inner')), use: [subagents({ agents: { inner } })] })
   const run = await agent.run('Go.')
-  assert.ok(
-    run.ledger.some(({ message }) => message === 'Agents are at most 1 deep inside each other here. Do it yourself.'),
-  )
+  assert.ok(run.ledger.some(({ message }) => message === 'Subagents may be nested at most 1 deep. Do it yourself.'))
 })
 
 test('left out is everything, an empty list is nothing, and names of other programs are understood', async () => {
@@ -131,7 +129,7 @@ test('an agent may have its own model, by object, by name or by a short name; on
     agent
       .describe()
       .notes.includes(
-        'The subagent "foreign" asks for the model "sonnet", which "models" does not have: it uses its parent\'s.',
+        'The model "sonnet" of the subagent "foreign" is not in "models": it uses the model of its parent.',
       ),
   )
 })
@@ -168,7 +166,7 @@ describe('what cannot be meant is refused, by name', () => {
     'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a string/],
     'tools that are a text': [{ agents: { a: { description: 'x', tools: 'look' } } }, /"tools" must be an array/],
     'a depth of nothing': [{ agents: { a: { description: 'x' } }, maxDepth: 0 }, /"maxDepth" must be a whole number/],
-    'an agent that is none': [{ agents: { a: { description: 'x', agent: {} } } }, /as made by createAgent/],
+    'an agent that is none': [{ agents: { a: { description: 'x', agent: {} } } }, /as returned by createAgent/],
     'a name with a space': [{ agents: { 'a b': { description: 'x' } } }, /"name" must be/],
   }
   for (const [what, [options, words]] of Object.entries(refused)) {

@@ -2,44 +2,48 @@ import type { Agent } from '../../agent/agent.ts'
 import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
 import { isAgent } from '../../agent/subagents/known-agents.ts'
-import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption, readOptions } from '../../agent/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
 
-/** An agent that is made of its parent, defined in code. What is left out, it has from there. */
+/** A subagent defined in code. What is omitted is inherited from the parent. */
 export type SubagentDefinition = Omit<AgentDefinition, 'name' | 'model' | 'instructions'> & {
+  /** Shown in descriptions. Default: its key in `agents`. */
   readonly name?: string
+  /** The system prompt. Default: empty. */
   readonly instructions?: string
+  /** The model. Default: the model of the parent. */
   readonly model?: ModelSource
+  /** Model settings. Default: those of the parent. */
   readonly settings?: ModelSettings
-  /** Capabilities, hooks and tools of its own. */
+  /** Its own capabilities, hooks and tools. Default none. */
   readonly use?: readonly Use[]
 }
 
-/** An agent that is whole: as made by `createAgent`, with a word on when to use it. */
-export type WholeSubagent = { readonly description: string; readonly agent: Agent<unknown> }
+/** An agent made by `createAgent`, with a description of when to use it. */
+export type DescribedAgent = { readonly description: string; readonly agent: Agent<unknown> }
 
+/** Options of `subagents`. */
 export type SubagentsOptions = {
-  /** By the name under which the model chooses one. */
+  /** The agents by the name with which the model selects them. Required. */
   readonly agents: {
-    readonly [name: string]: SubagentDefinition | AgentDefinition | WholeSubagent | Agent<unknown>
+    readonly [name: string]: SubagentDefinition | AgentDefinition | DescribedAgent | Agent<unknown>
   }
-  /** How deep agents may be inside each other. Default 3. */
+  /** How deep agents may be nested. Default 3. */
   readonly maxDepth?: number
-  /** Capabilities, hooks and tools that every agent gets that is defined here, such as `retry()`. */
+  /** Capabilities, hooks and tools for every subagent defined here, such as `retry()`. Default none. */
   readonly use?: readonly Use[]
-  /** What short names of models stand for: `{ haiku: 'anthropic/claude-haiku-4-5' }`. */
+  /** Aliases of models: `{ haiku: 'anthropic/claude-haiku-4-5' }`. Default none. */
   readonly models?: { readonly [alias: string]: ModelSource }
-  /** What other programs call tools. The name itself goes first. */
+  /** Names that other programs use for tools. An exact name takes precedence. Default: those of Claude Code. */
   readonly toolAliases?: { readonly [name: string]: string }
-  /** Whether several may work at the same time. Default true. */
+  /** Whether several subagents may run at the same time. Default true. */
   readonly concurrent?: boolean
-  /** How much of an answer the model is given. */
+  /** The length of the answer that the model gets. Default 65,536. */
   readonly maxOutputChars?: number
 }
 
-/** What applies unless it is told otherwise. */
-export const subagentsPolicy = Object.freeze({
+export const subagentsDefaults = Object.freeze({
   maxDepth: 3,
   use: Object.freeze([]),
   models: Object.freeze({}) as { readonly [alias: string]: ModelSource },
@@ -63,30 +67,32 @@ export const subagentsPolicy = Object.freeze({
 const SPAWN = 'spawn_subagent'
 
 /**
- * Agents that work for this one, each in a conversation of its own, under the guards, the approval and the budget of the
- * run they are part of. The model calls them with `spawn_subagent`.
+ * Lets the model delegate work to other agents with the tool `spawn_subagent`. Each has its own conversation, and runs
+ * under the guards, the approval and the budget of its parent.
+ *
+ * @example
+ * createAgent({
+ *   model,
+ *   use: [subagents({ agents: { reviewer: { description: 'Reviews code.', instructions: 'Review the diff.', tools: ['read_file'] } } })],
+ * })
  */
 export function subagents(options: SubagentsOptions): Capability {
-  checkOptions('subagents', options, ['agents', ...Object.keys(subagentsPolicy)])
-  const policy = { ...subagentsPolicy, ...definedOptions(options) }
+  const policy = readOptions('subagents', options, { agents: undefined, ...subagentsDefaults })
   const agents = new Map(
-    Object.entries(checkedAgents(options.agents)).map(([name, each]) => [name, toMember(name, each)]),
+    Object.entries(checkedAgents(policy.agents)).map(([name, each]) => [name, toMember(name, each)]),
   )
-  if (!Number.isInteger(policy.maxDepth) || policy.maxDepth < 1) {
-    throw invalidOption('subagents', '"maxDepth" must be a whole number from 1 up', policy.maxDepth)
-  }
-  const specs = new SpecBook(policy)
+  const specs = new SpecCache(policy)
   const spawn = agentTool({
     name: SPAWN,
     description: describe(agents),
     input: {
       type: 'object',
       properties: {
-        subagent: { type: 'string', enum: [...agents.keys()], description: 'Which agent is to do it.' },
+        subagent: { type: 'string', enum: [...agents.keys()], description: 'The agent to use.' },
         prompt: {
           type: 'string',
           minLength: 1,
-          description: 'Everything it has to know: what to do, what is known already, and what to answer.',
+          description: 'Everything it needs to know: what to do, what is already known, and what to answer.',
         },
       },
       required: ['subagent', 'prompt'],
@@ -98,9 +104,9 @@ export function subagents(options: SubagentsOptions): Capability {
       const { subagent: name, prompt } = args as { subagent: string; prompt: string }
       const member = agents.get(name)
       if (member === undefined)
-        throw new Error(`There is no subagent "${name}". There are: ${[...agents.keys()].join(', ')}.`)
+        throw new Error(`There is no subagent "${name}". Available: ${[...agents.keys()].join(', ')}.`)
       if (depth >= policy.maxDepth) {
-        throw new Error(`Agents are at most ${policy.maxDepth} deep inside each other here. Do it yourself.`)
+        throw new Error(`Subagents may be nested at most ${policy.maxDepth} deep. Do it yourself.`)
       }
       return { name, input: prompt, to: specs.specOf(member, { depth, tools }) }
     },
@@ -111,8 +117,8 @@ export function subagents(options: SubagentsOptions): Capability {
 type Policy = Required<Omit<SubagentsOptions, 'agents'>>
 type Member = { readonly description: string; readonly to: Agent<unknown> | SubagentDefinition }
 
-/** What agents are made of, once for each place they may be in: a stack of hooks is put together only once, too. */
-class SpecBook {
+/** Caches the spec of an agent for each place it is called from, so that its hooks are combined only once. */
+class SpecCache {
   readonly #policy: Policy
   readonly #specs = new Map<Member, Map<string, Delegation['to']>>()
 
@@ -142,13 +148,13 @@ function toSpec(
     Object.hasOwn(toolAliases, name) ? toolAliases[name] : undefined
   const model = modelOf(definition.model, policy)
   const limits = definedOptions(Object.fromEntries(definitionLimits.map((limit) => [limit, definition[limit]])))
-  const deepest = at.depth + 1 >= policy.maxDepth ? [SPAWN] : []
+  const atLimit = at.depth + 1 >= policy.maxDepth ? [SPAWN] : []
   return Object.freeze({
     instructions,
     ...(tools !== undefined && {
       tools: tools.map((name) => (at.tools.includes(name) ? name : (aliasOf(name) ?? name))),
     }),
-    disallowedTools: [...disallowedTools.flatMap((name) => [name, aliasOf(name) ?? name]), ...deepest],
+    disallowedTools: [...disallowedTools.flatMap((name) => [name, aliasOf(name) ?? name]), ...atLimit],
     ...(model !== undefined && { model }),
     ...(settings !== undefined && { settings }),
     use: [...policy.use, ...use],
@@ -156,7 +162,7 @@ function toSpec(
   })
 }
 
-/** A short name that stands for nothing here is that of another program: the agent then uses its parent's model. */
+/** An unknown alias belongs to another program: the agent then uses the model of its parent. */
 function modelOf(model: ModelSource | undefined, { models }: Policy): ModelSource | undefined {
   if (typeof model !== 'string') return model
   if (model === 'inherit') return undefined
@@ -173,12 +179,13 @@ const definitionFields = ['name', 'description', 'instructions', 'tools', 'disal
 
 function toMember(name: string, given: SubagentsOptions['agents'][string]): Member {
   const where = `subagents: "${name}"`
-  if (typeof given !== 'object' || given === null) throw invalidOption(where, 'it must be a definition', given)
+  if (typeof given !== 'object' || given === null)
+    throw invalidOption(where, 'it must be an agent or a definition of one', given)
   if (isAgent(given)) return { description: `The agent "${name}".`, to: given }
   if ('agent' in given) {
     checkOptions(where, given, ['description', 'agent'])
     if (!isAgent(given.agent))
-      throw invalidOption(where, '"agent" must be an agent, as made by createAgent()', given.agent)
+      throw invalidOption(where, '"agent" must be an agent, as returned by createAgent()', given.agent)
     return { description: textOf(where, given.description), to: given.agent }
   }
   checkOptions(where, given, [...definitionFields, ...definitionLimits])
@@ -190,20 +197,20 @@ function toMember(name: string, given: SubagentsOptions['agents'][string]): Memb
 
 function textOf(where: string, description: unknown): string {
   if (typeof description === 'string' && description.trim() !== '') return description
-  throw invalidOption(where, '"description" says when to use it, and is missing', description)
+  throw invalidOption(where, '"description" must say when to use it', description)
 }
 
 function describe(agents: ReadonlyMap<string, Member>): string {
   const lines = [...agents].map(([name, { description }]) => `- ${name}: ${description}`)
   return [
-    'Lets another agent do a piece of work and gives you its answer. It knows nothing of this conversation, and you see nothing of its own.',
-    'Calls in one message are worked on at the same time.',
-    'The agents:',
+    'Delegates work to another agent and returns its answer. It does not see this conversation, and you do not see its own.',
+    'Calls in one message run at the same time.',
+    'Agents:',
     ...lines,
   ].join('\n')
 }
 
-/** Models that are named are looked at when the agent is put together, and not when one is first needed. */
+/** Checked when the agent is created, not when a model is first needed. */
 function modelsOf(agents: ReadonlyMap<string, Member>, policy: Policy): readonly ModelSource[] {
   return [...agents.values()].flatMap(({ to }) =>
     isAgent(to) ? [] : (modelOf((to as SubagentDefinition).model, policy) ?? []),
@@ -214,7 +221,7 @@ function notesOf(agents: ReadonlyMap<string, Member>, policy: Policy): readonly 
   const unknown = [...agents].flatMap(([name, { to }]) => {
     const { model } = isAgent(to) ? { model: undefined } : (to as SubagentDefinition)
     if (typeof model !== 'string' || model === 'inherit' || modelOf(model, policy) !== undefined) return []
-    return [`The subagent "${name}" asks for the model "${model}", which "models" does not have: it uses its parent's.`]
+    return [`The model "${model}" of the subagent "${name}" is not in "models": it uses the model of its parent.`]
   })
-  return [`Subagents: ${[...agents.keys()].join(', ')}; at most ${policy.maxDepth} deep.`, ...unknown]
+  return [`Subagents: ${[...agents.keys()].join(', ')}; nested at most ${policy.maxDepth} deep.`, ...unknown]
 }

@@ -16,8 +16,7 @@ import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { guards } from '../guards.ts'
-import { SUMMARIZATION_KEY } from './kept-counts.ts'
-import { summarization, summarizationPolicy, type SummarizationOptions } from './summarization.ts'
+import { SUMMARIZATION_KEY, summarization, summarizationDefaults, type SummarizationOptions } from './summarization.ts'
 
 const read = tool({
   name: 'read',
@@ -326,7 +325,7 @@ test('options are checked, and a model by name is looked for when the agent is b
     code: 'MODEL_UNKNOWN',
   })
   assert.deepEqual(summarization({ maxBufferTokens: undefined as never }).notes, summarization().notes)
-  assert.ok(Object.isFrozen(summarizationPolicy))
+  assert.ok(Object.isFrozen(summarizationDefaults))
 })
 
 function untimed({ durationMs: _ms, ...entry }: Run['ledger'][number]) {

@@ -1,34 +1,36 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, readOptions, type Filled } from '../../agent/check-options.ts'
 import { COMPACT_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
+import { noTokens } from '../../state/usage.ts'
 import type { CompactOptions } from '../../hooks/compaction.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
-import { keptIn, measured, withKept, type Kept } from './kept-counts.ts'
-import { Scale } from './scale.ts'
-import { summaryBy } from './summary-by.ts'
+import { TokenCounter } from './token-counter.ts'
+import { summarizeWithModel } from './summarize-with-model.ts'
 
+/** Options of `summarization`. */
 export type SummarizationOptions = {
-  /** Tokens of the latest messages that stay as they are. */
+  /** Tokens of the latest messages that are kept unchanged. Default 4,096. */
   readonly maxMessageTokens?: number
-  /** Tokens that may gather in front of them before they are summed up, all at once. */
+  /** Tokens of older messages that accumulate before they are summarized, all at once. Default 8,192. */
   readonly maxBufferTokens?: number
-  /** Tokens of the summary. */
+  /** Tokens of the summary. Default 512. */
   readonly maxSummaryTokens?: number
-  /** The model that writes it. Without it, that of the conversation. */
+  /** The model that writes the summary. Default: the model of the conversation. */
   readonly model?: ModelSource
-  /** What a summary is to hold, in place of our own words. */
+  /** The system prompt for the summary. Default: a general one. */
   readonly instructions?: string
-  /** Messages that stay word for word. Always the same answer for the same message. */
+  /** Messages that are never summarized. Must be deterministic. Default none. */
   readonly pin?: (message: Message) => boolean
-  /** How many tokens a message has, by a tokenizer of yours. Without it, it is guessed from its length. */
+  /** Counts the tokens of a message with your tokenizer. Default: an estimate from its length. */
   readonly countTokens?: (message: Message) => number
-  /** Writes the summary in place of a model. */
+  /** Writes the summary instead of a model. Default: a model writes it. */
   readonly summarize?: CompactOptions['summarize']
 }
 
-export const summarizationPolicy = Object.freeze({
+export const summarizationDefaults = Object.freeze({
   maxMessageTokens: 4_096,
   maxBufferTokens: 8_192,
   maxSummaryTokens: 512,
@@ -39,20 +41,23 @@ export const summarizationPolicy = Object.freeze({
   summarize: undefined,
 })
 
-type Policy = Required<Pick<SummarizationOptions, 'maxMessageTokens' | 'maxBufferTokens' | 'maxSummaryTokens'>> &
-  SummarizationOptions
+type Policy = Filled<SummarizationOptions, typeof summarizationDefaults>
 
 /**
- * Puts a summary in the place of the beginning of a conversation that has grown too long: rarely and in big bites,
- * because whatever changes there is a cache that the provider cannot use. If it fails, the run goes on without it.
+ * Replaces the start of a long conversation by a summary: rarely and in large parts, because each change invalidates the
+ * provider's prompt cache. If it fails, the run continues with the full conversation.
+ *
+ * @example
+ * createAgent({ model, use: [summarization({ model: 'anthropic/claude-haiku-4-5', maxMessageTokens: 8_192 })] })
  */
 export function summarization(options: SummarizationOptions = {}): Capability {
-  const policy = checked(options)
+  const policy = readOptions('summarization', options, summarizationDefaults)
+  check(policy)
   const { maxMessageTokens, maxBufferTokens, maxSummaryTokens, model } = policy
-  const scale = new Scale(policy)
+  const counter = new TokenCounter(policy)
   return {
     name: 'summarization',
-    hooks: [compactHook(policy, scale), countHook(scale), doneHook(), overflowHook()],
+    hooks: [compactHook(policy, counter), countHook(counter), doneHook(), overflowHook()],
     ...(model !== undefined && { models: [model] }),
     notes: [
       `Summarization: beyond ${maxMessageTokens + maxBufferTokens} tokens of messages, down to ${maxMessageTokens} and a summary of ${maxSummaryTokens}.`,
@@ -60,101 +65,128 @@ export function summarization(options: SummarizationOptions = {}): Capability {
   }
 }
 
-function checked(options: SummarizationOptions): Policy {
-  checkOptions('summarization', options, Object.keys(summarizationPolicy))
-  const { model, instructions, pin, countTokens, summarize, ...sizes } = definedOptions(options)
-  const policy = { ...summarizationPolicy, ...sizes }
-  for (const name of ['maxMessageTokens', 'maxBufferTokens', 'maxSummaryTokens'] as const) {
-    if (!Number.isSafeInteger(policy[name]) || policy[name] < 1)
-      throw invalidOption('summarization', `"${name}" must be a whole number from 1 up`, policy[name])
-  }
+function check({ model, instructions, pin, countTokens: count, summarize }: Policy): void {
   if (instructions !== undefined && (typeof instructions !== 'string' || instructions === ''))
-    throw invalidOption('summarization', '"instructions" must be a text', instructions)
-  for (const [name, value] of Object.entries({ pin, countTokens, summarize })) {
+    throw invalidOption('summarization', '"instructions" must be a non-empty string', instructions)
+  for (const [name, value] of Object.entries({ pin, countTokens: count, summarize })) {
     if (value !== undefined && typeof value !== 'function')
       throw invalidOption('summarization', `"${name}" must be a function`, value)
   }
   if (summarize !== undefined && (model !== undefined || instructions !== undefined))
-    throw invalidOption('summarization', '"summarize" takes the place of "model" and "instructions"', options)
-  return definedOptions({ ...policy, model, instructions, pin, countTokens, summarize }) as Policy
+    throw invalidOption('summarization', '"summarize" cannot be combined with "model" or "instructions"', summarize)
 }
 
-/** Asks for a summary when it is time. Last, so that it sees what other hooks have added. */
-function compactHook(policy: Policy, scale: Scale): Hook {
+/** Requests a summary when the conversation is too long. Runs last, so that it sees what other hooks have added. */
+function compactHook(policy: Policy, counter: TokenCounter): Hook {
   const { maxMessageTokens, maxBufferTokens, pin } = policy
-  const summarize = policy.summarize ?? summaryBy(policy)
+  const summarize = policy.summarize ?? summarizeWithModel(policy)
   return hook(
     'beforeStep',
     (ctx) => {
       const { state } = ctx
-      const kept = keptIn(state)
-      const tokens = measured(state, kept, scale)
+      const stored = storedIn(state)
+      const tokens = countTokens(state, stored, counter)
       const requested = state.metadata[COMPACT_KEY] === true
-      const forced = requested || kept.overflowed === true
-      const isTime = tokens > maxMessageTokens + maxBufferTokens && tokens >= (kept.notBefore ?? 0)
+      const forced = requested || stored.overflowed === true
+      const isTime = tokens > maxMessageTokens + maxBufferTokens && tokens >= (stored.notBefore ?? 0)
       if (!forced && !isTime) return ctx
       const budget = forced ? Math.min(maxMessageTokens, tokens / 2) : maxMessageTokens
-      const { keep, going } = scale.part(state.messages, { tokens, budget })
-      const heard = ctx.withState((each) => each.withoutMetadata(COMPACT_KEY))
-      if (forced && keep === state.messages.length) return heard
-      // A bite that is too small would cost the provider's cache and win nothing.
+      const { keep, going } = counter.split(state.messages, { tokens, budget })
+      const accepted = ctx.withState((each) => each.withoutMetadata(COMPACT_KEY))
+      if (forced && keep === state.messages.length) return accepted
+      // Too small a part would invalidate the prompt cache and gain nothing.
       if (!forced && going < maxBufferTokens / 2) return ctx
-      const begun = heard.withState((each) => begin(each, { kept, tokens, maxBufferTokens }))
-      return begun.compact({ keep, summarize, requested, ...(pin !== undefined && { pin }) })
+      const started = accepted.withState((each) => countAttempt(each, { stored, tokens, maxBufferTokens }))
+      return started.compact({ keep, summarize, requested, ...(pin !== undefined && { pin }) })
     },
     { name: 'summarization.compact', priority: -300, onFailure: 'continue' },
   )
 }
 
-/** Should it fail, the next try comes when so much more was said, and twice as much after each further failure. */
-function begin(
+/** If it fails, the next attempt waits until the conversation has grown, twice as much after each further failure. */
+function countAttempt(
   state: AgentState,
-  { kept, tokens, maxBufferTokens }: { kept: Kept; tokens: number; maxBufferTokens: number },
+  { stored, tokens, maxBufferTokens }: { stored: Stored; tokens: number; maxBufferTokens: number },
 ): AgentState {
-  const tries = Math.min((kept.tries ?? 0) + 1, 20)
+  const tries = Math.min((stored.tries ?? 0) + 1, 20)
   const notBefore = Math.round(tokens + (maxBufferTokens / 4) * 2 ** (tries - 1))
-  return withKept(state, { ...kept, tries, notBefore })
+  return store(state, { ...stored, tries, notBefore })
 }
 
-/** Finds out, once, what a call has beyond its messages; and that the model takes the conversation again. */
-function countHook(scale: Scale): Hook {
+/** Measures once how many tokens a call has besides its messages, and notes that the model accepts the conversation again. */
+function countHook(counter: TokenCounter): Hook {
   return hook(
     'afterInference',
     (ctx) => {
-      const { overflowed, ...kept } = keptIn(ctx.state)
+      const { overflowed, ...stored } = storedIn(ctx.state)
       const { inputTokens } = ctx.response.usage
-      const isNew = kept.fixed === undefined && inputTokens > 0
+      const isNew = stored.fixed === undefined && inputTokens > 0
       if (!isNew && overflowed === undefined) return ctx
-      const fixed = isNew ? Math.max(0, Math.round(inputTokens - scale.sum(ctx.request.messages).all)) : kept.fixed
-      return ctx.withState((state) => withKept(state, { ...kept, ...(fixed !== undefined && { fixed }) }))
+      const fixed = isNew ? Math.max(0, Math.round(inputTokens - counter.sum(ctx.request.messages).all)) : stored.fixed
+      return ctx.withState((state) => store(state, { ...stored, ...(fixed !== undefined && { fixed }) }))
     },
     { name: 'summarization.count', priority: -300, stream: 'after', onFailure: 'continue' },
   )
 }
 
-/** It worked: failures are counted from nothing again. */
+/** After a successful summary, failures are counted from 0 again. */
 function doneHook(): Hook {
   return hook(
     'afterCompaction',
     (ctx) => {
-      const { fixed, overflowed } = keptIn(ctx.state)
+      const { fixed, overflowed } = storedIn(ctx.state)
       return ctx.withState((state) =>
-        withKept(state, { ...(fixed !== undefined && { fixed }), ...(overflowed !== undefined && { overflowed }) }),
+        store(state, { ...(fixed !== undefined && { fixed }), ...(overflowed !== undefined && { overflowed }) }),
       )
     },
     { name: 'summarization.done' },
   )
 }
 
-/** A conversation that the model does not take is summed up and sent again, once. */
+/** A conversation that is too long for the model is summarized and sent again, once. */
 function overflowHook(): Hook {
   return hook(
     'onError',
     (ctx) => {
-      const kept = keptIn(ctx.state)
-      if (ctx.error.code !== 'MODEL_CONTEXT_OVERFLOW' || kept.overflowed === true) return ctx
-      return ctx.withState((state) => withKept(state, { ...kept, overflowed: true })).ignore()
+      const stored = storedIn(ctx.state)
+      if (ctx.error.code !== 'MODEL_CONTEXT_OVERFLOW' || stored.overflowed === true) return ctx
+      return ctx.withState((state) => store(state, { ...stored, overflowed: true })).ignore()
     },
     { name: 'summarization.overflow', priority: 100 },
   )
+}
+
+export const SUMMARIZATION_KEY = 'hookloop.summarization'
+
+/** What is stored in the state's metadata. Nothing here changes with every step. */
+type Stored = {
+  /** Tokens of a call besides its messages: the system prompt and the tools. */
+  readonly fixed?: number
+  /** Failed attempts. */
+  readonly tries?: number
+  /** The number of tokens that the conversation must have before the next attempt. */
+  readonly notBefore?: number
+  /** The last request was too long for the model. */
+  readonly overflowed?: true
+}
+
+function storedIn({ metadata }: AgentState): Stored {
+  const stored: Json | undefined = metadata[SUMMARIZATION_KEY]
+  return isJsonObject(stored) ? stored : {}
+}
+
+function store(state: AgentState, stored: Stored): AgentState {
+  return state.withMetadata(SUMMARIZATION_KEY, stored)
+}
+
+/**
+ * The number of tokens of a conversation: what the provider counted in the last step, and an estimate of what was added
+ * since. All of it is estimated if there is no step yet, the provider does not count, or the conversation was replaced.
+ */
+function countTokens({ messages, lastStep }: AgentState, { fixed }: Stored, counter: TokenCounter): number {
+  const { inputTokens, outputTokens, reasoningTokens } = lastStep?.usage ?? noTokens
+  const seen = (lastStep?.messageCount ?? 0) + 1 // and the answer
+  if (inputTokens === 0 || fixed === undefined || seen > messages.length) return counter.sum(messages).all
+  const counted = Math.max(0, inputTokens - fixed) + Math.max(0, outputTokens - reasoningTokens)
+  return messages.slice(seen).reduce((sum, message) => sum + counter.count(message), counted)
 }

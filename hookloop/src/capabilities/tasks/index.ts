@@ -1,2 +1,10 @@
-export type { Task, TaskStatus } from './task-list.ts'
-export { getEventTasks, getTasks, renderTasks, tasks, withTasks, type TasksOptions } from './tasks.ts'
+export {
+  getEventTasks,
+  getTasks,
+  renderTasks,
+  tasks,
+  withTasks,
+  type Task,
+  type TasksOptions,
+  type TaskStatus,
+} from './tasks.ts'

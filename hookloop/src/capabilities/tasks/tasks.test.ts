@@ -14,8 +14,7 @@ import { recordEvents } from '../../testing/record-events.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
-import { renderTasks, tasks, getEventTasks, getTasks, withTasks, type TasksOptions } from './tasks.ts'
-import type { Task } from './task-list.ts'
+import { renderTasks, tasks, getEventTasks, getTasks, withTasks, type Task, type TasksOptions } from './tasks.ts'
 
 const todo = (todos: Json): ScriptedCall => ({ name: 'todo_write', args: { todos } })
 const write = (todos: Json): ScriptedTurn => ({ toolCalls: [todo(todos)] })
@@ -41,7 +40,7 @@ test('the list that the model writes is in the state, and each call replaces it'
   const { agent } = agentOn([write([{ content: 'Think', status: 'pending' }]), write(plan), 'Done.'])
   const run = await agent.run('Go.')
   assert.deepEqual(getTasks(run.state), plan)
-  assert.equal(firstExecutions(run)[0]!.output, 'The list is kept: 0 of 1 done, 0 in progress.')
+  assert.equal(firstExecutions(run)[0]!.output, 'The list is saved: 0 of 1 completed, 0 in progress.')
 })
 
 test('an empty list takes the list away', async () => {
@@ -66,7 +65,7 @@ for (const [what, todos, words] of [
   ['an unknown status', [{ content: 'a', status: 'doing' }], /status/],
   ['a task without a status', [{ content: 'a' }], /status/],
   ['a task without words', [{ content: '', status: 'pending' }], /content/],
-  ['a task of blanks', [{ content: ' \n\t', status: 'pending' }], /needs words/],
+  ['a task of blanks', [{ content: ' \n\t', status: 'pending' }], /must not be empty/],
   ['a task of 501 characters', [{ content: 'x'.repeat(501), status: 'pending' }], /content/],
   ['something beside a task', [{ content: 'a', status: 'pending', role: 'admin' }], /role|additional/i],
   ['no list', 'Think', /todos/],
@@ -83,7 +82,7 @@ for (const [what, todos, words] of [
 
 test('limits are options', async () => {
   const both = ['a', 'b'].map((content) => ({ content, status: 'in_progress' }))
-  const { agent } = agentOn([{ toolCalls: [todo(both), todo(pending(3))] }, 'Done.'], { maxItems: 2, maxInProgress: 2 })
+  const { agent } = agentOn([{ toolCalls: [todo(both), todo(pending(3))] }, 'Done.'], { maxTasks: 2, maxInProgress: 2 })
   assert.deepEqual(
     firstExecutions(await agent.run('Go.')).map(({ status }) => status),
     ['ok', 'failed'],
@@ -179,7 +178,7 @@ test('a list that the application sets is shown to the model once, with its next
   const second = await agent.run('Go.', { from: withTasks(first.state, plan) })
   assert.deepEqual(getTasks(second.state), plan)
   assert.deepEqual(told(model.requests).filter((text) => text.includes('set for you')).length, 1)
-  assert.match(told(model.requests)[1]!, /^The list of tasks has been set for you\..*\n\n\[x\] Read the code\n/)
+  assert.match(told(model.requests)[1]!, /^The task list was set for you\..*\n\n\[x\] Read the code\n/)
 })
 
 test('a plain list under its key in the metadata is the application setting it', async () => {
@@ -252,7 +251,7 @@ test('a thousand runs of one agent at once keep their lists apart', async () => 
 })
 
 test('options that make no sense are refused by name', () => {
-  const wrong: readonly object[] = [{ maxItems: 0 }, { maxInProgress: -1 }, { reminderEverySteps: 0 }, { remind: 3 }]
+  const wrong: readonly object[] = [{ maxTasks: 0 }, { maxInProgress: -1 }, { reminderEverySteps: 0 }, { remind: 3 }]
   for (const options of wrong) {
     assert.throws(() => tasks(options), { code: 'AGENT_INVALID_OPTION', message: /^tasks: / }, JSON.stringify(options))
   }

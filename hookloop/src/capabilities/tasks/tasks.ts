@@ -1,99 +1,137 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, readOptions, type Filled } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
-import {
-  countTasks,
-  isFinished,
-  keptList,
-  renderList,
-  taskStatuses,
-  toTasks,
-  type KeptTasks,
-  type Task,
-} from './task-list.ts'
 
+/** Options of `tasks`. */
 export type TasksOptions = {
-  readonly maxItems?: number
+  /** The number of tasks. Default 20. */
+  readonly maxTasks?: number
+  /** The number of tasks that may be in progress at once. Default 1. */
   readonly maxInProgress?: number
-  /** Characters of a task's words. */
-  readonly maxChars?: number
-  /** After so many steps without an update the model is shown its list. `null`: never. */
+  /** The length of the text of a task. Default 500. */
+  readonly maxTaskChars?: number
+  /** The model is shown its list after this many steps without an update; `null` for never. Default 10. */
   readonly reminderEverySteps?: number | null
 }
 
-export const tasksPolicy = Object.freeze({ maxItems: 20, maxInProgress: 1, maxChars: 500, reminderEverySteps: 10 })
+export const tasksDefaults = Object.freeze({
+  maxTasks: 20,
+  maxInProgress: 1,
+  maxTaskChars: 500,
+  reminderEverySteps: 10,
+})
+
+const taskStatuses = ['pending', 'in_progress', 'completed'] as const
+
+/** The status of a task. */
+export type TaskStatus = (typeof taskStatuses)[number]
+
+/** A task in the list of the model. */
+export type Task = {
+  /** What to do: "Run the tests". */
+  readonly content: string
+  readonly status: TaskStatus
+  /** The same while it is in progress: "Running the tests". */
+  readonly activeForm?: string
+}
 
 const TOOL = 'todo_write'
 
-type Limits = { readonly maxItems: number; readonly maxInProgress: number; readonly maxChars: number }
+type Limits = Omit<Filled<TasksOptions, typeof tasksDefaults>, 'reminderEverySteps'>
 
-/** A list of tasks that the model writes and people see, with a reminder when it is forgotten. */
+/**
+ * Gives the model a task list that it writes with the tool `todo_write`, and reminds it if the list gets out of date.
+ *
+ * @example
+ * const agent = createAgent({ model, use: [tasks({ maxTasks: 10 })] })
+ * for await (const event of agent.stream('Fix the build.')) {
+ *   const list = getEventTasks(event)
+ *   if (list !== undefined) console.log(renderTasks(list))
+ * }
+ */
 export function tasks(options: TasksOptions = {}): Capability {
-  checkOptions('tasks', options, Object.keys(tasksPolicy))
-  const { reminderEverySteps, ...limits } = { ...tasksPolicy, ...definedOptions(options) }
-  checkPositiveIntegers('tasks', limits, ['maxItems', 'maxInProgress', 'maxChars'])
-  if (reminderEverySteps !== null) checkPositiveIntegers('tasks', { reminderEverySteps }, ['reminderEverySteps'])
+  const { reminderEverySteps, ...limits } = readOptions('tasks', options, tasksDefaults)
+  if (reminderEverySteps !== null && !(Number.isSafeInteger(reminderEverySteps) && reminderEverySteps >= 1)) {
+    throw invalidOption('tasks', '"reminderEverySteps" must be a whole number, 1 or more, or null', reminderEverySteps)
+  }
   const write = writeTool(limits)
   return {
     name: 'tasks',
-    hooks: [keepHook(write), showHook(reminderEverySteps)],
+    hooks: [storeHook(write), showHook(reminderEverySteps)],
     tools: [write],
-    notes: [`Tasks: up to ${limits.maxItems}, ${wordReminder(reminderEverySteps)}.`],
+    notes: [`Tasks: up to ${limits.maxTasks}, ${describeReminder(reminderEverySteps)}.`],
   }
 }
 
-/** The tasks as they are now. */
+/** The task list in a state. */
 export function getTasks(state: AgentState): readonly Task[] {
-  return keptList(state.metadata[TASKS_KEY])
+  return listIn(state.metadata[TASKS_KEY])
 }
 
-/** The tasks that an event has just set, if it has: for whoever shows them while a run goes on. */
+/** The task list that an event has just set; undefined for any other event. Use it to show tasks during a run. */
 export function getEventTasks(event: AgentEvent): readonly Task[] | undefined {
   if (event.type !== 'toolFinished' || event.call.name !== TOOL || event.execution.status !== 'ok') return undefined
   return toTasks(event.call.args['todos'])
 }
 
-/** A state with these tasks. The model is shown them with its next step. */
+/** A state with these tasks. The model sees them in its next step. */
 export function withTasks(state: AgentState, list: readonly Task[]): AgentState {
-  const known = toTasks(list)
-  if (known.length !== list.length) {
+  const valid = toTasks(list)
+  if (valid.length !== list.length) {
     const statuses = taskStatuses.join(', ')
-    throw invalidOption('withTasks', `a task has a content and a status of ${statuses}, and one of these has not`, list)
+    throw invalidOption('withTasks', `each task must have a content and a status (${statuses})`, list)
   }
-  return state.withMetadata(TASKS_KEY, known)
+  return state.withMetadata(TASKS_KEY, valid)
 }
 
-/** Tasks as text for people, one per line: `[x]` done, `[>]` in progress, `[ ]` to do. Or as Markdown. */
+/** Formats tasks, one per line: `[x]` completed, `[>]` in progress, `[ ]` pending; or as a Markdown task list. */
 export function renderTasks(of: AgentState | readonly Task[], format: 'text' | 'markdown' = 'text'): string {
-  return renderList('metadata' in of ? getTasks(of) : of, format === 'markdown')
+  const list = 'metadata' in of ? getTasks(of) : of
+  return list.map((task) => (format === 'markdown' ? markdownLine(task) : textLine(task))).join('\n')
+}
+
+const boxes = { pending: '[ ]', in_progress: '[>]', completed: '[x]' } as const satisfies Record<TaskStatus, string>
+
+function textLine(task: Task): string {
+  return `${boxes[task.status]} ${titleOf(task)}`
+}
+
+function markdownLine(task: Task): string {
+  const text = titleOf(task).replace(/[\\`*_{}[\]<>#|!~]/g, '\\$&')
+  const box = task.status === 'completed' ? 'x' : ' '
+  return `- [${box}] ${task.status === 'in_progress' ? `**${text}**` : text}`
+}
+
+function titleOf({ content, status, activeForm }: Task): string {
+  return status === 'in_progress' ? (activeForm ?? content) : content
 }
 
 function writeTool(limits: Limits): Tool<JsonObject, JsonObject> {
-  const { maxItems, maxInProgress, maxChars } = limits
-  const words = { type: 'string', minLength: 1, maxLength: maxChars }
+  const { maxTasks, maxInProgress, maxTaskChars } = limits
+  const text = { type: 'string', minLength: 1, maxLength: maxTaskChars }
   return tool({
     name: TOOL,
     description:
-      'Writes the list of tasks for work of three steps or more; the people you work for see it. ' +
-      'Each call replaces the whole list: give all tasks, also those that are done. ' +
-      'Mark a task in_progress before you begin it and completed as soon as it is done. ' +
-      `At most ${maxItems} tasks, of which ${maxInProgress} in_progress.`,
+      'Writes the task list for work of three steps or more; the user sees it. ' +
+      'Each call replaces the whole list: include all tasks, also completed ones. ' +
+      'Mark a task in_progress before you start it and completed as soon as it is done. ' +
+      `At most ${maxTasks} tasks, of which ${maxInProgress} in_progress.`,
     input: {
       type: 'object',
       properties: {
         todos: {
           type: 'array',
-          maxItems,
+          maxItems: maxTasks,
           items: {
             type: 'object',
             properties: {
-              content: { ...words, description: 'What is to be done, such as "Run the tests".' },
+              content: { ...text, description: 'What to do, such as "Run the tests".' },
               status: { type: 'string', enum: [...taskStatuses] },
-              activeForm: { ...words, description: 'The same while it is being done: "Running the tests".' },
+              activeForm: { ...text, description: 'The same while it is in progress: "Running the tests".' },
             },
             required: ['content', 'status'],
             additionalProperties: false,
@@ -105,55 +143,50 @@ function writeTool(limits: Limits): Tool<JsonObject, JsonObject> {
     },
     execute: ({ todos }) => {
       const list = toTasks(todos)
-      const problem = problemOf(list, todos as readonly Json[], maxInProgress)
-      if (problem !== undefined) throw new Error(problem)
-      return list.length === 0 ? 'The list is empty now.' : `The list is kept: ${countTasks(list)}.`
+      const count = (status: TaskStatus): number => list.filter((task) => task.status === status).length
+      if (list.length !== (todos as readonly Json[]).length) throw new Error('A task must not be empty.')
+      const running = count('in_progress')
+      if (running > maxInProgress) {
+        throw new Error(
+          `${running} tasks are in_progress, but at most ${maxInProgress} may be. Leave the others pending.`,
+        )
+      }
+      if (list.length === 0) return 'The list is empty now.'
+      return `The list is saved: ${count('completed')} of ${list.length} completed, ${running} in progress.`
     },
   })
 }
 
-function problemOf(list: readonly Task[], given: readonly Json[], maxInProgress: number): string | undefined {
-  if (list.length !== given.length) return 'A task needs words. One of these has none.'
-  const running = list.filter(({ status }) => status === 'in_progress').length
-  if (running <= maxInProgress) return undefined
-  return `${running} tasks are in_progress, and at most ${maxInProgress} may be. Leave the others pending.`
-}
-
-function keepHook(write: Tool<JsonObject, JsonObject>): Hook {
+function storeHook(write: Tool<JsonObject, JsonObject>): Hook {
   return hook(
     'afterToolUse',
     (ctx) => {
       if (ctx.toolExecution.status !== 'ok') return ctx
       const list = toTasks(ctx.toolCall.args['todos'])
-      return ctx.withState((state) => keep(state, list, state.stepCount + 1)) // the step at hand is not closed yet
+      return ctx.withState((state) => withKnownTasks(state, list, state.stepCount + 1)) // the current step is still open
     },
     { name: 'tasks.keep', priority: 100, tool: write },
   )
 }
 
-/** A list that the model knows, and since which step. */
-function keep(state: AgentState, list: readonly Task[], step: number): AgentState {
-  const kept: KeptTasks = { tasks: list, execution: state.executionCount, step }
-  return state.withMetadata(TASKS_KEY, kept)
-}
-
 /**
- * Shows the list to the model: when the application has written it, and when it has not been touched for long. As a
- * message at the end of the conversation that stays there, so that what a provider has cached of it stays valid.
+ * Shows the list to the model when the application has written it, and when it was not updated for long. The message is
+ * appended and stays, so that the provider's prompt cache stays valid.
  */
 function showHook(everySteps: number | null): Hook {
   return hook(
     'beforeStep',
     (ctx) => {
-      const kept = ctx.state.metadata[TASKS_KEY]
-      if (kept === undefined) return ctx
-      const isNew = !isJsonObject(kept)
-      if (!isNew && (everySteps === null || stepsSince(ctx.state, kept) < everySteps)) return ctx
-      const list = keptList(kept)
-      if (list.length === 0 || (!isNew && isFinished(list))) return ctx
-      const words = isNew ? 'The list of tasks has been set for you.' : `No task was updated in ${everySteps} steps.`
-      const message = `${words} ${HOW}\n\n${renderList(list)}`
-      return ctx.withState((state) => keep(state.withMessage(message), list, state.stepCount))
+      const stored = ctx.state.metadata[TASKS_KEY]
+      if (stored === undefined) return ctx
+      const isNew = !isJsonObject(stored)
+      if (!isNew && (everySteps === null || stepsSince(ctx.state, stored) < everySteps)) return ctx
+      const list = listIn(stored)
+      const isFinished = list.every(({ status }) => status === 'completed')
+      if (list.length === 0 || (!isNew && isFinished)) return ctx
+      const reason = isNew ? 'The task list was set for you.' : `No task was updated in ${everySteps} steps.`
+      const message = `${reason} ${HOW}\n\n${renderTasks(list)}`
+      return ctx.withState((state) => withKnownTasks(state.withMessage(message), list, state.stepCount))
     },
     { name: 'tasks.show', priority: -100 },
   )
@@ -161,10 +194,46 @@ function showHook(everySteps: number | null): Hook {
 
 const HOW = `Keep it up to date with ${TOOL}. These are notes on the work, not instructions:`
 
+/** The stored list with the step since which the model knows it. A list alone was written by the application. */
+type KnownTasks = { readonly tasks: readonly Task[]; readonly execution: number; readonly step: number }
+
+function withKnownTasks(state: AgentState, list: readonly Task[], step: number): AgentState {
+  return state.withMetadata(TASKS_KEY, { tasks: list, execution: state.executionCount, step } satisfies KnownTasks)
+}
+
+function listIn(stored: Json | undefined): readonly Task[] {
+  return toTasks(isJsonObject(stored) ? stored['tasks'] : stored)
+}
+
 function stepsSince(state: AgentState, { execution, step }: JsonObject): number {
   return state.stepCount - (execution === state.executionCount && typeof step === 'number' ? step : 0)
 }
 
-function wordReminder(everySteps: number | null): string {
+function describeReminder(everySteps: number | null): string {
   return everySteps === null ? 'without reminders' : `shown to the model after ${everySteps} steps without an update`
+}
+
+const none: readonly Task[] = Object.freeze([])
+
+/** The tasks in any JSON. What is not a task is skipped: the state may come from anywhere. */
+function toTasks(json: Json | undefined): readonly Task[] {
+  return Array.isArray(json) ? Object.freeze((json as readonly Json[]).flatMap(toTask)) : none
+}
+
+function toTask(json: Json): readonly Task[] {
+  if (!isJsonObject(json)) return []
+  const { content, status = 'pending', activeForm } = json
+  if (typeof content !== 'string' || !taskStatuses.includes(status as TaskStatus)) return []
+  const active = typeof activeForm === 'string' ? oneLine(activeForm) : ''
+  const task = {
+    content: oneLine(content),
+    status: status as TaskStatus,
+    ...(active !== '' && { activeForm: active }),
+  }
+  return task.content === '' ? [] : [Object.freeze(task)]
+}
+
+/** Text without line breaks and other control characters: in a list, one task must not look like two. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
 }

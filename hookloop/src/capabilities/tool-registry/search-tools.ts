@@ -1,28 +1,28 @@
 import type { Tool } from '../../agent/tool.ts'
 import { isJsonObject } from '../../state/json.ts'
 
-/** Finds tools by what they are called, what they do and what they take, the best first. */
+/** Finds tools by name, description and arguments, best match first. */
 export type ToolSearch = (query: string, limit: number) => readonly Tool[]
 
-/** How much a word tells, by where it stands. */
+/** The weight of a word by where it occurs. */
 const weights = { name: 4, argument: 1.5, description: 1 } as const
 
-/** The two constants of BM25: how soon more of a word tells no more, and how much long texts are held back. */
+/** The constants of BM25: k1, how fast repetitions saturate, and b, how much long texts are penalized. */
 const SATURATION = 1.2
 const LENGTH = 0.75
 
-/** A word of the query that is only the beginning of a word of the tool. */
+/** The weight of a query word that is only a prefix of a word of the tool. */
 const PREFIX = 0.4
 const MIN_PREFIX = 3
 const MAX_PREFIXES = 40
 
 const MAX_QUERY = 400
-/** More than words can add up to: who writes the name of a tool means that tool. */
-const IS_NAME = 1_000
+/** Higher than any sum of words: a query that is the name of a tool means that tool. */
+const EXACT_NAME = 1_000
 
 type Posting = { readonly tool: number; readonly weight: number }
 
-/** An index of words, ranked as search engines rank (BM25, with fields of different weight). */
+/** Indexes tools for a search ranked by BM25 with weighted fields. */
 export function indexTools(tools: readonly Tool[]): ToolSearch {
   const postings = new Map<string, Posting[]>()
   const lengths = tools.map((tool, i) => {
@@ -42,8 +42,8 @@ export function indexTools(tools: readonly Tool[]): ToolSearch {
     const found = postings.get(word) ?? []
     const rarity = Math.log(1 + (tools.length - found.length + 0.5) / (found.length + 0.5))
     for (const { tool, weight } of found) {
-      const held = SATURATION * (1 - LENGTH + (LENGTH * lengths[tool]!) / average)
-      const score = (share * rarity * weight * (SATURATION + 1)) / (weight + held)
+      const penalty = SATURATION * (1 - LENGTH + (LENGTH * lengths[tool]!) / average)
+      const score = (share * rarity * weight * (SATURATION + 1)) / (weight + penalty)
       scores.set(tool, (scores.get(tool) ?? 0) + score)
     }
   }
@@ -56,7 +56,7 @@ export function indexTools(tools: readonly Tool[]): ToolSearch {
       for (const longer of startingWith(vocabulary, word)) add(scores, longer, PREFIX)
     }
     const named = names.get(words.join(' '))
-    if (named !== undefined) scores.set(named, IS_NAME)
+    if (named !== undefined) scores.set(named, EXACT_NAME)
     const ranked = [...scores].toSorted(([a, x], [b, y]) => y - x || a - b)
     return ranked.slice(0, limit).map(([i]) => tools[i]!)
   }
@@ -76,18 +76,18 @@ function weighWords({ name, description, inputSchema }: Tool): ReadonlyMap<strin
   return words
 }
 
-const tellNothing = new Set(
+const stopWords = new Set(
   'a an and are as at be by for from in into is it its of on or that the this to with'.split(' '),
 )
 
-/** The words of a text, without their endings: `createIssue`, `create_issues` and "creating an issue" have the same. */
+/** The stems of the words of a text: `createIssue`, `create_issues` and "creating an issue" have the same. */
 function wordsIn(text: string): readonly string[] {
   const apart = text.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2').toLowerCase()
   const words = apart.match(/[\p{L}\p{N}]+/gu) ?? []
-  return words.flatMap((word) => (tellNothing.has(word) ? [] : stemOf(word)))
+  return words.flatMap((word) => (stopWords.has(word) ? [] : stemOf(word)))
 }
 
-/** Crude, and the same on both sides, which is all that it takes. */
+/** A simple stemmer. It only has to treat queries and tools the same way. */
 function stemOf(word: string): string {
   if (word.length < 4) return word
   const bare = word
@@ -98,7 +98,7 @@ function stemOf(word: string): string {
   return bare.replace(/([^aeiou\d])\1$/, '$1')
 }
 
-/** Words that begin with this one and are longer, from a sorted list. */
+/** The longer words that start with this one, from a sorted list. */
 function startingWith(vocabulary: readonly string[], word: string): readonly string[] {
   if (word.length < MIN_PREFIX) return []
   let [low, high] = [0, vocabulary.length]

@@ -84,9 +84,9 @@ test('a hidden tool that is called anyway does not run, and the model is told ho
   )
   assert.match(
     results(run)[0]![1] as string,
-    /was not run.*Load it first: call tools with \{"action":"load","names":\["secret"\]\}/,
+    /was not executed.*Load it first: call tools with \{"action":"load","names":\["secret"\]\}/,
   )
-  assert.match(results(run)[2]![1] as string, /was not run.*It is loaded: call it in your next step/)
+  assert.match(results(run)[2]![1] as string, /was not executed.*It is loaded: call it in your next step/)
   assert.equal(ran, 1)
 })
 
@@ -167,7 +167,7 @@ test('search gives names and a line each, the best first, and says what can be c
 test('search finds ten unless told, and says so when it finds nothing', async () => {
   const [ten, none] = await answer(ask('search', { query: 'issue' }), ask('search', { query: 'xyzzy' }))
   assert.equal((ten![1] as string).split('\n').length, 10)
-  assert.equal(none![1], 'Nothing fits. Try other words, or list all names.')
+  assert.equal(none![1], 'No tool matches. Try other words, or list all names.')
 })
 
 test('list gives names, and how many more there are', async () => {
@@ -224,7 +224,7 @@ for (const [what, asked, words] of [
 test('beyond the limit those that were not used for longest are unloaded, and the model is told', async () => {
   const [a, b, c, d] = many.map(({ name }) => name) as [string, string, string, string]
   const script = [call(load(a, b)), call(a), call(load(c)), call(load(d)), 'Done.']
-  const { agent, model } = agentOn(script, { maxLoaded: 2 })
+  const { agent, model } = agentOn(script, { maxLoadedTools: 2 })
   const run = await agent.run('Go.')
   assert.deepEqual(model.requests.map(offered).slice(1), [
     ['tools', a, b],
@@ -232,7 +232,7 @@ test('beyond the limit those that were not used for longest are unloaded, and th
     ['tools', a, c],
     ['tools', c, d],
   ])
-  assert.match(results(run)[2]![1] as string, new RegExp(`Unloaded to make room: ${b}\\.$`))
+  assert.match(results(run)[2]![1] as string, new RegExp(`Unloaded: ${b}\\.$`))
 })
 
 test('what is loaded is only added to, and keeps its order whatever is used or loaded again', async () => {
@@ -314,8 +314,8 @@ test('options that make no sense are refused by name', () => {
     { always: ['nope_*'] },
     { always: issue },
     { always: [7] },
-    { maxLoaded: 0 },
-    { searchLimit: 1.5 },
+    { maxLoadedTools: 0 },
+    { maxSearchResults: 1.5 },
     { limit: 3 },
   ]
   for (const options of wrong) {

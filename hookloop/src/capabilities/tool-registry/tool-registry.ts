@@ -1,57 +1,60 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../agent/check-options.ts'
 import { isTool, tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
-import { loadTools, readLoaded, useTool, type Loaded } from './loaded.ts'
 import { indexTools, type ToolSearch } from './search-tools.ts'
 
+/** Options of `toolRegistry`. */
 export type ToolRegistryOptions = {
-  /** The tools. They are tools of the agent like any others: guards, patterns and schemas apply to them. */
+  /** The tools. They are tools of the agent like any others: guards, patterns and schemas apply to them. Required. */
   readonly tools: readonly Tool[]
-  /** Those that are offered from the beginning, by name; `*` stands for anything. */
+  /** Names of tools that are always offered; `*` matches anything. Default none. */
   readonly always?: readonly string[]
-  /** How many may be loaded at once. Beyond that, those that were not used for longest are unloaded. */
-  readonly maxLoaded?: number
-  /** How many a search finds, unless the model says otherwise. */
-  readonly searchLimit?: number
+  /** The number of tools loaded at once. Beyond it, the least recently used are unloaded. Default 20. */
+  readonly maxLoadedTools?: number
+  /** The number of search results, if the model does not set a limit. Default 10. */
+  readonly maxSearchResults?: number
 }
 
-export const toolRegistryPolicy = Object.freeze({
+export const toolRegistryDefaults = Object.freeze({
   tools: undefined,
   always: Object.freeze([] as readonly string[]),
-  maxLoaded: 20,
-  searchLimit: 10,
+  maxLoadedTools: 20,
+  maxSearchResults: 10,
 })
 
 export const TOOLS_KEY = 'hookloop.tools'
 
 const TOOL = 'tools'
 
-/** Hundreds of tools without hundreds of descriptions in the prompt: the model searches and loads what it needs. */
+/**
+ * Offers many tools without sending all their descriptions: the model searches the registry and loads the tools it needs.
+ *
+ * @example
+ * createAgent({ model, use: [toolRegistry({ tools: hundredsOfTools, always: ['read_*'] })] })
+ */
 export function toolRegistry(options: ToolRegistryOptions): Capability {
-  checkOptions('toolRegistry', options, Object.keys(toolRegistryPolicy))
-  const { tools, always, maxLoaded, searchLimit } = { ...toolRegistryPolicy, ...definedOptions(options) }
-  checkPositiveIntegers('toolRegistry', { maxLoaded, searchLimit }, ['maxLoaded', 'searchLimit'])
+  const { tools, always, ...limits } = readOptions('toolRegistry', options, toolRegistryDefaults)
   if (!Array.isArray(tools) || tools.length === 0 || !tools.every(isTool)) {
-    throw invalidOption('toolRegistry', '"tools" must be a list of tools, as made by tool()', tools)
+    throw invalidOption('toolRegistry', '"tools" must be a list of at least one tool, as returned by tool()', tools)
   }
-  const registry = new Registry(tools, { shown: shownAlways(tools, always), maxLoaded, searchLimit })
-  const doorway = registryTool(registry)
+  const registry = new Registry(tools, { shown: shownAlways(tools, always), ...limits })
+  const registryAccess = registryTool(registry)
   return {
     name: 'toolRegistry',
-    hooks: [hideHook(registry), loadHook(registry, doorway), useHook(registry), explainHook(registry)],
-    tools: [doorway, ...tools],
-    isWhole: true, // or a subagent would be sent all of them
+    hooks: [hideHook(registry), loadHook(registry, registryAccess), useHook(registry), explainHook(registry)],
+    tools: [registryAccess, ...tools],
+    isWhole: true, // otherwise a subagent would be sent all tools
     notes: [
-      `Tool registry: ${tools.length} tools, ${tools.length - registry.hidden.size} always offered, up to ${maxLoaded} loaded.`,
+      `Tool registry: ${tools.length} tools, ${tools.length - registry.hidden.size} always offered, up to ${limits.maxLoadedTools} loaded.`,
     ],
   }
 }
 
-/** The tools that a state has loaded, in the order in which they are offered. */
+/** The names of the tools that are loaded in a state, in the order in which they are offered. */
 export function getLoadedTools(state: AgentState): readonly string[] {
   return readLoaded(state.metadata[TOOLS_KEY]).names
 }
@@ -64,19 +67,23 @@ function shownAlways(tools: readonly Tool[], always: readonly string[]): Readonl
     if (found.length > 0) return found.map(({ name }) => name)
     throw invalidOption(
       'toolRegistry',
-      `"always" names ${JSON.stringify(pattern)}, and no tool of "tools" is called so`,
+      `"always" has ${JSON.stringify(pattern)}, which matches no tool in "tools"`,
       pattern,
     )
   })
   return new Set(shown)
 }
 
-type Limits = { readonly shown: ReadonlySet<string>; readonly maxLoaded: number; readonly searchLimit: number }
+type Limits = {
+  readonly shown: ReadonlySet<string>
+  readonly maxLoadedTools: number
+  readonly maxSearchResults: number
+}
 
-/** The tools and how to find them. It holds nothing of a run: what is loaded is in the state. */
+/** The tools and their index. The state of a run, such as what is loaded, is in its `AgentState`. */
 class Registry {
   readonly tools: ReadonlyMap<string, Tool>
-  /** Those that are offered only when they are loaded. */
+  /** The tools that are offered only when loaded. */
   readonly hidden: ReadonlySet<string>
   readonly limits: Limits
   readonly #splits = new WeakMap<readonly string[], Split>()
@@ -89,23 +96,23 @@ class Registry {
     this.limits = limits
   }
 
-  /** What a state has loaded. The same in most steps as in the one before, so it is read once. */
+  /** The loaded tools of a state. They are the same in most steps, so they are cached. */
   loaded(state: AgentState): Loaded {
-    const kept = state.metadata[TOOLS_KEY]
-    if (!isJsonObject(kept)) return readLoaded(undefined)
-    const known = this.#loaded.get(kept)
+    const stored = state.metadata[TOOLS_KEY]
+    if (!isJsonObject(stored)) return readLoaded(undefined)
+    const known = this.#loaded.get(stored)
     if (known !== undefined) return known
-    const loaded = readLoaded(kept, (name) => this.hidden.has(name))
-    this.#loaded.set(kept, loaded)
+    const loaded = readLoaded(stored, (name) => this.hidden.has(name))
+    this.#loaded.set(stored, loaded)
     return loaded
   }
 
   search(query: string, limit: number): readonly Tool[] {
-    this.#search ??= indexTools([...this.tools.values()]) // with the first search: many runs do without
+    this.#search ??= indexTools([...this.tools.values()]) // built with the first search: many runs have none
     return this.#search(query, limit)
   }
 
-  /** The tools of a request, apart. Requests mostly begin with the same list, so it is taken apart once. */
+  /** Separates the tools of a request. Most requests have the same list, so the result is cached. */
   split(offered: readonly string[]): Split {
     const known = this.#splits.get(offered)
     if (known !== undefined) return known
@@ -120,7 +127,7 @@ class Registry {
 
 type Split = { readonly shown: readonly string[]; readonly hidden: ReadonlySet<string> }
 
-/** Takes what is not loaded out of the request. Late, so that what other hooks do to the list of tools is done. */
+/** Removes tools that are not loaded from the request. Runs late, after other hooks have changed the list of tools. */
 function hideHook(registry: Registry): Hook {
   return hook(
     'beforeInference',
@@ -134,7 +141,7 @@ function hideHook(registry: Registry): Hook {
   )
 }
 
-function loadHook(registry: Registry, doorway: Tool<JsonObject, JsonObject>): Hook {
+function loadHook(registry: Registry, registryAccess: Tool<JsonObject, JsonObject>): Hook {
   return hook(
     'afterToolUse',
     (ctx) => {
@@ -142,11 +149,11 @@ function loadHook(registry: Registry, doorway: Tool<JsonObject, JsonObject>): Ho
       if (action !== 'load' || ctx.toolExecution.status !== 'ok') return ctx
       const wanted = (Array.isArray(names) ? names : []).filter((name) => registry.hidden.has(name as string))
       return ctx.withState((state) => {
-        const { unloaded: _gone, ...now } = loadTools(registry.loaded(state), wanted, registry.limits.maxLoaded)
+        const { unloaded: _gone, ...now } = loadTools(registry.loaded(state), wanted, registry.limits.maxLoadedTools)
         return state.withMetadata(TOOLS_KEY, now)
       })
     },
-    { name: 'toolRegistry.load', priority: 100, tool: doorway },
+    { name: 'toolRegistry.load', priority: 100, tool: registryAccess },
   )
 }
 
@@ -162,7 +169,7 @@ function useHook(registry: Registry): Hook {
   )
 }
 
-/** A tool that is not offered is not run, whoever calls it. The model is told how it comes by it. */
+/** A tool that is not offered is not executed. This tells the model how to load it. */
 function explainHook(registry: Registry): Hook {
   return hook(
     'afterToolUse',
@@ -171,27 +178,27 @@ function explainHook(registry: Registry): Hook {
       const { status, output } = ctx.toolExecution
       if (status !== 'failed' || output !== `The tool "${name}" was not offered in this step.`) return ctx
       const isLoaded = registry.loaded(ctx.state).names.includes(name)
-      const how = isLoaded ? 'It is loaded: call it in your next step' : `Load it first: ${wordLoad(name)}`
-      return ctx.withOutput(`The tool "${name}" was not run, because it was not offered in this step. ${how}.`)
+      const how = isLoaded ? 'It is loaded: call it in your next step' : `Load it first: ${howToLoad(name)}`
+      return ctx.withOutput(`The tool "${name}" was not executed, because it was not offered in this step. ${how}.`)
     },
     { name: 'toolRegistry.explain', priority: 200, when: ({ toolCall }) => registry.hidden.has(toolCall.name) },
   )
 }
 
-function wordLoad(name: string): string {
+function howToLoad(name: string): string {
   return `call ${TOOL} with ${JSON.stringify({ action: 'load', names: [name] })}, then "${name}" in the step after that`
 }
 
 const MAX_LIMIT = 100
 
 function registryTool(registry: Registry): Tool<JsonObject, JsonObject> {
-  const { maxLoaded } = registry.limits
+  const { maxLoadedTools } = registry.limits
   return tool({
     name: TOOL,
     description:
-      `There are ${registry.hidden.size} more tools than you see here. Search for what you want to do, then load what fits by name; ` +
-      'from your next step on you can call it like any other tool. Load several at once if you need them. ' +
-      `At most ${maxLoaded} are loaded at a time; those that you have not used for longest are unloaded.`,
+      `There are ${registry.hidden.size} more tools that are not listed. Search for what you want to do, then load matching tools by name; ` +
+      'you can call them from your next step on. Load several at once if you need them. ' +
+      `At most ${maxLoadedTools} are loaded at a time; the least recently used are unloaded.`,
     input: {
       type: 'object',
       properties: {
@@ -201,8 +208,8 @@ function registryTool(registry: Registry): Tool<JsonObject, JsonObject> {
           description: 'list: names. search: needs query. describe: arguments, needs names. load: needs names.',
         },
         query: { type: 'string', maxLength: 400, description: 'What you want to do, in a few words.' },
-        names: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: maxLoaded },
-        limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, description: 'How many to list or to find.' },
+        names: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: maxLoadedTools },
+        limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, description: 'The number of results.' },
       },
       required: ['action'],
       additionalProperties: false,
@@ -225,11 +232,11 @@ const actions: { readonly [A in Action]: (registry: Registry, args: Args, loaded
     ].join('\n')
   },
 
-  search(registry, { query = '', limit = registry.limits.searchLimit }, loaded) {
-    if (query.trim() === '') throw new Error('"query" is missing: say what you want to do, in a few words.')
+  search(registry, { query = '', limit = registry.limits.maxSearchResults }, loaded) {
+    if (query.trim() === '') throw new Error('"query" is missing: describe in a few words what you want to do.')
     const found = registry.search(query, limit)
-    if (found.length === 0) return 'Nothing fits. Try other words, or list all names.'
-    return found.map((each) => wordTool(registry, each, loaded)).join('\n')
+    if (found.length === 0) return 'No tool matches. Try other words, or list all names.'
+    return found.map((each) => describeTool(registry, each, loaded)).join('\n')
   },
 
   describe(registry, { names = [] }) {
@@ -243,29 +250,72 @@ const actions: { readonly [A in Action]: (registry: Registry, args: Args, loaded
   load(registry, { names = [] }, loaded) {
     const wanted = toolsNamed(registry, names).map(({ name }) => name)
     const hidden = wanted.filter((name) => registry.hidden.has(name))
-    const { unloaded } = loadTools(loaded, hidden, registry.limits.maxLoaded)
-    const gone = unloaded.length === 0 ? '' : ` Unloaded to make room: ${unloaded.join(', ')}.`
+    const { unloaded } = loadTools(loaded, hidden, registry.limits.maxLoadedTools)
+    const gone = unloaded.length === 0 ? '' : ` Unloaded: ${unloaded.join(', ')}.`
     return `Loaded: ${wanted.join(', ')}. You can call them from your next step on.${gone}`
   },
 }
 
-const MAX_WORDS = 160
+const MAX_DESCRIPTION_CHARS = 160
 
-function wordTool({ hidden }: Registry, { name, description }: Tool, loaded: Loaded): string {
+function describeTool({ hidden }: Registry, { name, description }: Tool, loaded: Loaded): string {
   const line = description.replace(/\s+/g, ' ').trim()
-  const words = line.length <= MAX_WORDS ? line : `${line.slice(0, MAX_WORDS).toWellFormed()}…`
-  const isThere = !hidden.has(name) || loaded.names.includes(name)
-  return `${name}${isThere ? ' (loaded)' : ''}: ${words}`
+  const text = line.length <= MAX_DESCRIPTION_CHARS ? line : `${line.slice(0, MAX_DESCRIPTION_CHARS).toWellFormed()}…`
+  const isOffered = !hidden.has(name) || loaded.names.includes(name)
+  return `${name}${isOffered ? ' (loaded)' : ''}: ${text}`
 }
 
-/** All of them, or what there is instead of the first that is none. */
+/** The tools with these names. Throws for an unknown name, with similar ones. */
 function toolsNamed(registry: Registry, names: readonly string[]): readonly Tool[] {
-  if (names.length === 0) throw new Error('"names" is missing: say which tools, by name.')
+  if (names.length === 0) throw new Error('"names" is missing: list the names of the tools.')
   return [...new Set(names)].map((name) => {
     const found = registry.tools.get(name)
     if (found !== undefined) return found
-    const near = registry.search(name, 3).map((each) => each.name)
-    const instead = near.length === 0 ? 'Search for what you need.' : `Did you mean: ${near.join(', ')}?`
+    const similar = registry.search(name, 3).map((each) => each.name)
+    const instead = similar.length === 0 ? 'Search for what you need.' : `Did you mean: ${similar.join(', ')}?`
     throw new Error(`There is no tool ${JSON.stringify(name.slice(0, 128))}. ${instead}`)
   })
+}
+
+/** The tools that a conversation has loaded. */
+type Loaded = {
+  /** In the order in which they were loaded and are offered. */
+  readonly names: readonly string[]
+  /** The same, least recently used first. */
+  readonly byUse: readonly string[]
+}
+
+/** The loaded tools in a state. Unknown names are skipped: the state may be older than the list of tools. */
+function readLoaded(kept: Json | undefined, isKnown: (name: string) => boolean = () => true): Loaded {
+  if (!isJsonObject(kept)) return nothing
+  const names = known(kept['names'], isKnown)
+  const used = known(kept['byUse'], (name) => names.includes(name))
+  return { names, byUse: [...names.filter((name) => !used.includes(name)), ...used] }
+}
+
+const nothing: Loaded = Object.freeze({ names: Object.freeze([]), byUse: Object.freeze([]) })
+
+function known(list: Json | undefined, isKnown: (name: string) => boolean): readonly string[] {
+  if (!Array.isArray(list)) return []
+  return [...new Set((list as readonly Json[]).filter((name) => typeof name === 'string' && isKnown(name)))] as string[]
+}
+
+/** Loads more tools. New ones are appended, so that the prompt cache stays valid; the least recently used are unloaded. */
+function loadTools(
+  { names, byUse }: Loaded,
+  requested: readonly string[],
+  max: number,
+): Loaded & { readonly unloaded: readonly string[] } {
+  const wanted = [...new Set(requested)]
+  const all = [...names, ...wanted.filter((name) => !names.includes(name))]
+  const order = [...byUse.filter((name) => !wanted.includes(name)), ...wanted]
+  const unloaded = order.slice(0, Math.max(0, order.length - max))
+  const stays = (name: string): boolean => !unloaded.includes(name)
+  return { names: all.filter(stays), byUse: order.filter(stays), unloaded }
+}
+
+/** Marks a tool as used. */
+function useTool(loaded: Loaded, name: string): Loaded {
+  if (!loaded.names.includes(name) || loaded.byUse.at(-1) === name) return loaded
+  return { names: loaded.names, byUse: [...loaded.byUse.filter((each) => each !== name), name] }
 }

@@ -49,7 +49,7 @@ for (const row of rows) {
             server.next(turnFor(mode), turnFor(mode))
             const agent = createAgent({
               model: modelFrom(row, server.url),
-              use: [retry({ attempts: 2, backoffMs: 1, on: ['MODEL_OVERLOADED'] })],
+              use: [retry({ maxRetries: 1, backoffMs: 1, on: ['MODEL_OVERLOADED'] })],
             })
             const traces = await tracesOf(agent, mode)
             assert.ok(JSON.stringify(server.requests[0]!.headers).includes(KEY)) // it was really sent

@@ -54,7 +54,7 @@ test('errors are counted, and the last of them kept with their words cut to size
 })
 
 test('the state keeps only the latest', async () => {
-  const agent = agentOn(Array<string>(5).fill('ok'), { max: 2 })
+  const agent = agentOn(Array<string>(5).fill('ok'), { maxEntries: 2 })
   let run = await agent.run('Go.')
   for (let i = 0; i < 4; i++) run = await agent.run('Go.', { from: run })
   assert.deepEqual(
@@ -95,6 +95,6 @@ test('metadata that is something else is an empty history, and wrong options are
   const run = await agentOn(['ok']).run('Go.', { metadata: { 'hookloop.executionHistory': [{ no: 'summary' }] } })
   assert.equal(getExecutionHistory(run.state).length, 1)
   assert.throws(() => executionHistory({ maximum: 1 } as never), /unknown option "maximum"/)
-  assert.throws(() => executionHistory({ max: 0 }), /"max" must be/)
+  assert.throws(() => executionHistory({ maxEntries: 0 }), /"maxEntries" must be/)
   assert.throws(() => executionHistory({ store: {} as never }), /"store" must have/)
 })

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../agent/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import {
@@ -13,85 +13,89 @@ import { isJsonObject } from '../../state/json.ts'
 import type { Usage } from '../../state/usage.ts'
 import { hook } from '../../hooks/hook.ts'
 
-/** What is remembered of an execution when it is over. */
+/** A finished execution in the history. */
 export type ExecutionSummary = {
   readonly id: string
   /** The first execution of a conversation is number 1. */
   readonly number: number
   readonly status: FinalStatus
   readonly reason: StopReason
-  /** Who decided that it ends, and in which words. */
+  /** The hook that ended it. */
   readonly by: string
+  /** Why it ended. */
   readonly message: string
   readonly steps: number
   readonly usage: Usage
   readonly startedAt: number
   readonly endedAt: number
-  /** Time at work; waiting for a person does not count. */
+  /** Run time, without the time spent waiting for approval. */
   readonly durationMs: number
   readonly errorCount: number
-  /** The last few of them. */
+  /** The last 5 errors. */
   readonly errors: readonly ErrorRecord[]
 }
 
-/** Where summaries go beside the state: a table, a file, a queue. */
+/** Receives every summary of `executionHistory`: a table, a file, a queue. */
 export type ExecutionStore = {
+  /** Stores a summary. An error is noted in the ledger and does not change the run. */
   append(summary: ExecutionSummary, of: { readonly agentId: string }): void | Promise<void>
 }
 
+/** Options of `executionHistory`. */
 export type ExecutionHistoryOptions = {
-  /** How many summaries the state keeps: the latest. */
-  readonly max?: number
-  /** Characters of a message. */
+  /** The number of latest summaries in the state. Default 50. */
+  readonly maxEntries?: number
+  /** The length of a message. Default 500. */
   readonly maxMessageChars?: number
-  /** Gets every summary as well. */
+  /** Receives every summary as well. Default none. */
   readonly store?: ExecutionStore
 }
 
-export const executionHistoryPolicy = Object.freeze({ max: 50, maxMessageChars: 500, store: undefined })
+export const executionHistoryDefaults = Object.freeze({ maxEntries: 50, maxMessageChars: 500, store: undefined })
 
-/** Where the summaries live in the state's metadata. */
+/** The metadata key of the summaries. */
 export const HISTORY_KEY = 'hookloop.executionHistory'
 
 const MAX_ERRORS = 5
 
-/** Remembers how each execution of a conversation went. */
+/**
+ * Records a summary of each execution of a conversation in the state. Read it with `getExecutionHistory`.
+ *
+ * @example
+ * createAgent({ model, use: [executionHistory({ maxEntries: 20, store: { append: (summary) => db.insert(summary) } })] })
+ */
 export function executionHistory(options: ExecutionHistoryOptions = {}): Capability {
-  checkOptions('executionHistory', options, Object.keys(executionHistoryPolicy))
-  const { max, maxMessageChars, store } = { ...executionHistoryPolicy, ...definedOptions(options) }
-  checkPositiveIntegers('executionHistory', { max, maxMessageChars }, ['max', 'maxMessageChars'])
+  const { maxEntries, maxMessageChars, store } = readOptions('executionHistory', options, executionHistoryDefaults)
   if (store !== undefined && typeof store.append !== 'function') {
     throw invalidOption('executionHistory', '"store" must have a method append(summary, { agentId })', store)
   }
-  // Last, so that what other hooks do at the end is done.
-  const how = { name: 'executionHistory.remember', priority: -1_000 }
   const remember = hook(
     'afterExecution',
     (ctx) => {
       const summary = summaryOf(ctx.state, maxMessageChars)
       if (summary === undefined) return ctx
-      const kept = [...getExecutionHistory(ctx.state), summary].slice(-max)
-      return ctx.withState((state) => state.withMetadata(HISTORY_KEY, kept))
+      const latest = [...getExecutionHistory(ctx.state), summary].slice(-maxEntries)
+      return ctx.withState((state) => state.withMetadata(HISTORY_KEY, latest))
     },
-    how,
+    { name: 'executionHistory.remember', priority: -1_000 }, // last, after other hooks at the end
   )
   return {
     name: 'executionHistory',
     hooks: store === undefined ? [remember] : [remember, storeHook(store, maxMessageChars)],
     notes: [
-      `Execution history: the last ${max} are kept in the state${store === undefined ? '' : ', all in a store'}.`,
+      `Execution history: the last ${maxEntries} are in the state${store === undefined ? '' : ', all in a store'}.`,
     ],
   }
 }
 
-/** The summaries of the executions of a state, oldest first. */
+/** The summaries that `executionHistory` recorded in a state, oldest first. */
 export function getExecutionHistory(state: AgentState): readonly ExecutionSummary[] {
-  const kept = state.metadata[HISTORY_KEY]
-  const isList = Array.isArray(kept) && kept.every((each) => isJsonObject(each) && typeof each['id'] === 'string')
-  return isList ? kept : []
+  const stored = state.metadata[HISTORY_KEY]
+  const isList = Array.isArray(stored) && stored.every((each) => isJsonObject(each) && typeof each['id'] === 'string')
+  return isList ? stored : []
 }
 
-/** An effect, so that a replay does not store a second time. A store that fails is noted; the run has ended as it has. */
+/** An effect, so that a replay does not store again. An error is noted in the ledger and does not change the run. */
 function storeHook(store: ExecutionStore, maxMessageChars: number) {
   return hook(
     'afterExecution',

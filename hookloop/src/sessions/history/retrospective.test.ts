@@ -41,7 +41,7 @@ test('the conversation is rewound to a checkpoint, with guidance in place of wha
     'user [CHECKPOINT 0]',
     'assistant look',
     'tool look',
-    'user [Rewound to checkpoint 1 (1 of 3). What came after it was taken out.]\nYou left yourself this guidance:\nNot there.',
+    'user [Rewound to checkpoint 1 (1 of 3). Everything after it was removed.]\nYou left yourself this guidance:\nNot there.',
     'user [CHECKPOINT 3]',
   ])
   assert.deepEqual([run.status, getRewinds(run.state)], ['completed', 1])

@@ -1,39 +1,41 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions } from '../../agent/check-options.ts'
+import { readOptions } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { textOf, type Message } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 
+/** Options of `retrospective`. */
 export type RetrospectiveOptions = {
-  /** How often an execution may be rewound. */
+  /** How often an execution may be rewound. Default 3. */
   readonly maxRewinds?: number
-  /** Characters of the guidance. */
+  /** The length of the guidance. Default 4,000. */
   readonly maxGuidanceChars?: number
 }
 
-export const retrospectivePolicy = Object.freeze({ maxRewinds: 3, maxGuidanceChars: 4_000 })
+export const retrospectiveDefaults = Object.freeze({ maxRewinds: 3, maxGuidanceChars: 4_000 })
 
-/** Where checkpoints are counted in the state's metadata. */
+/** The metadata key of the checkpoint counters. */
 export const RETROSPECTIVE_KEY = 'hookloop.retrospective'
 
 const TOOL = 'execution_retrospective'
 
 /**
- * Lets the model go back: each step begins with a checkpoint, and the conversation can be rewound to one of this execution, with
- * guidance for the second try. Steps taken and tokens spent stay spent.
+ * Lets the model rewind: each step starts with a checkpoint, and the model can rewind the conversation to one of this
+ * execution, with guidance for the next attempt. Steps and tokens that were used stay counted.
+ *
+ * @example
+ * createAgent({ model, use: [retrospective({ maxRewinds: 2 })] })
  */
 export function retrospective(options: RetrospectiveOptions = {}): Capability {
-  checkOptions('retrospective', options, Object.keys(retrospectivePolicy))
-  const { maxRewinds, maxGuidanceChars } = { ...retrospectivePolicy, ...definedOptions(options) }
-  checkPositiveIntegers('retrospective', { maxRewinds, maxGuidanceChars }, ['maxRewinds', 'maxGuidanceChars'])
+  const { maxRewinds, maxGuidanceChars } = readOptions('retrospective', options, retrospectiveDefaults)
   const rewind = rewindTool(maxGuidanceChars)
   return {
     name: 'retrospective',
     hooks: [instructHook(), markHook(), checkGuard(rewind, maxRewinds), noteHook(rewind), rewindHook(maxRewinds)],
     tools: [rewind],
-    notes: [`Retrospective: an execution may be rewound ${maxRewinds} times. What tools did is not undone.`],
+    notes: [`Retrospective: an execution may be rewound ${maxRewinds} times. Effects of tools are not undone.`],
   }
 }
 
@@ -43,12 +45,12 @@ export function getRewinds(state: AgentState): number {
 }
 
 const INSTRUCTIONS =
-  `Messages such as [CHECKPOINT 3] mark the beginning of a step. When you see that you went the wrong way since one
+  `Messages such as [CHECKPOINT 3] mark the start of a step. If you notice that you have been on the wrong track since one
 of them, call ${TOOL} with its number and with guidance for yourself: what went wrong, what you learned and what to do
-instead. Everything after the checkpoint is taken out of the conversation, and only the guidance is kept. What tools have
-done meanwhile is not undone, so name what has changed.`.replaceAll('\n', ' ')
+instead. Everything after the checkpoint is removed from the conversation, and only the guidance is kept. What tools have
+done in the meantime is not undone, so name what has changed.`.replaceAll('\n', ' ')
 
-/** Once, whatever else has changed the prompt meanwhile. */
+/** Adds the instructions once, even if other hooks have changed the prompt. */
 function instructHook(): Hook {
   return hook(
     'beforeExecution',
@@ -63,7 +65,7 @@ function instructHook(): Hook {
   )
 }
 
-/** At the beginning of a step every call has its result, so this is a place where a conversation can be cut. */
+/** At the start of a step every call has its result, so the conversation can be cut here. */
 function markHook(): Hook {
   return hook(
     'beforeStep',
@@ -81,7 +83,7 @@ function rewindTool(maxGuidanceChars: number): Tool<JsonObject, JsonObject> {
   return tool({
     name: TOOL,
     description:
-      'Goes back to a checkpoint of this task when you took a wrong way since: what came after it is taken out of the conversation, ' +
+      'Rewinds this task to a checkpoint if you have been on the wrong track since: everything after it is removed from the conversation, ' +
       'except for your guidance. What tools have done is not undone.',
     input: {
       type: 'object',
@@ -101,15 +103,15 @@ function rewindTool(maxGuidanceChars: number): Tool<JsonObject, JsonObject> {
   })
 }
 
-/** Whether there is anything to go back to is a decision, so a guard makes it: on the arguments as they are used. */
+/** A guard, because it decides on the arguments that are really used. */
 function checkGuard(rewind: Tool<JsonObject, JsonObject>, maxRewinds: number): Hook {
   return guard(
     'beforeToolUse',
     (ctx) => {
       const { rewinds, wanted } = progressOf(ctx.state)
       const id = ctx.toolCall.args['checkpoint_id'] as number
-      if (rewinds >= maxRewinds) return ctx.block(`This task was rewound ${rewinds} times already. Go on from here.`)
-      if (wanted !== undefined) return ctx.block(`It will be rewound to checkpoint ${wanted.id} already.`)
+      if (rewinds >= maxRewinds) return ctx.block(`This task was rewound ${rewinds} times already. Continue from here.`)
+      if (wanted !== undefined) return ctx.block(`A rewind to checkpoint ${wanted.id} is requested already.`)
       if (placeOf(ctx.state, id) !== undefined) return ctx
       const ids = checkpointsIn(ctx.state).join(', ') || 'none'
       return ctx.block(`There is no checkpoint ${id} in this task. Checkpoints: ${ids}.`)
@@ -130,7 +132,7 @@ function noteHook(rewind: Tool<JsonObject, JsonObject>): Hook {
   )
 }
 
-/** When the step is closed: its calls have their results then, and all of it goes. */
+/** Rewinds when the step is closed: its calls have their results then. */
 function rewindHook(maxRewinds: number): Hook {
   return hook(
     'afterStep',
@@ -139,7 +141,7 @@ function rewindHook(maxRewinds: number): Hook {
       if (wanted === undefined) return ctx
       const at = placeOf(ctx.state, wanted.id)
       const rewinds = progress.rewinds + 1
-      if (at === undefined) return ctx.withState((state) => withProgress(state, progress)) // taken out by another hook
+      if (at === undefined) return ctx.withState((state) => withProgress(state, progress)) // removed by another hook
       const message = `Rewound to checkpoint ${wanted.id} (${rewinds} of ${maxRewinds}).`
       return ctx
         .withState((state) => {
@@ -153,13 +155,13 @@ function rewindHook(maxRewinds: number): Hook {
 }
 
 function guidanceMessage(message: string, guidance: string): string {
-  return `[${message} What came after it was taken out.]\nYou left yourself this guidance:\n${guidance}`
+  return `[${message} Everything after it was removed.]\nYou left yourself this guidance:\n${guidance}`
 }
 
-/** Numbers are never used twice in a conversation, so that one that was taken out cannot be meant. */
+/** Numbers are never reused in a conversation, so that a removed checkpoint cannot be meant. */
 type Progress = {
   readonly execution: number
-  /** The first checkpoint of this execution: what was before it is not this task's. */
+  /** The first checkpoint of this execution. Earlier ones belong to other tasks. */
   readonly first: number
   readonly next: number
   readonly rewinds: number
@@ -167,8 +169,8 @@ type Progress = {
 }
 
 function progressOf(state: AgentState): Progress {
-  const kept = state.metadata[RETROSPECTIVE_KEY]
-  const known = isJsonObject(kept) && typeof kept['next'] === 'number' ? (kept as unknown as Progress) : undefined
+  const stored = state.metadata[RETROSPECTIVE_KEY]
+  const known = isJsonObject(stored) && typeof stored['next'] === 'number' ? (stored as unknown as Progress) : undefined
   if (known?.execution === state.executionCount) return known
   const next = known?.next ?? 0
   return { execution: state.executionCount, first: next, next, rewinds: 0 }
@@ -182,13 +184,13 @@ function markOf(id: number): string {
   return `[CHECKPOINT ${id}]`
 }
 
-/** The number of a checkpoint message: a message of its own, with nothing else in it. */
+/** The number of a checkpoint, if the message is one. */
 function idOf({ role, content }: Message): number | undefined {
   const [, id] = (role === 'user' && content.length === 1 && /^\[CHECKPOINT (\d{1,9})\]$/.exec(textOf(content))) || []
   return id === undefined ? undefined : Number(id)
 }
 
-/** Where a checkpoint of this execution stands, if it still does. */
+/** The index of a checkpoint of this execution, if it still exists. */
 function placeOf(state: AgentState, id: number): number | undefined {
   const { first, next } = progressOf(state)
   if (id < first || id >= next) return undefined

@@ -184,7 +184,7 @@ test('a comparison is told in words', async () => {
     + [{"decision":"forbidContinuation","source":"enough","message":"Enough."}]
   - step 3     "Done."
   end
-    - completed, completed by completion: The model asked for no more tools.
+    - completed, completed by completion: The model called no more tools.
     + stopped, stopRequested by enough: Enough.
   spent
     - 3 steps, 2 tool calls, 45 tokens

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Use } from '../../agent/capability.ts'
-import { tool } from '../../agent/tool.ts'
-import { createAgent } from '../../create-agent.ts'
-import type { JsonObject } from '../../state/json.ts'
-import { guard } from '../../hooks/hook.ts'
-import { scriptedModel } from '../../models/scripted.ts'
-import { guards } from '../guards.ts'
+import type { Use } from '../agent/capability.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import type { JsonObject } from '../state/json.ts'
+import { guard } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { guards } from './guards.ts'
 import { selfDescription, type Section } from './self-description.ts'
-import { redactEnvironmentSecrets } from './redact-environment-secrets.ts'
 
 const rm = tool({ name: 'rm', description: 'Removes.', input: { type: 'object' }, ask: true, execute: () => '' })
 
@@ -60,16 +59,17 @@ test('no secret is told, wherever in the description it stands', async () => {
   process.env['CANARY_API_KEY'] = 'correct-horse-battery'
   assert.doesNotMatch(JSON.stringify(await described('tools', selfDescription(), cut)), /correct/)
   delete process.env['CANARY_API_KEY']
-  assert.match(JSON.stringify(told), /https:\/\/\[hidden\]@host\/x/)
+  assert.match(JSON.stringify(told), /https:\/\/\[redacted\]@host\/x/)
 })
 
-test('ordinary words are left as they are', () => {
-  const words =
+test('ordinary text is not redacted', async () => {
+  const text =
     'An ordinary step: maxSteps 20. See https://example.com/a@b and skip-the-rest-of-it-all-please. The key is on the table.'
-  assert.equal(
-    redactEnvironmentSecrets(words, { PATH: '/usr/bin', KEYBOARD: 'the table', GIT_AUTHOR_NAME: 'ordinary' }),
-    words,
-  )
+  Object.assign(process.env, { KEYBOARD: 'the table', GIT_AUTHOR_NAME: 'ordinary' })
+  const { limits } = await described('limits', selfDescription(), { name: 'noted', notes: [text] })
+  delete process.env['KEYBOARD']
+  delete process.env['GIT_AUTHOR_NAME']
+  assert.ok((limits as { notes: string[] }).notes.includes(text), JSON.stringify(limits))
 })
 
 test('long descriptions are shortened, and wrong options are refused by name', async () => {

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as z from 'zod'
-import type { Use } from '../../agent/capability.ts'
-import { explain } from '../../agent/explain/explain.ts'
-import { createAgent } from '../../create-agent.ts'
-import { textOf } from '../../state/message.ts'
-import { totalTokens } from '../../state/usage.ts'
-import { hook } from '../../hooks/hook.ts'
-import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
-import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
-import { guards } from '../guards.ts'
+import type { Use } from '../agent/capability.ts'
+import { explain } from '../agent/explain/explain.ts'
+import { createAgent } from '../create-agent.ts'
+import { textOf } from '../state/message.ts'
+import { totalTokens } from '../state/usage.ts'
+import { hook } from '../hooks/hook.ts'
+import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { recordEffects } from '../effects/record-effects.ts'
+import { memoryRecording } from '../effects/recording.ts'
+import { replayEffects } from '../effects/replay-effects.ts'
+import { guards } from './guards.ts'
 import {
   getCritique,
   SELF_CRITIQUE_KEY,
   selfCritique,
-  selfCritiquePolicy,
+  selfCritiqueDefaults,
   type SelfCritiqueOptions,
 } from './self-critique.ts'
 
@@ -231,5 +231,5 @@ test('options are checked', () => {
   assert.throws(() => createAgent({ model: scriptedModel([]), use: [selfCritique({ model: 'nonsense' })] }), {
     code: 'MODEL_UNKNOWN',
   })
-  assert.ok(Object.isFrozen(selfCritiquePolicy))
+  assert.ok(Object.isFrozen(selfCritiqueDefaults))
 })

@@ -7,44 +7,44 @@ type Sum = { readonly all: number; readonly pinned: number }
 const nothing: Sum = { all: 0, pinned: 0 }
 
 /**
- * Weighs messages, each once: they never change. A conversation that has grown is weighed at the cost of what is new in
- * it, so that a step costs the same however long the run is.
+ * Counts the tokens of messages, each once: they never change. Counting a conversation that has grown costs only what is
+ * new, so that a step costs the same however long the run is.
  */
-export class Scale {
+export class TokenCounter {
   readonly #count: (message: Message) => number
   readonly #pin: ((message: Message) => boolean) | undefined
-  readonly #weights = new WeakMap<Message, number>()
+  readonly #counts = new WeakMap<Message, number>()
   readonly #sums: FoldCache<Message, Sum> = new WeakMap()
 
   constructor(options: {
-    readonly countTokens?: (message: Message) => number
-    readonly pin?: (message: Message) => boolean
+    readonly countTokens: ((message: Message) => number) | undefined
+    readonly pin: ((message: Message) => boolean) | undefined
   }) {
     this.#count = options.countTokens ?? (({ content }) => estimateTokens(content))
     this.#pin = options.pin
   }
 
-  weigh(message: Message): number {
-    const known = this.#weights.get(message)
+  count(message: Message): number {
+    const known = this.#counts.get(message)
     if (known !== undefined) return known
     const count = this.#count(message)
-    const weight = count >= 0 && count < Infinity ? count : estimateTokens(message.content)
-    this.#weights.set(message, weight)
-    return weight
+    const valid = count >= 0 && count < Infinity ? count : estimateTokens(message.content)
+    this.#counts.set(message, valid)
+    return valid
   }
 
-  /** The weight of a conversation, and of what is pinned in it. */
+  /** The tokens of a conversation, and of its pinned messages. */
   sum(messages: List<Message>): Sum {
     return messages.fold(this.#sums, nothing, (sum, message) => this.#add(sum, message))
   }
 
-  /** How many of the latest messages fit into a budget, at least one, and the weight of what is not pinned before them. */
-  part(
+  /** How many of the latest messages fit into a budget, at least one, and the tokens of unpinned messages before them. */
+  split(
     messages: List<Message>,
     { tokens, budget }: { tokens: number; budget: number },
   ): { keep: number; going: number } {
-    const whole = this.sum(messages)
-    const ratio = whole.all === 0 ? 1 : tokens / whole.all // guesses are off by a factor that is known by now
+    const total = this.sum(messages)
+    const ratio = total.all === 0 ? 1 : tokens / total.all // corrects the estimates by the known total
     let tail = nothing
     let keep = 0
     while (keep < messages.length) {
@@ -53,11 +53,11 @@ export class Scale {
       tail = next
       keep++
     }
-    return { keep, going: (whole.all - whole.pinned - (tail.all - tail.pinned)) * ratio }
+    return { keep, going: (total.all - total.pinned - (tail.all - tail.pinned)) * ratio }
   }
 
   #add({ all, pinned }: Sum, message: Message): Sum {
-    const weight = this.weigh(message)
-    return { all: all + weight, pinned: this.#pin?.(message) === true ? pinned + weight : pinned }
+    const tokens = this.count(message)
+    return { all: all + tokens, pinned: this.#pin?.(message) === true ? pinned + tokens : pinned }
   }
 }
