@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
-import { test } from 'node:test'
+import { dirname, join } from 'node:path'
+import { suite, test } from 'node:test'
+import { importsIn, modulesOf } from './module-graph.ts'
 
-// The floor plan as a test: folders know only what lies below them, and files stay short enough to read.
+// The rules of ARCHITECTURE.md: which folder may import which, and how long files may be.
 
 const SOURCE = 'hookloop/src'
 const MAX_LINES = 400
 
-/** From the ground up. Folders on one line do not know each other. */
-const floors: readonly (readonly string[])[] = [
+/** From the lowest to the highest. A folder imports only lower layers, and no other folder of its own layer. */
+const layers: readonly (readonly string[])[] = [
   ['errors.ts'],
   ['state'],
   ['system'],
@@ -22,84 +23,184 @@ const floors: readonly (readonly string[])[] = [
   ['cli'],
 ]
 
-const rooms = floors.flat()
-const files = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|types|fixture)\.ts$/.test(file))
-const roomOf = (file: string): string =>
-  normalize(file)
-    .slice(SOURCE.length + 1)
-    .split('/')[0]!
-const floorOf = (file: string): number => floors.findIndex((floor) => floor.includes(roomOf(file)))
+/** Within a folder, the folders beside it that a subfolder may import. Subfolders that are not listed may import any. */
+const beside: { readonly [folder: string]: readonly string[] } = {
+  'agent/explain': [],
+  'agent/output': ['agent/tools'],
+  'agent/model': ['agent/loop', 'agent/output', 'agent/explain'],
+  'sessions/stores': [],
+  'sessions/log': ['sessions/stores'],
+  'sessions/session': ['sessions/log', 'sessions/stores'],
+  'sessions/replay': ['sessions/log', 'sessions/stores'],
+  'sessions/history': [],
+  'hook-files/trust': [],
+  'hook-files/claude': ['hook-files/trust'],
+  'system/files': [],
+  'system/processes': [],
+  'system/network': ['system/processes'],
+}
 
-test('every file lies in a room of the floor plan', () => {
-  assert.deepEqual(
-    files.filter((file) => !rooms.includes(roomOf(file))),
-    [],
-  )
-})
+/** How a run works. Sessions store runs and the test tools start them; other folders use only these files of it. */
+const internals = /^agent\/(loop|model|tools)\//
+const usedByOthers = [
+  'agent/loop/resume.ts',
+  'agent/loop/start.ts',
+  'agent/model/estimate-usage.ts',
+  'agent/model/fingerprint-request.ts',
+  'agent/tools/parse-schema.ts',
+]
 
-test('imports go downwards only, and siblings do not know each other', () => {
-  const wrong = files.flatMap((file) =>
-    importsOf(file)
-      .filter((to) => (floorOf(to) >= floorOf(file) && roomOf(to) !== roomOf(file)) || floorOf(to) > floorOf(file))
-      .map((to) => `${file} → ${to}`),
-  )
-  assert.deepEqual(wrong, [])
-})
+const files = globSync(`${SOURCE}/**/*.ts`)
+  .filter((file) => !/\.(test|types|fixture)\.ts$/.test(file))
+  .map((file) => file.slice(SOURCE.length + 1))
+const imports = files.flatMap((file) =>
+  importsIn(readFileSync(join(SOURCE, file), 'utf8'), { types: true })
+    .filter((name) => name.startsWith('.'))
+    .map((name) => ({ file, to: join(dirname(file), name) })),
+)
+const folderOf = (file: string): string => file.split('/')[0]!
+const subfolderOf = (file: string): string | undefined => /^[^/]+\/[^/]+(?=\/)/.exec(file)?.[0]
+const layerOf = (file: string): number => layers.findIndex((layer) => layer.includes(folderOf(file)))
 
-test('capabilities do not import each other', () => {
-  const capabilityOf = (file: string): string | undefined =>
-    roomOf(file) === 'capabilities' ? normalize(file).split('/')[3] : undefined
-  const wrong = files.flatMap((file) => {
-    const own = capabilityOf(file)
-    const others = own === undefined ? [] : importsOf(file).filter((to) => ![undefined, own].includes(capabilityOf(to)))
-    return others.map((to) => `${file} → ${to}`)
+suite('imports', () => {
+  test('every file is in a folder of the layers, and every folder of the layers exists', () => {
+    assert.deepEqual([...new Set(files.map(folderOf))].toSorted(), layers.flat().toSorted())
   })
-  assert.deepEqual(wrong, [])
-})
 
-test('no file imports itself through others, types included', () => {
-  const done = new Set<string>()
-  const visit = (file: string, path: readonly string[]): void => {
-    assert.ok(!path.includes(file), `a cycle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
-    if (done.has(file)) return
-    for (const to of importsOf(file)) visit(to, [...path, file])
-    done.add(file)
+  test('a folder imports only lower layers', () => {
+    refuse(({ file, to }) => folderOf(to) !== folderOf(file) && layerOf(to) >= layerOf(file))
+  })
+
+  test('capabilities do not import each other', () => {
+    const capabilityOf = (file: string): string | undefined => /^capabilities\/([^/]+)/.exec(file)?.[1]
+    refuse(({ file, to }) => {
+      const [from, other] = [capabilityOf(file), capabilityOf(to)]
+      return from !== undefined && other !== undefined && from !== other
+    })
+  })
+
+  test('subfolders import only the folders beside them that are listed, and the listed folders exist', () => {
+    const existing = new Set(files.map(subfolderOf))
+    const listed = Object.entries(beside).flat(2)
+    assert.deepEqual(
+      listed.filter((folder) => !existing.has(folder)),
+      [],
+    )
+    refuse(({ file, to }) => {
+      const [from, other] = [subfolderOf(file), subfolderOf(to)]
+      if (from === undefined || other === undefined || from === other || folderOf(file) !== folderOf(to)) return false
+      return !file.endsWith('/index.ts') && beside[from]?.includes(other) === false
+    })
+  })
+
+  test('only sessions and the test tools import how a run works', () => {
+    assert.deepEqual(
+      usedByOthers.filter((file) => !files.includes(file)),
+      [],
+    )
+    const insiders = ['agent', 'sessions', 'testing']
+    refuse(({ file, to }) => internals.test(to) && !usedByOthers.includes(to) && !insiders.includes(folderOf(file)))
+  })
+
+  test('there are no import cycles, types included', () => {
+    const done = new Set<string>()
+    const visit = (file: string, path: readonly string[]): void => {
+      assert.ok(!path.includes(file), `import cycle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
+      if (done.has(file)) return
+      for (const { to } of imports.filter((each) => each.file === file)) visit(to, [...path, file])
+      done.add(file)
+    }
+    for (const file of files) visit(file, [])
+  })
+
+  function refuse(isWrong: (each: { readonly file: string; readonly to: string }) => boolean): void {
+    assert.deepEqual(
+      imports.filter(isWrong).map(({ file, to }) => `${file} → ${to}`),
+      [],
+    )
   }
-  for (const file of files) visit(file, [])
 })
 
-test(`no file is longer than ${MAX_LINES} lines`, () => {
-  const all = globSync('{hookloop,examples,bench,scripts}/**/*.{ts,mjs}').filter(
+suite('files', () => {
+  const sources = globSync('{hookloop,examples,bench,scripts}/**/*.{ts,mjs}').filter(
     (file) => !/node_modules|\/dist\//.test(file),
   )
-  const long = all.filter((file) => readFileSync(file, 'utf8').split('\n').length > MAX_LINES)
-  assert.deepEqual(long, [])
-})
+  const read = (file: string): string => readFileSync(file, 'utf8')
 
-test('no room has a name that means nothing', () => {
-  const meaningless = files.filter((file) => /\/(utils?|helpers?|common|core|misc|shared)(\/|\.ts$)/.test(file))
-  assert.deepEqual(meaningless, [])
-})
+  test(`no file is longer than ${MAX_LINES} lines`, () => {
+    assert.deepEqual(
+      sources.filter((file) => read(file).split('\n').length > MAX_LINES),
+      [],
+    )
+  })
 
-test('there is no any, no silenced error, and nothing left open', () => {
-  const open = /: any\s*[;,)=>\]}|&]|\bas any\b|<any>|@ts-ignore|eslint-disable|\b(TODO|FIXME|XXX)\b/
-  const all = globSync('{hookloop/src,examples,bench}/**/*.ts').filter((file) => !file.includes('node_modules'))
-  assert.deepEqual(
-    all.filter((file) => open.test(readFileSync(file, 'utf8'))),
-    [],
-  )
-})
+  test('no file or folder has a name like utils or helpers', () => {
+    assert.deepEqual(
+      files.filter((file) => /(^|\/)(utils?|helpers?|common|core|misc|shared)(\/|\.ts$)/.test(file)),
+      [],
+    )
+  })
 
-test('no file names a path of the machine it was written on, or a host to download from', () => {
-  const named = /"resolved": "https?:|\/(home|Users|root|work|tmp)\/[a-z]/
-  const all = globSync(['*.{json,md}', '{hookloop,examples,bench,scripts,docs}/**/*.{ts,md,mjs,json}', '.npmrc'])
-  const found = all.filter(
-    (file) => !/node_modules|\/dist\/|architecture\.test/.test(file) && named.test(readFileSync(file, 'utf8')),
-  )
-  assert.deepEqual(found, [])
-})
+  test('files have no any, no suppressed error and no TODO', () => {
+    const open = /: any\s*[;,)=>\]}|&]|\bas any\b|<any>|@ts-ignore|eslint-disable|\b(TODO|FIXME|XXX)\b/
+    assert.deepEqual(
+      sources.filter((file) => !file.startsWith('scripts/') && open.test(read(file))),
+      [],
+    )
+  })
 
-function importsOf(file: string): readonly string[] {
-  const text = readFileSync(file, 'utf8')
-  return [...text.matchAll(/(?:from|import\()\s*'(\.{1,2}\/[^']+)'/g)].map(([, path]) => join(dirname(file), path!))
-}
+  test('no file has an absolute path of one machine, or a host to download packages from', () => {
+    const named = /"resolved": "https?:|\/(home|Users|root|work|tmp)\/[a-z]/
+    const all = globSync(['*.{json,md}', '{hookloop,examples,bench,scripts,site}/**/*.{ts,md,mjs,json}', '.npmrc'])
+    assert.deepEqual(
+      all.filter((file) => !/node_modules|\/dist\/|architecture\.test/.test(file) && named.test(read(file))),
+      [],
+    )
+  })
+
+  test('the files of the main entry point export different names, because the build puts them into one file', () => {
+    const exported = [...modulesOf(join(SOURCE, 'index.ts'))]
+      .filter((file) => file.startsWith(SOURCE) && !file.endsWith('/index.ts'))
+      .flatMap((file) => {
+        const found = read(file).matchAll(/^export (?:async )?(?:function\*?|class|const|let) (\w+)/gm)
+        return [...new Set([...found].map(([, name]) => name!))] // overloads repeat a name
+      })
+    assert.deepEqual(
+      exported.filter((name, i) => exported.indexOf(name) !== i),
+      [],
+    )
+  })
+
+  test('npm start installs the packages that hookloop and the examples depend on, and no others', () => {
+    const lock = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { dev?: true; devOptional?: true; optional?: true; link?: true }>
+    }
+    const installed = Object.entries(lock.packages)
+      .filter(
+        ([path, { dev, devOptional, optional, link }]) => path !== '' && !(dev || devOptional || optional || link),
+      )
+      .map(([path]) => path.replace('node_modules/', ''))
+    const wanted = ['hookloop', 'examples', 'bench'].flatMap((folder) => {
+      const manifest = JSON.parse(read(`${folder}/package.json`)) as { dependencies: object }
+      return [folder, ...Object.keys(manifest.dependencies)]
+    })
+    assert.deepEqual(installed.toSorted(), [...new Set(wanted)].toSorted())
+  })
+
+  test('the layout in ARCHITECTURE.md names the folders that exist', () => {
+    const layout = /```text\nhookloop\/src\/\n([^]*?)```/.exec(read('ARCHITECTURE.md'))?.[1] ?? ''
+    let folder = ''
+    const named = layout.split('\n').flatMap((line) => {
+      const [, indent, name] = /^( +)([\w-]+(?:\/|\.ts))/.exec(line) ?? []
+      if (indent === undefined || name === undefined) return []
+      const path = name.replace('/', '')
+      if (indent.length === 2) folder = path
+      return [indent.length === 2 ? path : `${folder}/${path}`]
+    })
+    const existing = files.flatMap((file) => {
+      const subfolder = folderOf(file) === 'capabilities' ? undefined : subfolderOf(file)
+      return subfolder === undefined ? [folderOf(file)] : [folderOf(file), subfolder]
+    })
+    assert.deepEqual(named.toSorted(), [...new Set(existing)].toSorted())
+  })
+})
