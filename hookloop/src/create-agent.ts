@@ -1,5 +1,6 @@
 import { checkOptions, definedOptions } from './agent/check-options.ts'
-import { buildAgent, type Agent, type PlainAgentOptions } from './agent/agent.ts'
+import { buildAgent, type Agent } from './agent/agent.ts'
+import type { PlainAgentOptions } from './agent/agent-parts.ts'
 import { completion } from './capabilities/completion.ts'
 import { guards } from './capabilities/guards.ts'
 import { outputPlan, type OutputOptions } from './capabilities/output.ts'

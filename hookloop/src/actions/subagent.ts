@@ -1,5 +1,5 @@
 import type { AgentSpec } from '../agent/subagents/agent-tool.ts'
-import { isAgent } from '../agent/subagents/known-agents.ts'
+import { isAgent } from '../agent/agent-parts.ts'
 import { checkOptions, invalidOption } from '../agent/check-options.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'

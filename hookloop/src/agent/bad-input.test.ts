@@ -130,7 +130,7 @@ const numbers: readonly Refused[] = [
     (maxConcurrentTools) => createAgent({ model: scriptedModel([]), maxConcurrentTools }),
     [0, -1, 1.5, NaN],
     'AGENT_INVALID_OPTION',
-    /from 1 up/,
+    /1 or more/,
   ],
   [
     'hook({ timeoutMs })',
@@ -177,7 +177,7 @@ test('a hook that returns the context of another run fails, and nothing of that 
   const { model, agent } = agentOf(hook('beforeStep', () => foreign, { name: 'thief' }))
   const run = await agent.run('go')
   assert.ok(run.status === 'failed')
-  says('HOOK_FOREIGN_CONTEXT', run.error.value ?? 'a value', /"thief".*Return the context it was given/)(run.error)
+  says('HOOK_FOREIGN_CONTEXT', run.error.value ?? 'a value', /"thief".*Return the context it received/)(run.error)
   assert.deepEqual([model.requests.length, run.state.metadata['stolen']], [0, undefined])
 })
 
@@ -187,7 +187,7 @@ test('a hook that returns its context of an earlier firing fails', async () => {
   const again = hook('onStop', (ctx) => ctx.requestContinuation('again'))
   const run = await agentOf(late, again).agent.run('go')
   assert.ok(run.status === 'failed')
-  says('HOOK_FOREIGN_CONTEXT', run.error.value ?? 'a value', /"late".*Return the context it was given/)(run.error)
+  says('HOOK_FOREIGN_CONTEXT', run.error.value ?? 'a value', /"late".*Return the context it received/)(run.error)
   assert.deepEqual([run.state.stepCount, run.text], [1, 'Done.'], 'the step before it is kept')
 })
 
@@ -196,7 +196,7 @@ test('a hook that puts the state of another run into its context fails', async (
   const run = await agentOf(hook('beforeStep', (ctx) => ctx.withState(() => foreign))).agent.run('go')
   assert.ok(run.status === 'failed')
   assert.deepEqual([run.error.code, run.state.stepCount], ['HOOK_FOREIGN_CONTEXT', 0])
-  assert.match(run.error.message, /Build it from the state that the function receives/)
+  assert.match(run.error.message, /must return a state made from the one it receives/)
 })
 
 for (const [what, returned, code] of [

@@ -171,7 +171,7 @@ test('what was seen of an attempt that failed is retracted before the next one b
   })
   const script: Script = [{ chunks: ['All '], error: 'lost' }, answer]
   const { events, run } = await recordEvents(agentOf(script, again).stream('go'))
-  assert.deepEqual(shown(events), ['All ', '(another attempt begins)', 'All ', 'is ', 'well.'])
+  assert.deepEqual(shown(events), ['All ', '(another attempt starts)', 'All ', 'is ', 'well.'])
   assert.equal(run.text, 'All is well.')
 })
 

@@ -10,15 +10,15 @@ import type { AgentError } from '../errors.ts'
 import type { RunContext } from './loop/run-context.ts'
 
 type RunBase = {
-  /** What the model said in the last step. */
+  /** The text of the model in the last step. */
   readonly text: string
   readonly state: AgentState
   readonly ledger: readonly TimedLedgerEntry[]
-  /** A run is saved with `JSON.stringify(run)`, and resumed from what `JSON.parse` gives. */
+  /** Save a run with `JSON.stringify(run)`, and resume it from the result of `JSON.parse`. */
   readonly toJSON: () => SavedRun
 }
 
-/** How a run ended, or that it waits. Told apart by `status`; every final one has its record. */
+/** The result of a run, by `status`. Every status but `suspended` has a final record. */
 export type Run<O = string> = RunBase &
   (
     | { readonly status: 'completed'; readonly output: O; readonly final: FinalRecord }
@@ -31,14 +31,14 @@ export type Run<O = string> = RunBase &
 export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
   const { state } = run
   let ledger: readonly TimedLedgerEntry[] | undefined
-  // An input that was refused opened no execution: what the last one said is not what this run says.
+  // A blocked input opens no execution; the last text of the state is from an earlier run.
   const own = final === undefined || state.execution?.final === final
   const text = own ? textOf(state) : ''
   const base: RunBase = {
     text,
     state,
     get ledger() {
-      return (ledger ??= run.book.timed()) // most runs are never asked for it
+      return (ledger ??= run.ledgerWriter.timed()) // most callers never read it
     },
     toJSON: () => ({
       version: SAVED_VERSION,
@@ -51,7 +51,7 @@ export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
   if (final === undefined) return endedAs(base, { status: 'suspended', pending: pendingOf(state) })
   switch (final.status) {
     case 'completed': {
-      // What an agent with a schema gives is of the type that its `Agent<O>` says; here nobody knows it.
+      // The type of the output is that of `Agent<O>`; it is not known here.
       const output = run.output === undefined ? text : (run.output.value as string)
       return endedAs(base, { status: 'completed', output, final })
     }
@@ -66,17 +66,17 @@ export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
   }
 }
 
-/** Adds how it ended without looking at the ledger, which is put together when it is read. */
+/** Adds the ending without reading the ledger, which is created on first use. */
 function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
   return Object.freeze(Object.assign(base, ending))
 }
 
-/** What the model said in the last step, also if that is not closed yet. */
+/** The text of the model in the last step, which may still be open. */
 function textOf({ execution, lastStep }: AgentState): string {
   return (execution?.cursor?.phase === 'tools' ? execution.cursor.step.text : lastStep?.text) ?? ''
 }
 
-/** The questions a suspended state waits for. */
+/** The approvals that a suspended state waits for. */
 export function pendingOf(state: AgentState): readonly Approval[] {
   return Object.freeze(pendingIn(state.execution))
 }

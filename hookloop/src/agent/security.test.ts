@@ -122,7 +122,7 @@ suite('S07: a question that nobody can answer', () => {
     const { done, agent } = worker([asks])
     const run = await agent.run('Go.')
     assert.deepEqual([done.length, resultOf(run).status], [0, 'blocked'])
-    assert.match(String(resultOf(run).output), /nobody can be asked/)
+    assert.match(String(resultOf(run).output), /has no approver/)
   })
 
   test('waits where it can, and is no yes however often the run is taken up', async () => {
@@ -353,7 +353,7 @@ suite('S16: a hook that always asks for another step', () => {
     const run = await createAgent({ model, use: [always, guards({ maxSteps: 100 })] }).run('Go.')
     assert.ok(run.status === 'stopped')
     assert.deepEqual([run.reason, run.by, model.requests.length], ['continuationLimit', 'hookloop', 9])
-    assert.match(run.final.message, /always asked to go on, after 8 continuations in a row/)
+    assert.match(run.final.message, /"always" requested another step after 8 continuations in a row/)
   })
 
   test('cannot go beyond a limit, in steps or in tokens', async () => {

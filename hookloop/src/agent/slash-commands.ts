@@ -1,15 +1,15 @@
 import { textOf, type Message } from '../state/message.ts'
-import type { HookHost } from '../hooks/base-context.ts'
+import type { HookHost } from '../hooks/hook-host.ts'
 import type { SlashCommand } from './capability.ts'
 import { RunContext } from './loop/run-context.ts'
 import type { AgentParts } from './agent-parts.ts'
 
 const COMMAND = /^\/([A-Za-z0-9][\w-]{0,63})(?:\s+([^]*))?$/
 
-/** What an input would be as a command: the name after the slash, and what follows it. */
+/** A command as it was typed: the name after the slash, and the arguments. */
 export type TypedCommand = { readonly name: string; readonly given: string }
 
-/** Reads `/name arguments`. Anything else, and what has more than text in it, is no command. */
+/** Parses `/name arguments`. Undefined for any other input, and for messages that contain more than text. */
 export function typedCommand({ content }: Message): TypedCommand | undefined {
   if (content.some((part) => part.type !== 'text')) return undefined
   const [, name, given = ''] = COMMAND.exec(textOf(content).trim()) ?? []
@@ -20,13 +20,13 @@ export function isCommandName(name: string): boolean {
   return COMMAND.exec(`/${name}`)?.[1] === name
 }
 
-/** The commands of an agent. Of two of one name the first is what its hooks use. */
+/** The commands of an agent. Of two with the same name, the first applies. */
 export function slashCommandsOf({ capabilities }: Pick<AgentParts, 'capabilities'>): readonly SlashCommand[] {
   const all = capabilities.flatMap(({ slashCommands = [] }) => slashCommands)
   return all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i)
 }
 
-/** The command of the agent at work that an input is about to become, if it is one. */
+/** The command of the running agent that an input stands for, if it is one. */
 export function commandIn(host: HookHost, input: Message): (SlashCommand & TypedCommand) | undefined {
   const typed = typedCommand(input)
   if (typed === undefined || !(host instanceof RunContext)) return undefined

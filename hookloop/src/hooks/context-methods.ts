@@ -16,8 +16,10 @@ import { isReplyPart, toInput, toMessages, type Message } from '../state/message
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
-import { BaseContext, type Verdict, type Vote } from './base-context.ts'
-import type { Ability } from './triggers.ts'
+import { toTokens, type TokenUsage } from '../state/usage.ts'
+import { BaseContext, type Mode, type Verdict, type Vote } from './base-context.ts'
+import type { InferOptions } from './infer.ts'
+import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
 
 type Details = { readonly reason?: StopReason; readonly value?: Json }
 type Method = (this: BaseContext, ...args: never[]) => BaseContext
@@ -36,7 +38,7 @@ function cast(context: BaseContext, vote: Vote): BaseContext {
 
 const severity = { allow: 1, ask: 2, block: 3 }
 
-/** Within one hook, too, a verdict is only ever raised. */
+/** A hook can only raise its own verdict: a block stays a block. */
 function decide(context: BaseContext, verdict: Verdict): BaseContext {
   const before = BaseContext.draftOf(context).verdict
   if (before !== undefined && severity[before.decision] >= severity[verdict.decision]) return context
@@ -46,15 +48,15 @@ function decide(context: BaseContext, verdict: Verdict): BaseContext {
 function checkedChange({ content, finishReason, text }: ResponseChange): ResponseChange {
   const parts = content === undefined ? undefined : toJson(content)
   if (parts !== undefined && !(Array.isArray(parts) && parts.every(isReplyPart))) {
-    throw invalid('The content of a response is a list of parts: text, reasoning, file or tool-call.', content)
+    throw invalid('The content of a response must be a list of parts: text, reasoning, file or tool-call.', content)
   }
   if (finishReason !== undefined && !isFinishReason(finishReason)) {
-    throw invalid(`"${String(finishReason)}" is no finish reason.`, finishReason)
+    throw invalid(`"${String(finishReason)}" is not a finish reason.`, finishReason)
   }
   return {
     ...(parts !== undefined && { content: parts }),
     ...(finishReason !== undefined && { finishReason }),
-    ...(text !== undefined && { text: wordsOf(text) }),
+    ...(text !== undefined && { text: textFrom(text) }),
   }
 }
 
@@ -65,22 +67,22 @@ function invalid(message: string, value: unknown): AgentError {
 function voted(decision: Vote['decision'], reason: StopReason, message: string, details: Details = {}): Vote {
   const given = details.reason ?? reason
   if (!stopReasons.includes(given))
-    throw invalid(`There is no reason "${given}". Known: ${stopReasons.join(', ')}.`, given)
+    throw invalid(`Unknown stop reason "${given}". Known: ${stopReasons.join(', ')}.`, given)
   return {
     decision,
     reason: given,
-    message: wordsOf(message),
+    message: textFrom(message),
     ...(details.value !== undefined && { value: toJson(details.value) }),
   }
 }
 
-/** Without types anything may come as a message, and what is kept must be a text. */
-function wordsOf(message: unknown): string {
+/** JavaScript callers may pass anything as a message; the ledger stores text. */
+function textFrom(message: unknown): string {
   if (typeof message === 'string') return message
   try {
     return JSON.stringify(message) ?? ''
   } catch {
-    return `a ${typeof message} that cannot be shown`
+    return `a ${typeof message} that cannot be converted to text`
   }
 }
 
@@ -98,24 +100,24 @@ const requestContinuation = {
 
 const block = {
   block(this: BaseContext, message?: string): BaseContext {
-    return decide(this, { decision: 'block', message: message === undefined ? undefined : wordsOf(message) })
+    return decide(this, { decision: 'block', message: message === undefined ? undefined : textFrom(message) })
   },
 }
 
-/** What each ability does. A context of a trigger has the methods of its abilities on its prototype. */
-export const abilities: { readonly [A in Ability]: { readonly [method: string]: Method } } = {
+/** The methods of each ability. A context class has the methods of the abilities of its trigger and mode. */
+const abilities: { readonly [A in Ability]: { readonly [method: string]: Method } } = {
   state: {
     withState(this: BaseContext, change: (state: AgentState) => AgentState): BaseContext {
       const state = change(this.state)
       if (!(state instanceof AgentState)) {
-        throw new AgentError('HOOK_NO_RETURN', 'withState() was given a function that returns no state.', {
+        throw new AgentError('HOOK_NO_RETURN', 'The function passed to withState() must return a state.', {
           value: state,
         })
       }
       if (AgentState.derives(state, this.state)) return BaseContext.change(this, { state })
       throw new AgentError(
         'HOOK_FOREIGN_CONTEXT',
-        'withState() was given a state of another run or moment. Build it from the state that the function receives.',
+        'The function passed to withState() must return a state made from the one it receives.',
       )
     },
   },
@@ -176,16 +178,16 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   },
   within: {
     within(this: BaseContext, ms: number): BaseContext {
-      if (!(ms >= 0)) throw invalid('The time a call may take is a number of milliseconds.', ms)
+      if (!(ms >= 0)) throw invalid('The time limit of a call must be a number of milliseconds.', ms)
       return BaseContext.limit(this, ms)
     },
   },
   compact: {
     compact(this: BaseContext, { keep, pin, requested = false, summarize }: CompactOptions): BaseContext {
-      if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" is how many messages stay, from 0 up.', keep)
+      if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" must be a number of messages, 0 or more.', keep)
       if (typeof summarize !== 'function')
-        throw invalid('"summarize" is a function that writes the summary.', summarize)
-      if (pin !== undefined && typeof pin !== 'function') throw invalid('"pin" is a function of a message.', pin)
+        throw invalid('"summarize" must be a function that returns the summary.', summarize)
+      if (pin !== undefined && typeof pin !== 'function') throw invalid('"pin" must be a function of a message.', pin)
       return BaseContext.change(this, { compact: { keep, requested, summarize, ...(pin !== undefined && { pin }) } })
     },
   },
@@ -193,20 +195,83 @@ export const abilities: { readonly [A in Ability]: { readonly [method: string]: 
   permit: {
     ...block,
     ask(this: BaseContext, message: string): BaseContext {
-      return decide(this, { decision: 'ask', message: wordsOf(message) })
+      return decide(this, { decision: 'ask', message: textFrom(message) })
     },
     allow(this: BaseContext, message?: string): BaseContext {
-      return decide(this, { decision: 'allow', message: message === undefined ? undefined : wordsOf(message) })
+      return decide(this, { decision: 'allow', message: message === undefined ? undefined : textFrom(message) })
     },
   },
 }
 
-/** A request with some of it replaced. What is undefined stays as it was. */
+/** For hooks and guards: they may call models. */
+const infers: PropertyDescriptorMap = {
+  infer: {
+    value(this: BaseContext, options: InferOptions): Promise<unknown> {
+      return BaseContext.infer(this, options)
+    },
+  },
+}
+
+/** For around hooks: they return no context, so their spending is counted at once. */
+const spendsAtOnce: PropertyDescriptorMap = {
+  spend: {
+    value(this: BaseContext, usage: Partial<TokenUsage>): void {
+      BaseContext.hostOf(this).spend(toTokens(usage))
+    },
+  },
+}
+
+/** For observers: they change nothing, so no replay can depend on how long something took. */
+const seesDurations: PropertyDescriptorMap = {
+  durationMs: {
+    get(this: BaseContext): unknown {
+      return BaseContext.draftOf(this).facts['durationMs']
+    },
+  },
+  ledger: {
+    get(this: BaseContext): unknown {
+      const { timedLedger, ledger } = BaseContext.hostOf(this)
+      return timedLedger ?? ledger
+    },
+  },
+}
+
+/** One class for each trigger and mode, with the methods of its abilities and no others. */
+export const contextClasses = Object.fromEntries(
+  triggerNames.map((trigger) => {
+    const { hook, guard } = specOf(trigger)
+    const transform = hook === 'around' ? define(trigger, [], spendsAtOnce) : define(trigger, hook, infers)
+    // Guards at `beforeInference` decide on model calls, so they make none.
+    const deciding = define(trigger, guard, trigger === 'beforeInference' ? {} : infers)
+    return [trigger, { transform, guard: deciding, observe: define(trigger, [], seesDurations) }]
+  }),
+) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof BaseContext } }
+
+function define(trigger: HookTrigger, can: readonly Ability[], properties: PropertyDescriptorMap): typeof BaseContext {
+  class TriggerContext extends BaseContext {}
+  for (const name of specOf(trigger).carries) {
+    Object.defineProperty(TriggerContext.prototype, name, {
+      enumerable: true,
+      get(this: BaseContext): unknown {
+        return BaseContext.draftOf(this).facts[name]
+      },
+    })
+  }
+  for (const ability of can) {
+    for (const [name, method] of Object.entries(abilities[ability])) {
+      Object.defineProperty(TriggerContext.prototype, name, { value: method })
+    }
+  }
+  Object.defineProperties(TriggerContext.prototype, properties)
+  return TriggerContext
+}
+
+/** A request with some fields replaced. Fields that are undefined do not change. */
 export function changeRequest(request: InferenceRequest, change: RequestChange, toModel: ToModel): InferenceRequest {
   const { messages, model, tools, system, settings, responseFormat, toolChoice } = definedOf(change)
-  if (system !== undefined && typeof system !== 'string') throw invalid('The system prompt is a text.', system)
+  if (system !== undefined && typeof system !== 'string') throw invalid('The system prompt must be a string.', system)
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
-    throw invalid('The tools of a request are a list of names.', tools)
+    throw invalid('The tools of a request must be a list of names.', tools)
   }
   return Object.freeze({
     ...request,

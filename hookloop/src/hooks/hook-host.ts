@@ -2,39 +2,101 @@ import type { ToModel } from '../state/inference.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import type { Above } from '../state/subagent.ts'
-import type { Usage } from '../state/usage.ts'
+import type { TokenUsage, Usage } from '../state/usage.ts'
 import type { Effects } from '../effects/effects.ts'
-import type { HookHost } from './base-context.ts'
+import type { HookInference, InferringHook } from './infer.ts'
+import type { HookTrigger } from './triggers.ts'
 
-/** A run as it was at one event, for hooks that may take their time and must not touch it. */
-export class Moment implements HookHost {
+/** What hooks see of the run they are invoked in, and where they report what they did. */
+export type HookHost = {
+  readonly effects: Effects
+  /** Creates a model from any form in which a hook may name one. */
+  readonly toModel: ToModel
+  readonly signal: AbortSignal
   readonly spent: Usage
   readonly now: number
-  readonly signal: AbortSignal
+  /** Whether the run was cancelled. Reading it may make the run notice that. */
+  readonly cancelled: boolean
   readonly ledger: List<LedgerEntry>
-  readonly effects: Effects
+  /** The ledger with durations, for observers. */
+  readonly timedLedger?: List<LedgerEntry> | undefined
   readonly step: number
+  /** The position in the run: the prefix of the key of every effect that a hook performs. */
   readonly place: string
-  readonly toModel: ToModel
-  readonly above: readonly Above[] | undefined
+  /** In a subagent: the counts of its ancestors, outermost first. */
+  readonly ancestors?: readonly Above[] | undefined
+  /** Adds an entry to the ledger; `what` is missing when the hook decided and changed nothing. */
+  readonly note: (at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>) => void
+  /** Tracks an observer that is still running when the loop continues. */
+  readonly watch: (hook: string, trigger: HookTrigger, work: PromiseLike<unknown>) => void
+  /** Counts what a hook has spent. */
+  readonly spend: (usage: TokenUsage) => void
+  /** Lets a hook call models. Missing where it may not: in shadow mode, and while an answer is still being streamed. */
+  readonly inferFor?: ((hook: InferringHook) => HookInference) | undefined
+  /** Where the decisions of shadow hooks are recorded. Shadow hooks do not run where it is missing. */
+  readonly shadows?: ShadowLog | undefined
+}
 
-  constructor(host: HookHost) {
-    this.spent = host.spent
-    this.now = host.now
-    this.signal = host.signal
-    this.ledger = host.ledger
-    this.effects = host.effects
-    this.step = host.step
-    this.place = host.place
-    this.toModel = host.toModel
-    this.above = host.above
+export type ShadowLog = {
+  /** Records what a shadow hook would have decided. */
+  readonly note: (
+    at: LedgerPlace & { readonly step: number },
+    hook: LedgerHook,
+    durationMs: number,
+    what?: Partial<LedgerEntry>,
+  ) => void
+  /** Tracks a shadow hook that is still running. `giveUp` is called if it has not answered when the run ends. */
+  readonly follow: (work: Promise<void>, giveUp: () => void) => void
+}
+
+/** Where a hook was invoked. */
+export type LedgerPlace = {
+  readonly plan: { readonly trigger: HookTrigger; readonly number: number }
+  /** The index of the tool call in its step, at the tool triggers. */
+  readonly callIndex: number | undefined
+}
+
+/** The fields of a hook that the ledger stores. */
+export type LedgerHook = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly index?: number }
+
+/**
+ * A host that shows another one, with some of it replaced. Nothing is written to the other one unless an override does
+ * so, and hooks can neither call models nor make the run notice a cancel.
+ */
+export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHost>[]): HookHost {
+  const derived: HookHost = {
+    effects: host.effects,
+    toModel: host.toModel,
+    signal: host.signal,
+    ancestors: host.ancestors,
+    get spent() {
+      return host.spent
+    },
+    get now() {
+      return host.now
+    },
+    get cancelled() {
+      return this.signal.aborted
+    },
+    get ledger() {
+      return host.ledger
+    },
+    get step() {
+      return host.step
+    },
+    get place() {
+      return host.place
+    },
+    note: () => undefined,
+    watch: (...observer) => host.watch(...observer),
+    spend: () => undefined,
   }
+  for (const each of overrides) Object.defineProperties(derived, Object.getOwnPropertyDescriptors(each))
+  return derived
+}
 
-  get cancelled(): boolean {
-    return this.signal.aborted // whoever only looks on must not be the one that makes the run notice
-  }
-
-  note(): void {}
-  watch(): void {}
-  spend(): void {}
+/** The host as it is now. It does not change when the run continues. */
+export function snapshotHost(host: HookHost): HookHost {
+  const { spent, now, ledger, step, place } = host
+  return deriveHost(host, { spent, now, ledger, step, place, watch: () => undefined })
 }

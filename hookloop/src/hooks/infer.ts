@@ -5,53 +5,54 @@ import type { OutputOf, Schema } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import type { HookTrigger } from './triggers.ts'
 
-/** What a hook asks a model: a prompt, a conversation, or a conversation and then a prompt. */
+/** What a hook sends to a model: a prompt, a conversation, or a conversation followed by a prompt. */
 export type InferOptions<S = Schema | JsonObject> = {
-  /** The model of the conversation unless told. */
+  /** Defaults to the model of the conversation. */
   readonly model?: ModelSource
   readonly system?: string
   readonly messages?: Iterable<Message>
   readonly prompt?: string | Message
-  /** The schema of the answer: `output` is then what it makes of it. */
+  /** The schema of the answer. `output` in the result is the parsed value. */
   readonly output?: S
-  /** Settings for this call; those of the agent are for its own calls. */
+  /** Settings for this call. The settings of the agent do not apply to it. */
   readonly settings?: ModelSettings
 }
 
-/** What the model answered. */
+/** The answer of the model. */
 export type Inferred = {
   readonly text: string
   readonly finishReason: FinishReason
-  /** What it cost, a second try included. It is counted already. */
+  /** What the call cost, including a second attempt. The run has counted it already. */
   readonly usage: TokenUsage
-  /** The model that answered, as its provider calls it. */
+  /** The model that answered, as named by its provider. */
   readonly modelId?: string
 }
 
 export interface Infers {
   /**
-   * Asks a model. The call is judged like any other by the guards at `beforeInference`, counted, and recorded, so that a
-   * replay asks nobody. Rejects with MODEL_FORBIDDEN, with how the call failed, or with OUTPUT_INVALID.
+   * Calls a model. Like every model call it is decided on by the guards at `beforeInference`, counted, and recorded, so
+   * that a replay calls no model. Rejects with MODEL_FORBIDDEN, with the error of the call, or with OUTPUT_INVALID.
    */
   infer<S extends Schema | JsonObject>(
-    asked: InferOptions<S> & { readonly output: S },
+    options: InferOptions<S> & { readonly output: S },
   ): Promise<Inferred & { readonly output: OutputOf<S> }>
-  infer(asked: InferOptions): Promise<Inferred>
+  infer(options: InferOptions): Promise<Inferred>
 }
-/** The hook that asks, and where. */
-export type Asker = {
+
+/** The hook that calls models, and where. */
+export type InferringHook = {
   readonly hook: string
   readonly mode: 'transform' | 'guard' | 'observe'
   readonly trigger: HookTrigger
-  /** The beginning of the key of everything it asks. */
+  /** The prefix of the key of each of its calls. */
   readonly key: string
 }
 
-/** What one hook asks of models in one firing. */
-export interface HookInference {
-  /** What that has cost so far. The run is billed when the hook has ended. */
+/** The model calls of one hook in one invocation. */
+export type HookInference = {
+  /** What the calls have cost so far. The run is billed when the hook has ended. */
   readonly spent: TokenUsage
-  infer(asked: InferOptions): Promise<Inferred & { readonly output?: unknown }>
-  /** The hook has ended. Waits for what it has not waited for, and hands everything over to the run. */
+  infer(options: InferOptions): Promise<Inferred & { readonly output?: unknown }>
+  /** Call when the hook has ended: waits for calls that the hook did not wait for, and bills the run. */
   close(how: 'returned' | 'threw' | 'timedOut'): Promise<void>
 }

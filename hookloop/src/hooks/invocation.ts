@@ -3,9 +3,10 @@ import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { Ask } from '../state/tool-call.ts'
 import { addUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
-import type { HookInference, InferOptions } from './infer.ts'
+import type { BaseContext, Draft, FactValues, Mode, Origin, Recovery, Vote } from './base-context.ts'
 import type { CompactOptions } from './compaction.ts'
-import type { BaseContext, Draft, FactValues, HookHost, Mode, Origin, Recovery, Vote } from './base-context.ts'
+import type { HookHost } from './hook-host.ts'
+import type { HookInference, InferOptions } from './infer.ts'
 import type { HookOutcome } from './outcome.ts'
 import type { Plan, StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
@@ -13,16 +14,13 @@ import type { HookTrigger } from './triggers.ts'
 const noVotes: readonly Vote[] = Object.freeze([])
 const none: readonly never[] = Object.freeze([])
 
-/**
- * One event at one trigger, from the first hook to the last observer: the value as it stands and everything that was
- * decided. It lives as long as the firing and is never written down.
- */
+/** One event at one trigger, from the first hook to the last observer: the current value and all decisions about it. */
 export class Invocation implements Origin {
   readonly host: HookHost
   readonly plan: Plan
-  /** The tool call this is about, as a place for keys. */
+  /** The index of the tool call, at the tool triggers. */
   readonly callIndex: number | undefined
-  /** What the first hook is given. */
+  /** What the first hook receives. */
   readonly start: Draft
   draft: Draft
   votes: readonly ContinuationEvaluation[] = none
@@ -30,21 +28,21 @@ export class Invocation implements Origin {
   blocked: { readonly by: string; readonly message: string } | undefined
   allowed: { readonly by: string; readonly message: string } | undefined
   recovery: (Recovery & { readonly by: string }) | undefined
-  /** How long the call may take, and who says so. */
+  /** The time limit of the call, and the guard that set it. */
   within: { readonly ms: number; readonly by: string } | undefined
-  /** How the conversation is to be made shorter, and who asked first. */
+  /** How to compact the conversation, and the first hook that asked for it. */
   compaction: (CompactOptions & { readonly by: string }) | undefined
   /** Set when a hook failed and the value must not be used. */
   failure: AgentError | undefined
-  /** What hooks with an effect did in this firing: when it is tried again, they are not. */
+  /** Outcomes of hooks with an effect: when the invocation is repeated, they are not run again. */
   performed: Map<string, HookOutcome> | undefined
-  /** At `beforeToolUse`: whether the arguments fit the tool, for hooks that are typed by it. */
+  /** At `beforeToolUse`: whether the arguments are valid, for hooks that are typed by the tool. */
   fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
-  /** The hook that runs, and what it asks of models. */
+  /** The hook that is running, and its model calls. */
   running: StackedHook | undefined
-  asking: HookInference | undefined
+  inference: HookInference | undefined
   turn = 0
-  /** When the last hook ended, if the next one begins right then. */
+  /** When the last hook ended, if the next one starts right then. */
   mark = 0
   #context: BaseContext | undefined
   #mode: Mode | undefined
@@ -69,35 +67,37 @@ export class Invocation implements Origin {
     return this.draft.facts
   }
 
-  get forbidden(): boolean {
-    return this.votes.some((vote) => vote.decision === 'forbidContinuation')
+  get forbidden(): ContinuationEvaluation | undefined {
+    return this.votes.find((vote) => vote.decision === 'forbidContinuation')
   }
 
   get spent(): Usage {
-    const { asking, host } = this
-    return asking === undefined ? host.spent : addUsage(host.spent, asking.spent)
+    const { inference, host } = this
+    return inference === undefined ? host.spent : addUsage(host.spent, inference.spent)
   }
 
-  async infer(asked: InferOptions, turn: number): Promise<unknown> {
+  async infer(options: InferOptions, turn: number): Promise<unknown> {
     const { running, host } = this
-    if (running === undefined || turn !== this.turn) throw misused('it asks a model after it has ended. Await it')
+    if (running === undefined || turn !== this.turn) throw misused('the hook has ended. Await the call in the hook')
     if (running.effect) {
-      throw misused('with effect: true it is recorded as a whole. Leave that out, or make it two hooks')
+      throw misused('a hook with effect: true is recorded as one effect. Remove effect, or split it into two hooks')
     }
-    if (host.asking === undefined) throw misused('no model can be asked by a shadow, or about an unfinished answer')
+    if (host.inferFor === undefined) {
+      throw misused('a hook in shadow mode, or one that checks a streamed answer, cannot call a model')
+    }
     const { name, mode } = running
-    this.asking ??= host.asking({ hook: name, mode, trigger: this.trigger, key: this.keyFor(name) })
-    return this.asking.infer(asked)
+    this.inference ??= host.inferFor({ hook: name, mode, trigger: this.trigger, key: this.keyFor(name) })
+    return this.inference.infer(options)
   }
 
-  /** A hook that was waited for has ended, or nobody waits for it any more. */
+  /** Call when a hook that was awaited has ended or timed out. */
   endTurn(how: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
-    const { asking } = this
+    const { inference } = this
     this.turn++
     this.running = undefined
-    this.asking = undefined
+    this.inference = undefined
     this.#context = undefined
-    return asking?.close(how)
+    return inference?.close(how)
   }
 
   startOfHook(): number {
@@ -106,7 +106,7 @@ export class Invocation implements Origin {
     return mark === 0 ? performance.now() : mark
   }
 
-  /** The key of an effect that a hook performs in this firing. */
+  /** The key of an effect that a hook performs in this invocation. */
   keyFor(hook: string): string {
     const call = this.callIndex === undefined ? '' : `/${this.callIndex}`
     return `${this.host.place}${call}/${this.trigger}/${hook}`
@@ -121,7 +121,7 @@ export class Invocation implements Origin {
     return this.#context
   }
 
-  /** Begins again from the first hook, as if none had decided anything, but for a forbid, which cannot be taken back. */
+  /** Starts again from the first hook and drops all decisions except a forbid, which is final. */
   restart(state: AgentState, facts: FactValues): void {
     this.votes = this.votes.filter((vote) => vote.decision === 'forbidContinuation')
     this.asks = none
@@ -132,7 +132,7 @@ export class Invocation implements Origin {
     this.update(state, facts)
   }
 
-  /** Goes on with other values, and without the decisions of the hook before. */
+  /** Continues with other values, and without the decisions of the previous hook. */
   update(state: AgentState, facts: FactValues): void {
     this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
     this.#context = undefined

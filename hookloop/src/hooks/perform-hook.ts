@@ -6,56 +6,52 @@ import type { Invocation } from './invocation.ts'
 import { applyOutcome, toOutcome, type HookOutcome } from './outcome.ts'
 import type { StackedHook } from './stack.ts'
 
-/** A hook with `effect: true` or an action: what it did is recorded as JSON, and what the run goes on with is made from that. */
-export async function perform(firing: Invocation, hook: StackedHook, ctx: BaseContext): Promise<Performed> {
-  const before = firing.draft
-  const done = firing.performed?.get(hook.name)
-  if (done !== undefined) return { draft: { ...applyOutcome(before, done), spent: undefined } } // it was counted then
+/** Runs a hook with `effect: true` or an action. Its outcome is recorded as JSON, and the run continues with that JSON. */
+export async function performHook(invocation: Invocation, hook: StackedHook, ctx: BaseContext): Promise<Performed> {
+  const before = invocation.draft
+  const known = invocation.performed?.get(hook.name)
+  if (known !== undefined) return { draft: { ...applyOutcome(before, known), spent: undefined } } // counted already
   if (hook.action?.asks === true) {
-    const outcome = await outcomeOfAction(firing, hook, { ctx, signal: firing.host.signal })
+    const outcome = await outcomeOfAction(invocation, hook, { ctx, signal: invocation.host.signal })
     return { draft: applyOutcome(before, outcome as HookOutcome) }
   }
-  const key = firing.keyFor(hook.name)
-  // In a scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
-  const scope = firing.host.effects.scope(key)
+  const key = invocation.keyFor(hook.name)
+  // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
+  const scope = invocation.host.effects.scope(key)
   const effect = { key, kind: 'hook', input: () => describe(before) } as const
   const outcome = (await scope.perform<Json>(effect, async (signal) => {
-    if (hook.action !== undefined) return outcomeOfAction(firing, hook, { ctx, signal })
+    if (hook.action !== undefined) return outcomeOfAction(invocation, hook, { ctx, signal })
     const returned = await hook.handle(ctx as never, undefined as never)
-    return toJson(toOutcome(before, BaseContext.accept(returned, firing)))
+    return toJson(toOutcome(before, BaseContext.accept(returned, invocation)))
   })) as HookOutcome
-  firing.performed ??= new Map()
-  firing.performed.set(hook.name, outcome)
+  invocation.performed ??= new Map()
+  invocation.performed.set(hook.name, outcome)
   return { draft: applyOutcome(before, outcome), scope }
 }
 
+export type Performed = { readonly draft: Draft; readonly scope?: Effects }
+
+/** The draft of a hook that was awaited. The run takes over the time of its scope. */
+export function joinPerformed(invocation: Invocation, { draft, scope }: Performed): Draft {
+  if (scope !== undefined) invocation.host.effects.join(scope)
+  return draft
+}
+
 async function outcomeOfAction(
-  firing: Invocation,
+  invocation: Invocation,
   { handle, mode, timeoutMs }: StackedHook,
   { ctx, signal }: { readonly ctx: BaseContext; readonly signal: AbortSignal },
 ): Promise<Json> {
   const how: ActionRun = { mode, signal, timeoutMs }
   const outcome = (await handle(ctx as never, how as never)) as HookOutcome
-  return toJson(checkedOutcome(outcome, firing.trigger, mode))
-}
-
-export type Performed = { readonly draft: Draft; readonly scope?: Effects }
-
-export function performed(firing: Invocation, { draft, scope }: Performed): Draft {
-  if (scope !== undefined) firing.host.effects.join(scope)
-  return draft
+  return toJson(checkedOutcome(outcome, invocation.trigger, mode))
 }
 
 /**
- * What a recorded hook was asked about, short: the number of messages and a fingerprint of the rest. How long a tool took
- * is for observers, and no two runs have it in common.
+ * A short description of what a recorded hook received: the number of messages and a hash of the rest. Durations are left
+ * out, because they differ from run to run.
  */
 function describe({ state, facts }: Draft): Json {
   const { request: _request, messages: _messages, durationMs: _ms, ...rest } = facts
   return { messages: state.messages.length, facts: hashJson(toJson(rest)) }
-}
-
-/** Whether what it does is an effect of the run. */
-export function isPerformed({ effect, action }: StackedHook): boolean {
-  return effect || action !== undefined
 }

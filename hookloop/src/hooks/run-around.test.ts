@@ -148,12 +148,15 @@ describe('around the model', () => {
 
   const misuses: { readonly [what: string]: [RegExp, Parameters<typeof hook<'aroundInference'>>[1]] } = {
     'a forgotten return': [
-      /called next\(\) but did not return what it gave/,
+      /called next\(\) but did not return its result/,
       (async (_ctx: unknown, next: () => Promise<unknown>) => void (await next())) as never,
     ],
     'a forgotten call': [/neither called next\(\) nor returned a result/, (async () => undefined) as never],
-    'a result of another kind': [/returned string that is not a result/, (async () => 'done') as never],
-    'a context in place of a result': [/returned object that is not a result/, (async (ctx: unknown) => ctx) as never],
+    'a result of another kind': [/returned a value of type string that is not a result/, (async () => 'done') as never],
+    'a context in place of a result': [
+      /returned a value of type object that is not a result/,
+      (async (ctx: unknown) => ctx) as never,
+    ],
   }
   for (const [what, [words, handler]] of Object.entries(misuses)) {
     test(`${what} is diagnosed with words`, async () => {
@@ -277,7 +280,7 @@ describe('around a tool', () => {
       (async (_ctx: unknown, next: () => Promise<unknown>) => void (await next())) as never,
     )
     const { status, withheld, output } = await callWith([counter().count, careless])
-    assert.deepEqual([status, withheld, /did not return what it gave/.test(JSON.stringify(output))], ['ok', true, true])
+    assert.deepEqual([status, withheld, /did not return its result/.test(JSON.stringify(output))], ['ok', true, true])
   })
 
   test('a call is not said to have failed when its hook gave up on it while it was running', async () => {

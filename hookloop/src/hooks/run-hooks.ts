@@ -1,22 +1,23 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
-import { changesBetween } from './changes.ts'
+import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
+import { changesBetween } from './changes.ts'
+import { snapshotHost } from './hook-host.ts'
 import { Invocation } from './invocation.ts'
-import { Moment } from './hook-host.ts'
-import { isPerformed, perform, performed, type Performed } from './perform-hook.ts'
+import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
+import { andThen, isThenable } from './thenable.ts'
 import { specOf } from './triggers.ts'
 
-// The law of composition: transforms one after the other, then guards on the result, then observers. A handler that
-// answers at once costs no microtask; only what is thenable is waited for.
+// The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers
+// that return a promise are awaited; a synchronous one costs no microtask.
 
 const GUARD_TIMEOUT_MS = 60_000
 const SHADOW_TIMEOUT_MS = 60_000
 
-/** A hook that failed where nobody had said what to do then. Says which, and where the others would go on. */
+/** Thrown when a hook fails and `onError` has to decide. `index` is the position of the hook among the transforms. */
 export class HookFailure extends Error {
   readonly error: AgentError
   readonly index: number
@@ -28,66 +29,53 @@ export class HookFailure extends Error {
   }
 }
 
-/** Why a hook ends that asked what a record does not know: it has no opinion. */
+/** Thrown by replays for an effect without a recorded result: the hook is treated as having no opinion. */
 export class Unanswered extends Error {}
 
-/** Runs the hooks that change, each on what the one before it returned. Throws or rejects with a HookFailure. */
-export function runTransforms(firing: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+/** Runs the transforms, each on the result of the one before it. Throws or rejects with a HookFailure. */
+export function runTransforms(invocation: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
-    if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
-    if (hooks[i]!.shadow) {
-      runShadow(firing, hooks[i]!)
+    const hook = hooks[i]!
+    if (invocation.blocked !== undefined) return skipAll(invocation, hooks.slice(i))
+    if (hook.shadow) {
+      runShadow(invocation, hook)
       continue
     }
-    const waiting = isTyped(hooks[i]!) ? runTyped(firing, hooks[i]!, i) : runOne(firing, hooks[i]!, 'transform', i)
-    if (waiting !== undefined) return waiting.then(() => runTransforms(firing, hooks, i + 1))
+    const waiting = isTyped(hook) ? runTyped(invocation, hook, i) : runOne(invocation, hook, 'transform', i)
+    if (waiting !== undefined) return waiting.then(() => runTransforms(invocation, hooks, i + 1))
   }
 }
 
-/** Runs the hooks that decide, all of them on the same value. Never throws: a guard that fails has said no. */
-export function runGuards(firing: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+/** Runs the guards, all of them on the same value. A guard that fails is treated as a block; only fatal errors throw. */
+export function runGuards(invocation: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
-    if (firing.blocked !== undefined) return skipAll(firing, hooks.slice(i))
-    if (hooks[i]!.shadow) {
-      runShadow(firing, hooks[i]!)
+    const hook = hooks[i]!
+    if (invocation.blocked !== undefined) return skipAll(invocation, hooks.slice(i))
+    if (hook.shadow) {
+      runShadow(invocation, hook)
       continue
     }
-    const waiting = runOne(firing, hooks[i]!, 'guard', i)
-    if (waiting !== undefined) return waiting.then(() => runGuards(firing, hooks, i + 1))
+    const waiting = runOne(invocation, hook, 'guard', i)
+    if (waiting !== undefined) return waiting.then(() => runGuards(invocation, hooks, i + 1))
   }
 }
 
-/** Starts the hooks that watch, all together. Never throws, and nobody waits. */
-export function runObservers(firing: Invocation, hooks: readonly StackedHook[]): void {
+/** Starts the observers, all at once. They run in the background, and their errors are only recorded. */
+export function runObservers(invocation: Invocation, hooks: readonly StackedHook[]): void {
   for (const hook of hooks) {
-    const started = firing.startOfHook()
+    const started = invocation.startOfHook()
     let error: unknown
     try {
-      const ctx = firing.context('observe')
+      const ctx = invocation.context('observe')
       if (hook.when !== undefined && !applies(hook, ctx)) continue
       const result =
-        hook.action === undefined ? hook.handle(ctx as never, undefined as never) : perform(firing, hook, ctx)
-      if (isThenable(result)) firing.host.watch(hook.name, firing.trigger, result)
+        hook.action === undefined ? hook.handle(ctx as never, undefined as never) : performHook(invocation, hook, ctx)
+      if (isThenable(result)) invocation.host.watch(hook.name, invocation.trigger, result)
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
-    note(firing, hook, started, error === undefined ? undefined : { error: messageOf(error) })
+    note(invocation, hook, started, error === undefined ? undefined : { error: messageOf(error) })
   }
-}
-
-/** Adds a vote or verdict that a hook cast by failing. */
-function sayNo(firing: Invocation, by: string, message: string, reason: 'userRequested' | 'errorForbade'): void {
-  if (specOf(firing.trigger).no === 'block') {
-    firing.blocked ??= { by, message }
-  } else {
-    const vote = { decision: 'forbidContinuation', reason, message, source: by } as const
-    firing.votes = [...firing.votes, Object.freeze(vote)]
-  }
-}
-
-/** Whether a handler's answer must be waited for. Our own functions return real promises, where `instanceof` is enough. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return value instanceof Promise || typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
 function isTyped({ tool, triggers }: StackedHook): boolean {
@@ -96,103 +84,117 @@ function isTyped({ tool, triggers }: StackedHook): boolean {
 
 const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
 
-/** A hook that was given the tool itself is promised valid arguments; one that was given a name may repair them. */
-function runTyped(firing: Invocation, hook: StackedHook, index: number): void | Promise<void> {
-  const go = (fits: boolean): void | Promise<void> => {
-    if (fits) return runOne(firing, hook, 'transform', index)
-    note(firing, hook, firing.startOfHook(), UNFIT)
-  }
-  const fits = firing.fits?.() ?? true
-  return typeof fits === 'boolean' ? go(fits) : fits.then(go)
+/** A hook declared with the tool itself only gets valid arguments; one declared with a name gets any, and may fix them. */
+function runTyped(invocation: Invocation, hook: StackedHook, index: number): void | Promise<void> {
+  return andThen(invocation.fits?.() ?? true, (fits) => {
+    if (fits) return runOne(invocation, hook, 'transform', index)
+    note(invocation, hook, invocation.startOfHook(), UNFIT)
+  })
 }
 
-/** What `when` says. It must say it at once: a promise is always true, and a guard would guard too much or a hook too often. */
+/** The result of `when`. It must be synchronous: a promise is always truthy. */
 export function applies(hook: StackedHook, ctx: BaseContext): boolean {
   const answer: unknown = hook.when!(ctx as never)
   if (!isThenable(answer)) return Boolean(answer)
   answer.then(undefined, () => undefined)
-  throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" gave a promise; it must answer at once.')
+  throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" returned a promise; it must return a boolean.')
 }
 
-function runOne(firing: Invocation, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
-  const started = firing.startOfHook()
+type Started = { readonly started: number; readonly index: number }
+
+function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
+  const started = invocation.startOfHook()
   try {
-    const ctx = firing.context(mode)
+    const ctx = invocation.context(mode)
     if (hook.when !== undefined && !applies(hook, ctx)) return undefined
-    firing.running = hook
-    const result = isPerformed(hook) ? perform(firing, hook, ctx) : hook.handle(ctx as never, undefined as never)
-    if (isThenable(result)) return settle(firing, hook, { result, started, index })
-    if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.resolve(result), started, index })
-    firing.running = undefined
-    if (result === ctx) return note(firing, hook, started)
-    accept(firing, hook, BaseContext.accept(result, firing), started)
+    invocation.running = hook
+    const result = isPerformed(hook)
+      ? performHook(invocation, hook, ctx)
+      : hook.handle(ctx as never, undefined as never)
+    if (isThenable(result)) return settle(invocation, hook, { result, started, index })
+    if (invocation.inference !== undefined) {
+      return settle(invocation, hook, { result: Promise.resolve(result), started, index })
+    }
+    invocation.running = undefined
+    if (result === ctx) return note(invocation, hook, started)
+    accept(invocation, hook, BaseContext.accept(result, invocation), started)
   } catch (thrown) {
-    if (firing.asking !== undefined) return settle(firing, hook, { result: Promise.reject(thrown), started, index })
-    fail(firing, hook, { thrown, started, index })
+    if (invocation.inference !== undefined) {
+      return settle(invocation, hook, { result: Promise.reject(thrown), started, index })
+    }
+    fail(invocation, hook, { thrown, started, index })
   }
 }
 
+/** Whether the hook is recorded as an effect. */
+function isPerformed({ effect, action }: StackedHook): boolean {
+  return effect || action !== undefined
+}
+
+/** Awaits a hook within its time limit. */
 async function settle(
-  firing: Invocation,
+  invocation: Invocation,
   hook: StackedHook,
-  { result, started, index }: { result: PromiseLike<unknown>; started: number; index: number },
+  { result, started, index }: Started & { readonly result: PromiseLike<unknown> },
 ): Promise<void> {
   try {
-    const returned = await limited(firing, hook, result)
-    const ending = firing.endTurn('returned')
+    const returned = await limitTime(invocation, hook, result)
+    const ending = invocation.endTurn('returned')
     if (ending !== undefined) await ending
-    accept(
-      firing,
-      hook,
-      isPerformed(hook) ? performed(firing, returned as Performed) : BaseContext.accept(returned, firing),
-      started,
-    )
+    const draft = isPerformed(hook)
+      ? joinPerformed(invocation, returned as Performed)
+      : BaseContext.accept(returned, invocation)
+    accept(invocation, hook, draft, started)
   } catch (thrown) {
     try {
-      await firing.endTurn(isTimeoutOf(firing, hook, thrown) ? 'timedOut' : 'threw')
+      await invocation.endTurn(isTimeoutOf(invocation, hook, thrown) ? 'timedOut' : 'threw')
     } catch (fatal) {
-      return fail(firing, hook, { thrown: fatal, started, index })
+      return fail(invocation, hook, { thrown: fatal, started, index })
     }
-    fail(firing, hook, { thrown, started, index })
+    fail(invocation, hook, { thrown, started, index })
   }
 }
 
-function limited(firing: Invocation, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
+function limitTime(invocation: Invocation, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
   const { action } = hook
-  if (action !== undefined && action.asks !== true) return work // it ends what it began when its time is over, and says so
+  if (action !== undefined && action.asks !== true) return work // it enforces its time limit itself
   const ms = hook.timeoutMs ?? action?.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
-  return firing.host.effects.withTimeout(timeoutKey(firing, hook), ms, work)
+  return invocation.host.effects.withTimeout(timeoutKey(invocation, hook), ms, work)
 }
 
-function timeoutKey(firing: Invocation, { name }: StackedHook): string {
-  return `${firing.keyFor(name)}/timeout`
+function timeoutKey(invocation: Invocation, { name }: StackedHook): string {
+  return `${invocation.keyFor(name)}/timeout`
 }
 
-function isTimeoutOf(firing: Invocation, hook: StackedHook, thrown: unknown): boolean {
+function isTimeoutOf(invocation: Invocation, hook: StackedHook, thrown: unknown): boolean {
   if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
-  return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(firing, hook)
+  return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(invocation, hook)
 }
 
-function accept(firing: Invocation, hook: StackedHook, draft: Draft, started: number): void {
-  const before = firing.draft
-  if (draft === before) return note(firing, hook, started)
-  if (draft.within !== undefined) limitTime(firing, hook.name, draft.within)
-  if (saysNothingElse(before, draft)) return note(firing, hook, started)
+/** Applies what a hook decided and changed to the invocation. */
+function accept(invocation: Invocation, hook: StackedHook, draft: Draft, started: number): void {
+  const before = invocation.draft
+  if (draft === before) return note(invocation, hook, started)
+  const { within } = draft
+  if (within !== undefined && (invocation.within === undefined || within < invocation.within.ms)) {
+    invocation.within = { ms: within, by: hook.name }
+  }
+  if (isOtherwiseSame(before, draft)) return note(invocation, hook, started)
   const votes = draft.votes.map((vote): ContinuationEvaluation => Object.freeze({ ...vote, source: hook.name }))
-  const cast = (vote: ContinuationEvaluation): boolean =>
-    firing.votes.some(
+  const isNew = (vote: ContinuationEvaluation): boolean =>
+    !invocation.votes.some(
       (each) => each.source === vote.source && each.decision === vote.decision && each.message === vote.message,
     )
-  firing.votes = [...firing.votes, ...votes.filter((vote) => !cast(vote))]
-  if (draft.spent !== undefined) firing.host.spend(draft.spent)
-  if (draft.verdict !== undefined) judge(firing, hook.name, draft.verdict)
-  if (draft.compact !== undefined) firing.compaction ??= { ...draft.compact, by: hook.name }
-  if (draft.recovery !== undefined) firing.recovery ??= { ...draft.recovery, by: hook.name }
-  const { transforms, guards } = firing.plan
+  invocation.votes = [...invocation.votes, ...votes.filter(isNew)]
+  if (draft.spent !== undefined) invocation.host.spend(draft.spent)
+  if (draft.verdict !== undefined) applyVerdict(invocation, hook.name, draft.verdict)
+  if (draft.compact !== undefined) invocation.compaction ??= { ...draft.compact, by: hook.name }
+  if (draft.recovery !== undefined) invocation.recovery ??= { ...draft.recovery, by: hook.name }
+  const { transforms, guards } = invocation.plan
   const isLast = transforms.findLast(isInForce) === hook && !guards.some(isInForce)
   const what = opinionOf(hook, before, draft, isLast)
-  if (hook.mode === 'transform') firing.update(draft.state, draft.facts)
-  note(firing, hook, started, Object.keys(what).length > 0 ? what : undefined)
+  if (hook.mode === 'transform') invocation.update(draft.state, draft.facts)
+  note(invocation, hook, started, Object.keys(what).length > 0 ? what : undefined)
 }
 
 function isInForce({ shadow }: StackedHook): boolean {
@@ -208,21 +210,17 @@ function opinionOf({ mode, action }: StackedHook, before: Draft, after: Draft, i
   }
 }
 
-function limitTime(firing: Invocation, by: string, ms: number): void {
-  if (firing.within === undefined || ms < firing.within.ms) firing.within = { ms, by }
-}
-
-/** Whether a hook has only said how long a call may take: a limit on time does so before every call of every run. */
-function saysNothingElse(before: Draft, { state, facts, votes, verdict, recovery, spent, compact }: Draft): boolean {
+/** Whether a hook has set at most a time limit, as the limit on time does before every call of every run. */
+function isOtherwiseSame(before: Draft, { state, facts, votes, verdict, recovery, spent, compact }: Draft): boolean {
   const isSame = state === before.state && facts === before.facts && votes === before.votes
   return isSame && compact === undefined && verdict === undefined && recovery === undefined && spent === undefined
 }
 
-function judge(firing: Invocation, by: string, verdict: NonNullable<Draft['verdict']>): void {
+function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<Draft['verdict']>): void {
   const message = verdict.message ?? `Not permitted by "${by}".`
-  if (verdict.decision === 'block') firing.blocked ??= { by, message }
-  if (verdict.decision === 'ask') firing.asks = [...firing.asks, Object.freeze({ by, message })]
-  if (verdict.decision === 'allow') firing.allowed ??= { by, message }
+  if (verdict.decision === 'block') invocation.blocked ??= { by, message }
+  if (verdict.decision === 'ask') invocation.asks = [...invocation.asks, Object.freeze({ by, message })]
+  if (verdict.decision === 'allow') invocation.allowed ??= { by, message }
 }
 
 function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<LedgerEntry> {
@@ -239,108 +237,106 @@ function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<Ledge
 }
 
 function fail(
-  firing: Invocation,
+  invocation: Invocation,
   hook: StackedHook,
-  { thrown, started, index }: { thrown: unknown; started: number; index: number },
+  { thrown, started, index }: Started & { readonly thrown: unknown },
 ): void {
-  if (thrown instanceof Unanswered) return note(firing, hook, started)
+  if (thrown instanceof Unanswered) return note(invocation, hook, started)
   const cause = toAgentError(thrown, 'HOOK_FAILED')
-  const { code, value } = cause
   if (isFatal(cause)) throw cause
-  const error = new AgentError(code, `${words(hook, firing)}: ${cause.message}`, { value, cause: cause.cause ?? cause })
+  const { code, value } = cause
+  const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
+  const message = `${kind} "${hook.name}" failed at ${invocation.trigger}: ${cause.message}`
   const closes = failsClosed(hook)
-  if (closes) sayNo(firing, hook.name, error.message, firing.host.cancelled ? 'userRequested' : 'errorForbade')
-  note(firing, hook, started, failedOpinion(firing, hook, cause.message))
-  if (!closes && hook.onFailure !== 'continue') throw new HookFailure(error, index)
+  if (closes) blockAfterFailure(invocation, hook.name, message)
+  note(invocation, hook, started, failedOpinion(invocation, hook, cause.message))
+  if (closes || hook.onFailure === 'continue') return
+  throw new HookFailure(new AgentError(code, message, { value, cause: cause.cause ?? cause }), index)
 }
 
 function failsClosed({ mode, onFailure }: StackedHook): boolean {
   return mode === 'guard' || onFailure === 'block'
 }
 
-function failedOpinion(firing: Invocation, hook: StackedHook, error: string): Partial<LedgerEntry> {
-  const decision = failsClosed(hook) ? specOf(firing.trigger).no : hook.onFailure
+/** Adds the block, or the vote, of a hook that failed closed. */
+function blockAfterFailure(invocation: Invocation, by: string, message: string): void {
+  if (specOf(invocation.trigger).no === 'block') {
+    invocation.blocked ??= { by, message }
+    return
+  }
+  const reason = invocation.host.cancelled ? 'userRequested' : 'errorForbade'
+  const vote = { decision: 'forbidContinuation', reason, message, source: by } as const
+  invocation.votes = [...invocation.votes, Object.freeze(vote)]
+}
+
+function failedOpinion(invocation: Invocation, hook: StackedHook, error: string): Partial<LedgerEntry> {
+  const decision = failsClosed(hook) ? specOf(invocation.trigger).no : hook.onFailure
   return { error, ...(decision && { decision }) }
 }
 
-/** What a run that is written down ends with when it cannot be. */
+/** Errors of a run that can no longer be stored. */
 export const notStored: ReadonlySet<ErrorCode> = new Set(['RECORDING_FAILED', 'STORE_FAILED', 'SESSION_FENCED'])
 
-/** Errors that are not about the hook: the run cannot go on whatever anybody decides. */
-export function isFatal(error: AgentError): boolean {
-  return error.code.startsWith('REPLAY_') || notStored.has(error.code)
+/** Errors that end the run whatever hooks decide. They are not caused by a hook. */
+export function isFatal(error: unknown): boolean {
+  return error instanceof AgentError && (error.code.startsWith('REPLAY_') || notStored.has(error.code))
 }
 
-function words(hook: StackedHook, firing: Invocation): string {
-  const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
-  return `${kind} "${hook.name}" failed at ${firing.trigger}`
-}
-
-function skipAll(firing: Invocation, hooks: readonly StackedHook[]): void {
-  const message = `blocked by "${firing.blocked!.by}" before`
+function skipAll(invocation: Invocation, hooks: readonly StackedHook[]): void {
+  const message = `blocked by "${invocation.blocked!.by}" before`
   for (const hook of hooks) {
-    if (!hook.shadow) note(firing, hook, firing.startOfHook(), { decision: 'skipped', message })
+    if (!hook.shadow) note(invocation, hook, invocation.startOfHook(), { decision: 'skipped', message })
   }
 }
 
-function note(firing: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
+function note(invocation: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
   const ended = performance.now()
-  firing.host.note(firing, hook, ended - started, what)
-  firing.mark = ended // the next hook begins here: reading the clock costs as much as calling a hook
+  invocation.host.note(invocation, hook, ended - started, what)
+  invocation.mark = ended // the next hook starts here: reading the clock costs as much as calling a hook
 }
 
 /**
- * Gives a shadow what it would be given. Its answer is a line in the ledger and nothing else: no clock, no record and no
- * other hook knows of it, and nobody waits for it.
+ * Runs a hook in shadow mode, in the background: its decisions are recorded in the ledger and not applied. It changes
+ * neither the clock nor the recording, and other hooks do not see it.
  */
-function runShadow(firing: Invocation, hook: StackedHook): void {
-  const { shadows } = firing.host
+function runShadow(invocation: Invocation, hook: StackedHook): void {
+  const { shadows } = invocation.host
   if (shadows === undefined) return
   const started = performance.now()
-  const { plan, callIndex } = firing
-  const own = new Invocation(new Moment(firing.host), plan, firing.state, firing.facts, callIndex)
-  let isTold = false
-  const tell = (what?: Partial<LedgerEntry>): void => {
-    if (!isTold) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
-    isTold = true
+  const { plan, callIndex } = invocation
+  const own = new Invocation(snapshotHost(invocation.host), plan, invocation.state, invocation.facts, callIndex)
+  let isNoted = false
+  const noteOnce = (what?: Partial<LedgerEntry>): void => {
+    if (!isNoted) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
+    isNoted = true
   }
-  const fail = (thrown: unknown): void => tell(failedOpinion(own, hook, messageOf(thrown)))
-  const take = (returned: unknown): void => {
+  const fail = (thrown: unknown): void => noteOnce(failedOpinion(own, hook, messageOf(thrown)))
+  const accept = (returned: unknown): void => {
     const draft = BaseContext.accept(returned, own)
-    tell(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
+    noteOnce(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
   }
   try {
     const ctx = own.context(hook.mode)
     own.running = hook
-    const go = (fits: boolean): unknown => {
-      if (fits) return hook.handle(ctx as never, undefined as never)
-      tell(UNFIT)
-      return ctx
-    }
     if (hook.when === undefined || applies(hook, ctx)) {
-      const fits = hook.mode === 'guard' || !isTyped(hook) || (firing.fits?.({ byShadow: true }) ?? true)
-      const returned = typeof fits === 'boolean' ? go(fits) : fits.then(go)
+      const fits = hook.mode === 'guard' || !isTyped(hook) || (invocation.fits?.({ byShadow: true }) ?? true)
+      const returned = andThen(fits, (isValid): unknown => {
+        if (isValid) return hook.handle(ctx as never, undefined as never)
+        noteOnce(UNFIT)
+        return ctx
+      })
       if (isThenable(returned)) {
-        shadows.follow(limitedAside(hook, returned).then(take).catch(fail), () => fail(new Error(UNANSWERED)))
+        const ms = hook.timeoutMs ?? SHADOW_TIMEOUT_MS
+        const answer = withTimeout(returned, ms, () => new Error(`No answer within ${ms} ms.`), { unref: true })
+        shadows.follow(answer.then(accept).catch(fail), () => fail(new Error(UNANSWERED)))
       } else {
-        take(returned)
+        accept(returned)
       }
     }
   } catch (thrown) {
     fail(thrown)
   }
-  firing.mark = 0 // the next hook begins when this one has ended
+  invocation.mark = 0 // the next hook starts when this one has returned
 }
 
-const UNANSWERED = 'It had not answered when the run was over.'
-
-/** A limit on time that is on no record. */
-function limitedAside(hook: StackedHook, work: PromiseLike<unknown>): Promise<unknown> {
-  const ms = Math.min(hook.timeoutMs ?? SHADOW_TIMEOUT_MS, MAX_TIMER_MS)
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms.`)), ms)
-    timer.unref() // whoever has nothing left to do need not wait for it
-  })
-  return Promise.race([work, timeout]).finally(() => clearTimeout(timer))
-}
+const UNANSWERED = 'It had not answered when the run ended.'

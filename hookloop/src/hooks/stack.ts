@@ -1,6 +1,6 @@
 import type { HookRecord } from '../state/execution.ts'
 import { AgentError } from '../errors.ts'
-import { contextClasses } from './context-classes.ts'
+import { contextClasses } from './context-methods.ts'
 import type { BaseContext, Mode } from './base-context.ts'
 import type { Hook } from './hook.ts'
 import { toNameTest } from './patterns.ts'

@@ -12,7 +12,8 @@ import { textMessage, type Message } from '../state/message.ts'
 import { addTokens, noTokens, noUsage, type TokenUsage, type Usage } from '../state/usage.ts'
 import { liveEffects } from '../effects/effects.ts'
 import type { HookInference, InferOptions } from '../hooks/infer.ts'
-import type { FactValues, HookHost, LedgerHook, LedgerPlace, Recovery } from '../hooks/base-context.ts'
+import type { FactValues, Recovery } from '../hooks/base-context.ts'
+import type { HookHost, LedgerHook, LedgerPlace } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
@@ -130,7 +131,7 @@ class Stage implements HookHost {
     this.spentByHook = addTokens(this.spentByHook ?? noTokens, usage)
   }
   /** Models are really asked; there are no guards here to judge the call. */
-  asking(): HookInference {
+  inferFor(): HookInference {
     const asking = {
       spent: noTokens,
       infer: (asked: InferOptions) =>

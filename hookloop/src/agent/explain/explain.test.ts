@@ -149,7 +149,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'hookloop',
     value: { inRow: 8, total: 8 },
-    says: [/more asked to go on/, /to go on .*8 in a row/],
+    says: [/"more" requested another step/, /to go on .*8 in a row/],
   },
   finishReason: {
     script: [{ text: 'half', finishReason: 'length' }],

@@ -30,7 +30,7 @@ function parts(code: number): { call: number; trigger: number; hook: number; ste
  * kept as two numbers, what and how long: calling a hook costs less than an object that tells of it would. What a hook
  * did decide or change is kept beside them.
  */
-export class Ledger {
+export class LedgerWriter {
   /** Pairs of a code and a duration, in chunks, so that growing copies nothing. */
   readonly #chunks: number[][] = []
   #length = 0

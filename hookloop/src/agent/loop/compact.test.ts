@@ -62,7 +62,7 @@ test('a summary takes the place of all but the latest messages, and a call keeps
     of('compacted').map(({ before, after, by, summary, step }) => [step, before, after, by, summary]),
     [[2, 5, 3, 'short', 'It looked.']],
   )
-  assert.deepEqual(loopNotes(run), ['compacted: 5 messages became 3, at the wish of "short"'])
+  assert.deepEqual(loopNotes(run), ['compacted: 5 messages became 3, requested by "short"'])
 })
 
 test('the system prompt stays, and what stays is the very same', async () => {
@@ -116,20 +116,20 @@ describe('the conversation stays as it is, the run goes on and the ledger says s
   const cases: { readonly [why: string]: [readonly Use[], RegExp] } = {
     'when a guard says no before': [
       [compactsAt(2), guard('beforeCompaction', (ctx) => ctx.block('not now'), { name: 'no' })],
-      /"no" says no: not now/,
+      /"no" blocked it: not now/,
     ],
     'when a guard says no after': [
       [compactsAt(2), guard('afterCompaction', (ctx) => ctx.block('too thin'), { name: 'no' })],
-      /"no" says no: too thin/,
+      /"no" blocked it: too thin/,
     ],
     'when a guard fails': [[compactsAt(2), guard('beforeCompaction', broken, { name: 'no' })], /out of order/],
     'when a hook fails': [[compactsAt(2), hook('afterCompaction', broken)], /out of order/],
     'when the summary fails': [[compactsAt(2, { summarize: broken })], /out of order/],
     'when the summary rejects': [[compactsAt(2, { summarize: async () => broken() })], /out of order/],
     'when the summary is empty': [[compactsAt(2, { summarize: () => '' })], /empty/],
-    'when the summary is no text': [[compactsAt(2, { summarize: () => 7 as never })], /no text/],
-    'when there is nothing to sum up': [[compactsAt(2, { keep: 99 })], /nothing to sum up/],
-    'when everything is pinned': [[compactsAt(2, { pin: () => true })], /nothing to sum up/],
+    'when the summary is no text': [[compactsAt(2, { summarize: () => 7 as never })], /not a string/],
+    'when there is nothing to sum up': [[compactsAt(2, { keep: 99 })], /nothing to summarize/],
+    'when everything is pinned': [[compactsAt(2, { pin: () => true })], /nothing to summarize/],
     'when pin fails': [[compactsAt(2, { pin: broken })], /out of order/],
     'when hooks leave nothing': [
       [compactsAt(2), hook('beforeCompaction', (ctx) => ctx.withMessages([]))],
@@ -208,7 +208,7 @@ test('only the hook that asked first is heard, and one that asks for nonsense fa
   const model = looker(3)
   const second = hook('beforeStep', (ctx) => ctx.compact({ keep: 0, summarize: () => 'Second.' }), { priority: -1 })
   const run = await createAgent({ model, use: [look, compactsAt(0, { keep: 0 }), second] }).run('go')
-  assert.deepEqual(loopNotes(run)[0], 'compacted: 1 messages became 1, at the wish of "short"')
+  assert.deepEqual(loopNotes(run)[0], 'compacted: 1 messages became 1, requested by "short"')
   for (const wrong of [{ keep: -1 }, { summarize: 'x' as never }, { pin: 7 as never }]) {
     assert.equal((await createAgent({ model: looker(0), use: [compactsAt(0, wrong)] }).run('go')).status, 'failed')
   }

@@ -3,36 +3,38 @@ import { List } from '../../state/list.ts'
 import { textMessage, type Message } from '../../state/message.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
-import { Invocation } from '../../hooks/invocation.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
+import type { InferOptions } from '../../hooks/infer.ts'
 import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
+import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
 import type { RunContext } from './run-context.ts'
 
-/** What a summary begins with. It stands in front of the conversation, as something the model is told. */
+/** The first line of a summary. It is the first message of a compacted conversation. */
 export const SUMMARY_WORDS = 'Summary of the conversation up to here:'
 
-type Asked = NonNullable<Invocation['compaction']>
+type Requested = NonNullable<Invocation['compaction']>
 
 /**
- * Puts a summary in the place of all but the latest messages: `beforeCompaction` on what is to go, the summary,
- * `afterCompaction` on what is to be. Whatever fails or is forbidden on the way, the conversation stays as it is and the
- * run goes on.
+ * Replaces all but the latest messages with a summary: `beforeCompaction` on the messages to summarize, the summary,
+ * `afterCompaction` on the new conversation. If a hook fails or blocks, the conversation does not change and the run
+ * continues.
  */
-export async function compact(run: RunContext, asked: Asked): Promise<void> {
+export async function compact(run: RunContext, asked: Requested): Promise<void> {
   const { state } = run
   const { requested = false } = asked
   try {
-    const { going, staying } = parted(state.messages, asked)
-    if (going.length === 0) throw new Skipped('there is nothing to sum up')
+    const { going, staying } = partition(state.messages, asked)
+    if (going.length === 0) throw new Skipped('there is nothing to summarize')
     const before = await fire(run, 'beforeCompaction', { messages: List.from(going), requested })
     const messages = before['messages'] as List<Message>
-    if (messages.length === 0) throw new Skipped('hooks left nothing to sum up')
+    if (messages.length === 0) throw new Skipped('hooks left nothing to summarize')
     const summary = await summarize(run, asked, messages)
     const shorter = List.from([textMessage('user', `${SUMMARY_WORDS}\n\n${summary}`), ...staying])
     const after = await fire(run, 'afterCompaction', { messages: shorter, requested, summary })
     replace(run, asked, { summary, messages: after['messages'] as List<Message> })
   } catch (thrown) {
     const error = thrown instanceof HookFailure ? thrown.error : thrown
-    // What hooks put into the state on the way goes with it, or they would take for done what was not.
+    // State changes of hooks are dropped as well: they may say that the compaction was done.
     run.state = AgentState.patch(state, { execution: run.execution })
     if (error instanceof AgentError && isFatal(error)) return run.fail(error, 'beforeCompaction')
     const isOwn = error instanceof Skipped
@@ -46,8 +48,8 @@ export async function compact(run: RunContext, asked: Asked): Promise<void> {
 
 class Skipped extends Error {}
 
-/** What goes and what stays. A call and its results do the one or the other together. */
-function parted(messages: List<Message>, { keep, pin }: Asked): { going: Message[]; staying: Message[] } {
+/** The messages to summarize and those to keep. A call and its results stay together. */
+function partition(messages: List<Message>, { keep, pin }: Requested): { going: Message[]; staying: Message[] } {
   const all = messages.slice()
   const cut = cutAt(all, keep)
   const pinned = pin === undefined ? new Set<number>() : pinnedBefore(all, cut, pin)
@@ -58,11 +60,11 @@ function parted(messages: List<Message>, { keep, pin }: Asked): { going: Message
   }
 }
 
-/** Where the part begins that stays: before the first call that one of its results belongs to. */
+/** The index of the first message to keep: before the call of every result that is kept. */
 export function cutAt(messages: readonly Message[], keep: number): number {
   let cut = Math.max(0, messages.length - keep)
-  const wanted = new Set<string>() // results that stay and whose calls have not been met yet, going backwards
-  let passed = new Set<string>() // the same of results that go, unless the cut moves before them
+  const wanted = new Set<string>() // results to keep whose calls were not found yet, going backwards
+  let passed = new Set<string>() // the same for results before the cut
   for (let i = messages.length - 1; i >= 0 && (i >= cut || wanted.size > 0); i--) {
     const { content } = messages[i]!
     for (const part of content) {
@@ -82,7 +84,7 @@ export function cutAt(messages: readonly Message[], keep: number): number {
   return cut
 }
 
-/** A pinned message takes along the message with its results, or the one with its calls. */
+/** With a pinned message, the message with its results or calls is pinned as well. */
 function pinnedBefore(messages: readonly Message[], cut: number, pin: (message: Message) => boolean): Set<number> {
   const pinned = new Set<number>()
   for (let i = 0; i < cut; i++) if (pin(messages[i]!)) pinned.add(i)
@@ -94,7 +96,7 @@ function pinnedBefore(messages: readonly Message[], cut: number, pin: (message: 
   return pinned
 }
 
-/** Fires one of the two triggers. A hook that fails and a guard that says no end the matter. */
+/** Fires one of the two triggers. Throws if a hook fails or a guard blocks. */
 async function fire(
   run: RunContext,
   trigger: 'beforeCompaction' | 'afterCompaction',
@@ -102,44 +104,45 @@ async function fire(
 ): Promise<FactValues> {
   const plan = run.parts.stack.plan(trigger)
   if (plan.empty) {
-    void run.fire(trigger, facts) // for shadows
+    void fireTrigger(run, trigger, facts) // for shadow hooks
     return facts
   }
-  const firing = new Invocation(run, plan, run.state, facts)
-  await run.transformOrThrow(firing, plan)
-  const used = firing.facts
-  await run.judge(firing, plan)
-  if (firing.failure !== undefined) throw firing.failure
-  if (firing.blocked !== undefined) throw new Skipped(`"${firing.blocked.by}" says no: ${firing.blocked.message}`)
+  const invocation = startInvocation(run, plan, facts)
+  await applyTransformsOrThrow(run, invocation)
+  const used = invocation.facts
+  await finishInvocation(run, invocation)
+  const { failure, blocked } = invocation
+  if (failure !== undefined) throw failure
+  if (blocked !== undefined) throw new Skipped(`"${blocked.by}" blocked it: ${blocked.message}`)
   return used
 }
 
-/** What the hook that asked writes, with what it asks of models billed to it. */
-async function summarize(run: RunContext, { by, summarize }: Asked, messages: List<Message>): Promise<string> {
+/** The summary of the hook that requested the compaction. Its model calls are made in the name of that hook. */
+async function summarize(run: RunContext, { by, summarize }: Requested, messages: List<Message>): Promise<string> {
   const trigger = 'beforeCompaction'
-  const asking = run.asking({ hook: by, mode: 'transform', trigger, key: `${run.place}/${trigger}/${by}/summary` })
-  const infer = (asked: Parameters<typeof asking.infer>[0]): Promise<never> => asking.infer(asked) as Promise<never>
+  const key = `${run.place}/${trigger}/${by}/summary`
+  const inference = run.inferFor({ hook: by, mode: 'transform', trigger, key })
+  const infer = (options: InferOptions): Promise<never> => inference.infer(options) as Promise<never>
   let summary: unknown
   try {
-    const writing = Promise.resolve(summarize({ messages, infer, signal: run.signal }))
-    summary = await run.outstanding.abortable(writing)
+    summary = await run.lifetime.untilCancelled(Promise.resolve(summarize({ messages, infer, signal: run.signal })))
   } catch (thrown) {
-    await asking.close('threw')
+    await inference.close('threw')
     throw thrown
   }
-  await asking.close('returned')
+  await inference.close('returned')
   if (typeof summary === 'string' && summary.trim() !== '') return summary
-  throw toAgentError(new Error(`the summary is ${summary === '' ? 'empty' : 'no text'}`), 'HOOK_FAILED')
+  throw toAgentError(new Error(`the summary is ${summary === '' ? 'empty' : 'not a string'}`), 'HOOK_FAILED')
 }
 
 function replace(
   run: RunContext,
-  { by }: Asked,
+  { by }: Requested,
   { summary, messages }: { readonly summary: string; readonly messages: List<Message> },
 ): void {
   const [before, after] = [run.state.messages.length, messages.length]
   run.state = AgentState.patch(run.state, { messages })
-  const message = `${before} messages became ${after}, at the wish of "${by}"`
+  const message = `${before} messages became ${after}, requested by "${by}"`
   run.noteLoop('afterCompaction', { decision: 'compacted', message })
   run.effects.emit?.({ type: 'compacted', step: run.step, by, before, after, summary })
 }

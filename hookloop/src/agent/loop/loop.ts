@@ -11,25 +11,25 @@ import type { List } from '../../state/list.ts'
 import { textMessage, type Message } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
-import { finalStatus } from './final-status.ts'
+import { callModel } from '../model/call.ts'
+import { closeOpenCalls, runAnsweredCalls, runCalls } from '../tools/run-calls.ts'
 import { compact } from './compact.ts'
-import { infer } from '../model/call.ts'
-import type { RunContext } from './run-context.ts'
+import { fireQuietly, fireTrigger } from './fire-trigger.ts'
 import { OpenStep } from './open-step.ts'
 import { pause } from './pause.ts'
-import { closeOpenCalls, useAnswered, useTools } from '../tools/run-calls.ts'
+import type { RunContext } from './run-context.ts'
 
 const MAX_CONTINUATIONS_IN_ROW = 8
 const MAX_CONTINUATIONS = 32
 
-// The lifecycle. Nothing here decides anything: hooks vote, the votes are counted, and the count is followed.
+// The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result.
 
-/** From `beforeExecution`, or from where a suspended run stands, to the final record or the next suspension. */
+/** From `beforeExecution`, or from where a run was suspended, to the final record or the next suspension. */
 export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
   let outcome: ContinuationOutcome | undefined
-  let isKept = from?.phase === 'beforeStep' // it was when the run was left there, and what happened since is known
+  let hasCheckpoint = from?.phase === 'beforeStep'
   if (from === undefined) {
-    await run.fire('beforeExecution')
+    await fireTrigger(run, 'beforeExecution')
     if (run.stoppedBy() !== undefined) outcome = run.count()
   } else if (from.phase === 'tools') {
     outcome = await finishStep(run, OpenStep.restore(run.state, from.step))
@@ -37,46 +37,47 @@ export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
   }
   for (;;) {
     if (outcome === undefined) {
-      if (isKept) isKept = false
-      else run.checkpoint('step')
-      const fired = run.fire('beforeStep')
-      const before = fired instanceof Promise ? await fired : fired
-      outcome = countBefore(run)
-      if (outcome === undefined && before?.compaction !== undefined) {
-        await compact(run, before.compaction)
-        outcome = countBefore(run) // what guards said about the summary counts as well
-      }
+      if (!hasCheckpoint) run.checkpoint('step')
+      hasCheckpoint = false
+      outcome = await beforeStep(run)
     }
     if (outcome === undefined) {
       const step = openStep(run)
-      const answered = infer(run, step)
-      if (answered instanceof Promise) await answered
-      const used = useTools(run, step)
-      if (used instanceof Promise) await used
-      const ended = endStep(run, step)
-      outcome = ended instanceof Promise ? await ended : ended
-      if (outcome === undefined) return // suspended: it is not over
+      await callModel(run, step)
+      if (step.calls.length > 0) await runCalls(run, step)
+      outcome = await endStep(run, step)
+      if (outcome === undefined) return // suspended
     }
-    if (!outcome.shouldContinue) outcome = await askToStop(run, await withOutput(run, outcome))
-    if (!outcome.shouldContinue && run.family !== undefined) outcome = await askParent(run, outcome)
+    if (!outcome.shouldContinue) outcome = await fireStop(run, await readOutput(run, outcome))
+    if (!outcome.shouldContinue && run.parentLink !== undefined) outcome = await confirmStop(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
-    if (run.pauses !== undefined && (await run.pauses(run.state)) && (await pause(run, { phase: 'beforeStep' }))) return
+    if (run.shouldPause !== undefined && (await run.shouldPause(run.state))) {
+      if (await pause(run, { phase: 'beforeStep' })) return
+    }
     outcome = undefined
   }
 }
 
-/** The rest of a step that was suspended among its calls. */
-async function finishStep(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
-  run.open = step
-  await useAnswered(run, step)
-  return endStep(run, step)
+/** beforeStep, and the compaction that a hook may ask for. Returns an outcome if no step is to be taken. */
+async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefined> {
+  const invocation = await fireTrigger(run, 'beforeStep')
+  const outcome = countBeforeStep(run)
+  if (outcome !== undefined || invocation?.compaction === undefined) return outcome
+  await compact(run, invocation.compaction)
+  return countBeforeStep(run) // guards of the compaction may have voted as well
 }
 
-/** What `beforeStep` decided, if it is that no step is taken. */
-function countBefore(run: RunContext): ContinuationOutcome | undefined {
+function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
   if (run.stoppedBy() === undefined && run.execution.votes.length === 0) return undefined
   const outcome = countStep(run)
   return outcome.shouldContinue ? undefined : outcome
+}
+
+/** The rest of a step that was suspended during its calls. */
+async function finishStep(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
+  run.open = step
+  await runAnsweredCalls(run, step)
+  return endStep(run, step)
 }
 
 function openStep(run: RunContext): OpenStep {
@@ -86,20 +87,17 @@ function openStep(run: RunContext): OpenStep {
   return step
 }
 
-/** Closes the step, or suspends the run among its calls. */
-function endStep(run: RunContext, step: OpenStep): ContinuationOutcome | Promise<ContinuationOutcome | undefined> {
-  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
-}
-
-/** Calls wait for a person: the run does, unless it is over anyway. */
-async function suspend(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
-  const place = { phase: 'tools', step: step.save() } as const
-  if (run.stoppedBy() === undefined && (await pause(run, place))) return undefined
-  await closeOpenCalls(run, step)
+/** Closes the step. If calls wait for approval, suspends the run instead, unless it is to end anyway. */
+async function endStep(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
+  if (step.pending.length > 0) {
+    const place = { phase: 'tools', step: step.save() } as const
+    if (run.stoppedBy() === undefined && (await pause(run, place))) return undefined
+    await closeOpenCalls(run, step)
+  }
   return closeStep(run, step)
 }
 
-/** Results stand right behind the message that asked for them, before anything hooks have added since. */
+/** Inserts the results right after the message with the calls, before messages that hooks have added since. */
 function putResults(run: RunContext, step: OpenStep): void {
   const { messages } = run.state
   const at = positionOf(step, messages)
@@ -109,7 +107,7 @@ function putResults(run: RunContext, step: OpenStep): void {
   run.state = AgentState.patch(run.state, { messages: added })
 }
 
-/** Where the calls of a step stand now, if a hook has not put another conversation in place meanwhile. */
+/** The position of the message with the calls; -1 if a hook has replaced the conversation. */
 function positionOf(step: OpenStep, messages: List<Message>): number {
   if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1
   const ids = step.calls.map((call) => call.id).join('\n')
@@ -121,41 +119,36 @@ function positionOf(step: OpenStep, messages: List<Message>): number {
   return -1
 }
 
-function closeStep(run: RunContext, opened: OpenStep): ContinuationOutcome | Promise<ContinuationOutcome> {
-  if (opened.calls.length > 0) putResults(run, opened)
+async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationOutcome> {
+  if (open.calls.length > 0) putResults(run, open)
   const { execution } = run
   const { failures, continuations, steps, usage } = execution
-  const step = opened.close()
+  const step = open.close()
   const succeeded = hasSuccess(step)
   run.replaceExecution({
     ...execution,
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
-    usage: addUsage(usage, { ...opened.unbilled, steps: opened.unbilled.steps + 1 }), // those of agents inside count, too
+    usage: addUsage(usage, { ...open.unbilled, steps: open.unbilled.steps + 1 }), // steps of subagents count as well
   })
-  opened.unbilled = noUsage
-  const fired = run.fire('afterStep', { step })
-  if (fired instanceof Promise) return fired.then(() => countClosed(run, { opened, step, steps }))
-  return countClosed(run, { opened, step, steps })
-}
-
-type Closing = { readonly opened: OpenStep; readonly step: Step; readonly steps: RunContext['execution']['steps'] }
-
-function countClosed(run: RunContext, closing: Closing): ContinuationOutcome {
+  open.unbilled = noUsage
+  await fireTrigger(run, 'afterStep', { step })
   run.noticeCancel() // a cancel that came with the last effect is part of this count
   const outcome = countStep(run)
-  const closed = closedStep(run, closing, outcome)
-  run.billOpen() // what hooks spent while it was closed
+  const closed = closedStep(run, { open, step, steps }, outcome)
+  run.billOpen() // what hooks at afterStep have spent
   run.open = undefined
   run.effects.emit?.({ type: 'stepFinished', step: closed })
   return outcome
 }
 
-/** The step as it is remembered: with the outcome, and with errors that came up while it was closed. */
-function closedStep(run: RunContext, { opened, step, steps }: Closing, outcome: ContinuationOutcome): Step {
-  if (outcome === step.outcome && opened.errors.length === step.errors.length) return step
-  const closed: Step = Object.freeze({ ...opened.close(), outcome })
+type Closing = { readonly open: OpenStep; readonly step: Step; readonly steps: RunContext['execution']['steps'] }
+
+/** The step as it is stored: with the outcome, and with errors of hooks at afterStep. */
+function closedStep(run: RunContext, { open, step, steps }: Closing, outcome: ContinuationOutcome): Step {
+  if (outcome === step.outcome && open.errors.length === step.errors.length) return step
+  const closed: Step = Object.freeze({ ...open.close(), outcome })
   run.updateExecution({ steps: steps.append(closed) })
   return closed
 }
@@ -165,33 +158,33 @@ function hasSuccess(step: Step): boolean {
   return false
 }
 
-/** Failures in a row. Errors were counted when they happened; a step whose calls all came to nothing counts here. */
+/** Consecutive failures. Errors were counted when they happened; a step without a successful call is counted here. */
 function failuresAfter(step: Step, succeeded: boolean, failures: number): number {
   if (succeeded || step.type === 'finalResponse') return 0
   return step.errors.length > 0 ? failures : failures + 1
 }
 
-/** Counts the votes at the end of a step. Going on over an `allowStop` is a continuation, and those are limited. */
+/** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
 function countStep(run: RunContext): ContinuationOutcome {
-  const outcome = limited(run, run.count())
-  if (outcome.shouldContinue) tellModel(run, outcome)
+  const outcome = limitContinuations(run, run.count())
+  if (outcome.shouldContinue) addContinuationMessages(run, outcome)
   run.effects.emit?.({ type: 'counted', step: run.step, outcome })
   return outcome
 }
 
-function limited(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
+function limitContinuations(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
   if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
   const { inRow, total } = run.execution.continuations
   if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
     run.updateExecution({ continuations: Object.freeze({ inRow: inRow + 1, total: total + 1 }) })
     return outcome
   }
-  const message = `${outcome.resolvedBy} asked to go on, after ${inRow} continuations in a row and ${total} in all.`
+  const message = `"${outcome.resolvedBy}" requested another step after ${inRow} continuations in a row and ${total} in total.`
   const limit = { decision: 'forbidContinuation', reason: 'continuationLimit', source: 'hookloop', message } as const
   return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
 }
 
-function tellModel(run: RunContext, { evaluations }: ContinuationOutcome): void {
+function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {
   if (evaluations.length === 0) return
   for (const { decision, message } of evaluations) {
     if (decision !== 'requestContinuation' || message === '') continue
@@ -199,21 +192,21 @@ function tellModel(run: RunContext, { evaluations }: ContinuationOutcome): void 
   }
 }
 
-/** onStop: hooks see the real outcome and may overturn an `allowStop`, never a forbid. */
-async function askToStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+/** onStop: hooks see the outcome and may overturn an `allowStop`, never a forbid. */
+async function fireStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
   const facts = { outcome, continuations: run.execution.continuations.total }
   if (run.parts.stack.plan('onStop').empty) {
-    void run.fire('onStop', facts) // for shadows
+    void fireTrigger(run, 'onStop', facts) // for shadow hooks
     return outcome
   }
-  const firing = await run.fireQuietly('onStop', facts)
-  return reconsider(run, outcome, { votes: run.count().evaluations, asked: firing.votes })
+  const { votes } = await fireQuietly(run, 'onStop', facts)
+  return reconsider(run, outcome, { votes: run.count().evaluations, requested: votes })
 }
 
-/** onSubagentStop: so may hooks of the run that this one is part of. */
-async function askParent(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
-  const votes = await run.family!.letStop(outcome)
-  return reconsider(run, outcome, { votes, asked: votes })
+/** onSubagentStop: hooks of the parent run may overturn an `allowStop` as well. */
+async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+  const votes = await run.parentLink!.confirmStop(outcome)
+  return reconsider(run, outcome, { votes, requested: votes })
 }
 
 type Votes = readonly ContinuationEvaluation[]
@@ -221,38 +214,38 @@ type Votes = readonly ContinuationEvaluation[]
 function reconsider(
   run: RunContext,
   outcome: ContinuationOutcome,
-  { votes, asked }: { readonly votes: Votes; readonly asked: Votes },
+  { votes, requested }: { readonly votes: Votes; readonly requested: Votes },
 ): ContinuationOutcome {
   if (votes.length === 0) return outcome
   run.noticeCancel()
   const late = run.count().evaluations
-  const whole = countVotes([...outcome.evaluations, ...votes, ...late])
-  if (isForbidden(outcome) && asked.every((vote) => vote.decision === 'requestContinuation')) {
-    const message = 'the run was forbidden to go on before it was asked'
+  const all = countVotes([...outcome.evaluations, ...votes, ...late])
+  if (isForbidden(outcome) && requested.every((vote) => vote.decision === 'requestContinuation')) {
+    const message = 'the run was forbidden to continue before'
     run.noteLoop('onStop', { decision: 'overruled', message })
   }
-  const counted = limited(run, whole)
-  if (counted.shouldContinue) tellModel(run, counted)
+  const counted = limitContinuations(run, all)
+  if (counted.shouldContinue) addContinuationMessages(run, counted)
   run.effects.emit?.({ type: 'counted', step: Math.max(0, run.step - 1), outcome: counted })
   return counted
 }
 
-/** The status is fixed here, once; what `afterExecution` does changes nothing about it. */
+/** Fixes the status. `afterExecution` cannot change it. */
 async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<void> {
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
-  await run.fireQuietly('afterExecution', { outcome })
-  if (run.shadows !== undefined) await run.shadows.settle()
+  await fireQuietly(run, 'afterExecution', { outcome })
+  if (run.shadows !== undefined) await run.lifetime.settleShadows()
   run.checkpoint('ended')
 }
 
-/** How long a schema may take to read an answer: as long as a guard may. */
+/** How long a schema may take to parse an answer: as long as a guard. */
 const READ_TIMEOUT_MS = 60_000
 
-/** The typed answer of a run that is about to end. One without it has failed, whoever lets it end. */
-async function withOutput(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+/** Reads the typed answer of a run that is about to end. A run without a valid answer has failed. */
+async function readOutput(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
   const { reader } = run.parts
-  run.output = undefined // a hook may have asked for another step since
+  run.output = undefined // a hook may have requested another step since
   if (reader === undefined || !isAnswered(run, outcome)) return outcome
   let error: AgentError
   try {
@@ -265,14 +258,14 @@ async function withOutput(run: RunContext, outcome: ContinuationOutcome): Promis
   } catch (thrown) {
     error = toAgentError(thrown, 'OUTPUT_INVALID')
   }
-  run.remember(error, 'onStop')
+  run.recordError(error, 'onStop')
   run.failure ??= error
   const { message } = error
   const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
   return countVotes([...outcome.evaluations, Object.freeze(vote)])
 }
 
-/** Whether the model has had its say, be it cut short by its length. */
+/** Whether there is an answer to read, even one that was cut off by its length. */
 function isAnswered({ state }: RunContext, { stopReason }: ContinuationOutcome): boolean {
   if (stopReason === 'completed' || stopReason === 'continuationLimit') return true
   return stopReason === 'finishReason' && ['length', 'stop'].includes(state.lastStep?.finishReason ?? '')
@@ -282,7 +275,7 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
   const vote = decidingVote(outcome)
   const reason = outcome.stopReason ?? 'completed'
   return Object.freeze({
-    status: finalStatus(run, reason),
+    status: run.finalStatus(reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
     message: vote?.message ?? '',

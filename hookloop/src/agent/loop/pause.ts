@@ -3,13 +3,14 @@ import { pendingIn } from '../../state/open-calls.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { noUsage } from '../../state/usage.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
+import { fireTrigger } from './fire-trigger.ts'
 import type { RunContext } from './run-context.ts'
 
 type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'> : never) : never
 
 /**
- * Leaves the run where it stands, as a state that says how to go on. It is not over: no `onStop`, no final record.
- * Gives false when the run was cancelled meanwhile, and so goes on to its end.
+ * Suspends the run, with a cursor in its state from which it can be resumed. It has not ended: no `onStop`, no final
+ * record. Returns false when the run was cancelled or stopped meanwhile.
  */
 export async function pause(run: RunContext, place: Place): Promise<boolean> {
   const { votes } = run.execution
@@ -17,15 +18,15 @@ export async function pause(run: RunContext, place: Place): Promise<boolean> {
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
   if (run.open !== undefined) run.open.unbilled = noUsage
   const pending: readonly Approval[] = Object.freeze(pendingIn(run.execution))
-  const fired = await run.fire('onPause', { pending })
+  const fired = await fireTrigger(run, 'onPause', { pending })
   run.billOpen()
   if (fired?.failure !== undefined && !run.cancelled && !isFatal(fired.failure)) {
-    // The hook's failure is told, but a run that waits for a person is not lost for it.
+    // The failure is recorded, but it must not end a run that waits for approval.
     run.failure = undefined
     run.updateExecution({ votes })
   }
   if (run.stoppedBy() === undefined) {
-    if (run.shadows !== undefined) await run.shadows.settle()
+    if (run.shadows !== undefined) await run.lifetime.settleShadows()
     run.checkpoint('suspended')
     return true
   }

@@ -6,24 +6,25 @@ import type { OpenChild } from '../../state/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
-import { checkedAnswer } from '../tools/request-approval.ts'
-import { beginRun, brokenRecord, concludeRun } from './start.ts'
-import { childParts } from '../subagents/child-parts.ts'
-import { delegatedBy } from '../subagents/delegated-call.ts'
-import type { RunContext } from './run-context.ts'
-import { runLoop } from './loop.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Run } from '../run.ts'
+import { childParts } from '../subagents/child-parts.ts'
+import { delegationOf } from '../subagents/delegated-call.ts'
+import { checkedAnswer } from '../tools/request-approval.ts'
+import { fireTrigger } from './fire-trigger.ts'
+import { runLoop } from './loop.ts'
+import type { RunContext } from './run-context.ts'
+import { brokenRecord, concludeRun, startRun } from './start.ts'
 
 export type ResumeOptions = {
   readonly answers?: Answers
-  /** Guards that may be missing although the run began under them: their names, or `true` for any. */
+  /** Guards that the run started with and that may be missing now: their names, or `true` for any. */
   readonly acceptMissing?: true | readonly string[]
 }
 
 type Suspended = { readonly execution: Execution; readonly cursor: Cursor }
 
-/** Checks everything that can be checked before anything runs; throws an AgentError and changes nothing. */
+/** Checks the state and the answers before anything runs. Throws an AgentError and changes nothing. */
 export async function checkResume(
   parts: AgentParts,
   state: AgentState,
@@ -37,14 +38,14 @@ export async function checkResume(
   return Object.freeze(answers)
 }
 
-/** A call that waits, and the agent that is to make it. */
-type AskedCall = { readonly parts: AgentParts; readonly call: OpenCall }
+/** A call that is open, and the agent that makes it. */
+type OpenCallOf = { readonly parts: AgentParts; readonly call: OpenCall }
 
-/** Checks that a state can be gone on with, also inside the agents in it. Gives the calls that are open. */
-async function checkOpen(parts: AgentParts, state: AgentState, options: ResumeOptions): Promise<readonly AskedCall[]> {
+/** Checks that a state and the subagents in it can be resumed. Returns the open calls. */
+async function checkOpen(parts: AgentParts, state: AgentState, options: ResumeOptions): Promise<readonly OpenCallOf[]> {
   const { execution, cursor } = suspended(state)
   checkGuards(parts, execution, options.acceptMissing ?? [])
-  const calls: AskedCall[] = []
+  const calls: OpenCallOf[] = []
   for (const [index, call] of (cursor.phase === 'tools' ? cursor.step.calls : []).entries()) {
     calls.push({ parts, call })
     if (isInChild(call)) calls.push(...(await callsOfChild(parts, call, options)))
@@ -58,24 +59,28 @@ function checkApproval(call: OpenCall, key: string): void {
   if (approvalFits(call.approval, call, key)) return
   throw new AgentError(
     'APPROVAL_MISMATCH',
-    `The arguments of the pending call "${call.id}" (${call.name}) are not the ones that were to be approved.`,
+    `The arguments of the pending call "${call.id}" (${call.name}) differ from the ones that were shown to the approver.`,
     { value: call.approval.id },
   )
 }
 
-/** The same inside an agent that works for a call: it must still be there, under the same guards. */
+/** The open calls of the subagent of a call. The subagent must still exist, with the same guards. */
 async function callsOfChild(
   parts: AgentParts,
   call: OpenCall & { readonly child: OpenChild },
   options: ResumeOptions,
-): Promise<readonly AskedCall[]> {
+): Promise<readonly OpenCallOf[]> {
   const { agent, state } = call.child
   try {
     const tool = parts.tools.get(call.name)
     const parsed = await tool?.parse(call.args)
     if (tool?.delegate === undefined || parsed === undefined || 'problem' in parsed)
-      throw new Error('there is no such tool')
-    return await checkOpen(childParts(parts, delegatedBy({ parts }, tool, parsed.value)), fromStateJson(state), options)
+      throw new Error('the tool is missing')
+    return await checkOpen(
+      childParts(parts, delegationOf({ parts }, tool, parsed.value)),
+      fromStateJson(state),
+      options,
+    )
   } catch (thrown) {
     if (thrown instanceof AgentError) throw thrown
     throw new AgentError(
@@ -86,10 +91,10 @@ async function callsOfChild(
   }
 }
 
-/** Takes the answers, fires `onResume`, and goes on where the state stands. */
+/** Applies the answers, fires `onResume`, and continues from where the run was suspended. */
 export async function resumeRun(run: RunContext, answers: Answers): Promise<Run> {
   let final: FinalRecord | undefined
-  run.starts = { begin: beginRun, resume: resumeRun }
+  run.childRuns = { start: startRun, resume: resumeRun }
   try {
     const cursor = await reopen(run, answers)
     if (cursor !== undefined) {
@@ -102,17 +107,17 @@ export async function resumeRun(run: RunContext, answers: Answers): Promise<Run>
   return concludeRun(run, final)
 }
 
-/** Goes on with a run whose process died, from where its state was kept last. The time nobody worked on it is not counted. */
+/** Resumes a run whose process died from its last checkpoint. The time in between is not counted. */
 export async function continueRun(
   run: RunContext,
   from: { readonly phase: 'started' | 'step'; readonly downMs: number; readonly at: number },
 ): Promise<Run> {
   let final: FinalRecord | undefined
-  run.starts = { begin: beginRun }
+  run.childRuns = { start: startRun }
   run.takenOverAt = from.at
   try {
     const { execution } = run
-    run.opened = true
+    run.hasExecution = true
     run.replaceExecution({
       ...execution,
       waitedMs: execution.waitedMs + from.downMs,
@@ -126,25 +131,25 @@ export async function continueRun(
   return concludeRun(run, final)
 }
 
-/** The place to go on from, with the answers in it; nothing when `onResume` failed, and the run stays as it was saved. */
+/** The cursor to continue from, with the answers; undefined when `onResume` failed and the run stays suspended. */
 async function reopen(run: RunContext, answers: Answers): Promise<Cursor | undefined> {
   const saved = run.state
   const { execution, cursor } = suspended(saved)
   run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
   const { cursor: _left, ...rest } = execution
   const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
-  run.opened = true
+  run.hasExecution = true
   run.replaceExecution({ ...rest, status: 'running', waitedMs, hooks: withHooks(run, rest.hooks) })
-  const fired = await run.fire('onResume', { answers })
+  const fired = await fireTrigger(run, 'onResume', { answers })
   if (fired?.failure === undefined || run.cancelled || isFatal(fired.failure)) {
     return cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor
   }
   run.failure = undefined
-  run.state = saved // nothing was done with the answers, so nothing may be lost
+  run.state = saved // the answers were not used
   return undefined
 }
 
-/** From here on the run is under the hooks of this agent, too: none of their guards may be missing next time. */
+/** Adds the hooks of this agent: none of their guards may be missing at the next resume. */
 function withHooks(run: RunContext, before: readonly HookRecord[]): readonly HookRecord[] {
   const known = new Set(before.map(({ name }) => name))
   const present = run.parts.stack.records
@@ -161,22 +166,24 @@ function suspended(state: AgentState): Suspended {
   const how = execution === undefined ? 'has not run' : `is ${execution.status}`
   throw new AgentError(
     'RESUME_NOT_SUSPENDED',
-    `The run ${how}, so there is nothing to resume. To go on talking, use agent.run(input, { from: run }).`,
+    `The run ${how}, so there is nothing to resume. To continue the conversation, use agent.run(input, { from: run }).`,
   )
 }
 
-/** Between two steps every call has its result; a state in which one has not was not saved by us. */
+/** Between two steps every call has a result. A state in which one has none was not saved by this library. */
 function checkConversation({ messages }: AgentState, { phase }: Cursor): void {
   const last = messages.at(-1)
   const isOpen = last?.role === 'assistant' && last.content.some((part) => part.type === 'tool-call')
   if (phase !== 'beforeStep' || !isOpen) return
-  throw new AgentError('STATE_INVALID', 'The saved state cannot be read: it stands between two steps, with calls open.')
+  throw new AgentError('STATE_INVALID', 'The saved state is malformed: it is between two steps, but has open calls.')
 }
 
 export function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
   if (accepted === true) return
   if (!Array.isArray(accepted)) {
-    throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" is a list of names, or true.', { value: accepted })
+    throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" must be a list of names, or true.', {
+      value: accepted,
+    })
   }
   const guards = parts.stack.records.filter((hook) => hook.mode === 'guard')
   const present = new Set(guards.map((hook) => hook.name))
@@ -184,33 +191,33 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
     if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue
     throw new AgentError(
       'RESUME_GUARD_MISSING',
-      `The run began under the guard "${name}", which this agent does not have. Add it, or accept that with acceptMissing: ['${name}'].`,
+      `The run started with the guard "${name}", which this agent does not have. Add it, or accept that with acceptMissing: ['${name}'].`,
       { value: name },
     )
   }
 }
 
 async function checkAnswer(
-  calls: readonly AskedCall[],
+  calls: readonly OpenCallOf[],
   { id, given, now }: { id: string; given: unknown; now: number },
 ): Promise<Answer> {
   const { call, parts } = calls.find((each) => each.call.approval?.id === id) ?? {}
   if (parts === undefined || call?.approval === undefined) {
-    throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}".`, { value: id })
+    throw new AgentError('ANSWER_UNKNOWN', `The run is not waiting for "${id}".`, { value: id })
   }
   if (call.result !== undefined || call.child !== undefined) {
-    throw new AgentError('ANSWER_USED', `"${id}" was answered before.`, { value: id })
+    throw new AgentError('ANSWER_USED', `"${id}" was answered already.`, { value: id })
   }
   const answer = checkedAnswer(given)
   if (answer === 'suspend') {
-    throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, leave it out of the answers.`, { value: given })
+    throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, omit it from the answers.`, { value: given })
   }
   if (typeof answer === 'object' && 'block' in answer) return answer
   const problem = answerProblem(call.approval, answer)
   if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
   const { expiresAt } = call.approval
   if (expiresAt !== undefined && now >= expiresAt) {
-    throw new AgentError('ANSWER_EXPIRED', `"${id}" expired; it can only be refused now, with { block: 'reason' }.`, {
+    throw new AgentError('ANSWER_EXPIRED', `"${id}" expired; it can only be denied now, with { block: 'reason' }.`, {
       value: id,
     })
   }
@@ -240,7 +247,7 @@ async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Pro
 function withAnswers(step: OpenStep, answers: Answers): OpenStep {
   const calls = step.calls.map((call) => {
     if (call.result !== undefined) return call
-    const { answer: _forged, answers: _too, ...open } = call // a call that was answered has a result; one without is not ours
+    const { answer: _forged, answers: _too, ...open } = call // an open call has no answer, unless the saved state was edited
     if (isInChild(call)) {
       const given = answersWithin(call.child, answers)
       return given === undefined ? open : { ...open, answers: given }

@@ -1,117 +1,122 @@
 import { AgentState } from '../../state/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../../state/continuation.ts'
-import type { ErrorRecord, Execution } from '../../state/execution.ts'
+import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
 import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
-import type { Asker, HookInference } from '../../hooks/infer.ts'
-import type { Draft, FactValues, HookHost, LedgerHook, LedgerPlace } from '../../hooks/base-context.ts'
-import { Invocation } from '../../hooks/invocation.ts'
-import { applyChange, stateChange } from '../../state/state-diff.ts'
-import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../../hooks/run-hooks.ts'
-import type { Plan } from '../../hooks/stack.ts'
+import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/hook-host.ts'
+import type { HookInference, InferringHook } from '../../hooks/infer.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
+import { isFatal, notStored } from '../../hooks/run-hooks.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
-import type { Family, Starts } from '../subagents/parent-link.ts'
-import { HookCalls } from '../model/hook-infer.ts'
-import { Ledger } from '../explain/ledger-writer.ts'
-import type { OpenStep } from './open-step.ts'
-import { Outstanding } from './pending-work.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { cancelledVote, givesUp, reasonOf, recover } from './fire-trigger.ts'
-import { RunDeadline } from './run-lifetime.ts'
-import { Shadows } from './shadows.ts'
-import { usedFacts } from './redact-withheld.ts'
+import { LedgerWriter } from '../explain/ledger-writer.ts'
+import { HookModelCalls } from '../model/hook-infer.ts'
+import type { ChildRuns, ParentLink } from '../subagents/parent-link.ts'
+import type { OpenStep } from './open-step.ts'
+import { RunLifetime } from './run-lifetime.ts'
 
-export type CallPlace = { readonly index: number; readonly toolName: string }
+/** Sees every invocation of a run and of the subagents in it. Replays use it to ask other hooks about the same events. */
+export type RunWitness = {
+  /** The parts that the run of a subagent gets instead of its own. */
+  readonly childParts: (parts: AgentParts) => AgentParts
+  readonly checkpointed?: (run: RunContext, phase: Checkpoint['phase']) => void
+  /** Before the first hook; `changes` is false when only guards run again. */
+  readonly started?: (run: RunContext, invocation: Invocation, changes: boolean) => void
+  /** After the last transform. */
+  readonly changed?: (invocation: Invocation) => void
+  /** After `onError` has decided about a hook that failed. */
+  readonly recovered?: (run: RunContext, invocation: Invocation, error: AgentError, next: Recovered) => void
+  /** After the last guard, before its state and votes are adopted; the returned function is called after that. */
+  readonly decided?: (run: RunContext, invocation: Invocation, failure?: AgentError) => () => void
+}
 
-/**
- * The moving side of one run: the state as it is now, the open step, the ledger. It fires triggers and turns what
- * hooks decide and what fails into votes. One run, one instance; the agent knows nothing of it.
- */
+export type Recovered = 'retry' | 'ignore' | 'end'
+
+export type RunContextOptions = {
+  /** Called between steps; true pauses the run there. */
+  readonly shouldPause?: ((state: AgentState) => Promise<boolean>) | undefined
+  /** Whether answers are emitted while they are written. */
+  readonly streams?: boolean
+  /** Whether the signal can abort at all. If not, the run does not listen to it. */
+  readonly cancellable?: boolean
+  readonly ledger?: readonly TimedLedgerEntry[]
+  readonly parentLink?: ParentLink
+  readonly witness?: RunWitness | undefined
+}
+
+/** The vote that ends a cancelled run. */
+const cancelledVote: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The run was cancelled.',
+  source: 'signal',
+})
+
+/** The mutable side of one run: its state, the open step, the votes, the ledger, and the error that ended it. */
 export class RunContext implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
-  readonly outstanding: Outstanding
-  readonly deadline: RunDeadline
+  readonly lifetime: RunLifetime
   state: AgentState
   open: OpenStep | undefined
-  /** The error that ended the run, if one did. The first is kept. */
+  /** The first error that ended the run, if one did. */
   failure: AgentError | undefined
   /** The typed answer, once it is read. */
   output: { readonly value: unknown } | undefined
-  #cancelled = false
-  /** Whether this run has an execution; until then the state may still show an earlier one. */
-  opened = false
-  /** Called between steps; true means that whoever drives the run wants it to pause there. */
-  readonly pauses: ((state: AgentState) => Promise<boolean>) | undefined
-  /** Whether answers are wanted as they are written. */
+  /** Whether this run has an execution. Until then, the state may still show an earlier one. */
+  hasExecution = false
+  readonly shouldPause: RunContextOptions['shouldPause']
   readonly streams: boolean
-  /** What a subagent has from the run that it is part of. */
-  readonly family: Family | undefined
-  /** How agents inside this run are begun and gone on with, once it has begun itself. */
-  starts: Starts<RunContext> | undefined
-  /** When another process went on with the run, if one did since its state was kept. */
+  /** In a subagent: its connection to the run that it is part of. */
+  readonly parentLink: ParentLink | undefined
+  /** Starts and resumes the runs of subagents. Set when the run starts. */
+  childRuns: ChildRuns<RunContext> | undefined
+  /** When another process resumed the run, if one did since its last checkpoint. */
   takenOverAt = 0
-  /** What was spent before there was an execution to bill it to. */
+  /** What was spent before there was an execution to bill. */
   spentEarly = noTokens
-  /** The ledger while it is written. */
-  readonly book: Ledger
-  readonly shadows: Shadows | undefined
+  readonly ledgerWriter: LedgerWriter
+  readonly shadows: ShadowLog | undefined
+  readonly witness: RunWitness | undefined
+  #cancelled = false
 
-  constructor(
-    parts: AgentParts,
-    effects: Effects,
-    state: AgentState,
-    options: {
-      readonly pauses?: ((state: AgentState) => Promise<boolean>) | undefined
-      readonly streams?: boolean
-      /** Whether the signal can abort at all. A run that nobody can cancel need not watch for it. */
-      readonly cancellable?: boolean
-      readonly ledger?: readonly TimedLedgerEntry[]
-      readonly family?: Family
-    } = {},
-  ) {
+  constructor(parts: AgentParts, effects: Effects, state: AgentState, options: RunContextOptions = {}) {
     this.parts = parts
     this.effects = effects
     this.state = state
-    this.pauses = options.pauses
+    this.shouldPause = options.shouldPause
     this.streams = options.streams ?? false
-    this.family = options.family
-    this.book = new Ledger({
+    this.parentLink = options.parentLink
+    this.witness = options.witness
+    this.lifetime = new RunLifetime(effects.signal, options.cancellable ?? true)
+    this.ledgerWriter = new LedgerWriter({
       hooks: parts.stack.hooks,
       callId: (step, index) => this.#callId(step, index),
       earlier: options.ledger,
     })
-    this.shadows = parts.stack.hasShadows ? new Shadows(this.book, effects.emit) : undefined
-    const cancellable = options.cancellable ?? true
-    this.deadline = new RunDeadline(effects.signal, cancellable)
-    this.outstanding = new Outstanding(effects.signal, cancellable)
-  }
-
-  /** The run of an agent inside this one. */
-  child(...how: ConstructorParameters<typeof RunContext>): RunContext {
-    return new RunContext(...how)
+    this.shadows = parts.stack.hasShadows ? this.#shadowLog() : undefined
   }
 
   get spent(): Usage {
     const inFlight = this.open?.inFlight ?? noTokens
     return inFlight === noTokens ? this.spentBefore : addUsage(this.spentBefore, inFlight)
   }
-  /** What was spent without the model call under way. */
+  /** What was spent without the current model call. */
   get spentBefore(): Usage {
     const { open } = this
-    if (!this.opened) return noUsage
+    if (!this.hasExecution) return noUsage
     if (open === undefined || open.unbilled === noUsage) return this.execution.usage
     return addUsage(this.execution.usage, open.unbilled)
   }
   get now(): number {
     return this.effects.now()
   }
-  get above(): Family['above'] | undefined {
-    return this.family?.above
+  get ancestors(): ParentLink['ancestors'] | undefined {
+    return this.parentLink?.ancestors
   }
   get toModel(): ToModel {
     return this.parts.toModel
@@ -124,35 +129,76 @@ export class RunContext implements HookHost {
     return this.#cancelled
   }
   get ledger(): List<LedgerEntry> {
-    return this.book.entries
+    return this.ledgerWriter.entries
   }
-  get watchedLedger(): List<LedgerEntry> {
-    return this.book.timedEntries
+  get timedLedger(): List<LedgerEntry> {
+    return this.ledgerWriter.timedEntries
   }
   get step(): number {
-    return this.open?.index ?? (this.opened ? this.state.stepCount : 0)
+    return this.open?.index ?? (this.hasExecution ? this.state.stepCount : 0)
   }
   get place(): string {
     if (this.open !== undefined) return (this.open.place ??= `${this.execution.id}/${this.open.index}`)
-    if (!this.opened) return `${this.state.agentId}/${this.state.executionCount}/input`
+    if (!this.hasExecution) return `${this.state.agentId}/${this.state.executionCount}/input`
     return `${this.execution.id}/${this.state.stepCount}`
   }
 
-  note({ plan, callIndex }: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
-    this.book.note(this.step, plan.number, hook.index, callIndex, durationMs)
-    if (what !== undefined) this.book.explainLast(what)
-    if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.book.last() })
+  note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
+    this.#noteAt(this.step, at, hook, durationMs, what)
   }
 
-  /** What the loop itself had to do, as an entry of its own. */
+  #noteAt(
+    step: number,
+    { plan, callIndex }: LedgerPlace,
+    { index }: LedgerHook,
+    durationMs: number,
+    what: Partial<LedgerEntry> | undefined,
+  ): void {
+    this.ledgerWriter.note(step, plan.number, index, callIndex, durationMs)
+    if (what !== undefined) this.ledgerWriter.explainLast(what)
+    if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.ledgerWriter.last() })
+  }
+
+  #shadowLog(): ShadowLog {
+    return {
+      note: (at, hook, durationMs, what) => this.#noteAt(at.step, at, hook, durationMs, what),
+      follow: (work, giveUp) => this.lifetime.follow(work, giveUp),
+    }
+  }
+
+  /** Adds an entry about something that the loop itself did. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
     const place = { plan: this.parts.stack.plan(trigger), callIndex: undefined }
     this.note(place, { name: 'hookloop', mode: 'loop' }, 0, what)
   }
 
+  /** Adds what hooks did inside a call that has ended. */
+  noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void {
+    const { stack } = this.parts
+    for (const [i, { trigger, hook, mode, ...what }] of entries.entries()) {
+      const known = stack.hooks.find((each) => each.name === hook)
+      if (known === undefined && what.shadow === true) continue // recorded with an agent that still had this shadow
+      const place = { plan: stack.plan(trigger as HookTrigger), callIndex: undefined }
+      this.note(place, known ?? { name: hook, mode }, durations[i] ?? 0, what)
+    }
+  }
+
+  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
+    const { step } = this
+    const started = performance.now()
+    this.lifetime.watch(work, (error) => {
+      const durationMs = performance.now() - started
+      this.ledgerWriter.noteLate({ step, hook, trigger, mode: 'observe', error: messageOf(error), durationMs })
+    })
+  }
+
+  inferFor(hook: InferringHook): HookInference {
+    return new HookModelCalls(this, hook)
+  }
+
   /** Counts what a hook or a tool has spent on models of its own. */
   spend(usage: TokenUsage): void {
-    if (!this.opened) this.spentEarly = addTokens(this.spentEarly, usage)
+    if (!this.hasExecution) this.spentEarly = addTokens(this.spentEarly, usage)
     else if (this.open !== undefined) this.open.unbilled = addUsage(this.open.unbilled, usage)
     else this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
   }
@@ -162,14 +208,6 @@ export class RunContext implements HookHost {
     if (this.open === undefined || this.open.unbilled === noUsage) return
     this.updateExecution({ usage: addUsage(this.execution.usage, this.open.unbilled) })
     this.open.unbilled = noUsage
-  }
-
-  asking(by: Asker): HookInference {
-    return new HookCalls(this, by)
-  }
-
-  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
-    this.outstanding.watch({ step: this.step, hook, trigger }, work, (entry) => this.book.noteLate(entry))
   }
 
   get execution(): Execution {
@@ -184,9 +222,17 @@ export class RunContext implements HookHost {
     this.state = AgentState.patch(this.state, { execution: Object.freeze(execution) })
   }
 
-  /** Stores the state at a point from which the run can be resumed, if the run has a session. */
+  /** Adopts a state from hooks. They write the conversation and the metadata; only the loop writes the execution. */
+  adoptState(state: AgentState): void {
+    const { execution } = this.state
+    this.state =
+      execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
+  }
+
+  /** Stores the state as a point from which the run can be resumed, if it runs in a session. */
   checkpoint(phase: Checkpoint['phase']): void {
-    this.effects.checkpoint?.({ phase, state: this.state, ledgerFrom: (index) => this.book.rowsSince(index) })
+    this.effects.checkpoint?.({ phase, state: this.state, ledgerFrom: (index) => this.ledgerWriter.rowsSince(index) })
+    this.witness?.checkpointed?.(this, phase)
   }
 
   #callId(step: number, index: number): string | undefined {
@@ -194,158 +240,24 @@ export class RunContext implements HookHost {
     return this.state.execution?.steps.at(step)?.toolCalls[index]?.id
   }
 
-  /**
-   * Fires a trigger: hooks, guards, observers. State and votes are taken over. Answers at once when no hook is slow,
-   * and with nothing when no hook is there.
-   */
-  fire(trigger: HookTrigger, facts: FactValues = {}, call?: CallPlace): Invocation | undefined | Promise<Invocation> {
-    const plan = this.parts.stack.plan(trigger, call?.toolName)
-    if (plan.empty && !plan.shadowed) return undefined
-    const firing = new Invocation(this, plan, this.state, facts, call?.index)
-    if (plan.empty) return this.shade(firing, plan)
-    const changed = this.transform(firing, plan)
-    return changed === undefined ? this.judge(firing, plan) : changed.then(() => this.judge(firing, plan))
-  }
-
-  /** What is left of a firing when there are only shadows: for the loop it has not happened. */
-  shade(firing: Invocation, plan: Plan): undefined {
-    void runTransforms(firing, plan.transforms)
-    void runGuards(firing, plan.guards)
-  }
-
-  /** The first half of a firing: the hooks that change. */
-  transform(firing: Invocation, plan: Plan): void | Promise<void> {
-    const { draft } = firing
-    try {
-      const waiting = runTransforms(firing, plan.transforms)
-      return waiting?.catch((thrown: unknown) => this.#repair(firing, plan, { draft, thrown }))
-    } catch (thrown) {
-      return this.#repair(firing, plan, { draft, thrown })
-    }
-  }
-
-  /** The same without asking `onError`: for what happens before there is an execution to go on with. */
-  transformOrThrow(firing: Invocation, plan: Plan): void | Promise<void> {
-    return runTransforms(firing, plan.transforms)
-  }
-
-  /** The second half: guards on the value as it will be used, then observers. */
-  judge(firing: Invocation, plan: Plan): Invocation | Promise<Invocation> {
-    if (firing.failure === undefined && plan.guards.length > 0) {
-      try {
-        const waiting = runGuards(firing, plan.guards)
-        if (waiting !== undefined) {
-          return waiting.then(
-            () => this.conclude(firing, plan),
-            (fatal: unknown) => this.#concludeFatal(firing, plan, fatal),
-          )
-        }
-      } catch (fatal) {
-        return this.#concludeFatal(firing, plan, fatal)
-      }
-    }
-    return this.conclude(firing, plan)
-  }
-
-  /**
-   * Fires a trigger whose failures change nothing: a hook that throws is in the ledger, the others still have their say.
-   * Guards fail closed as everywhere.
-   */
-  async fireQuietly(trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
-    const plan = this.parts.stack.plan(trigger)
-    const firing = new Invocation(this, plan, this.state, facts)
-    for (let from = 0; from <= plan.transforms.length;) {
-      try {
-        await runTransforms(firing, plan.transforms, from)
-        break
-      } catch (thrown) {
-        if (thrown instanceof HookFailure) {
-          from = thrown.index + 1
-        } else {
-          if (this.execution.final === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), trigger)
-          else this.noteLoop(trigger, { error: messageOf(thrown) })
-          break
-        }
-      }
-    }
-    return this.judge(firing, plan)
-  }
-
-  /** Takes over what hooks made of the state and how they voted, and lets observers look. */
-  conclude(firing: Invocation, plan: Plan): Invocation {
-    if (firing.state !== this.state) this.#adopt(firing.state)
-    if (firing.votes.length > 0 && firing.trigger !== 'onSubagentStop') this.cast(firing.votes) // those are about the child
-    if (plan.observers.length > 0) {
-      firing.update(this.state, usedFacts(firing))
-      runObservers(firing, plan.observers)
-    }
-    return firing
-  }
-
-  /** Hooks write the conversation and the metadata; what the loop wrote into the execution meanwhile stays. */
-  #adopt(state: AgentState): void {
-    const { execution } = this.state
-    this.state =
-      execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
-  }
-
-  #concludeFatal(firing: Invocation, plan: Plan, fatal: unknown): Invocation {
-    firing.failure = toAgentError(fatal, 'HOOK_FAILED')
-    this.fail(firing.failure, firing.trigger)
-    return this.conclude(firing, plan)
-  }
-
-  /** A hook failed: `onError` decides whether to try the trigger again, to go on without the hook, or to end. */
-  async #repair(
-    firing: Invocation,
-    plan: Plan,
-    from: { readonly draft: Draft; readonly thrown: unknown },
-  ): Promise<void> {
-    let { thrown } = from
-    for (;;) {
-      if (!(thrown instanceof HookFailure)) {
-        firing.failure = toAgentError(thrown, 'HOOK_FAILED')
-        this.fail(firing.failure, firing.trigger)
-        return
-      }
-      if (this.cancelled || (thrown.error.code === 'MODEL_FORBIDDEN' && this.forbidden !== undefined)) {
-        firing.failure = thrown.error // nobody is asked what to do about a hook that was cut off
-        return
-      }
-      const done = stateChange(from.draft.state, firing.state)
-      const next = await this.recover(thrown.error, firing.trigger)
-      if (next === 'retry') firing.restart(this.state, from.draft.facts)
-      else firing.update(applyChange(this.state, done), firing.facts)
-      if (next === 'end' || (next === 'ignore' && givesUp.has(firing.trigger))) {
-        firing.failure = thrown.error
-        return
-      }
-      try {
-        return await runTransforms(firing, plan.transforms, next === 'retry' ? 0 : thrown.index + 1)
-      } catch (again) {
-        thrown = again
-      }
-    }
-  }
-
   cast(votes: readonly ContinuationEvaluation[]): void {
-    if (!this.opened) return
+    if (!this.hasExecution) return
     this.updateExecution({ votes: Object.freeze([...this.execution.votes, ...votes]) })
   }
 
-  /** Whether anybody has forbidden the run to go on. */
+  /** The vote that forbids the run to continue, if there is one. */
   get forbidden(): ContinuationEvaluation | undefined {
     const { votes } = this.execution
     return votes.length === 0 ? undefined : votes.find((vote) => vote.decision === 'forbidContinuation')
   }
 
-  /** Who says that nothing new may start, as of now: whoever forbade the run to go on, or the signal. */
+  /** Why nothing new may start now: the vote that forbids it, or the cancellation. */
   stoppedBy(): ContinuationEvaluation | undefined {
     this.noticeCancel()
     return this.forbidden
   }
 
-  /** Looks whether the run was cancelled. Asked at fixed points only, so that a replay notices it at the same one. */
+  /** Checks for cancellation. Called at fixed points only, so that a replay notices it at the same one. */
   noticeCancel(): void {
     if (this.#cancelled || !this.#wasCancelled()) return
     this.#cancelled = true
@@ -356,13 +268,13 @@ export class RunContext implements HookHost {
     try {
       return this.effects.cancelled()
     } catch (thrown) {
-      if (this.failure === undefined)
-        this.fail(toAgentError(thrown, 'HOOK_FAILED'), this.open === undefined ? 'beforeStep' : 'afterStep')
+      const during = this.open === undefined ? 'beforeStep' : 'afterStep'
+      if (this.failure === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
       return false
     }
   }
 
-  /** Counts the votes that were cast since the last count, and clears them: none is ever stale. */
+  /** Counts the votes since the last count, and clears them. */
   count(): ContinuationOutcome {
     const { votes } = this.execution
     const outcome = countVotes(votes)
@@ -370,24 +282,31 @@ export class RunContext implements HookHost {
     return outcome
   }
 
-  /** Asks the `onError` hooks what to do. Without an answer the run fails. */
-  recover(error: AgentError, during: HookTrigger): Promise<'retry' | 'ignore' | 'end'> {
-    return recover(this, error, during)
-  }
-
   /** Ends the run as failed: no more steps, and the error is its result. */
   fail(error: AgentError, during: HookTrigger): void {
-    if (isFatal(error)) this.remember(error, during)
+    if (isFatal(error)) this.recordError(error, during)
     this.failure ??= error
     const { message } = error
     const source = `error at ${during}`
     this.cast([Object.freeze({ decision: 'forbidContinuation', reason: reasonOf(error), message, source })])
   }
 
-  remember(error: AgentError, during: HookTrigger): ErrorRecord {
+  recordError(error: AgentError, during: HookTrigger): ErrorRecord {
     const record = Object.freeze({ code: error.code, message: error.message, during })
     this.open?.errors.push(record)
     this.effects.emit?.({ type: 'error', error: record })
     return record
   }
+
+  /** The status of a run that ends for this reason. */
+  finalStatus(reason: FinalRecord['reason']): FinalStatus {
+    if (this.failure !== undefined) return 'failed'
+    if (reason === 'userRequested' && this.cancelled) return 'cancelled'
+    return reason === 'completed' ? 'completed' : 'stopped'
+  }
+}
+
+/** The stop reason of a run that ends with this error. */
+export function reasonOf(error: AgentError): 'persistenceFailed' | 'errorForbade' {
+  return notStored.has(error.code) ? 'persistenceFailed' : 'errorForbade'
 }

@@ -190,7 +190,7 @@ test('a shadow that never answers keeps no run from ending, and is told as such'
   const run = await createAgent({ model: scriptedModel(['Done.']), use: [shadow(never)] }).run('go')
   assert.deepEqual(
     run.ledger.filter((each) => each.shadow).map((each) => each.error),
-    ['It had not answered when the run was over.'],
+    ['It had not answered when the run ended.'],
   )
 })
 

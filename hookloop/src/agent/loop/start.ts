@@ -6,16 +6,14 @@ import { List } from '../../state/list.ts'
 import { toInput, type Message, type Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure } from '../../hooks/run-hooks.ts'
-import type { Plan } from '../../hooks/stack.ts'
-import type { RunContext } from './run-context.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { runLoop } from './loop.ts'
-import { reasonOf } from './fire-trigger.ts'
 import { toRun, type Run } from '../run.ts'
+import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
+import { runLoop } from './loop.ts'
+import { reasonOf, type RunContext } from './run-context.ts'
 
-/** What was said, as it gets into a run. */
+/** The input as a message, redacted. */
 export function inputFor({ redact }: AgentParts, input: string | Message): Message {
   const message = toInput(input)
   if (redact === undefined) return message
@@ -25,20 +23,19 @@ export function inputFor({ redact }: AgentParts, input: string | Message): Messa
   return Object.freeze({ ...message, content: Object.freeze(content) })
 }
 
-/** onUserInput, then the loop. Whatever happens, it resolves with a run. */
-export async function beginRun(run: RunContext, input: Message): Promise<Run> {
+/** onUserInput, then the loop. Resolves with a run whatever happens. */
+export async function startRun(run: RunContext, input: Message): Promise<Run> {
   let final: FinalRecord | undefined
-  run.starts = { begin: beginRun }
+  run.childRuns = { start: startRun }
   try {
-    const taken = takeInput(run, input)
-    final = taken instanceof Promise ? await taken : taken
+    final = await takeInput(run, input)
     if (final === undefined) {
-      announce(run)
+      emitStarted(run)
       run.checkpoint('started')
       await runLoop(run)
       final = run.execution.final
     } else {
-      await run.shadows?.settle()
+      await run.lifetime.settleShadows()
       run.checkpoint('inputBlocked')
     }
   } catch (thrown) {
@@ -47,46 +44,45 @@ export async function beginRun(run: RunContext, input: Message): Promise<Run> {
   return concludeRun(run, final)
 }
 
-function announce({ effects, execution, state }: RunContext): void {
+function emitStarted({ effects, execution, state }: RunContext): void {
   effects.emit?.({ type: 'started', executionId: execution.id, agentId: state.agentId, at: execution.startedAt })
 }
 
-/** The record of a run that a defect of our own has broken: a failed run, not a crash. */
+/** The record of a run that an unexpected error ended: the run fails, the caller gets no exception. */
 export function brokenRecord(run: RunContext, thrown: unknown): FinalRecord {
-  const known = run.opened ? run.execution.final : undefined
-  if (known !== undefined) return known // it had ended already, and a run ends once
+  const known = run.hasExecution ? run.execution.final : undefined
+  if (known !== undefined) return known // it had ended already
   run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
   const { message } = run.failure
   const final = recordOf(run, { status: 'failed', reason: reasonOf(run.failure), by: 'hookloop', message })
-  if (run.opened) run.updateExecution({ status: 'failed', final })
+  if (run.hasExecution) run.updateExecution({ status: 'failed', final })
   return final
 }
 
-/** Turns what is left of a run into its result, once observers have finished. */
+/** The result of a run, once observers have finished and everything is stored. */
 export async function concludeRun(run: RunContext, final: FinalRecord | undefined): Promise<Run> {
-  const draining = run.outstanding.drain()
+  const draining = run.lifetime.drainObservers()
   if (draining !== undefined) await draining
-  if (run.shadows !== undefined) await run.shadows.settle()
+  if (run.shadows !== undefined) await run.lifetime.settleShadows()
   try {
     await run.effects.settle?.()
   } catch (thrown) {
-    return toResult(run, unkeptRecord(run, thrown))
+    return toResult(run, unstoredRecord(run, thrown))
   }
   return toResult(run, final)
 }
 
-/** The end of a run that cannot be stored: nobody has been told of another one yet. */
-function unkeptRecord(run: RunContext, thrown: unknown): FinalRecord {
+/** The record of a run that cannot be stored. Its other end has not been reported yet. */
+function unstoredRecord(run: RunContext, thrown: unknown): FinalRecord {
   run.failure = toAgentError(thrown, 'STORE_FAILED')
   const { message } = run.failure
   const final = recordOf(run, { status: 'failed', reason: 'persistenceFailed', by: 'store', message })
-  if (run.opened) run.updateExecution({ status: 'failed', final })
+  if (run.hasExecution) run.updateExecution({ status: 'failed', final })
   return final
 }
 
 function toResult(run: RunContext, final: FinalRecord | undefined): Run {
-  run.outstanding.release()
-  run.deadline.clear()
+  run.lifetime.end()
   const result = toRun(run, final)
   if (result.status === 'suspended') {
     run.effects.emit?.({ type: 'suspended', executionId: run.execution.id, pending: result.pending })
@@ -96,16 +92,16 @@ function toResult(run: RunContext, final: FinalRecord | undefined): Run {
   return result
 }
 
-/** A state that takes input: a suspended one takes answers. */
+/** Throws STATE_SUSPENDED for a state that waits for answers. */
 export function readyState(state: AgentState): AgentState {
   if (state.execution?.status !== 'suspended') return state
   throw new AgentError(
     'STATE_SUSPENDED',
-    'The state is suspended: it waits for answers, not for input. Go on with agent.resume(run, { answers }).',
+    'The state is suspended: it waits for answers, not for input. Use agent.resume(run, { answers }).',
   )
 }
 
-/** The state a conversation begins with, or goes on with. */
+/** The state that a run starts with: a new one, or that of an earlier run. */
 export function stateFor(
   agent: { readonly instructions: string },
   given: {
@@ -120,37 +116,31 @@ export function stateFor(
   return next
 }
 
-/** Lets hooks rewrite or refuse the input, then opens the execution. Gives the final record of a refusal. */
-function takeInput(run: RunContext, input: Message): FinalRecord | undefined | Promise<FinalRecord | undefined> {
+/** onUserInput: hooks rewrite or block the input. Then opens the execution; returns the final record if there is none. */
+async function takeInput(run: RunContext, input: Message): Promise<FinalRecord | undefined> {
   try {
     if (run.effects.cancelled()) return cancelledRecord(run)
-  } catch (thrown) {
-    return refused(run, toAgentError(thrown, 'HOOK_FAILED'))
-  }
-  const plan = run.parts.stack.plan('onUserInput')
-  if (!plan.empty) return judgeInput(run, plan, input)
-  void run.fire('onUserInput', { input }) // for shadows
-  openExecution(run, input)
-  return undefined
-}
-
-async function judgeInput(run: RunContext, plan: Plan, input: Message): Promise<FinalRecord | undefined> {
-  const firing = new Invocation(run, plan, run.state, { input })
-  try {
-    await run.transformOrThrow(firing, plan)
-    await run.judge(firing, plan)
-    if (firing.failure !== undefined) throw firing.failure
+    const plan = run.parts.stack.plan('onUserInput')
+    if (plan.empty) {
+      void fireTrigger(run, 'onUserInput', { input }) // for shadow hooks
+      openExecution(run, input)
+      return undefined
+    }
+    const invocation = startInvocation(run, plan, { input })
+    await applyTransformsOrThrow(run, invocation)
+    await finishInvocation(run, invocation)
+    if (invocation.failure !== undefined) throw invocation.failure
     if (run.effects.cancelled()) return cancelledRecord(run)
+    if (invocation.blocked !== undefined) {
+      const { by, message } = invocation.blocked
+      return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
+    }
+    openExecution(run, invocation.facts['input'] as Message)
+    return undefined
   } catch (thrown) {
     if (thrown instanceof HookFailure && run.effects.cancelled()) return cancelledRecord(run)
-    return refused(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))
+    return inputFailed(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))
   }
-  if (firing.blocked !== undefined) {
-    const { by, message } = firing.blocked
-    return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
-  }
-  openExecution(run, firing.facts['input'] as Message)
-  return undefined
 }
 
 function cancelledRecord(run: RunContext): FinalRecord {
@@ -158,8 +148,8 @@ function cancelledRecord(run: RunContext): FinalRecord {
   return recordOf(run, { status: 'cancelled', reason: 'userRequested', by: 'signal', message })
 }
 
-/** A hook on the input failed: the run did, and there is no execution. */
-function refused(run: RunContext, error: AgentError): FinalRecord {
+/** A hook at onUserInput failed: the run has failed, without an execution. */
+function inputFailed(run: RunContext, error: AgentError): FinalRecord {
   const { code, message } = error
   run.failure = error
   run.effects.emit?.({ type: 'error', error: { code, message, during: 'onUserInput' } })
@@ -168,7 +158,7 @@ function refused(run: RunContext, error: AgentError): FinalRecord {
 
 function openExecution(run: RunContext, input: Message): void {
   const { state } = run
-  run.opened = true
+  run.hasExecution = true
   run.state = AgentState.patch(state, {
     messages: withoutOpenCalls(state.messages).append(input),
     spentBefore: state.usage,
@@ -177,7 +167,7 @@ function openExecution(run: RunContext, input: Message): void {
       id: run.effects.newId(),
       status: 'running',
       startedAt: run.now,
-      waitedMs: Math.max(0, run.takenOverAt - run.now), // of a subagent that is begun again, where it was cut off
+      waitedMs: Math.max(0, run.takenOverAt - run.now), // of a subagent that is started again after a crash
       steps: List.empty<Step>(),
       votes: Object.freeze([]),
       usage: addUsage(noUsage, run.spentEarly),
@@ -188,13 +178,13 @@ function openExecution(run: RunContext, input: Message): void {
   })
 }
 
-/** A conversation that was cut off among its calls gets results for them, or no model would take it. */
+/** Adds results for the calls of a conversation that was interrupted: models reject calls without results. */
 function withoutOpenCalls(messages: List<Message>): List<Message> {
   const last = messages.at(-1)
   const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool-call') : []
   if (calls.length === 0) return messages
   const content = calls.map(({ toolCallId, toolName }): Part => {
-    const output = 'The run was cut off before the result of this call was known. It may have had an effect.'
+    const output = 'The run was interrupted before the result of this call was known. It may have had an effect.'
     return Object.freeze({ type: 'tool-result', toolCallId, toolName, output, isError: true })
   })
   return messages.append(Object.freeze({ role: 'tool', content: Object.freeze(content) }))

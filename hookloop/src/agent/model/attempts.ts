@@ -1,88 +1,97 @@
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
-import type { InferenceRequest, InferenceResponse, RequestChange } from '../../state/inference.ts'
-import { sameJson } from '../../state/json.ts'
-import type { LedgerEntry } from '../../state/ledger.ts'
-import { addTokens, addUsage, noTokens, type TokenUsage } from '../../state/usage.ts'
+import {
+  isFinishReason,
+  toBilledResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type RequestChange,
+} from '../../state/inference.ts'
+import { isJsonObject, sameJson, toJson } from '../../state/json.ts'
+import { areReplyParts } from '../../state/message.ts'
+import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { changeRequest } from '../../hooks/context-methods.ts'
-import { runAround } from '../../hooks/run-around.ts'
+import type { HookHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
+import { runAround } from '../../hooks/run-around.ts'
 import { runGuards } from '../../hooks/run-hooks.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
-import { askModel, toCheckedResponse } from './ask-model.ts'
-import { nameOf } from './send-request.ts'
-import { AttemptHost, forbade } from './attempt-host.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { Trail } from '../loop/trail.ts'
+import { failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
-import type { RunContext } from '../loop/run-context.ts'
-import { billed, failedRecord, withDurations, type ModelCallPlan, type ModelCallRecord } from './model-call-record.ts'
-import type { TrailHost } from '../loop/trail.ts'
+import { callForbidden, nameOf } from './send-request.ts'
 
-type Performing = { readonly key: string; readonly signal: AbortSignal }
+/** One request of a model call. */
+export type Attempt = { readonly request: InferenceRequest; readonly signal: AbortSignal; readonly number: number }
 
-/** A call with hooks around it, and beneath them any number of attempts. */
-export class WrappedCall {
+type Performing = {
+  readonly key: string
+  readonly signal: AbortSignal
+  readonly send: (run: RunContext, call: ModelCall, attempt: Attempt) => Promise<InferenceResponse>
+}
+
+/** A model call with hooks around it, which may make any number of attempts. */
+export class AroundInference {
   readonly #run: RunContext
-  readonly #call: ModelCallPlan
+  readonly #call: ModelCall
   readonly #how: Performing
-  readonly #trail: LedgerEntry[] = []
-  readonly #durations: number[] = []
+  readonly #trail = new Trail()
   readonly #votes: ContinuationEvaluation[] = []
   readonly #race = new AbortController()
-  /** The run as the hooks around the call see it. */
-  readonly #around: TrailHost
   #usage: TokenUsage = noTokens
   #spentByHooks: TokenUsage = noTokens
   #attempts = 0
-  /** Attempts under way, by their number. */
+  /** The requests of running attempts, by number. */
   readonly #running = new Map<number, InferenceRequest>()
   #last: InferenceResponse | undefined
   #ended = false
 
-  constructor(run: RunContext, call: ModelCallPlan, how: Performing) {
+  constructor(run: RunContext, call: ModelCall, how: Performing) {
     this.#run = run
     this.#call = call
     this.#how = how
-    this.#around = new AttemptHost(run, [this.#trail, this.#durations], {
-      place: run.place,
-      spent: () => run.spent,
-      spend: (usage) => this.#spend(usage),
-      isOver: () => this.#ended,
-    })
   }
 
   async run(hooks: readonly StackedHook[]): Promise<ModelCallRecord> {
-    const plan = this.#run.parts.stack.plan('aroundInference')
-    const trail = this.#trail
-    const votes = this.#votes
+    const run = this.#run
+    const call = this.#call
+    const plan = run.parts.stack.plan('aroundInference')
+    const host = this.#host({})
+    const rest = { trail: this.#trail.entries, votes: this.#votes }
+    call.durations = this.#trail.durations
     try {
       const chain = runAround<InferenceResponse, RequestChange>({
         hooks,
-        firing: (change) => new Invocation(this.#around, plan, this.#run.state, { request: this.#changed(change) }),
+        invocation: (change) => new Invocation(host, plan, run.state, { request: this.#changed(change) }),
         attempt: (change) => this.#attempt(change),
         merge: (outer, inner) => (inner === undefined ? outer : { ...outer, ...inner }),
         check: toCheckedResponse,
-        note: (entry, ms) => {
-          trail.push(entry)
-          this.#durations.push(ms)
-        },
+        note: (entry, ms) => this.#trail.add(entry, ms),
       })
-      const response = await this.#run.outstanding.abortable(chain)
+      const response = await run.lifetime.untilCancelled(chain)
       this.#end()
-      const shown = this.#last !== undefined && sameJson(this.#last.content, response.content)
-      if (!shown) this.#call.stream?.retract('a hook replaced the answer')
-      return withDurations({ response, error: null, usage: this.#cost(), trail, votes }, this.#durations)
+      const isShown = this.#last !== undefined && sameJson(this.#last.content, response.content)
+      if (!isShown) call.stream?.retract('a hook replaced the answer')
+      return { response, error: null, usage: this.#cost(), ...rest }
     } catch (thrown) {
       this.#end()
-      if (this.#how.signal.aborted) this.#running.clear() // what was cut off is not guessed at
-      return failedRecord(thrown, { usage: this.#cost(), trail, votes }, this.#durations)
+      if (this.#how.signal.aborted) this.#running.clear() // the cost of a cancelled attempt is not estimated
+      return failedRecord(call, thrown, { usage: this.#cost(), ...rest })
     }
   }
 
-  /** Attempts that are still under way have lost: nobody waits for them, and they are told to stop. */
+  /** The host of hooks inside the call. */
+  #host(overrides: Partial<HookHost>): HookHost {
+    return this.#trail.hostIn(this.#run, { place: this.#run.place, spend: (usage) => this.#spend(usage) }, overrides)
+  }
+
+  /** Aborts attempts that are still running: another one has won. */
   #end(): void {
     this.#ended = true
-    if (this.#running.size > 0) this.#race.abort(new AgentError('RUN_CANCELLED', 'Another attempt has answered.'))
+    this.#trail.isClosed = true
+    if (this.#running.size > 0) this.#race.abort(anotherAnswered())
   }
 
   #changed(change: RequestChange | undefined): InferenceRequest {
@@ -91,25 +100,26 @@ export class WrappedCall {
 
   async #attempt(change: RequestChange | undefined): Promise<InferenceResponse> {
     const forbidden = this.#votes.find((vote) => vote.decision === 'forbidContinuation')
-    if (forbidden !== undefined) throw forbade(forbidden)
+    if (forbidden !== undefined) throw callForbidden(forbidden)
+    const run = this.#run
     const request = this.#changed(change)
     const attempt = ++this.#attempts
-    const again = attempt > 1
+    const isRepeated = attempt > 1
     const key = `${this.#how.key}/${attempt}`
-    this.#running.set(attempt, request) // several at once: each knows of the others, also of those being judged
+    this.#running.set(attempt, request) // before the guards run: concurrent attempts count each other
     let number = 0
     try {
-      if (again || change !== undefined) await this.#judge(request, { attempt, place: key })
-      if (this.#ended) throw new AgentError('RUN_CANCELLED', 'Another attempt has answered.')
-      if (again) this.#call.stream?.retract('another attempt begins')
-      this.#last = undefined // what is shown from here on belongs to this attempt
-      number = ++this.#run.open!.attempts
-      const response = await this.#run.effects
-        .scope(key)
-        .perform({ key, kind: 'inference', input: () => fingerprintRequest(request) }, (signal) =>
-          askModel(this.#run, this.#call, { request, signal: AbortSignal.any([signal, this.#race.signal]), number }),
-        )
-      if (this.#ended) return response // the loser of a race: nobody waits for it any more
+      if (isRepeated || change !== undefined) await this.#runGuards(request, { attempt, place: key })
+      if (this.#ended) throw anotherAnswered()
+      if (isRepeated) this.#call.stream?.retract('another attempt starts')
+      this.#last = undefined // what is shown from now on belongs to this attempt
+      number = ++run.open!.attempts
+      const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
+      const response = await run.effects.scope(key).perform(effect, (signal) => {
+        const either = AbortSignal.any([signal, this.#race.signal])
+        return this.#how.send(run, this.#call, { request, signal: either, number })
+      })
+      if (this.#ended) return response // another attempt has won
       if (attempt === this.#attempts) this.#last = response
       this.#usage = addTokens(this.#usage, response.usage)
       return response
@@ -119,14 +129,14 @@ export class WrappedCall {
     } finally {
       if (!this.#ended) {
         this.#running.delete(attempt)
-        this.#run.open!.inFlight = this.#cost() // what the next attempt is judged on
+        run.open!.inFlight = this.#cost() // guards of the next attempt see it
       }
     }
   }
 
-  /** What attempts have cost, with a rough guess at those that are under way. */
+  /** What attempts have cost, with an estimate for those that are running. */
   #cost(except?: number): TokenUsage {
-    let usage = addTokens(billed(this.#call, this.#usage), this.#spentByHooks)
+    let usage = addTokens(this.#call.stream?.withSpent(this.#usage) ?? this.#usage, this.#spentByHooks)
     for (const [attempt, request] of this.#running) {
       if (attempt !== except) usage = addTokens(usage, estimateUsage(request))
     }
@@ -139,27 +149,46 @@ export class WrappedCall {
   }
 
   #noteFailure(attempt: number, { model }: InferenceRequest, thrown: unknown): void {
-    const words = messageOf(thrown)
-    const name = words.startsWith(nameOf(model)) ? '' : `${nameOf(model)}: `
-    const message = `attempt ${attempt}, ${name}${words}`
+    const text = messageOf(thrown)
+    const name = text.startsWith(nameOf(model)) ? '' : `${nameOf(model)}: `
+    const message = `attempt ${attempt}, ${name}${text}`
     const entry = { trigger: 'aroundInference', hook: 'hookloop', mode: 'loop', decision: 'failed', message } as const
-    this.#trail.push({ step: this.#run.step, ...entry })
-    this.#durations.push(0)
+    this.#trail.add({ step: this.#run.step, ...entry }, 0)
   }
 
-  /** A request that was changed on its way, or is sent again, is judged again: guards see every call the model gets. */
-  async #judge(request: InferenceRequest, { attempt, place }: { attempt: number; place: string }): Promise<void> {
-    const plan = this.#run.parts.stack.plan('beforeInference')
-    const host = new AttemptHost(this.#run, [this.#trail, this.#durations], {
+  /** A request that hooks have changed or repeated is decided on again: guards see every call that a model gets. */
+  async #runGuards(request: InferenceRequest, { attempt, place }: { attempt: number; place: string }): Promise<void> {
+    const run = this.#run
+    const plan = run.parts.stack.plan('beforeInference')
+    const spentWithoutThis = (): HookHost['spent'] => addUsage(run.spentBefore, this.#cost(attempt))
+    const host = this.#host({
       place,
-      spent: () => addUsage(this.#run.spentBefore, this.#cost(attempt)),
-      spend: (usage) => this.#spend(usage),
-      isOver: () => this.#ended,
+      get spent() {
+        return spentWithoutThis()
+      },
     })
-    const firing = new Invocation(host, plan, this.#run.state, { request })
-    await runGuards(firing, plan.guards)
-    const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
-    this.#votes.push(...firing.votes)
-    if (no !== undefined) throw forbade(no)
+    const invocation = new Invocation(host, plan, run.state, { request })
+    await runGuards(invocation, plan.guards)
+    this.#votes.push(...invocation.votes)
+    if (invocation.forbidden !== undefined) throw callForbidden(invocation.forbidden)
   }
+}
+
+function anotherAnswered(): AgentError {
+  return new AgentError('RUN_CANCELLED', 'Another attempt has answered.')
+}
+
+/** What an around hook returned, as a response: from `next`, or its own. Undefined if it is not one. */
+function toCheckedResponse(value: unknown): InferenceResponse | undefined {
+  if (!isJsonObject(value) || !Array.isArray(value['content'])) return undefined
+  const content = toJson(value['content'])
+  if (!Array.isArray(content) || !areReplyParts(content)) return undefined
+  const finishReason = value['finishReason']
+  return toBilledResponse({
+    content,
+    finishReason: isFinishReason(finishReason) ? finishReason : 'stop',
+    usage: toTokens((value['usage'] ?? noTokens) as Partial<TokenUsage>),
+    ...(typeof value['modelId'] === 'string' && { modelId: value['modelId'] }),
+    ...(Array.isArray(value['warnings']) && { warnings: Object.freeze(value['warnings'].map(String)) }),
+  })
 }

@@ -1,128 +1,44 @@
 import { AgentState } from '../../state/agent-state.ts'
-import { withholdResponse, type InferenceRequest, type InferenceResponse } from '../../state/inference.ts'
-import { Invocation } from '../../hooks/invocation.ts'
-import { AnswerStream } from './stream.ts'
-import { modelFor } from './hook-infer.ts'
-import type { RunContext } from '../loop/run-context.ts'
-import { performModelCall } from './model-call.ts'
 import {
-  durationsOf,
-  failureOf,
-  unansweredRecord,
-  type ModelCallPlan,
-  type ModelCallRecord,
-} from './model-call-record.ts'
+  withholdResponse,
+  type InferenceDelta,
+  type InferenceRequest,
+  type InferenceResponse,
+  type ModelRequest,
+  type ToolDescription,
+} from '../../state/inference.ts'
+import { noTokens } from '../../state/usage.ts'
+import { AgentError } from '../../errors.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
+import type { AgentParts } from '../agent-parts.ts'
+import { finishInvocation, fireTrigger, recover, startInvocation } from '../loop/fire-trigger.ts'
 import type { OpenStep } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
 import { limitedBy, limitFromNow } from '../loop/run-lifetime.ts'
-import { noteTrail } from '../loop/note-trail.ts'
+import { AroundInference, type Attempt } from './attempts.ts'
+import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
+import { fingerprintRequest } from './fingerprint-request.ts'
+import { modelFor, sendRequest } from './send-request.ts'
+import { AnswerStream } from './stream.ts'
 
-// Written as continuations and not as one async function: this is waited for in every step of every run, and a frame
-// that is kept for each of a thousand runs at once costs more than all the work in it.
+const none: readonly never[] = Object.freeze([])
 
-/** beforeInference, the model inside its around hooks, afterInference. Leaves the response in the open step. */
-export function infer(run: RunContext, step: OpenStep): void | Promise<void> {
-  const fired = run.fire('beforeInference', { request: requestOf(run) })
-  if (fired instanceof Promise) return fired.then((before) => callModel(run, step, before))
-  return callModel(run, step, fired)
-}
-
-function callModel(run: RunContext, step: OpenStep, before: Invocation | undefined): void | Promise<void> {
+/** beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. */
+export async function callModel(run: RunContext, step: OpenStep): Promise<void> {
+  const before = await fireTrigger(run, 'beforeInference', { request: requestOf(run) })
   if (run.stoppedBy() !== undefined || before?.failure !== undefined) return
   const call = planCall(run, step, before)
   step.offered = call.request.tools
-  const asking = performModelCall(run, call, 1)
-  return asking.then(
-    (record) => takeAnswer(run, step, { call, record }),
-    (thrown: unknown) => takeAnswer(run, step, { call, record: unansweredRecord(thrown) }), // the port itself failed
-  )
-}
-
-type Asked = { readonly call: ModelCallPlan; readonly record: ModelCallRecord }
-
-function takeAnswer(run: RunContext, step: OpenStep, { call, record }: Asked): void | Promise<void> {
-  takeRecord(run, step, record)
-  if (record.response !== null) return judgeResponse(run, step, { call, response: record.response })
-  return tryAgain(run, step, { call, record }).then((response) =>
-    response === null ? undefined : judgeResponse(run, step, { call, response }),
-  )
-}
-
-type Answered = { readonly call: ModelCallPlan; readonly response: InferenceResponse }
-
-function judgeResponse(run: RunContext, step: OpenStep, { call, response }: Answered): void | Promise<void> {
+  const response = await getResponse(run, step, call)
+  if (response === null) return
   if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
-  const judged = run.fire('afterInference', { request: call.request, response })
-  if (judged instanceof Promise) return judged.then((after) => takeJudged(run, step, { call, response, after }))
-  takeJudged(run, step, { call, response, after: judged })
-}
-
-function takeJudged(
-  run: RunContext,
-  step: OpenStep,
-  { call, response, after }: Answered & { readonly after: Invocation | undefined },
-): void {
+  const after = await fireTrigger(run, 'afterInference', { request: call.request, response })
   const passed = after === undefined ? response : passedResponse(after, response)
   call.stream?.finish(response, passed)
-  takeResponse(run, step, passed)
+  addResponse(run, step, passed)
 }
 
-/** What the provider had to say is for people, and changes nothing. */
-function warn(run: RunContext, message: string): void {
-  run.noteLoop('aroundInference', { decision: 'warning', message })
-  run.effects.emit?.({ type: 'warning', step: run.step, message })
-}
-
-function planCall(run: RunContext, step: OpenStep, before: Invocation | undefined): ModelCallPlan {
-  const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
-  const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
-  return { request, stream, limit: before?.within && limitFromNow(before.within) }
-}
-
-/** A call failed. As long as `onError` says so, and guards let it, it is made again. */
-async function tryAgain(run: RunContext, step: OpenStep, { call, record }: Asked): Promise<InferenceResponse | null> {
-  let last = record
-  for (let attempt = 2; last.response === null; attempt++) {
-    if (run.stoppedBy() !== undefined) return null // what was seen of it stays as it is: nothing will take its place
-    call.stream?.retract('the model call failed')
-    if ((await run.recover(failureOf(last), 'aroundInference')) !== 'retry') return null
-    if (!(await mayCallAgain(run, call.request))) return null
-    try {
-      last = await performModelCall(run, call, attempt)
-    } catch (thrown) {
-      last = unansweredRecord(thrown)
-    }
-    takeRecord(run, step, last)
-  }
-  return last.response
-}
-
-/** A further attempt is a call like the first: limits and policies are asked again. */
-async function mayCallAgain(run: RunContext, request: InferenceRequest): Promise<boolean> {
-  const plan = run.parts.stack.plan('beforeInference')
-  await run.judge(new Invocation(run, plan, run.state, { request }), plan)
-  return run.stoppedBy() === undefined
-}
-
-/** What the call cost, and what hooks around it did and voted. */
-function takeRecord(run: RunContext, step: OpenStep, record: ModelCallRecord): void {
-  if (record.trail.length > 0) noteTrail(run, record.trail, durationsOf(record))
-  if (record.votes.length > 0) run.cast(record.votes)
-  const by = record.error === null ? undefined : limitedBy(record.error)
-  if (by !== undefined) {
-    const { message } = record.error!
-    run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by })])
-  }
-  step.spend(record.usage)
-}
-
-function takeResponse(run: RunContext, step: OpenStep, response: InferenceResponse): void {
-  const { messages } = run.state
-  const message = step.respond(response, messages.length)
-  run.state = AgentState.patch(run.state, { messages: messages.append(message) })
-  run.effects.emit?.({ type: 'responded', step: step.index, text: response.text, usage: step.usage })
-}
-
-/** What the model is asked, before hooks have their say. */
+/** The request before hooks change it. */
 export function requestOf({ parts, state }: Pick<RunContext, 'parts' | 'state'>): InferenceRequest {
   return Object.freeze({
     model: modelFor(parts, state),
@@ -134,10 +50,142 @@ export function requestOf({ parts, state }: Pick<RunContext, 'parts' | 'state'>)
   })
 }
 
+function planCall(run: RunContext, step: OpenStep, before: Invocation | undefined): ModelCall {
+  const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
+  const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
+  const limit = before?.within && limitFromNow(before.within)
+  return { request, stream, limit, thrown: undefined, durations: none }
+}
+
+/** Calls the model, and again after a failure as long as `onError` retries and the guards permit it. */
+async function getResponse(run: RunContext, step: OpenStep, call: ModelCall): Promise<InferenceResponse | null> {
+  for (let attempt = 1; ; attempt++) {
+    const record = await performCall(run, call, attempt)
+    applyRecord(run, step, { call, record })
+    if (record.response !== null) return record.response
+    if (run.stoppedBy() !== undefined) return null // streamed text is not retracted: nothing will replace it
+    call.stream?.retract('the model call failed')
+    if ((await recover(run, failureOf(call, record), 'aroundInference')) !== 'retry') return null
+    if (!(await mayCallAgain(run, call.request))) return null
+  }
+}
+
+/** Another attempt is a call like the first: guards decide on it again. */
+async function mayCallAgain(run: RunContext, request: InferenceRequest): Promise<boolean> {
+  const plan = run.parts.stack.plan('beforeInference')
+  await finishInvocation(run, startInvocation(run, plan, { request }, { changes: false }))
+  return run.stoppedBy() === undefined
+}
+
+/** The model inside its around hooks, as one recorded effect. A failure is part of the record. */
+async function performCall(run: RunContext, call: ModelCall, attempt: number): Promise<ModelCallRecord> {
+  const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
+  const { arounds } = run.parts.stack.plan('aroundInference')
+  if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
+  call.thrown = undefined
+  try {
+    return await run.effects.perform<ModelCallRecord>(
+      { key, kind: 'inference', input: () => fingerprintRequest(call.request) },
+      (signal) => {
+        if (arounds.length === 0) return callOnce(run, call, signal)
+        return new AroundInference(run, call, { key, signal, send: sendAttempt }).run(arounds)
+      },
+    )
+  } catch (thrown) {
+    return failedRecord(call, thrown, { usage: noTokens, trail: none, votes: none }) // the effects port failed
+  }
+}
+
+async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
+  const { request, stream } = call
+  try {
+    const response = await sendAttempt(run, call, { request, signal, number: ++run.open!.attempts })
+    const usage = stream?.withSpent(response.usage) ?? response.usage
+    return { response, error: null, usage, trail: none, votes: none }
+  } catch (thrown) {
+    return failedRecord(call, thrown, { usage: stream?.spent ?? noTokens, trail: none, votes: none })
+  }
+}
+
+/** Sends one attempt to the model, and streams its answer if the run does. */
+function sendAttempt(run: RunContext, call: ModelCall, attempt: Attempt): Promise<InferenceResponse> {
+  return call.stream === undefined ? send(run, call, attempt) : sendStreaming(run, call, attempt)
+}
+
+async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt): Promise<InferenceResponse> {
+  const answer = call.stream!.open()
+  try {
+    return await send(run, call, attempt, answer.write)
+  } finally {
+    const checking = attempt.signal.aborted ? undefined : answer.settled()
+    if (checking !== undefined) await run.lifetime.untilCancelled(checking).catch(() => undefined)
+  }
+}
+
+async function send(
+  run: RunContext,
+  { limit }: ModelCall,
+  { request, signal, number }: Attempt,
+  onDelta?: (delta: InferenceDelta) => void,
+): Promise<InferenceResponse> {
+  const { model } = request
+  return sendRequest(run, { model, request: toModelRequest(run, request), signal, limit, number, onDelta })
+}
+
+function toModelRequest({ parts }: RunContext, request: InferenceRequest): ModelRequest {
+  const { system, messages, tools, toolChoice, responseFormat, settings } = request
+  const { toolNames, descriptionList } = parts
+  return {
+    system,
+    messages,
+    tools: tools === toolNames ? descriptionList : tools.map((name) => describeTool(parts, name)),
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(responseFormat !== undefined && { responseFormat }),
+    ...(settings !== undefined && { settings }),
+  }
+}
+
+function describeTool({ descriptions }: AgentParts, name: string): ToolDescription {
+  const found = descriptions.get(name)
+  if (found !== undefined) return found
+  throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
+    value: name,
+  })
+}
+
+/** Bills the call, and applies what hooks around it did and voted. */
+function applyRecord(
+  run: RunContext,
+  step: OpenStep,
+  { call, record }: { readonly call: ModelCall; readonly record: ModelCallRecord },
+): void {
+  if (record.trail.length > 0) run.noteTrail(record.trail, call.durations)
+  if (record.votes.length > 0) run.cast(record.votes)
+  const by = record.error === null ? undefined : limitedBy(record.error)
+  if (by !== undefined) {
+    const { message } = record.error!
+    run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by })])
+  }
+  step.spend(record.usage)
+}
+
+/** Warnings of the provider are for people; they change nothing. */
+function warn(run: RunContext, message: string): void {
+  run.noteLoop('aroundInference', { decision: 'warning', message })
+  run.effects.emit?.({ type: 'warning', step: run.step, message })
+}
+
 function passedResponse(after: Invocation, response: InferenceResponse): InferenceResponse {
   if (after.blocked !== undefined) {
     return withholdResponse(response, `[withheld by "${after.blocked.by}": ${after.blocked.message}]`)
   }
   if (after.failure !== undefined) return withholdResponse(response, `[withheld: ${after.failure.message}]`)
   return after.facts['response'] as InferenceResponse
+}
+
+function addResponse(run: RunContext, step: OpenStep, response: InferenceResponse): void {
+  const { messages } = run.state
+  const message = step.respond(response, messages.length)
+  run.state = AgentState.patch(run.state, { messages: messages.append(message) })
+  run.effects.emit?.({ type: 'responded', step: step.index, text: response.text, usage: step.usage })
 }

@@ -320,7 +320,7 @@ test('a misspelt option, nothing to ask and an unknown model are told in words',
   })
   await createAgent({ model: scriptedModel(['done']), use: [asks] }).run('go')
   assert.deepEqual(
-    said.map((each) => /"promt"|give a "prompt"|nonsense|cannot be shown/.exec(each)?.[0]),
-    ['"promt"', 'give a "prompt"', 'nonsense', 'cannot be shown'],
+    said.map((each) => /"promt"|"prompt" or "messages" is required|nonsense|cannot be shown/.exec(each)?.[0]),
+    ['"promt"', '"prompt" or "messages" is required', 'nonsense', 'cannot be shown'],
   )
 })

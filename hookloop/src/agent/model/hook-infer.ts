@@ -1,115 +1,115 @@
-import { AgentState, MODEL_KEY } from '../../state/agent-state.ts'
+import { AgentState } from '../../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
-import type { InferenceRequest, InferenceResponse, LanguageModel } from '../../state/inference.ts'
-import type { Json } from '../../state/json.ts'
+import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, addUsage, noTokens, totalTokens, type TokenUsage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { Asker, HookInference, Inferred, InferOptions } from '../../hooks/infer.ts'
+import type { HookHost } from '../../hooks/hook-host.ts'
+import type { HookInference, Inferred, InferOptions, InferringHook } from '../../hooks/infer.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
-import { askOnce, nameOf, plainValue, type AskingRun } from './send-request.ts'
-import { AttemptHost, forbade } from './attempt-host.ts'
+import type { AgentParts } from '../agent-parts.ts'
+import { limitedBy, limitFromNow, type CallLimit, type RunLifetime } from '../loop/run-lifetime.ts'
+import { Trail } from '../loop/trail.ts'
 import { estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
-import { noteTrail } from '../loop/note-trail.ts'
-import type { AgentParts } from '../agent-parts.ts'
-import { limitedBy, limitFromNow, type CallLimit } from '../loop/run-lifetime.ts'
+import { callForbidden, modelFor, nameOf, sendRequest, toRecordedError, type RecordedError } from './send-request.ts'
 
-/** As much of a run as it takes to let its hooks ask models. */
-export interface HookAskingRun extends AskingRun {
+/** The part of a run that the model calls of its hooks need. */
+export type InferringRun = HookHost & {
   readonly parts: AgentParts
+  readonly lifetime: RunLifetime
   readonly state: AgentState
-  readonly opened: boolean
+  readonly hasExecution: boolean
   readonly forbidden: ContinuationEvaluation | undefined
-  cast(votes: readonly ContinuationEvaluation[]): void
+  readonly cast: (votes: readonly ContinuationEvaluation[]) => void
+  readonly noteTrail: (entries: readonly LedgerEntry[], durations: readonly number[]) => void
 }
 
 /** What is recorded of one call. */
 export type CallRecord = {
   readonly response: InferenceResponse | null
-  readonly error: { readonly code: AgentError['code']; readonly message: string; readonly value?: Json } | null
+  readonly error: RecordedError | null
   readonly usage: TokenUsage
 }
 
-/** What is left of a hook that nobody waited for any longer. */
-type Rest = {
+/** What a hook that timed out has done so far. */
+type PartialCalls = {
   readonly usage: TokenUsage
   readonly trail: readonly LedgerEntry[]
   readonly votes: readonly ContinuationEvaluation[]
 }
 
 /**
- * The models that one hook asks in one firing. Each call is judged, recorded under the key of the hook and its number,
- * and counted. What there is to tell of them is told when the hook has ended, so that a replay of a hook that ran out of
- * time, which never gets as far, tells the same.
+ * The model calls of one hook in one invocation. Guards decide on each call, it is recorded under the key of the hook and
+ * its number, and counted. The run gets the ledger entries, the cost and the votes when the hook has ended: in a replay, a
+ * hook that timed out does not get as far.
  */
-export class HookCalls implements HookInference {
-  readonly #run: HookAskingRun
-  readonly #by: Asker
+export class HookModelCalls implements HookInference {
+  readonly #run: InferringRun
+  readonly #hook: InferringHook
   readonly #effects: Effects
-  readonly #trail: LedgerEntry[] = []
-  readonly #durations: number[] = []
+  readonly #trail = new Trail()
   readonly #votes: ContinuationEvaluation[] = []
-  readonly #over = new AbortController()
+  readonly #hookEnded = new AbortController()
   readonly #pending = new Set<Promise<unknown>>()
-  /** Calls under way, by their key. */
+  /** The requests of running calls, by key. */
   readonly #running = new Map<string, InferenceRequest>()
   #usage = noTokens
   #count = 0
-  #ended = false
   #fatal: AgentError | undefined
 
-  constructor(run: HookAskingRun, by: Asker) {
+  constructor(run: InferringRun, hook: InferringHook) {
     this.#run = run
-    this.#by = by
-    // A scope, because a hook that ran out of time goes on without anybody waiting, and must not move the clock then.
-    this.#effects = run.effects.scope(by.key)
+    this.#hook = hook
+    // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
+    this.#effects = run.effects.scope(hook.key)
   }
 
   get spent(): TokenUsage {
     return this.#usage
   }
 
-  infer(asked: InferOptions): Promise<Inferred & { readonly output?: unknown }> {
+  infer(options: InferOptions): Promise<Inferred & { readonly output?: unknown }> {
     const number = ++this.#count
     const { toModel, parts, state } = this.#run
-    const work = inferFor(asked, {
+    const work = inferFor(options, {
       toModel,
       model: modelFor(parts, state),
-      send: (call, again) => this.#send(call, { key: callKey(this.#by, number, again), number }),
+      send: (call, again) => this.#send(call, { key: callKey(this.#hook, number, again), number }),
     })
-    this.#pending.add(work.catch(() => undefined)) // whoever does not wait for it has nobody to tell
+    this.#pending.add(work.catch(() => undefined))
     return work
   }
 
   async close(how: 'returned' | 'threw' | 'timedOut'): Promise<void> {
-    this.#ended = true
-    if (how !== 'returned') this.#over.abort(new AgentError('RUN_CANCELLED', 'The hook that asked has ended.'))
-    if (how === 'timedOut') return this.#handOver(await this.#restOfTime())
+    this.#trail.isClosed = true
+    if (how !== 'returned') this.#hookEnded.abort(hookEnded())
+    if (how === 'timedOut') return this.#report(await this.#untilTimeout())
     await Promise.all(this.#pending)
-    this.#handOver({ usage: this.#usage, trail: this.#trail, votes: this.#votes })
+    this.#report({ usage: this.#usage, trail: this.#trail.entries, votes: this.#votes })
     this.#run.effects.join(this.#effects)
     if (this.#fatal !== undefined) throw this.#fatal
   }
 
-  /** How far a hook comes before its time is over is a matter of chance, so it is recorded. */
-  async #restOfTime(): Promise<Rest> {
-    const effect = { key: `${this.#by.key}/unheard`, kind: 'hook', input: () => null } as const
-    const rest = { usage: this.#cost(), trail: this.#trail.slice(), votes: this.#votes.slice() }
-    return this.#run.effects.scope(effect.key).perform<Rest>(effect, () => rest)
+  /** How far a hook gets before it times out differs from run to run, so it is recorded. */
+  async #untilTimeout(): Promise<PartialCalls> {
+    const effect = { key: `${this.#hook.key}/unheard`, kind: 'hook', input: () => null } as const
+    const calls = { usage: this.#cost(), trail: this.#trail.entries.slice(), votes: this.#votes.slice() }
+    return this.#run.effects.scope(effect.key).perform<PartialCalls>(effect, () => calls)
   }
 
-  #handOver({ usage, trail, votes }: Rest): void {
-    noteTrail(this.#run, trail, this.#durations)
-    this.#run.spend(usage)
-    const isOpen = this.#run.opened && this.#run.state.execution?.final === undefined
-    if (isOpen && votes.length > 0) this.#run.cast(votes)
+  #report({ usage, trail, votes }: PartialCalls): void {
+    const run = this.#run
+    run.noteTrail(trail, this.#trail.durations)
+    run.spend(usage)
+    const isRunning = run.hasExecution && run.state.execution?.final === undefined
+    if (isRunning && votes.length > 0) run.cast(votes)
   }
 
-  /** What calls have cost, with a rough guess at those that are under way. */
+  /** What calls have cost, with an estimate for those that are running. */
   #cost(except?: string): TokenUsage {
     let usage = this.#usage
     for (const [key, request] of this.#running) {
@@ -120,19 +120,19 @@ export class HookCalls implements HookInference {
 
   async #send(call: InferCall, { key, number }: { key: string; number: number }): Promise<InferenceResponse> {
     const { request } = call
-    if (this.#ended) throw new AgentError('RUN_CANCELLED', 'The hook that asked has ended.')
-    const no = this.#forbidden()
-    if (no !== undefined) throw forbade(no)
-    this.#running.set(key, request) // several at once: each knows of the others
+    this.#throwIfEnded()
+    const forbidden = this.#forbidden()
+    if (forbidden !== undefined) throw callForbidden(forbidden)
+    this.#running.set(key, request) // before the guards run: concurrent calls count each other
     const started = performance.now()
     try {
-      const limit = await this.#judge(request, key)
-      if (this.#ended) throw new AgentError('RUN_CANCELLED', 'The hook that asked has ended.')
+      const limit = await this.#runGuards(request, key)
+      this.#throwIfEnded()
       const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
       const record = await this.#effects.perform<CallRecord>(effect, (signal) =>
-        this.#ask(call, { signal, limit, number }),
+        this.#call(call, { signal, limit, number }),
       )
-      return this.#take(record, { request, started })
+      return this.#applyRecord(record, { request, started })
     } catch (thrown) {
       if (thrown instanceof AgentError && isFatal(thrown)) this.#fatal ??= thrown
       throw thrown
@@ -141,59 +141,72 @@ export class HookCalls implements HookInference {
     }
   }
 
+  #throwIfEnded(): void {
+    if (this.#trail.isClosed) throw hookEnded()
+  }
+
   #forbidden(): ContinuationEvaluation | undefined {
     const own = this.#votes.find((vote) => vote.decision === 'forbidContinuation')
-    return own ?? (this.#run.opened ? this.#run.forbidden : undefined)
+    return own ?? (this.#run.hasExecution ? this.#run.forbidden : undefined)
   }
 
-  /** Guards see every call a model gets, also those of hooks. Gives the time that they leave it. */
-  async #judge(request: InferenceRequest, key: string): Promise<CallLimit | undefined> {
+  /** Guards see every call that a model gets, including those of hooks. Returns the time limit that they set. */
+  async #runGuards(request: InferenceRequest, key: string): Promise<CallLimit | undefined> {
     const run = this.#run
+    const effects = this.#effects
     const plan = run.parts.stack.plan('beforeInference')
     if (plan.guards.length === 0) return undefined
-    const host = new JudgingHost(run, [this.#trail, this.#durations], {
+    const spentWithoutThis = (): HookHost['spent'] => addUsage(run.spent, this.#cost(key))
+    const host = this.#trail.hostIn(run, {
       place: key,
-      spent: () => addUsage(run.spent, this.#cost(key)),
-      spend: (usage) => {
-        this.#usage = addTokens(this.#usage, usage)
+      get spent() {
+        return spentWithoutThis()
       },
-      isOver: () => this.#ended,
-      effects: this.#effects,
+      get now() {
+        return effects.now() // the clock of the hook that makes the call
+      },
+      spend: (usage) => void (this.#usage = addTokens(this.#usage, usage)),
     })
-    const firing = new Invocation(host, plan, run.opened ? run.state : withoutExecution(run.state), { request })
-    const waiting = runGuards(firing, plan.guards)
+    const state = run.hasExecution ? run.state : withoutExecution(run.state)
+    const invocation = new Invocation(host, plan, state, { request })
+    const waiting = runGuards(invocation, plan.guards)
+    // No tick for synchronous guards: a hook that times out in a replay must start its calls as early as it did live.
     if (waiting !== undefined) await waiting
-    this.#votes.push(...firing.votes)
-    const no = firing.votes.find((vote) => vote.decision === 'forbidContinuation')
-    if (no !== undefined) throw forbade(no)
-    return firing.within && limitFromNow(firing.within)
+    this.#votes.push(...invocation.votes)
+    if (invocation.forbidden !== undefined) throw callForbidden(invocation.forbidden)
+    return invocation.within && limitFromNow(invocation.within)
   }
 
-  async #ask(
+  async #call(
     { request, tools }: InferCall,
     { signal, limit, number }: { signal: AbortSignal; limit: CallLimit | undefined; number: number },
   ): Promise<CallRecord> {
     const { model, ...rest } = request
-    const heeded = AbortSignal.any([signal, this.#over.signal])
+    const either = AbortSignal.any([signal, this.#hookEnded.signal])
     try {
-      heeded.throwIfAborted()
-      const question = { model, request: { ...rest, tools }, signal: heeded, limit, number, hook: this.#by.hook }
-      const response = await askOnce(this.#run, question)
+      either.throwIfAborted()
+      const sent = { model, request: { ...rest, tools }, signal: either, limit, number, hook: this.#hook.hook }
+      const response = await sendRequest(this.#run, sent)
       return { response, error: null, usage: response.usage }
     } catch (thrown) {
-      const isCutOff = this.#over.signal.aborted && !signal.aborted
-      const { code, message, value } = toAgentError(thrown, 'MODEL_FAILED')
-      const usage = isCutOff ? estimateUsage(request) : noTokens
-      return { response: null, error: { code, message, ...plainValue(value) }, usage }
+      const isAborted = this.#hookEnded.signal.aborted && !signal.aborted
+      const error = toRecordedError(toAgentError(thrown, 'MODEL_FAILED'))
+      return { response: null, error, usage: isAborted ? estimateUsage(request) : noTokens }
     }
   }
 
-  #take({ response, error, usage }: CallRecord, asked: { request: InferenceRequest; started: number }) {
+  #applyRecord(
+    { response, error, usage }: CallRecord,
+    call: { readonly request: InferenceRequest; readonly started: number },
+  ): InferenceResponse {
     this.#usage = addTokens(this.#usage, usage)
-    this.#note(asked, response === null ? { decision: 'inferenceFailed', message: error!.message } : told(response))
-    if (response !== null) return response
-    const by = limitedBy(error!)
+    if (response !== null) {
+      this.#note(call, 'inferred', `${totalTokens(response.usage)} tokens`)
+      return response
+    }
     const { code, message, value } = error!
+    this.#note(call, 'inferenceFailed', message)
+    const by = limitedBy(error!)
     if (by !== undefined) {
       this.#votes.push(
         Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by } as const),
@@ -202,53 +215,32 @@ export class HookCalls implements HookInference {
     throw new AgentError(code, message, { value })
   }
 
-  #note({ request, started }: { request: InferenceRequest; started: number }, what: Partial<LedgerEntry>): void {
-    const { hook, mode, trigger } = this.#by
-    const message = `${nameOf(request.model)}: ${what.message}`
-    this.#trail.push({ step: this.#run.step, trigger, hook, mode, ...what, message })
-    this.#durations.push(performance.now() - started)
+  #note(
+    { request, started }: { readonly request: InferenceRequest; readonly started: number },
+    decision: string,
+    what: string,
+  ): void {
+    const { hook, mode, trigger } = this.#hook
+    const message = `${nameOf(request.model)}: ${what}`
+    this.#trail.add({ step: this.#run.step, trigger, hook, mode, decision, message }, performance.now() - started)
   }
 }
 
-function told({ usage }: InferenceResponse): Partial<LedgerEntry> {
-  return { decision: 'inferred', message: `${totalTokens(usage)} tokens` }
+function hookEnded(): AgentError {
+  return new AgentError('RUN_CANCELLED', 'The hook that made the call has ended.')
 }
 
-/** The key of a call: that of the hook, and which of its calls it is. */
-export function callKey({ key }: Asker, number: number, again: boolean): string {
+/** The key of a call: the key of the hook, and the number of the call. */
+export function callKey({ key }: InferringHook, number: number, again: boolean): string {
   return `${key}/infer.${number}${again ? '.again' : ''}`
 }
 
 /** The key of the hook that made a call. */
-export function askerOf(key: string): string {
+export function hookOfCall(key: string): string {
   return key.slice(0, key.lastIndexOf('/infer.'))
 }
 
-/** The model of a conversation: its own, or its agent's. */
-export function modelFor(parts: AgentParts, state: AgentState): LanguageModel {
-  const chosen = state.metadata[MODEL_KEY]
-  return typeof chosen === 'string' ? parts.toModel(chosen) : parts.model
-}
-
-/** Before there is an execution, the state may still show an earlier one, and limits would count that. */
+/** Before there is an execution, the state may still show an earlier one, which limits would count. */
 function withoutExecution(state: AgentState): AgentState {
   return AgentState.create({ ...AgentState.fieldsOf(state), execution: undefined })
-}
-
-/** The clock that guards see is that of the hook they judge a call of. */
-class JudgingHost extends AttemptHost {
-  readonly #own: Effects
-
-  constructor(
-    run: HookAskingRun,
-    told: ConstructorParameters<typeof AttemptHost>[1],
-    judging: ConstructorParameters<typeof AttemptHost>[2] & { readonly effects: Effects },
-  ) {
-    super(run, told, judging)
-    this.#own = judging.effects
-  }
-
-  override get now(): number {
-    return this.#own.now()
-  }
 }

@@ -16,49 +16,53 @@ import { ANSWER_TOOL, askInForm, bestForm, type AnswerForm } from '../output/ans
 import { answerShape, readJson, type AnswerShape } from '../output/answer-shape.ts'
 import { checkOptions } from '../check-options.ts'
 
-/** One call of a model: what guards see of it, and the tools it is shown. */
+/** One model call: the request that guards see, and the tools that the model gets. */
 export type InferCall = { readonly request: InferenceRequest; readonly tools: readonly ToolDescription[] }
 
 export type Inferring = {
   readonly toModel: ToModel
-  /** Whom to ask unless told. */
+  /** The default model. */
   readonly model: LanguageModel
-  /** Makes a call; `again` when it mends the answer to the one before. */
+  /** Sends a call; `again` when it asks the model to correct its previous answer. */
   readonly send: (call: InferCall, again: boolean) => Promise<InferenceResponse>
 }
 
 /**
- * Asks a model what a hook wants to know. An answer that does not fit the schema goes back once, with what is wrong with
- * it; after that OUTPUT_INVALID is thrown.
+ * Calls a model for a hook. If the answer does not fit the schema, the model gets one more chance, with a description of
+ * the problem; after that OUTPUT_INVALID is thrown.
  */
 export async function inferFor(
-  asked: InferOptions,
+  options: InferOptions,
   { toModel, model, send }: Inferring,
 ): Promise<Inferred & { readonly output?: unknown }> {
-  const request = requestFor(asked, asked.model === undefined ? model : toModel(asked.model))
-  if (asked.output === undefined) return inferred(await send({ request, tools: [] }, false))
-  const { call, form, shape } = typedCall(request, asked.output)
+  const request = requestFor(options, options.model === undefined ? model : toModel(options.model))
+  if (options.output === undefined) return inferred(await send({ request, tools: [] }, false))
+  const { call, form, shape } = typedCall(request, options.output)
   const first = await send(call, false)
   const read = await readAnswer(first, form, shape)
   if ('value' in read) return { ...inferred(first), output: read.value }
   const second = await send(withProblem(call, first, read.problem), true)
   const usage = addTokens(first.usage, second.usage)
-  const mended = await readAnswer(second, form, shape)
-  if ('value' in mended) return { ...inferred({ ...second, usage }), output: mended.value }
-  throw new AgentError('OUTPUT_INVALID', `No answer of the model fits the schema. The last: ${mended.problem}.`, {
-    value: { text: second.text, problem: mended.problem },
-  })
+  const corrected = await readAnswer(second, form, shape)
+  if ('value' in corrected) return { ...inferred({ ...second, usage }), output: corrected.value }
+  throw new AgentError(
+    'OUTPUT_INVALID',
+    `No answer of the model fits the schema. The last problem: ${corrected.problem}.`,
+    {
+      value: { text: second.text, problem: corrected.problem },
+    },
+  )
 }
 
 const names: readonly string[] = ['model', 'system', 'messages', 'prompt', 'output', 'settings']
 
-function requestFor(asked: InferOptions, model: LanguageModel): InferenceRequest {
-  checkOptions('infer', asked, names)
-  const { system = '', settings, prompt, messages = [] } = asked
+function requestFor(options: InferOptions, model: LanguageModel): InferenceRequest {
+  checkOptions('infer', options, names)
+  const { system = '', settings, prompt, messages = [] } = options
   const said = [...messages].map((each) => toMessage(each, 'message'))
   if (prompt !== undefined) said.push(toMessage(prompt, 'prompt'))
   if (said.length === 0) {
-    throw new AgentError('AGENT_INVALID_OPTION', 'infer: give a "prompt", or "messages", or both.', { value: asked })
+    throw new AgentError('AGENT_INVALID_OPTION', 'infer: "prompt" or "messages" is required.', { value: options })
   }
   return Object.freeze({
     model,

@@ -1,3 +1,6 @@
+import { MODEL_KEY, type AgentState } from '../../state/agent-state.ts'
+import type { ContinuationEvaluation } from '../../state/continuation.ts'
+import type { Emit } from '../../state/event.ts'
 import {
   isFinishReason,
   toBilledResponse,
@@ -7,45 +10,41 @@ import {
   type ModelReply,
   type ModelRequest,
 } from '../../state/inference.ts'
-import type { Emit } from '../../state/event.ts'
 import { toJson, type Json } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { HookHost } from '../../hooks/base-context.ts'
-import type { Outstanding } from '../loop/pending-work.ts'
-import type { CallLimit, RunDeadline } from '../loop/run-lifetime.ts'
+import type { HookHost } from '../../hooks/hook-host.ts'
+import type { AgentParts } from '../agent-parts.ts'
+import type { CallLimit, RunLifetime } from '../loop/run-lifetime.ts'
 
-/** As much of a run as it takes to ask a model. */
-export interface AskingRun extends HookHost {
-  readonly outstanding: Outstanding
-  readonly deadline: RunDeadline
-}
-
-export type Question = {
+export type SentRequest = {
   readonly model: LanguageModel
   readonly request: ModelRequest
-  /** That of the run, or one that aborts with it. */
+  /** The signal of the run, or one that aborts with it. */
   readonly signal: AbortSignal
   readonly limit: CallLimit | undefined
   readonly onDelta?: ((delta: InferenceDelta) => void) | undefined
-  /** Which attempt of the step it is, or which question of a hook. */
+  /** The number of the attempt in its step, or of the call of a hook. */
   readonly number: number
+  /** The hook that makes the call, if one does. */
   readonly hook?: string
 }
 
-/** Asks a model once, and tells whoever watches that it is asked and that it failed. */
-export function askOnce(run: AskingRun, question: Question): Promise<InferenceResponse> {
+type Sender = HookHost & { readonly lifetime: RunLifetime }
+
+/** Sends one request to a model, and emits events about its start and its failure. */
+export function sendRequest(run: Sender, sent: SentRequest): Promise<InferenceResponse> {
   const { emit } = run.effects
-  return emit === undefined ? ask(run, question) : askWatched(run, question, emit)
+  return emit === undefined ? send(run, sent) : sendAndEmit(run, sent, emit)
 }
 
-async function askWatched(run: AskingRun, question: Question, emit: Emit): Promise<InferenceResponse> {
-  const { model, signal, number, hook } = question
+async function sendAndEmit(run: Sender, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
+  const { model, signal, number, hook } = sent
   const place = { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
   emit({ type: 'inferenceStarted', ...place })
   try {
-    return await ask(run, question)
+    return await send(run, sent)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
     if (!signal.aborted) emit({ type: 'inferenceFailed', ...place, error: { code, message } })
@@ -53,41 +52,38 @@ async function askWatched(run: AskingRun, question: Question, emit: Emit): Promi
   }
 }
 
-function ask(run: AskingRun, question: Question): Promise<InferenceResponse> {
-  const { model } = question
-  const replying = run.deadline.within(callModel(question, limitedSignal(run, question)))
-  return run.outstanding.abortable(replying).then((reply) => toCheckedReply(reply, model))
-}
-
-/** A model may be anybody's: one that throws, or answers at once, is taken as one that does so later. */
-function callModel({ model, request, onDelta }: Question, signal: AbortSignal): Promise<ModelReply> {
-  try {
-    const reply = model.infer(request, onDelta === undefined ? { signal } : { signal, onDelta })
-    return reply instanceof Promise ? reply : Promise.resolve(reply)
-  } catch (thrown) {
-    return Promise.reject(thrown)
+function send({ lifetime, signal: runSignal }: Sender, sent: SentRequest): Promise<InferenceResponse> {
+  const { model, request, limit, onDelta } = sent
+  let { signal } = sent
+  if (limit !== undefined) {
+    const limited = lifetime.signalFor(limit) // aborts with the run as well
+    signal = signal === runSignal ? limited : AbortSignal.any([signal, limited])
   }
+  let reply: Promise<ModelReply>
+  try {
+    // A model may be user code that returns or throws synchronously.
+    reply = Promise.resolve(model.infer(request, onDelta === undefined ? { signal } : { signal, onDelta }))
+  } catch (thrown) {
+    reply = Promise.reject(thrown)
+  }
+  return lifetime.untilCancelled(lifetime.untilDeadline(reply)).then((value) => toCheckedReply(value, model))
 }
 
-/** The signal a call heeds: that of the run, that of its attempt, and that of the time it has. */
-function limitedSignal(run: AskingRun, { limit, signal }: Question): AbortSignal {
-  if (limit === undefined) return signal
-  const limited = run.deadline.signalFor(limit) // aborts with the run as well
-  return signal === run.signal ? limited : AbortSignal.any([signal, limited])
+/** The model of a conversation: its own, or that of the agent. */
+export function modelFor(parts: AgentParts, state: AgentState): LanguageModel {
+  const chosen = state.metadata[MODEL_KEY]
+  return typeof chosen === 'string' ? parts.toModel(chosen) : parts.model
 }
 
 export function nameOf({ provider, modelId }: LanguageModel): string {
   return `${provider}/${modelId}`
 }
 
+/** The reply of a model as a response. Throws MODEL_REPLY_INVALID if it is not a reply. */
 export function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceResponse {
   const content = Array.isArray(reply?.content) ? plainValue(reply.content).value : undefined
   if (!Array.isArray(content) || !areReplyParts(content) || !isFinishReason(reply.finishReason)) {
-    throw new AgentError(
-      'MODEL_REPLY_INVALID',
-      'The model answered with something that is not a reply.',
-      plainValue(reply),
-    )
+    throw new AgentError('MODEL_REPLY_INVALID', 'The model returned a value that is not a reply.', plainValue(reply))
   }
   const { finishReason, modelId, warnings } = reply
   return toBilledResponse({
@@ -104,15 +100,32 @@ function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
   if (typeof cost !== 'function' || usage?.costUsd !== undefined) return tokens
   const costUsd = cost(tokens)
   if (typeof costUsd === 'number' && costUsd >= 0 && costUsd < Infinity) return toTokens({ ...tokens, costUsd })
-  // Counted as nothing, it would take every limit on cost away.
-  throw new AgentError('MODEL_INVALID', 'The "cost" of the model gave no amount.', plainValue({ costUsd }))
+  // Counted as zero, it would disable every limit on cost.
+  throw new AgentError(
+    'MODEL_INVALID',
+    'The "cost" function of the model did not return an amount.',
+    plainValue({ costUsd }),
+  )
 }
 
-/** The value at fault, if it can be kept: an error must not be lost for what it carries. */
+/** The value of an error, if it is JSON: an error must not be lost because of the value it carries. */
 export function plainValue(value: unknown): { readonly value?: Json } {
   try {
     return value === undefined ? {} : { value: toJson(value) }
   } catch {
     return {}
   }
+}
+
+/** What is recorded of a failed call. */
+export type RecordedError = { readonly code: AgentError['code']; readonly message: string; readonly value?: Json }
+
+export function toRecordedError(error: AgentError): RecordedError {
+  const { code, message, value } = error
+  return { code, message, ...plainValue(value) }
+}
+
+/** The error of a call that a guard has forbidden. */
+export function callForbidden({ source, message }: ContinuationEvaluation): AgentError {
+  return new AgentError('MODEL_FORBIDDEN', `"${source}" forbade the call: ${message}`)
 }

@@ -6,12 +6,12 @@ import {
 } from '../../state/inference.ts'
 import type { Part } from '../../state/message.ts'
 import type { TokenUsage } from '../../state/usage.ts'
+import { deriveHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runGuards, runTransforms } from '../../hooks/run-hooks.ts'
 import type { RunContext } from '../loop/run-context.ts'
-import { TrailHost } from '../loop/trail.ts'
 
-/** How much must have been judged beyond a piece before it is shown: what is looked for may begin in one and end in the next. */
+/** How far hooks must have seen beyond a piece before it is emitted: what they look for may span two pieces. */
 const OVERLAP = 200
 const STEP = 100
 
@@ -22,19 +22,19 @@ type Shown = {
 }
 
 /**
- * An answer shown in pieces that the hooks with `stream: 'window'` have passed. They are given the answer so far, again
- * and again; once one of them has said no, nothing more is shown before the whole answer is judged.
+ * Emits an answer in pieces that the hooks with `stream: 'window'` have passed. They get the answer so far, again and
+ * again. Once one of them blocks or fails, nothing more is emitted until hooks have decided on the complete answer.
  */
 export class AnswerWindow {
   readonly #run: RunContext
   readonly #how: Shown
   readonly #parts: { type: 'text' | 'reasoning'; text: string }[] = []
   #written = 0
-  /** How much had been written at the last look. */
-  #looked = 0
+  /** How much had been written at the last check. */
+  #checked = 0
   #emitted = ''
-  /** The look that is under way. */
-  #looking: Promise<void> | undefined
+  /** The check that is running. */
+  #checking: Promise<void> | undefined
   #isClosed = false
 
   constructor(run: RunContext, how: Shown) {
@@ -42,56 +42,56 @@ export class AnswerWindow {
     this.#how = how
   }
 
-  /** How many characters were shown. */
+  /** How many characters were emitted. */
   get released(): number {
     return this.#emitted.length
   }
 
   write(delta: InferenceDelta): void {
-    if (delta.type === 'toolCallDelta') return // a call is shown when it is made
+    if (delta.type === 'toolCallDelta') return // tool calls are emitted when they are complete
     const last = this.#parts.at(-1)
     if (last?.type === delta.type) last.text += delta.delta
     else this.#parts.push({ type: delta.type, text: delta.delta })
     this.#written += delta.delta.length
-    this.#look()
+    this.#check()
   }
 
-  /** The answer is written, or will not be: what is under way is waited for, and nobody looks again. */
+  /** Call when the answer is complete or has failed: returns the check that is running, and no other starts. */
   settled(): Promise<void> | undefined {
     this.#isClosed = true
-    return this.#looking
+    return this.#checking
   }
 
-  /** Whether a response begins with what was shown. */
+  /** Whether a response starts with what was emitted. */
   isBeginningOf({ content }: InferenceResponse): boolean {
-    return spoken(content)
+    return textParts(content)
       .map((part) => part.text)
       .join('')
       .startsWith(this.#emitted)
   }
 
-  /** The longer the answer, the longer the pieces: looking at it must not cost the square of its length. */
+  /** The longer the answer, the longer the pieces: otherwise the cost would grow with the square of the length. */
   #isDue(): boolean {
     const step = Math.max(STEP, this.#written >> 4)
-    return this.#looking === undefined && !this.#isClosed && this.#written - Math.max(this.#looked, OVERLAP) >= step
+    return this.#checking === undefined && !this.#isClosed && this.#written - Math.max(this.#checked, OVERLAP) >= step
   }
 
-  #look(): void {
+  #check(): void {
     if (!this.#isDue()) return
-    this.#looked = this.#written
-    this.#looking = this.#judge().finally(() => {
-      this.#looking = undefined
-      this.#look()
+    this.#checked = this.#written
+    this.#checking = this.#passNext().finally(() => {
+      this.#checking = undefined
+      this.#check()
     })
   }
 
-  async #judge(): Promise<void> {
+  async #passNext(): Promise<void> {
     const passed = await this.#pass()
     if (passed !== undefined && this.isBeginningOf(passed)) this.#release(passed)
     else this.#isClosed = true
   }
 
-  /** The answer so far as hooks leave it, unless one says no or fails. */
+  /** The answer so far as hooks changed it; undefined if one blocked it or failed. */
   async #pass(): Promise<InferenceResponse | undefined> {
     const plan = this.#run.parts.stack.plan('afterInference')
     const response = toResponse({
@@ -99,24 +99,27 @@ export class AnswerWindow {
       finishReason: 'other',
     })
     const facts = { request: this.#how.request, response }
-    const host = new WindowHost(this.#run)
-    const firing = new Invocation(host, plan, this.#run.state, facts)
+    // A check leaves no trace in the ledger, on the clock of the run, or under the keys of the complete answer.
+    const host = deriveHost(this.#run, {
+      effects: this.#run.effects.scope('window'),
+      place: `${this.#run.place}/window`,
+      spend: this.#how.spend,
+    })
+    const invocation = new Invocation(host, plan, this.#run.state, facts)
     try {
-      await runTransforms(firing, plan.transforms.filter(isWindow))
-      await runGuards(firing, plan.guards.filter(isWindow))
+      await runTransforms(invocation, plan.transforms.filter(isWindow))
+      await runGuards(invocation, plan.guards.filter(isWindow))
     } catch {
-      return undefined // the hook will fail on the whole answer, too, and be told then
-    } finally {
-      this.#how.spend(host.spentByHooks)
+      return undefined // the hook will fail on the complete answer as well, and that is recorded
     }
-    return firing.blocked === undefined ? (firing.facts['response'] as InferenceResponse) : undefined
+    return invocation.blocked === undefined ? (invocation.facts['response'] as InferenceResponse) : undefined
   }
 
   #release({ content }: InferenceResponse): void {
     let at = 0
-    const parts = spoken(content)
+    const parts = textParts(content)
     const length = parts.reduce((sum, part) => sum + part.text.length, 0)
-    const limit = Math.min(length, this.#looked) - OVERLAP // a hook may have added something at the end
+    const limit = Math.min(length, this.#checked) - OVERLAP // a hook may have appended something
     for (const { type, text } of parts) {
       const delta = text.slice(Math.max(0, this.released - at), wholeCharacters(text, limit - at))
       at += text.length
@@ -127,7 +130,7 @@ export class AnswerWindow {
   }
 }
 
-/** How much of a text is shown: half of a character could not be written by whoever shows it. */
+/** How much of a text to emit: a surrogate pair must not be split. */
 function wholeCharacters(text: string, limit: number): number {
   const isHalf = limit > 0 && limit < text.length && text.codePointAt(limit - 1)! > 0xffff
   return Math.max(0, isHalf ? limit - 1 : limit)
@@ -137,14 +140,6 @@ function isWindow({ stream }: { readonly stream: string | undefined }): boolean 
   return stream === 'window'
 }
 
-function spoken(content: readonly Part[]) {
+function textParts(content: readonly Part[]) {
   return content.filter((part) => part.type === 'text' || part.type === 'reasoning')
-}
-
-/** A look at an unfinished answer leaves nothing behind: neither in the ledger nor on the clock of the run. */
-class WindowHost extends TrailHost {
-  constructor(run: RunContext) {
-    super(run, [], [], run.effects.scope('window'))
-    this.place = `${run.place}/window` // keys of its own: what the whole answer is judged under is recorded
-  }
 }

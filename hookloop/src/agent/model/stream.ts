@@ -4,16 +4,16 @@ import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AnswerWindow } from './stream-window.ts'
 import type { RunContext } from '../loop/run-context.ts'
 
-/** Where one attempt writes to, and what is to be waited for when it has ended: what a look costs is part of the call. */
+/** Where one attempt writes its answer. `settled` is awaited when it has ended: hooks that check it are part of the call. */
 export type OpenAnswer = {
   readonly write: (delta: InferenceDelta) => void
   readonly settled: () => Promise<void> | undefined
 }
 
 /**
- * Lets an answer be seen while it is written (`after`), piece by piece as hooks on `afterInference` pass it (`window`),
- * or not before they have passed all of it (`hold`): the strictest of them decides. What is seen never changes what
- * becomes of the answer, so a replay, which streams nothing, comes to the same state.
+ * Emits an answer while it is written (`after`), in pieces that hooks on `afterInference` have passed (`window`), or only
+ * when they have passed the complete answer (`hold`). The strictest policy of these hooks applies. Streaming never changes
+ * the answer itself, so a replay, which streams nothing, ends with the same state.
  */
 export class AnswerStream {
   readonly #run: RunContext
@@ -21,10 +21,10 @@ export class AnswerStream {
   readonly #request: InferenceRequest
   readonly #policy: 'hold' | 'window' | 'after'
   #attempts = 0
-  /** Whether anything of this attempt was seen, and, where it is seen in pieces, how much. */
+  /** Whether anything of this attempt was emitted. */
   #shown = false
   #window: AnswerWindow | undefined
-  /** What hooks have spent that looked at the answer while it was written. */
+  /** What hooks have spent on checking the answer while it was written. */
   spent = noTokens
 
   constructor(run: RunContext, step: number, request: InferenceRequest) {
@@ -36,7 +36,7 @@ export class AnswerStream {
     this.#policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
   }
 
-  /** Where an attempt writes to. What an earlier one still writes then is not shown. */
+  /** Opens the stream for an attempt. What an earlier attempt still writes is not emitted. */
   open(): OpenAnswer {
     const attempt = ++this.#attempts
     const isCurrent = (): boolean => attempt === this.#attempts
@@ -54,15 +54,20 @@ export class AnswerStream {
     return { write: (delta) => (isCurrent() ? window.write(delta) : undefined), settled: () => window.settled() }
   }
 
+  /** The usage of a call, with what hooks have spent on checking its answer. */
+  withSpent(usage: TokenUsage): TokenUsage {
+    return this.spent === noTokens ? usage : addTokens(usage, this.spent)
+  }
+
   retract(why: string): void {
     if (this.#shown) this.#run.effects.emit?.({ type: 'retracted', step: this.#step, why })
     this.#shown = false
     this.#window = undefined
-    this.#attempts++ // what is still being written is not shown either
+    this.#attempts++ // what is still being written is not emitted
   }
 
   finish(written: InferenceResponse, passed: InferenceResponse): void {
-    this.#attempts++ // whatever is written from here on comes too late
+    this.#attempts++ // later writes are ignored
     const kept = this.#policy === 'window' ? this.#window?.isBeginningOf(passed) === true : written === passed
     if (!kept) this.retract('a hook changed or withheld the answer')
     if (this.#policy === 'after' && this.#shown) return
@@ -77,7 +82,7 @@ export class AnswerStream {
   }
 }
 
-/** A part as if it had been streamed in one piece. */
+/** A complete part as one delta. */
 function toDelta(part: Part): InferenceDelta | undefined {
   switch (part.type) {
     case 'text':

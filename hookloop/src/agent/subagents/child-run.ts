@@ -1,135 +1,140 @@
 import { AgentState } from '../../state/agent-state.ts'
 import type { ContinuationEvaluation, ContinuationOutcome } from '../../state/continuation.ts'
-import type { FinalStatus } from '../../state/execution.ts'
+import { workedMs, type FinalStatus } from '../../state/execution.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { toInput } from '../../state/message.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
-import type { AgentPlace, OpenChild } from '../../state/subagent.ts'
+import type { Above, AgentPlace, OpenChild } from '../../state/subagent.ts'
 import type { Answers } from '../../state/tool-call.ts'
-import { addUsage, noUsage, subtractUsage, type Usage } from '../../state/usage.ts'
-import { aboveChild, type Share } from './child-budget.ts'
-import { ChildEffects, emitFrom } from './child-effects.ts'
-import { childParts, metadataInside } from './child-parts.ts'
-import { Turns, type Ended } from './parent-link.ts'
-import { finalStatus } from '../loop/final-status.ts'
-import type { RunContext } from '../loop/run-context.ts'
+import { addUsage, noUsage, subtractUsage, totalTokens, type Usage } from '../../state/usage.ts'
+import type { AgentEvent, Emit } from '../../state/event.ts'
+import type { Effects } from '../../effects/effects.ts'
+import type { Budget } from '../capability.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
+import { RunContext } from '../loop/run-context.ts'
+import { childParts, inheritedMetadata } from './child-parts.ts'
+import { SerialQueue, type ChildResult } from './parent-link.ts'
 
-/** Where hooks find who a subagent is, among the metadata it has from its parent. */
+/** The metadata key under which hooks find the name and depth of a subagent. */
 export const SUBAGENT_KEY = 'hookloop.subagent'
 
-/** Who is to do what, as a tool says it. */
-export type Delegated = { readonly name: string; readonly to: object; readonly input: Parameters<typeof toInput>[0] }
+/** The subagent of a call and its input, as the tool returns them. */
+export type Delegation = { readonly name: string; readonly to: object; readonly input: Parameters<typeof toInput>[0] }
 
-type Begun = {
+type ChildStart = {
   readonly place: AgentPlace
-  readonly delegated: Delegated
-  readonly above: OpenChild['above']
+  readonly delegation: Delegation
+  readonly ancestors: OpenChild['above']
   readonly ledger: readonly TimedLedgerEntry[]
   readonly state: (id: () => string) => AgentState
-  readonly go: (run: RunContext) => Promise<Ended>
+  readonly start: (run: RunContext) => Promise<ChildResult>
 }
 
-type Parked = {
+/** A subagent that is about to stop, and waits for its parent. */
+type Stopping = {
   readonly outcome: ContinuationOutcome
   readonly answer: (votes: readonly ContinuationEvaluation[]) => void
 }
 
-/** How a subagent stands when it comes to an end: as it is about to, or as it has. */
+/** How a subagent is about to end, or has ended. */
 export type ChildEnd = { readonly status: FinalStatus; readonly outcome: ContinuationOutcome; readonly message: string }
 
 /**
- * An agent at work for a call of another. It runs by itself until it is about to end, and waits there for its parent,
- * which may want more of it; or until it waits for a person.
+ * The run of a subagent. It runs on its own until it is suspended, or until it is about to stop: there it waits for its
+ * parent, whose hooks may request another step.
  */
 export class ChildRun {
   readonly place: AgentPlace
   readonly run: RunContext
   readonly #parent: RunContext
-  readonly #effects: ChildEffects
-  #parked: Parked | undefined
-  #ended: Ended | undefined
+  readonly #scope: Effects
+  #stopping: Stopping | undefined
+  #ended: ChildResult | undefined
   #arrived: () => void = () => undefined
   #arrival = this.#nextArrival()
-  /** How much of the ledger, of what was spent and of the time that was waited the parent knows. */
-  #told: number
+  /** How much of the ledger, the cost and the waiting time was reported to the parent. */
+  #reported: number
   #billed: Usage
   #waited: number
 
-  private constructor(parent: RunContext, begun: Begun) {
-    const { place, delegated, above, ledger } = begun
-    const path = [...(parent.family?.path ?? []), place]
+  private constructor(parent: RunContext, how: ChildStart) {
+    const { place, delegation, ancestors, ledger } = how
     this.place = place
     this.#parent = parent
-    this.#effects = new ChildEffects(
-      parent.effects.scope(`${place.step}.${indexOf(parent, place)}`),
-      emitFrom(place, parent.effects.emit),
-    )
-    const questions = parent.family?.questions ?? questionsOf(parent)
-    this.run = parent.child(
-      childParts(parent.parts, delegated),
-      this.#effects,
-      begun.state(() => this.#effects.newId()),
+    this.#scope = parent.effects.scope(`${place.step}.${indexOf(parent, place)}`)
+    const effects = childEffects(this.#scope, emitFrom(place, parent.effects.emit))
+    const parts = childParts(parent.parts, delegation)
+    const { witness } = parent
+    this.run = new RunContext(
+      witness?.childParts(parts) ?? parts,
+      effects,
+      how.state(() => effects.newId()),
       {
         streams: parent.streams,
         ledger,
-        family: { path, above, questions, letStop: (outcome) => this.#park(outcome) },
+        parentLink: {
+          path: [...(parent.parentLink?.path ?? []), place],
+          ancestors,
+          approvals: parent.parentLink?.approvals ?? approvalsOf(parent),
+          confirmStop: (outcome) => this.#waitForParent(outcome),
+        },
+        witness: witness && { childParts: witness.childParts },
       },
     )
     this.run.takenOverAt = parent.takenOverAt
-    this.#told = ledger.length
+    this.#reported = ledger.length
     this.#billed = this.run.state.usage
-    this.#waited = waitedAtBegin(this.run)
-    void begun.go(this.run).then((ended) => {
+    this.#waited = waitedAtStart(this.run)
+    void how.start(this.run).then((ended) => {
       this.#ended = ended
       this.#arrived()
     })
   }
 
-  static begin(
+  static start(
     parent: RunContext,
     call: ActiveCall,
-    { delegated, share }: { delegated: Delegated; share: Share },
+    { delegation, share }: { delegation: Delegation; share: BudgetShare },
   ): ChildRun {
-    const message = toInput(delegated.input)
-    const parts = childParts(parent.parts, delegated)
-    const place = { agent: delegated.name, step: parent.step, call: call.id }
+    const message = toInput(delegation.input)
+    const parts = childParts(parent.parts, delegation)
+    const place = { agent: delegation.name, step: parent.step, call: call.id }
     return new ChildRun(parent, {
       place,
-      delegated,
-      above: aboveChild(parent, share),
+      delegation,
+      ancestors: ancestorsOfChild(parent, share),
       ledger: [],
       state: (newId) =>
         AgentState.create({
           agentId: newId(),
           parentId: parent.state.agentId,
           systemPrompt: parts.instructions,
-          metadata: metadataFor(parent, delegated, { name: delegated.name, depth: parts.level }),
+          metadata: metadataFor(parent, delegation, { name: delegation.name, depth: parts.level }),
         }),
-      go: (run) => parent.starts!.begin(run, message),
+      start: (run) => parent.childRuns!.start(run, message),
     })
   }
 
-  /** Goes on with one that waited for a person. */
+  /** Resumes a subagent that was suspended for approval. */
   static resume(
     parent: RunContext,
     call: ActiveCall,
-    { delegated, answers }: { delegated: Delegated; answers: Answers },
+    { delegation, answers }: { delegation: Delegation; answers: Answers },
   ): ChildRun {
     const child = call.child!
     const place = { agent: child.agent, step: parent.step, call: call.id }
     return new ChildRun(parent, {
       place,
-      delegated,
-      above: child.above,
+      delegation,
+      ancestors: child.above,
       ledger: ledgerOf(parent, place),
       state: () => fromStateJson(child.state),
-      go: (run) => parent.starts!.resume!(run, answers),
+      start: (run) => parent.childRuns!.resume!(run, answers),
     })
   }
 
-  /** Resolves when it is about to end, has ended, or waits for a person. */
+  /** Resolves when it is about to stop, has ended, or is suspended. */
   arrived(): Promise<void> {
     return this.#arrival
   }
@@ -138,27 +143,28 @@ export class ChildRun {
     return this.#ended?.status === 'suspended'
   }
 
-  /** Whether it can still be asked for more. */
-  get canGoOn(): boolean {
-    return this.#parked !== undefined
+  /** Whether the parent can still request another step. */
+  get canContinue(): boolean {
+    return this.#stopping !== undefined
   }
 
-  /** Lets it end, or go on if there are votes for that, and waits until it is there. */
+  /** Lets it stop, or continue if there are votes for that, and waits until it has. */
   async answer(votes: readonly ContinuationEvaluation[]): Promise<void> {
-    const parked = this.#parked
-    if (parked === undefined) return
-    this.#parked = undefined
+    const stopping = this.#stopping
+    if (stopping === undefined) return
+    this.#stopping = undefined
     this.#arrival = this.#nextArrival()
-    parked.answer(votes)
+    stopping.answer(votes)
     await this.#arrival
   }
 
-  /** How it ends, or ended. */
+  /** How it is about to end, or has ended. */
   get end(): ChildEnd {
-    if (this.#parked !== undefined) {
-      const { outcome } = this.#parked
+    if (this.#stopping !== undefined) {
+      const { outcome } = this.#stopping
       const vote = outcome.evaluations.find(({ source }) => source === outcome.resolvedBy)
-      return { status: finalStatus(this.run, outcome.stopReason ?? 'completed'), outcome, message: vote?.message ?? '' }
+      const status = this.run.finalStatus(outcome.stopReason ?? 'completed')
+      return { status, outcome, message: vote?.message ?? '' }
     }
     const { status, reason, by, message, votes } = this.#ended!.final!
     return {
@@ -168,50 +174,57 @@ export class ChildRun {
     }
   }
 
-  /** What it has come to: the typed answer where it has a schema, otherwise the text. */
+  /** Its answer: the typed answer if it has a schema, otherwise the text. */
   get output(): unknown {
-    const { output, state, opened } = this.run
+    const { output, state, hasExecution } = this.run
     if (output !== undefined) return output.value
-    return opened ? (state.lastStep?.text ?? '') : ''
+    return hasExecution ? (state.lastStep?.text ?? '') : ''
   }
 
-  /** The whole of what it has spent. */
+  /** Everything it has spent. */
   get spent(): Usage {
-    const { opened, state, spent, spentEarly } = this.run
-    return opened ? addUsage(AgentState.fieldsOf(state).spentBefore, spent) : addUsage(noUsage, spentEarly)
+    const { hasExecution, state, spent, spentEarly } = this.run
+    return hasExecution ? addUsage(AgentState.fieldsOf(state).spentBefore, spent) : addUsage(noUsage, spentEarly)
   }
 
-  /** Takes its time over into its parent's, and what it did, spent and waited for since that was done last. */
-  tell(): { readonly spent: Usage; readonly waitedMs: number } {
-    this.#parent.effects.join(this.#effects.inner)
-    this.#tellLedger()
+  /** Adds its time and ledger to the parent's. Returns what it has spent and waited since the last report. */
+  report(): { readonly spent: Usage; readonly waitedMs: number } {
+    this.#parent.effects.join(this.#scope)
+    this.#reportLedger()
     const { spent } = this
-    const waited = this.run.opened ? this.run.execution.waitedMs : 0
-    const told = { spent: subtractUsage(spent, this.#billed), waitedMs: Math.max(0, waited - this.#waited) }
+    const waited = this.run.hasExecution ? this.run.execution.waitedMs : 0
+    const report = { spent: subtractUsage(spent, this.#billed), waitedMs: Math.max(0, waited - this.#waited) }
     this.#billed = spent
     this.#waited = Math.max(waited, this.#waited)
-    return told
+    return report
   }
 
-  /** What is left of it in its parent's call while it waits. */
+  /** What is stored in the call of its parent while it is suspended. */
   save(): OpenChild {
-    return Object.freeze({ agent: this.place.agent, above: this.run.family!.above, state: this.run.state.toJSON() })
+    return Object.freeze({
+      agent: this.place.agent,
+      above: this.run.parentLink!.ancestors,
+      state: this.run.state.toJSON(),
+    })
   }
 
-  #tellLedger(): void {
+  #reportLedger(): void {
     const names = toolNames(this.run)
-    const entries = this.run.book.since(this.#told)
+    const entries = this.run.ledgerWriter.since(this.#reported)
     for (const entry of entries) {
       const { durationMs, path = [], ...what } = entry
       const tool = path.length === 0 && what.call !== undefined ? names.get(`${what.step}/${what.call}`) : undefined
-      this.#parent.book.adopt({ ...what, path: [this.place, ...path], ...(tool !== undefined && { tool }) }, durationMs)
+      this.#parent.ledgerWriter.adopt(
+        { ...what, path: [this.place, ...path], ...(tool !== undefined && { tool }) },
+        durationMs,
+      )
     }
-    this.#told += entries.length
+    this.#reported += entries.length
   }
 
-  #park(outcome: ContinuationOutcome): Promise<readonly ContinuationEvaluation[]> {
+  #waitForParent(outcome: ContinuationOutcome): Promise<readonly ContinuationEvaluation[]> {
     return new Promise((answer) => {
-      this.#parked = { outcome, answer }
+      this.#stopping = { outcome, answer }
       this.#arrived()
     })
   }
@@ -227,40 +240,40 @@ function indexOf({ open }: RunContext, { call }: AgentPlace): number {
   return open!.calls.findIndex(({ id }) => id === call)
 }
 
-const questions = new WeakMap<RunContext, Turns>()
+const approvals = new WeakMap<RunContext, SerialQueue>()
 
-/** One line for the questions of a run and of everybody in it. */
-function questionsOf(run: RunContext): Turns {
-  let turns = questions.get(run)
-  if (turns === undefined) questions.set(run, (turns = new Turns()))
-  return turns
+/** The queue for the approvals of a root run and its subagents. */
+function approvalsOf(run: RunContext): SerialQueue {
+  let queue = approvals.get(run)
+  if (queue === undefined) approvals.set(run, (queue = new SerialQueue()))
+  return queue
 }
 
-/** What its parent's hooks know, and who it is. */
-function metadataFor({ state }: RunContext, { to }: Delegated, who: JsonObject): JsonObject {
-  return Object.entries({ ...metadataInside(state, to), [SUBAGENT_KEY]: who }).reduce(
+/** The metadata of its parent, and its own name and depth. */
+function metadataFor({ state }: RunContext, { to }: Delegation, who: JsonObject): JsonObject {
+  return Object.entries({ ...inheritedMetadata(state, to), [SUBAGENT_KEY]: who }).reduce(
     (made, [key, value]) => made.withMetadata(key, value),
     AgentState.create({ agentId: '' }),
   ).metadata
 }
 
-/** The time that a run that begins or goes on has waited before; what it waits for from here on, its parent waits for too. */
-function waitedAtBegin({ state, now, takenOverAt }: RunContext): number {
+/** How long a run had waited when it was started or resumed. From then on, its parent waits with it. */
+function waitedAtStart({ state, now, takenOverAt }: RunContext): number {
   const { execution } = state
   if (execution === undefined) return Math.max(0, takenOverAt - now)
   return execution.waitedMs + Math.max(0, now - (execution.cursor?.waitingSince ?? now))
 }
 
-/** What was told of a subagent before it waited. */
-function ledgerOf({ book }: RunContext, { step, call }: AgentPlace): readonly TimedLedgerEntry[] {
-  return book.since(0).flatMap(({ path, tool: _tool, ...entry }) => {
+/** The ledger of a subagent before it was suspended. */
+function ledgerOf({ ledgerWriter }: RunContext, { step, call }: AgentPlace): readonly TimedLedgerEntry[] {
+  return ledgerWriter.since(0).flatMap(({ path, tool: _tool, ...entry }) => {
     const [first, ...rest] = path ?? []
     if (first?.call !== call || first.step !== step) return []
     return [rest.length === 0 ? entry : { ...entry, path: rest }]
   })
 }
 
-/** The tools that a subagent has called, by step and id: its state is not at hand when its ledger is read. */
+/** The tools that a subagent has called, by step and call id. The parent's ledger stores their names. */
 function toolNames({ state, open }: RunContext): ReadonlyMap<string, string> {
   const steps = state.execution?.steps.slice() ?? []
   const closed = steps.flatMap(({ index, toolCalls }) =>
@@ -268,4 +281,68 @@ function toolNames({ state, open }: RunContext): ReadonlyMap<string, string> {
   )
   const opened = (open?.calls ?? []).map(({ id, name }) => [`${open!.index}/${id}`, name] as const)
   return new Map([...closed, ...opened])
+}
+
+/**
+ * The effects of a subagent: a scope of its parent's, so that everything it does is recorded and replayed with the run.
+ * It stores no checkpoints; those of the root run cover it.
+ */
+function childEffects(scope: Effects, emit: Emit | undefined): Effects {
+  return {
+    emit,
+    signal: scope.signal,
+    perform: (effect, run) => scope.perform(effect, run),
+    withTimeout: (key, ms, work) => scope.withTimeout(key, ms, work),
+    sleep: (key, ms) => scope.sleep(key, ms),
+    scope: (name) => scope.scope(name),
+    join: (other) => scope.join(other),
+    cancelled: () => scope.cancelled(),
+    now: () => scope.now(),
+    newId: () => scope.newId(),
+  }
+}
+
+/** Emits the events of a subagent as events of its parent, with the path to it. */
+function emitFrom(place: AgentPlace, emit: Emit | undefined): Emit | undefined {
+  return (
+    emit &&
+    ((event: AgentEvent) =>
+      event.type === 'subagent'
+        ? emit({ ...event, path: [place, ...event.path] })
+        : emit({ type: 'subagent', path: [place], event }))
+  )
+}
+
+/** The position of a subagent among those that start together. */
+export type BudgetShare = { readonly index: number; readonly of: number }
+
+/**
+ * The counts of the ancestors of a subagent when it starts. The rest of a budget is divided among the subagents that start
+ * together: the shares of the others count as spent while it runs, and what they do not use is available again later.
+ */
+export function ancestorsOfChild(run: RunContext, share: BudgetShare): readonly Above[] {
+  const { parts, ancestors = [], spent, execution, now, takenOverAt } = run
+  const worked = workedMs(execution, Math.max(now, takenOverAt)) // after a crash, the replayed clock is behind
+  const levels: readonly Above[] = [...ancestors, { usage: noUsage, workedMs: 0 }]
+  return levels.map((ancestor, level) => ({
+    usage: withReserved(addUsage(ancestor.usage, spent), parts.budgets[level] ?? {}, share),
+    workedMs: ancestor.workedMs + worked,
+  }))
+}
+
+function withReserved(spent: Usage, budget: Budget, share: BudgetShare): Usage {
+  if (share.of === 1) return spent
+  const { tokens, costUsd, toolCalls } = budget
+  return addUsage(spent, {
+    ...(tokens !== undefined && { inputTokens: reserved(tokens - totalTokens(spent), share) }),
+    ...(toolCalls !== undefined && { toolCalls: reserved(toolCalls - spent.toolCalls, share) }),
+    ...(costUsd !== undefined && { costUsd: Math.max(0, costUsd - spent.costUsd) * (1 - 1 / share.of) }),
+  })
+}
+
+/** What the others get of an amount. A remainder goes to the first ones. */
+function reserved(left: number, { index, of }: BudgetShare): number {
+  if (left <= 0) return 0
+  const own = Math.floor(left / of) + (index < left % of ? 1 : 0)
+  return left - own
 }

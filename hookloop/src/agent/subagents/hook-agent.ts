@@ -1,40 +1,39 @@
 import { AgentState } from '../../state/agent-state.ts'
 import { toInput } from '../../state/message.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import type { HookHost } from '../../hooks/base-context.ts'
+import type { HookHost } from '../../hooks/hook-host.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
-import { beginRun } from '../loop/start.ts'
-import { aboveChild } from './child-budget.ts'
-import { childParts, metadataInside } from './child-parts.ts'
-import { Turns } from './parent-link.ts'
-import { RunContext } from '../loop/run-context.ts'
 import type { AgentParts } from '../agent-parts.ts'
+import { RunContext } from '../loop/run-context.ts'
+import { startRun } from '../loop/start.ts'
 import type { Run } from '../run.ts'
+import { childParts, inheritedMetadata } from './child-parts.ts'
+import { ancestorsOfChild } from './child-run.ts'
+import { SerialQueue } from './parent-link.ts'
 
-/** Where the metadata of an agent that works for a hook say who it is. */
+/** The metadata key that marks an agent started by a hook, with its name. */
 const INSPECTOR_KEY = 'hookloop.inspector'
 
-/** Whether an agent at work for a hook is meant, or one that it has called. */
+/** Whether a state belongs to an agent that was started by a hook, or to a subagent of it. */
 export function isInspecting({ metadata }: AgentState): boolean {
   return metadata[INSPECTOR_KEY] !== undefined
 }
 
-/** Who is to look into something for a hook. */
+/** An agent that a hook starts. */
 export type HookAgent = {
   readonly name: string
-  /** An agent, or what one is to be made of. The same object for the same agent, every time. */
+  /** An agent, or its definition. Pass the same object each time for the same agent. */
   readonly to: object
   readonly input: string
-  /** Cuts it off. */
+  /** Cancels it. */
   readonly signal: AbortSignal
 }
 
 /**
- * Sets an agent to work for a hook and waits for its end. It has the guards, the observers and the limits of the run it
- * looks into. Those that set agents to work themselves would call themselves without end: what they would judge is
- * blocked there. What it does is not recorded here: whoever calls this records what comes of it. Undefined where there
- * is no run.
+ * Runs an agent for a hook. It has the guards, the observers and the limits of the run that the hook is in. Guards that
+ * start agents themselves would recurse, so what they would decide on is blocked there. Its effects are not recorded; the
+ * caller records the result. Undefined where there is no run.
  */
 export async function runForHook(host: HookHost, { name, to, input, signal }: HookAgent): Promise<Run | undefined> {
   if (!(host instanceof RunContext)) return undefined
@@ -44,22 +43,22 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
     agentId: effects.newId(),
     parentId: host.state.agentId,
     systemPrompt: parts.instructions,
-    metadata: { ...metadataInside(host.state, to), [INSPECTOR_KEY]: name },
+    metadata: { ...inheritedMetadata(host.state, to), [INSPECTOR_KEY]: name },
   })
   const place = { agent: name, step: host.step, call: `hook:${name}` }
-  const family = {
-    path: [...(host.family?.path ?? []), place],
-    above: host.opened ? aboveChild(host, { index: 0, of: 1 }) : (host.family?.above ?? []),
-    questions: new Turns(),
-    letStop: () => Promise.resolve([]),
+  const parentLink = {
+    path: [...(host.parentLink?.path ?? []), place],
+    ancestors: host.hasExecution ? ancestorsOfChild(host, { index: 0, of: 1 }) : (host.ancestors ?? []),
+    approvals: new SerialQueue(),
+    confirmStop: () => Promise.resolve([]),
   }
-  return beginRun(new RunContext(parts, effects, state, { family }), toInput(input))
+  return startRun(new RunContext(parts, effects, state, { parentLink }), toInput(input))
 }
 
-/** A guard that cannot be asked is a no: a call that it would have judged does not run because nobody did. */
+/** A guard that starts agents cannot run inside such an agent. It fails closed: the calls it would decide on are blocked. */
 function blocksInside({ name, mode, triggers, tool }: StackedHook): readonly Hook[] {
   if (mode !== 'guard' || !triggers.includes('beforeToolUse')) return []
-  const why = `Not run: "${name}" has an agent judge such calls, and this one would be made by such an agent.`
+  const why = `Not run: "${name}" starts an agent to decide on such calls, and this call is made by such an agent.`
   const blocks = guard('beforeToolUse', (ctx) => ctx.block(why), { name, ...(tool !== undefined && { tool }) })
   return [blocks]
 }

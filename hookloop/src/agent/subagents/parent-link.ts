@@ -4,33 +4,33 @@ import type { Message } from '../../state/message.ts'
 import type { Above, AgentPath } from '../../state/subagent.ts'
 import type { Answers } from '../../state/tool-call.ts'
 
-/** What a subagent has from the run that it is part of. */
-export type Family = {
+/** The connection of a subagent to the run that it is part of. */
+export type ParentLink = {
   readonly path: AgentPath
-  /** What its ancestors had spent when it began, the outermost first. */
-  readonly above: readonly Above[]
-  /** Waits until its parent lets it end. Gives the votes of those who want more of it. */
-  readonly letStop: (outcome: ContinuationOutcome) => Promise<readonly ContinuationEvaluation[]>
-  /** One question to a person at a time, in the whole family. */
-  readonly questions: Turns
+  /** What its ancestors had spent when it started, outermost first. */
+  readonly ancestors: readonly Above[]
+  /** Waits until the parent lets it stop. Resolves with votes for another step, if there are any. */
+  readonly confirmStop: (outcome: ContinuationOutcome) => Promise<readonly ContinuationEvaluation[]>
+  /** Requests for approval, one at a time in the root run and all its subagents. */
+  readonly approvals: SerialQueue
 }
 
-/** Work of which one piece is done at a time, in the order in which it comes. */
-export class Turns {
+/** Runs one task at a time, in the order in which they were added. */
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
 
-  take<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work)
+  run<T>(task: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(task)
     this.#last = turn.catch(() => undefined)
     return turn
   }
 }
 
-/** How a run of an agent inside another ended. */
-export type Ended = { readonly status: ExecutionStatus; readonly final?: FinalRecord }
+/** How the run of a subagent ended. */
+export type ChildResult = { readonly status: ExecutionStatus; readonly final?: FinalRecord }
 
-/** How agents inside a run are begun, and gone on with. Handed in: they are runs, which use tools, which may be agents. */
-export type Starts<R> = {
-  readonly begin: (run: R, input: Message) => Promise<Ended>
-  readonly resume?: (run: R, answers: Answers) => Promise<Ended>
+/** Starts and resumes runs of subagents. Injected, because starting a run imports the loop, which imports this folder. */
+export type ChildRuns<R> = {
+  readonly start: (run: R, input: Message) => Promise<ChildResult>
+  readonly resume?: (run: R, answers: Answers) => Promise<ChildResult>
 }

@@ -114,7 +114,7 @@ describe('what goes wrong in a subagent is told to the model, and the run goes o
       },
       'x',
       'ok',
-      /^The subagent "x" was stopped by "guards\.maxSteps" before it had finished: Step limit reached: 1\/1\.\nThis is how far it came:\nSo far\.$/,
+      /^The subagent "x" was stopped by "guards\.maxSteps" before it had finished: Step limit reached: 1\/1\.\nIts answer so far:\nSo far\.$/,
     ],
     'it comes to a limit of its parent': [
       {
@@ -166,7 +166,7 @@ test('agents are at most sixteen deep inside each other', async () => {
       : plan({ calls: [{ id: 's', name: 'spawn', args: { who: 'plain', plan: deep(levels - 1) } }] }, 'Up.')
   const run = await agent.run(deep(20))
   const failed = run.ledger.filter(
-    ({ decision, message }) => decision === 'failed' && /at most 16 deep/.test(message ?? ''),
+    ({ decision, message }) => decision === 'failed' && /nested 16 levels deep/.test(message ?? ''),
   )
   assert.deepEqual([run.status, failed.map(({ path }) => path!.length)], ['completed', [16]])
 })

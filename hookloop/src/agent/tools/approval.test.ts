@@ -55,7 +55,7 @@ for (const [how, use] of [
   test(`when ${how}, a question is a no, and the run goes on`, async () => {
     const { run, written, status, output } = await play([asking, ...use])
     assert.deepEqual([run.status, status, written], ['completed', 'blocked', []])
-    assert.match(output, /Really write\?.*nobody can be asked/)
+    assert.match(output, /Really write\?.*has no approver/)
     assert.deepEqual(explanation(run).asked, [{ step: 0, tool: 'write', answer: 'denied', message: 'Really write?' }])
   })
 }

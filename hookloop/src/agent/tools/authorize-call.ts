@@ -2,14 +2,15 @@ import { isJsonObject, type Json } from '../../state/json.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
-import { Invocation } from '../../hooks/invocation.ts'
-import { askPerson, noteAnswer } from './request-approval.ts'
-import { freezeParsed } from './freeze-parsed.ts'
-import type { RunContext } from '../loop/run-context.ts'
-import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
-import type { Parsed } from './parse-schema.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
+import type { Plan } from '../../hooks/stack.ts'
 import type { AgentParts } from '../agent-parts.ts'
+import { applyTransforms, finishInvocation, startInvocation } from '../loop/fire-trigger.ts'
+import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
+import type { RunContext } from '../loop/run-context.ts'
 import type { Tool } from '../tool.ts'
+import { freezeParsed, type Parsed } from './parse-schema.ts'
+import { noteAnswer, requestApproval } from './request-approval.ts'
 import { blockedExecution, failedExecution, stoppedExecution } from './result.ts'
 
 /** What was decided about a call before it runs. */
@@ -22,105 +23,99 @@ export type Authorization =
 const PARSE_MS = 60_000
 
 const none: readonly never[] = Object.freeze([])
-const waiting: Authorization = { status: 'waiting' }
 
-/** beforeToolUse: hooks change the arguments, the tool's schema parses them once, guards judge what the tool will get. */
-export function decide(run: RunContext, call: ActiveCall): Authorization | Promise<Authorization> {
-  const over = run.stoppedBy()
-  if (over !== undefined) {
-    return done(stoppedExecution(over))
-  }
+/** beforeToolUse: hooks change the arguments, the schema parses them once, guards decide on what the tool will get. */
+export async function authorizeCall(run: RunContext, call: ActiveCall): Promise<Authorization> {
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined) return done(stoppedExecution(stopped))
   if (call.answer === undefined) run.open!.countCall()
   else noteAnswer(run, call, call.answer, call.approval?.message)
-  if (typeof call.answer === 'object' && 'block' in call.answer) return refusal(call.answer.block)
+  if (typeof call.answer === 'object' && 'block' in call.answer) return denied(call.answer.block)
   const tool = run.parts.tools.get(call.name)
-  if (tool === undefined) return unusable(run, call, `There is no tool "${call.name}". Use one of: ${names(run)}.`)
+  if (tool === undefined) return unusable(run, call, `There is no tool "${call.name}". Use one of: ${offered(run)}.`)
   if (call.answer === undefined && !run.open!.offered.includes(call.name)) {
     return unusable(run, call, `The tool "${call.name}" was not offered in this step.`)
   }
   if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
-  const plan = run.parts.stack.plan('beforeToolUse', call.name)
-  const firing = new Invocation(run, plan, run.state, { toolCall: toToolCall(call) }, call.index)
-  if (call.answer !== undefined) return answered(run, { call, tool, firing }, call.answer)
-  if (plan.transforms.length === 0) return judge(run, { call, tool, firing })
-  firing.fits = (asked) => {
-    const parsed = tool.parse((firing.facts['toolCall'] as ToolCall).args)
-    if (!(parsed instanceof Promise)) return isValid(parsed)
-    if (asked?.byShadow === true) return parsed.then(isValid, () => false) // of which no record must know
-    return run.effects.withTimeout(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
+  const candidate = { call, tool, plan: run.parts.stack.plan('beforeToolUse', call.name) }
+  if (call.answer !== undefined) return applyAnswer(run, candidate, call.answer)
+  const facts = { toolCall: toToolCall(call) }
+  const invocation = startInvocation(run, candidate.plan, facts, { callIndex: call.index })
+  if (candidate.plan.transforms.length > 0) {
+    invocation.fits = (asked) => argsFit(run, candidate, invocation, asked?.byShadow === true)
+    await applyTransforms(run, invocation)
   }
-  const changed = run.transform(firing, plan)
-  return changed === undefined
-    ? judge(run, { call, tool, firing })
-    : changed.then(() => judge(run, { call, tool, firing }))
+  return decide(run, candidate, invocation)
 }
 
-type Candidate = { readonly call: ActiveCall; readonly tool: Tool; readonly firing: Invocation }
+type Candidate = { readonly call: ActiveCall; readonly tool: Tool; readonly plan: Plan }
 
-function judge(run: RunContext, candidate: Candidate): Authorization | Promise<Authorization> {
-  const { call, tool, firing } = candidate
-  call.args = (firing.facts['toolCall'] as ToolCall).args
-  if (firing.failure !== undefined || firing.blocked !== undefined) {
-    void run.judge(firing, firing.plan) // guards are skipped now, so it answers at once
-    return conclude(run, candidate, undefined)
+function argsFit(
+  run: RunContext,
+  { call, tool }: Candidate,
+  { facts }: Invocation,
+  byShadow: boolean,
+): boolean | Promise<boolean> {
+  const parsed = tool.parse((facts['toolCall'] as ToolCall).args)
+  if (!(parsed instanceof Promise)) return isValid(parsed)
+  if (byShadow) return parsed.then(isValid, () => false) // shadow hooks must not be recorded
+  return run.effects.withTimeout(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
+}
+
+/** Parses the arguments, runs the guards, and follows their decision: block > stop > ask > allow > no opinion. */
+async function decide(run: RunContext, candidate: Candidate, invocation: Invocation): Promise<Authorization> {
+  const { call, tool } = candidate
+  call.args = (invocation.facts['toolCall'] as ToolCall).args
+  let value: unknown
+  if (invocation.failure === undefined && invocation.blocked === undefined) {
+    const parsed = await parseArgs(run, candidate)
+    if ('problem' in parsed) {
+      await finishInvocation(run, invocation, []) // guards have nothing to decide, but state changes of hooks apply
+      return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
+    }
+    const used = parsedFacts(call, parsed.value)
+    value = used.value
+    invocation.update(invocation.state, used.facts)
   }
+  await finishInvocation(run, invocation)
+  if (invocation.blocked !== undefined) return done(blockedExecution(invocation.blocked.by, invocation.blocked.message))
+  if (invocation.failure !== undefined) return done(failedExecution(`Not run: ${invocation.failure.message}`))
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined) return done(stoppedExecution(stopped))
+  const byDefault = invocation.allowed === undefined ? defaultAsks(run.parts, tool) : none
+  if (call.answer !== undefined || (invocation.asks.length === 0 && byDefault.length === 0)) {
+    return { status: 'ready', tool, parsed: value }
+  }
+  return ask(run, candidate, { asks: [...invocation.asks, ...byDefault], parsed: value })
+}
+
+async function parseArgs(run: RunContext, { call, tool }: Candidate): Promise<Parsed> {
   const parsed = tool.parse(call.args)
-  if (parsed instanceof Promise) {
-    const key = `${run.place}/${call.index}/parse`
-    return run.effects.withTimeout(key, PARSE_MS, parsed).then(
-      (value) => judgeParsed(run, candidate, value),
-      (thrown: unknown) => judgeParsed(run, candidate, { problem: `the schema failed: ${messageOf(thrown)}` }),
-    )
+  if (!(parsed instanceof Promise)) return parsed
+  try {
+    return await run.effects.withTimeout(`${run.place}/${call.index}/parse`, PARSE_MS, parsed)
+  } catch (thrown) {
+    return { problem: `the schema failed: ${messageOf(thrown)}` }
   }
-  return judgeParsed(run, candidate, parsed)
 }
 
-function judgeParsed(run: RunContext, candidate: Candidate, parsed: Parsed): Authorization | Promise<Authorization> {
-  const { call, firing } = candidate
-  const { plan } = firing
-  if ('problem' in parsed) {
-    void run.judge(firing, { ...plan, guards: [] }) // there is nothing to judge, but what hooks did to the state stands
-    return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
-  }
-  const { value, facts } = parsedFacts(call, parsed.value)
-  firing.update(firing.state, facts)
-  const judged = run.judge(firing, plan)
-  return judged instanceof Promise
-    ? judged.then(() => conclude(run, candidate, value))
-    : conclude(run, candidate, value)
-}
-
-/** block > stop > ask > allow > no opinion. */
-function conclude(run: RunContext, candidate: Candidate, parsed: unknown): Authorization | Promise<Authorization> {
-  const { call, tool, firing } = candidate
-  if (firing.blocked !== undefined) return done(blockedExecution(firing.blocked.by, firing.blocked.message))
-  if (firing.failure !== undefined) return done(failedExecution(`Not run: ${firing.failure.message}`))
-  const over = run.stoppedBy()
-  if (over !== undefined) return done(stoppedExecution(over))
-  const byDefault = firing.allowed === undefined ? defaultAsks(run.parts, tool) : none
-  if (call.answer !== undefined || (firing.asks.length === 0 && byDefault.length === 0)) {
-    return { status: 'ready', tool, parsed }
-  }
-  return ask(run, candidate, { asks: [...firing.asks, ...byDefault], parsed })
-}
-
-/** A tool that asks by default, or one that `approval` was told to ask about. A guard may answer these. */
+/** The questions of a tool with `ask`, and of `approval`. A guard may answer them with `allow`. */
 export function defaultAsks({ approval }: AgentParts, tool: Tool): readonly Ask[] {
   if (tool.ask) return [Object.freeze({ by: `tool "${tool.name}"`, message: `Run "${tool.name}"?` })]
   if (approval.asksAbout(tool.name)) return [Object.freeze({ by: 'approval', message: `Run "${tool.name}"?` })]
-  return []
+  return none
 }
 
 async function ask(
   run: RunContext,
   candidate: Candidate,
-  { asks, parsed }: { asks: readonly Ask[]; parsed: unknown },
+  { asks, parsed }: { readonly asks: readonly Ask[]; readonly parsed: unknown },
 ): Promise<Authorization> {
   const { call, tool } = candidate
   try {
-    const given = await askPerson(run, call, asks)
-    if (given === undefined) return waiting
-    return given === 'allow' ? { status: 'ready', tool, parsed } : await answered(run, candidate, given)
+    const given = await requestApproval(run, call, asks)
+    if (given === undefined) return { status: 'waiting' }
+    return given === 'allow' ? { status: 'ready', tool, parsed } : await applyAnswer(run, candidate, given)
   } catch (thrown) {
     const error = toAgentError(thrown, 'HOOK_FAILED')
     run.fail(error, 'beforeToolUse')
@@ -128,24 +123,24 @@ async function ask(
   }
 }
 
-/** A person's answer: a no is a no; a yes stands for the asks on that value, never against a block. */
-function answered(run: RunContext, candidate: Candidate, answer: Answer): Authorization | Promise<Authorization> {
-  const { call, tool, firing: asked } = candidate
+/** The answer of an approver. An approval answers the questions about this value; a guard can still block it. */
+async function applyAnswer(run: RunContext, candidate: Candidate, answer: Answer): Promise<Authorization> {
+  const { call, plan } = candidate
   call.answer = answer
-  if (typeof answer === 'object' && 'block' in answer) return refusal(answer.block)
+  if (typeof answer === 'object' && 'block' in answer) return denied(answer.block)
   const args = answer === 'allow' ? call.args : answer.allow
-  const firing = new Invocation(run, asked.plan, run.state, { toolCall: toolCallOf(call, args) }, call.index)
-  return judge(run, { call, tool, firing })
+  const place = { callIndex: call.index, changes: false }
+  return decide(run, candidate, startInvocation(run, plan, { toolCall: toolCallOf(call, args) }, place))
 }
 
-/** A call that cannot be run as it is: told to the model, kept in the ledger, never a crash. */
+/** A call that cannot run as it is: the model gets the message, and the ledger has it. */
 function unusable(run: RunContext, call: ActiveCall, message: string): Authorization {
   run.noteLoop('beforeToolUse', { call: call.id, decision: 'failed', message })
   return done(failedExecution(message))
 }
 
-/** Only what was offered: there may be hundreds that a hook has left out, and naming them would not let them be used. */
-function names(run: RunContext): string {
+/** The tools that the model was offered. A hook may have left out hundreds of others. */
+function offered(run: RunContext): string {
   return run.open!.offered.join(', ') || 'none, there are no tools'
 }
 
@@ -165,7 +160,7 @@ function toolCallOf(call: NamedCall, args: unknown): ToolCall<never> {
   return Object.freeze({ id: call.id, name: call.name, args: args as never })
 }
 
-/** Facts that give everybody who looks a copy of their own. */
+/** Facts that give each reader a copy of its own. */
 function sharedFacts(call: NamedCall, share: () => unknown): FactValues {
   return {
     get toolCall() {
@@ -174,7 +169,7 @@ function sharedFacts(call: NamedCall, share: () => unknown): FactValues {
   }
 }
 
-function refusal(reason: string): Authorization {
+function denied(reason: string): Authorization {
   return done(blockedExecution('approval', reason))
 }
 

@@ -1,59 +1,54 @@
 import { answerProblem, type Ask, type ToolExecution } from '../../state/tool-call.ts'
-import { askPerson } from './request-approval.ts'
-import type { RunContext } from '../loop/run-context.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
-import { executeCall, INTERRUPTED, interrupted, type Place } from './execute-call.ts'
+import type { RunContext } from '../loop/run-context.ts'
+import { effectsFailed, executeCall, INTERRUPTED, interrupted, type CallToExecute } from './execute-call.ts'
+import { requestApproval } from './request-approval.ts'
 import { blockedExecution, stoppedExecution } from './result.ts'
 
 /**
- * What becomes of a call that was begun by a process that died. The model is told, or a person is asked whether to run
- * it again; nothing means that the question stays open.
+ * The result of a call that was started by a process that died: the model gets it as it is, or an approver decides whether
+ * to run the call again. Undefined while the question is open.
  */
-export function knownOutcome(
+export async function resolveInterrupted(
   run: RunContext,
-  at: Place,
+  at: CallToExecute,
   result: ToolExecution,
-): ToolExecution | Promise<ToolExecution | undefined> {
-  if (result.interrupted !== true || policyOf(run, at) === 'tell') return result
-  if (run.stoppedBy() !== undefined) return result
-  return askAgain(run, at)
+): Promise<ToolExecution | undefined> {
+  try {
+    return await resolve(run, at, result)
+  } catch (thrown) {
+    return effectsFailed(run, thrown)
+  }
 }
 
-/** A call that may have been done and was not run again: whatever kept it from that, it did not keep it from happening. */
-export function notRunAgain({ output, by }: ToolExecution): ToolExecution {
-  const why = typeof output === 'string' ? output : JSON.stringify(output)
-  const words = `${INTERRUPTED} It was not run again: ${why}`
-  return Object.freeze({ ...interrupted, output: words, ...(by !== undefined && { by }) })
-}
-
-export function mayHaveHappened({ interruptions, ran }: ActiveCall): boolean {
-  return interruptions !== undefined && ran !== true
-}
-
-function policyOf({ parts }: RunContext, { tool }: Place): 'tell' | 'ask' {
-  return tool.onUnknownOutcome ?? parts.approval.onUnknownOutcome
-}
-
-async function askAgain(run: RunContext, at: Place): Promise<ToolExecution | undefined> {
+async function resolve(run: RunContext, at: CallToExecute, result: ToolExecution): Promise<ToolExecution | undefined> {
   const { call, tool } = at
-  delete call.answer // what was answered before is not what is asked now
+  const policy = tool.onUnknownOutcome ?? run.parts.approval.onUnknownOutcome
+  if (result.interrupted !== true || policy === 'tell' || run.stoppedBy() !== undefined) return result
+  delete call.answer // it answered an earlier question
   call.interruptions = (call.interruptions ?? 0) + 1
   call.ran = false
   run.noteLoop('aroundToolUse', { call: call.id, decision: 'outcomeUnknown', message: INTERRUPTED })
   const by = tool.onUnknownOutcome === 'ask' ? `tool "${tool.name}"` : 'approval'
-  const given = await askPerson(run, call, [questionAbout(call, by)])
+  const given = await requestApproval(run, call, [questionAbout(call, by)])
   if (given === undefined) return undefined
-  if (typeof given === 'object') return blockedExecution('approval', 'block' in given ? given.block : editedWords)
-  const over = run.stoppedBy()
-  if (over !== undefined) return stoppedExecution(over)
-  const again = await executeCall(run, at)
-  return knownOutcome(run, at, again)
+  if (typeof given === 'object') return blockedExecution('approval', 'block' in given ? given.block : noEdits)
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined) return stoppedExecution(stopped)
+  return resolve(run, at, await executeCall(run, at))
 }
 
-const editedWords = answerProblem({ interruptions: 1 }, { allow: {} })!
+const noEdits = answerProblem({ interruptions: 1 }, { allow: {} })!
 
 function questionAbout({ name, interruptions = 1 }: ActiveCall, by: string): Ask {
-  const times = interruptions === 1 ? 'was begun' : `was begun ${interruptions} times`
-  const message = `"${name}" ${times} and cut off before it was known how it ended: it may have happened. Run it again?`
+  const times = interruptions === 1 ? 'was started' : `was started ${interruptions} times`
+  const message = `"${name}" ${times} and interrupted before its result was known: it may have had an effect. Run it again?`
   return Object.freeze({ by, message })
+}
+
+/** The result of an interrupted call that was not run again: it may have had an effect, whatever prevented the second run. */
+export function notRunAgain({ output, by }: ToolExecution): ToolExecution {
+  const why = typeof output === 'string' ? output : JSON.stringify(output)
+  const text = `${INTERRUPTED} It was not run again: ${why}`
+  return Object.freeze({ ...interrupted, output: text, ...(by !== undefined && { by }) })
 }

@@ -4,11 +4,11 @@ import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
 import { messageOf } from '../../errors.ts'
 
-/** What a schema makes of a value, or what is wrong with it, in words a model can act on. */
+/** A parsed value, or what is wrong with it, as text that a model can act on. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string }
 export type Parser = (value: Json) => Parsed | Promise<Parsed>
 
-/** A schema as JSON Schema: what a model is shown of it. Throws when it cannot be shown. */
+/** A schema as JSON Schema, as models get it. Throws if it cannot be converted. */
 export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
   if (!isStandard(schema)) {
     if (isJsonObject(schema)) return toJson(schema) as JsonObject
@@ -16,12 +16,12 @@ export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
   }
   const standard = schema['~standard']
   if (standard.jsonSchema === undefined) {
-    throw new TypeError('it cannot give its JSON Schema; with Valibot, wrap it in toStandardJsonSchema()')
+    throw new TypeError('it has no JSON Schema; with Valibot, wrap it in toStandardJsonSchema()')
   }
   return toJson(standard.jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject
 }
 
-/** A schema is somebody's code: when it throws, the value does not fit, and that is all. */
+/** The parser of a schema. Schemas are user code: when one throws, the value does not fit. */
 export function parserOf(input: Schema | JsonObject): Parser {
   const parse = isStandard(input) ? standardParser(input) : jsonSchemaParser(input)
   const failed = (thrown: unknown): Parsed => ({ problem: `the schema failed: ${messageOf(thrown)}` })
@@ -38,7 +38,7 @@ export function parserOf(input: Schema | JsonObject): Parser {
 function standardParser(schema: Schema): Parser {
   const { validate } = schema['~standard']
   const toParsed = (result: StandardSchemaV1.Result<unknown>): Parsed =>
-    result.issues === undefined ? { value: result.value } : { problem: wordAll(result.issues.map(wordIssue)) }
+    result.issues === undefined ? { value: result.value } : { problem: issueText(result.issues.map(toText)) }
   return (args) => {
     const result = validate(args)
     return result instanceof Promise ? result.then(toParsed) : toParsed(result)
@@ -48,14 +48,14 @@ function standardParser(schema: Schema): Parser {
 const MAX_ISSUES = 20
 const MAX_PROBLEM = 4_000
 
-/** A model is told as much as it can act on. Of a long list in which everything is wrong, that is the beginning. */
-function wordAll(issues: readonly string[]): string {
-  const words = issues.slice(0, MAX_ISSUES).join('; ')
+/** The first issues, up to a length that a model can act on. */
+function issueText(issues: readonly string[]): string {
+  const text = issues.slice(0, MAX_ISSUES).join('; ')
   const more = issues.length > MAX_ISSUES ? `; and ${issues.length - MAX_ISSUES} more` : ''
-  return (words.length > MAX_PROBLEM ? `${words.slice(0, MAX_PROBLEM).toWellFormed()}…` : words) + more
+  return (text.length > MAX_PROBLEM ? `${text.slice(0, MAX_PROBLEM).toWellFormed()}…` : text) + more
 }
 
-function wordIssue({ message, path = [] }: StandardSchemaV1.Issue): string {
+function toText({ message, path = [] }: StandardSchemaV1.Issue): string {
   const keys = path.map((each) => String(typeof each === 'object' ? each.key : each))
   return keys.length === 0 ? message : `${keys.join('.')}: ${message}`
 }
@@ -65,10 +65,60 @@ function jsonSchemaParser(schema: JsonObject): Parser {
   return (args) => {
     const problems = problemsOf(args)
     if (problems.length === 0) return { value: args }
-    return { problem: wordAll(problems.map(({ path, message }) => `${['#', ...path].join('/')}: ${message}`)) }
+    return { problem: issueText(problems.map(({ path, message }) => `${['#', ...path].join('/')}: ${message}`)) }
   }
 }
 
 function isStandard(input: unknown): input is Schema {
   return (typeof input === 'object' || typeof input === 'function') && input !== null && '~standard' in input
+}
+
+/**
+ * Parsed arguments as a frozen copy, so that the tool gets exactly what the guards have seen and no value of the schema
+ * is frozen. A Date, Map, Set or buffer cannot be frozen: `share` returns a copy of its own for each reader. An instance of
+ * any other class is passed as it is, because there is no general way to copy one.
+ */
+export function freezeParsed(value: unknown, raw: Json): { readonly value: unknown; readonly share?: () => unknown } {
+  if (value === raw) return { value } // JSON is frozen already
+  const copy = new FrozenCopy(false)
+  const frozen = copy.of(value)
+  return copy.isMutable ? { value: frozen, share: () => new FrozenCopy(true).of(frozen) } : { value: frozen }
+}
+
+/** The objects around a value, innermost first. */
+type Path = { readonly value: object; readonly outer: Path | undefined }
+
+class FrozenCopy {
+  isMutable = false
+  readonly #clones: boolean
+
+  constructor(clones: boolean) {
+    this.#clones = clones
+  }
+
+  of(value: unknown, outer?: Path): unknown {
+    if (typeof value !== 'object' || value === null) return value
+    if (value instanceof Date || value instanceof Map || value instanceof Set || ArrayBuffer.isView(value)) {
+      this.isMutable = true
+      return this.#clones ? structuredClone(value) : value
+    }
+    if (!isPlain(value) || isOnPath(outer, value)) return value
+    const copy = Array.isArray(value) ? value.slice() : { ...value }
+    for (const key in copy) {
+      const inner = (copy as Record<string, unknown>)[key]
+      if (typeof inner !== 'object' || inner === null) continue
+      ;(copy as Record<string, unknown>)[key] = this.of(inner, { value, outer })
+    }
+    return Object.freeze(copy)
+  }
+}
+
+function isOnPath(path: Path | undefined, value: object): boolean {
+  for (let at = path; at !== undefined; at = at.outer) if (at.value === value) return true
+  return false
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
 }

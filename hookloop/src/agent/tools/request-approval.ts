@@ -7,22 +7,26 @@ import type { RunContext } from '../loop/run-context.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
 
 /**
- * Asks about a call, in the way the agent reaches people. Nothing means that the question stays open and the call waits.
- * Rejects only when the port fails.
+ * Requests approval for a call, as the agent's `approval` says. Undefined: the question stays open and the call waits.
+ * Rejects only when the effects port fails.
  */
-export async function askPerson(run: RunContext, call: ActiveCall, asks: readonly Ask[]): Promise<Answer | undefined> {
+export async function requestApproval(
+  run: RunContext,
+  call: ActiveCall,
+  asks: readonly Ask[],
+): Promise<Answer | undefined> {
   const { answer, expiresInMs } = run.parts.approval
   const { interruptions } = call
   const key = `${run.place}/${call.index}`
   const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
     key,
-    path: run.family?.path,
+    path: run.parentLink?.path,
     ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
   })
   run.effects.emit?.({ type: 'asked', approval })
   if (answer === 'deny') {
-    const given = { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
+    const given = { block: `Not run: it needs approval (${approval.message}), and the agent has no approver.` }
     noteAnswer(run, call, given, approval.message)
     return given
   }
@@ -37,23 +41,23 @@ export async function askPerson(run: RunContext, call: ActiveCall, asks: readonl
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
       async (signal) => {
         const { state } = run
-        const put = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state })
-        const turns = run.family?.questions
-        return checkedAnswer(await run.outstanding.abortable(turns === undefined ? put() : turns.take(put)))
+        const ask = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state })
+        const queue = run.parentLink?.approvals
+        return checkedAnswer(await run.lifetime.untilCancelled(queue === undefined ? ask() : queue.run(ask)))
       },
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) throw thrown
     given = { block: `The question could not be answered: ${messageOf(thrown)}` }
   }
-  run.updateExecution({ waitedMs: run.execution.waitedMs + (run.now - askedAt) }) // no limit counts it
+  run.updateExecution({ waitedMs: run.execution.waitedMs + (run.now - askedAt) }) // not counted by limits on time
   noteAnswer(run, call, given, approval.message)
   if (given !== 'suspend') return given
   call.approval = approval
   return undefined
 }
 
-/** One of the three forms of an answer, or `suspend`; anything else is not an answer, and so not a yes. */
+/** Checks an answer. Anything but the three forms of an answer and `suspend` throws ANSWER_INVALID. */
 export function checkedAnswer(answer: unknown): AskedAnswer {
   if (answer === 'allow' || answer === 'suspend') return answer
   if (isJsonObject(answer) && typeof answer['block'] === 'string') return Object.freeze({ block: answer['block'] })
@@ -66,7 +70,7 @@ export function checkedAnswer(answer: unknown): AskedAnswer {
   }
   throw new AgentError(
     'ANSWER_INVALID',
-    `${describeAnswer(answer)} is no answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
+    `${describeAnswer(answer)} is not an answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
     { value: answer },
   )
 }
@@ -76,10 +80,10 @@ function describeAnswer(answer: unknown): string {
 }
 
 export function noteAnswer(run: RunContext, call: ActiveCall, answer: AskedAnswer, message = ''): void {
-  run.noteLoop('beforeToolUse', { call: call.id, decision: wordAnswer(answer), message })
+  run.noteLoop('beforeToolUse', { call: call.id, decision: toDecision(answer), message })
 }
 
-function wordAnswer(answer: AskedAnswer): string {
+function toDecision(answer: AskedAnswer): string {
   if (answer === 'allow') return 'approved'
   if (answer === 'suspend') return 'postponed'
   return 'block' in answer ? 'denied' : 'approved with other arguments'

@@ -3,12 +3,12 @@ import type { ToolExecution } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import type { Redact } from '../capability.ts'
 
-/** What the model reads when a tool returned nothing. */
+/** What the model gets when a tool returned nothing. */
 export const noOutput = '(no output)'
 
 const MAX_FAILURE_CHARS = 65_536
 
-/** What a tool returned, as something a model can read: JSON, of bounded size, never nothing. */
+/** What a tool returned, as the model gets it: JSON of limited size, and never empty. */
 export function toExecution(
   value: unknown,
   { maxChars, redact }: { readonly maxChars: number; readonly redact: Redact | undefined },
@@ -20,26 +20,26 @@ export function toExecution(
     return Object.freeze({ status: 'ok', output: toJson(value) })
   try {
     const { json, size } = toSizedJson(value)
-    // The size is rough, but never less than an eighth of the text: only what may be too long is written out to know.
+    // The size is an estimate, never less than an eighth of the text: only a value that may be too long is serialized.
     return size * 8 <= maxChars
       ? Object.freeze({ status: 'ok', output: json })
       : capped(json, JSON.stringify(json), maxChars)
   } catch (error) {
-    return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
+    return failedExecution(`The tool ran, but its result cannot be converted to JSON. ${messageOf(error)}`)
   }
 }
 
-/** Before it is cut to size: half of a key is not known as one. */
+/** Redacts before truncating: half of a secret is not recognized. */
 function redacted(value: unknown, maxChars: number, redact: Redact): ToolExecution {
   try {
     const output = toJson(redact(toJson(value)))
     return capped(output, typeof output === 'string' ? output : JSON.stringify(output), maxChars)
   } catch (error) {
-    return failedExecution(`The tool ran, but what it returned cannot be shown. ${messageOf(error)}`)
+    return failedExecution(`The tool ran, but its result cannot be converted to JSON. ${messageOf(error)}`)
   }
 }
 
-/** The words are those of whoever threw, so they are of bounded size as well. */
+/** A failure. The message may come from user code, so its size is limited as well. */
 export function failedExecution(message: string, maxChars = MAX_FAILURE_CHARS): ToolExecution {
   if (message.length <= maxChars) return Object.freeze({ status: 'failed', output: message })
   return Object.freeze({ status: 'failed', output: shortened(message, maxChars), truncated: true })
@@ -49,18 +49,18 @@ export function blockedExecution(by: string, message: string): ToolExecution {
   return Object.freeze({ status: 'blocked', output: message, by })
 }
 
-/** A call that had not started when somebody stopped the run. */
+/** A call that had not started when the run was stopped. */
 export function stoppedExecution(by?: { readonly source: string; readonly message: string }): ToolExecution {
   if (by === undefined) return blockedExecution('hookloop', 'Not run: the run ended first.')
   return blockedExecution(by.source, `Not run: the run was stopped by "${by.source}": ${by.message}`)
 }
 
-/** The same execution with its output kept back: what ran, ran, and that is what its status says. */
+/** The same execution with its output withheld. The status still says that it ran. */
 export function withheldExecution(execution: ToolExecution, by: string, message: string): ToolExecution {
   return Object.freeze({ status: execution.status, output: `[withheld by "${by}": ${message}]`, by, withheld: true })
 }
 
-/** Long output keeps its head and its tail: errors come last, what was asked for comes first. */
+/** Truncated output keeps its start and its end, where errors usually are. */
 function capped(output: ToolExecution['output'], text: string, maxChars: number): ToolExecution {
   if (text.length <= maxChars) return Object.freeze({ status: 'ok', output })
   return Object.freeze({ status: 'ok', output: shortened(text, maxChars), truncated: true })

@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/agent.ts'
 import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
-import { isAgent } from '../../agent/subagents/known-agents.ts'
+import { isAgent } from '../../agent/agent-parts.ts'
 import { checkOptions, definedOptions, invalidOption, readOptions } from '../../agent/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'

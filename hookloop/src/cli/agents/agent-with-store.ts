@@ -1,5 +1,5 @@
 import type { Agent, RunOptions } from '../../agent/agent.ts'
-import { partsOf } from '../../agent/subagents/known-agents.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
 import { streamRun } from '../../agent/run-stream.ts'
 import { inputFor } from '../../agent/loop/start.ts'
 import type { Message } from '../../state/message.ts'

@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/agent.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
-import { partsOf } from '../../agent/subagents/known-agents.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards, type Limits } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'

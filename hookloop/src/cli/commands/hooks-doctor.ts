@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { partsOf } from '../../agent/subagents/known-agents.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
 import { createAgent } from '../../create-agent.ts'
 import { eventSpec, isClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import { untrustedFiles, listHooks, problemsOf, type CommandProblem } from '../../hook-files/list-hooks.ts'

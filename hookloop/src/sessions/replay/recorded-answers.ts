@@ -1,4 +1,4 @@
-import { askerOf } from '../../agent/model/hook-infer.ts'
+import { hookOfCall } from '../../agent/model/hook-infer.ts'
 import { sameJson, toJson, type Json } from '../../state/json.ts'
 import { timedOut, type Effect, type Effects } from '../../effects/effects.ts'
 import { MAX_TIMER_MS } from '../../system/timeout.ts'
@@ -69,7 +69,7 @@ export class AnsweredEffects implements Effects {
     const end = this.#answers.find(effect.key, toJson(effect.input()))
     if (end === undefined) {
       const place = `/${this.#event.trigger}/`
-      const hook = effect.kind === 'inference' ? askerOf(effect.key) : effect.key
+      const hook = effect.kind === 'inference' ? hookOfCall(effect.key) : effect.key
       this.unanswered.push(hook.slice(hook.indexOf(place) + place.length))
       if (effect.kind !== 'inference') return Object.freeze({}) as T // the outcome of a hook that has no opinion
       this.#leaving(hook).reject(new Unanswered(effect.key))
@@ -118,7 +118,7 @@ export class AnsweredEffects implements Effects {
   }
 
   now(): number {
-    return this.#event.moment.now
+    return this.#event.host.now
   }
 
   newId(): string {

@@ -1,10 +1,11 @@
 import { parsedFacts } from '../../agent/tools/authorize-call.ts'
 import { fingerprintRequest } from '../../agent/model/fingerprint-request.ts'
-import { callKey, modelFor, type CallRecord } from '../../agent/model/hook-infer.ts'
+import { callKey, type CallRecord } from '../../agent/model/hook-infer.ts'
+import { modelFor } from '../../agent/model/send-request.ts'
 import { inferFor } from '../../agent/model/infer.ts'
 import { requestOf } from '../../agent/model/call.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { givesUp } from '../../agent/loop/fire-trigger.ts'
+import { withholdsOnFailure } from '../../agent/loop/fire-trigger.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
 import type { Json } from '../../state/json.ts'
@@ -12,10 +13,10 @@ import { applyChange, stateChange } from '../../state/state-diff.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { noTokens } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { Asker, HookInference, InferOptions } from '../../hooks/infer.ts'
+import { deriveHost, type HookHost } from '../../hooks/hook-host.ts'
+import type { HookInference, InferOptions, InferringHook } from '../../hooks/infer.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import { Invocation } from '../../hooks/invocation.ts'
-import { Moment } from '../../hooks/hook-host.ts'
 import { HookFailure, runGuards, runTransforms } from '../../hooks/run-hooks.ts'
 import type { HookStack } from '../../hooks/stack.ts'
 import { AnsweredEffects, type RecordedAnswers } from './recorded-answers.ts'
@@ -53,7 +54,7 @@ export class Rejudger {
     const plan = this.#stack.plan(trigger, call?.name)
     const effects = new AnsweredEffects(this.#answers, event)
     const firing = new Invocation(
-      new JudgingMoment(event, effects, this.#parts),
+      hostOf(event, effects, this.#parts),
       plan,
       state,
       this.#facts(event, state),
@@ -91,7 +92,7 @@ export class Rejudger {
         // It is dealt with as it was, if it is the failure that was.
         const known = recoveries[failures++]
         const isKnown = known?.message === thrown.error.message
-        if (!isKnown || known.next === 'end' || (known.next === 'ignore' && givesUp.has(trigger))) {
+        if (!isKnown || known.next === 'end' || (known.next === 'ignore' && withholdsOnFailure.has(trigger))) {
           firing.failure = thrown.error
           if (!isKnown) return
         }
@@ -139,40 +140,43 @@ function argsOf({ facts }: Invocation): Json {
   return (facts['toolCall'] as { readonly args: Json }).args
 }
 
-/** The moment of an event, for hooks that are asked about it long after. */
-class JudgingMoment extends Moment {
-  override readonly effects: AnsweredEffects
-  override readonly signal: AbortSignal
-  readonly #parts: AgentParts
-  readonly #state: AgentState
+/** The host of an event, for hooks that are asked about it later. */
+function hostOf(event: RecordedEvent, effects: AnsweredEffects, parts: AgentParts): HookHost {
+  const { host, wasCancelled, start } = event
+  const signal = wasCancelled ? AbortSignal.abort() : new AbortController().signal
+  return deriveHost(host, {
+    effects,
+    signal,
+    inferFor: (hook) => recordedInference(hook, start.state, { effects, parts }),
+  })
+}
 
-  constructor({ moment, wasCancelled, start }: RecordedEvent, effects: AnsweredEffects, parts: AgentParts) {
-    super(moment)
-    this.effects = effects
-    this.#parts = parts
-    this.#state = start.state
-    this.signal = wasCancelled ? AbortSignal.abort() : new AbortController().signal
+/** Model calls of a hook, answered from the record: no model is called. */
+function recordedInference(
+  hook: InferringHook,
+  state: AgentState,
+  { effects, parts }: { readonly effects: AnsweredEffects; readonly parts: AgentParts },
+): HookInference {
+  let count = 0
+  const infer = (options: InferOptions): ReturnType<HookInference['infer']> => {
+    const number = ++count
+    return inferFor(options, {
+      toModel: parts.toModel,
+      model: modelFor(parts, state),
+      send: ({ request }, again) => recordedResponse(effects, callKey(hook, number, again), request),
+    })
   }
-  /** No model is asked: it has answered then, or nobody knows what it would say. */
-  asking(by: Asker): HookInference {
-    let count = 0
-    const infer = (asked: InferOptions): ReturnType<HookInference['infer']> => {
-      const number = ++count
-      const { toModel } = this.#parts
-      return inferFor(asked, {
-        toModel,
-        model: modelFor(this.#parts, this.#state),
-        send: ({ request }, again) => this.#answered(callKey(by, number, again), request),
-      })
-    }
-    return { spent: noTokens, infer, close: async () => undefined }
-  }
+  return { spent: noTokens, infer, close: async () => undefined }
+}
 
-  async #answered(key: string, request: InferenceRequest): Promise<InferenceResponse> {
-    const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
-    const { response, error } = await this.effects.perform<CallRecord>(effect)
-    if (response !== null) return response
-    const { code, message, value } = error!
-    throw new AgentError(code, message, { value })
-  }
+async function recordedResponse(
+  effects: AnsweredEffects,
+  key: string,
+  request: InferenceRequest,
+): Promise<InferenceResponse> {
+  const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
+  const { response, error } = await effects.perform<CallRecord>(effect)
+  if (response !== null) return response
+  const { code, message, value } = error!
+  throw new AgentError(code, message, { value })
 }

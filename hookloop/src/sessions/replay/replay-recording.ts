@@ -1,6 +1,6 @@
-import { beginRun, readyState, stateFor } from '../../agent/loop/start.ts'
+import { startRun, readyState, stateFor } from '../../agent/loop/start.ts'
 import { savedOf, type RunOptions } from '../../agent/agent.ts'
-import type { RunContext } from '../../agent/loop/run-context.ts'
+import { RunContext, type RunWitness } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
@@ -10,7 +10,7 @@ import { AgentError } from '../../errors.ts'
 import { RunReplayer, type RecordedRun } from '../log/read-run.ts'
 import type { Recording, RecordEntry } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
-import { WatchedRun, watchedParts, type RecordedEvent } from './watched-run.ts'
+import { EventRecorder, watchedParts, type RecordedEvent } from './watched-run.ts'
 
 /** How a recorded run was begun: a recording holds what happened, not what was said. */
 export type RunStart = Pick<RunOptions, 'metadata' | 'from'> &
@@ -37,22 +37,20 @@ export type ReplayedRun = {
 export async function replayRecording(parts: AgentParts, recording: Recording, begun: RunStart): Promise<ReplayedRun> {
   const watched = watchedParts(parts)
   const effects = replayEffects(recording)({ signal: new AbortController().signal, emit: undefined })
-  const make = (state: AgentState, options?: ConstructorParameters<typeof RunContext>[3]): WatchedRun =>
-    new WatchedRun(watched, effects, state, options)
+  const { events, witness } = new EventRecorder()
   const { input, from, metadata } = begun
-  let [run, playing]: [WatchedRun | undefined, Promise<Run> | undefined] = [undefined, undefined]
+  let playing: Promise<Run> | undefined
   if (input !== undefined) {
     const before = from === undefined ? undefined : readyState(from instanceof AgentState ? from : savedOf(from).state)
-    run = make(stateFor(parts, { from: before, agentId: () => effects.newId(), metadata }))
-    playing = beginRun(run, toInput(input))
+    const state = stateFor(parts, { from: before, agentId: () => effects.newId(), metadata })
+    playing = startRun(new RunContext(watched, effects, state, { witness }), toInput(input))
   } else if (from !== undefined && !(from instanceof AgentState)) {
     const { state, ledger } = savedOf(from)
     const answers = await checkResume(parts, state, { ...begun, now: effects.now() })
-    run = make(state, { ledger })
-    playing = resumeRun(run, answers)
+    playing = resumeRun(new RunContext(watched, effects, state, { ledger, witness }), answers)
   }
-  if (run === undefined || playing === undefined) throw missingStart()
-  return played(await playing, { events: run.events, entries: recording.entries(), isCutOff: () => true })
+  if (playing === undefined) throw missingStart()
+  return played(await playing, { events, entries: recording.entries(), isCutOff: () => true })
 }
 
 /** Replays one run of a session, with the agent that it was made with. */
@@ -61,35 +59,34 @@ export async function replaySessionRun(parts: AgentParts, kept: RecordedRun): Pr
   const signal = new AbortController().signal
   const reading = new RunReplayer(kept, signal)
   const events: RecordedEvent[] = []
-  const pauses = async (): Promise<boolean> => reading.piece.phase === 'suspended'
+  const shouldPause = async (): Promise<boolean> => reading.piece.phase === 'suspended'
   const play = async (
     now: number,
-    begin: (effects: EffectsOf) => WatchedRun,
-    go: (run: WatchedRun) => Promise<Run>,
+    begin: (effects: RunContext['effects'], witness: RunWitness) => RunContext,
+    go: (run: RunContext) => Promise<Run>,
   ) => {
-    const run = begin(reading.effects(now)({ signal, emit: undefined }))
-    run.downMs = () => reading.piece.downMs
-    run.resumedAt = () => reading.piece.takenOverAt
-    const result = await go(run)
-    events.push(...run.events)
+    const recorder = new EventRecorder()
+    recorder.downMs = () => reading.piece.downMs
+    recorder.resumedAt = () => reading.piece.takenOverAt
+    const result = await go(begin(reading.effects(now)({ signal, emit: undefined }), recorder.witness))
+    events.push(...recorder.events)
     return result
   }
   let result = await play(
     reading.piece.heardAt,
-    (effects) => {
+    (effects, witness) => {
       const { before: from, metadata } = kept
-      return new WatchedRun(watched, effects, stateFor(parts, { from, agentId: () => effects.newId(), metadata }), {
-        pauses,
-      })
+      const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata })
+      return new RunContext(watched, effects, state, { shouldPause, witness })
     },
-    (run) => beginRun(run, kept.input),
+    (run) => startRun(run, kept.input),
   )
   for (let piece = reading.piece; result.status === 'suspended' && piece.answers !== undefined; piece = reading.piece) {
     const { answers } = piece.answers
     const { state, ledger } = result
     result = await play(
       resumedAt(piece, state),
-      (effects) => new WatchedRun(watched, effects, state, { ledger, pauses }),
+      (effects, witness) => new RunContext(watched, effects, state, { ledger, shouldPause, witness }),
       (run) => resumeRun(run, answers),
     )
     if (reading.piece === piece) break // a hook failed when it was resumed, and it stayed as it was
@@ -97,8 +94,6 @@ export async function replaySessionRun(parts: AgentParts, kept: RecordedRun): Pr
   const entries = kept.pieces.flatMap((piece) => piece.entries)
   return played(result, { events, entries, isCutOff: () => reading.isLast, problem: reading.problem })
 }
-
-type EffectsOf = RunContext['effects']
 
 /**
  * When a run went on with its answers. If the process that took them died, the one that went on for good did so later:

@@ -1,5 +1,5 @@
 import type { Agent } from '../../agent/agent.ts'
-import { partsOf } from '../../agent/subagents/known-agents.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
 import type { Capability } from '../../agent/capability.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import type { ToolCall } from '../../state/tool-call.ts'

@@ -1,5 +1,5 @@
 import { fingerprintRequest } from '../../agent/model/fingerprint-request.ts'
-import { usedFacts } from '../../agent/loop/redact-withheld.ts'
+import { usedFacts } from '../../agent/loop/fire-trigger.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { InferenceRequest } from '../../state/inference.ts'
 import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'

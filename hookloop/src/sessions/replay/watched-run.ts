@@ -1,16 +1,13 @@
-import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
+import type { RunContext, RunWitness } from '../../agent/loop/run-context.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { Json } from '../../state/json.ts'
-import type { Checkpoint } from '../../effects/effects.ts'
-import { toAgentError, type AgentError } from '../../errors.ts'
 import type { Draft, FactValues } from '../../hooks/base-context.ts'
+import { observe, type Hook } from '../../hooks/hook.ts'
+import { snapshotHost, type HookHost } from '../../hooks/hook-host.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { hook, observe, shadow, type Hook } from '../../hooks/hook.ts'
-import { Moment } from '../../hooks/hook-host.ts'
-import { HookFailure } from '../../hooks/run-hooks.ts'
-import { HookStack, type Plan, type StackedHook } from '../../hooks/stack.ts'
-import { isAround, triggerNames, type HookTrigger, type PlainTrigger } from '../../hooks/triggers.ts'
+import { HookStack, type StackedHook } from '../../hooks/stack.ts'
+import type { HookTrigger, PlainTrigger } from '../../hooks/triggers.ts'
 
 /** What a set of hooks made of one event. */
 export type Judged = Pick<Invocation, 'votes' | 'asks' | 'blocked' | 'allowed' | 'recovery' | 'failure'> & {
@@ -37,139 +34,71 @@ export type RecordedEvent = {
   readonly start: Draft
   /** Whether hooks that change took part. They do not when something is judged again. */
   readonly changes: boolean
-  readonly moment: Moment
+  /** The run as hooks saw it then. */
+  readonly host: HookHost
   readonly wasCancelled: boolean
   readonly recoveries: readonly Recovered[]
   readonly judged: Judged
   readonly after: AgentState
 }
 
-type Begun = {
-  readonly moment: Moment
+type Started = {
+  readonly host: HookHost
   readonly wasCancelled: boolean
   readonly changes: boolean
   readonly recoveries: Recovered[]
-  /** The facts as hooks that change left them. */
+  /** The facts after the transforms. */
   changed: FactValues | undefined
 }
 
-type ChildOptions = ConstructorParameters<typeof RunContext> extends [AgentParts, ...infer Rest] ? Rest : never
-
-/** The run of an agent inside one that is replayed. */
-class InnerRun extends RunContext {
-  override child(parts: AgentParts, ...how: ChildOptions): RunContext {
-    return new InnerRun(watchedParts(parts), ...how)
-  }
-}
-
-/** A run that is replayed, and keeps every event of it. */
-export class WatchedRun extends RunContext {
+/** Records every event of a run that is replayed. */
+export class EventRecorder {
   readonly events: RecordedEvent[] = []
-  /** For how long nobody worked on what comes next, because a process had died. */
+  /** How long no process worked on what comes next, because one had died. */
   downMs: () => number = () => 0
-  /** When somebody went on with it then. */
+  /** When another process resumed it then. */
   resumedAt: () => number = () => 0
-  readonly #begun = new WeakMap<Invocation, Begun>()
-  /** A firing that is about to be made elsewhere. */
-  #coming: Begun | undefined
-  /** The firing whose hooks are being run. */
-  #changing: Begun | undefined
+  readonly #started = new WeakMap<Invocation, Started>()
 
-  override checkpoint(phase: Checkpoint['phase']): void {
-    super.checkpoint(phase)
-    const downMs = phase === 'started' || phase === 'step' ? this.downMs() : 0
-    if (downMs === 0) return
-    this.takenOverAt = this.resumedAt()
-    this.updateExecution({ waitedMs: this.execution.waitedMs + downMs })
+  /** Subagents are replayed as well, but their events are not recorded: other hooks are asked about the run itself. */
+  readonly witness: RunWitness = {
+    childParts: watchedParts,
+    checkpointed: (run, phase) => {
+      const downMs = phase === 'started' || phase === 'step' ? this.downMs() : 0
+      if (downMs === 0) return
+      run.takenOverAt = this.resumedAt()
+      run.updateExecution({ waitedMs: run.execution.waitedMs + downMs })
+    },
+    started: (run, invocation, changes) => {
+      const wasCancelled = run.signal.aborted
+      const started = { host: snapshotHost(run), wasCancelled, changes, recoveries: [], changed: undefined }
+      this.#started.set(invocation, started)
+    },
+    changed: (invocation) => {
+      this.#started.get(invocation)!.changed = invocation.facts
+    },
+    recovered: (run, invocation, { message }, next) => {
+      this.#started.get(invocation)!.recoveries.push({ message, next, state: run.state })
+    },
+    decided: (run, invocation, failure) => {
+      const judged = { ...judgedOf(invocation), ...(failure && { failure }) } // observers are shown something else
+      return () => this.#record(run, invocation, judged)
+    },
   }
 
-  /** What agents inside did is replayed as well, but not judged: other hooks are asked about the run itself. */
-  override child(parts: AgentParts, ...how: ChildOptions): RunContext {
-    return new InnerRun(watchedParts(parts), ...how)
-  }
-
-  override shade(firing: Invocation): undefined {
-    this.#begin(firing, true)
-    this.#note(firing, judgedOf(firing))
-  }
-
-  override transform(firing: Invocation, plan: Plan): void | Promise<void> {
-    const begun = this.#begin(firing, true)
-    this.#changing = begun
-    const end = (): void => {
-      begun.changed = firing.facts
-      this.#changing = undefined
-    }
-    const waiting = super.transform(firing, plan)
-    return waiting === undefined ? end() : waiting.then(end)
-  }
-
-  override async transformOrThrow(firing: Invocation, plan: Plan): Promise<void> {
-    this.#begin(firing, true)
-    try {
-      await super.transformOrThrow(firing, plan)
-    } catch (thrown) {
-      const failure = thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED')
-      this.#note(firing, { ...judgedOf(firing), failure })
-      throw thrown
-    }
-  }
-
-  override fireQuietly(trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
-    this.#coming = this.#beginning(true)
-    return super.fireQuietly(trigger, facts)
-  }
-
-  override judge(firing: Invocation, plan: Plan): Invocation | Promise<Invocation> {
-    if (!this.#begun.has(firing)) this.#begin(firing, false)
-    return super.judge(firing, plan)
-  }
-
-  override conclude(firing: Invocation, plan: Plan): Invocation {
-    const judged = judgedOf(firing) // observers are shown something else
-    const concluded = super.conclude(firing, plan)
-    this.#note(firing, judged)
-    return concluded
-  }
-
-  override async recover(error: AgentError, during: HookTrigger): Promise<'retry' | 'ignore' | 'end'> {
-    const changing = this.#changing
-    this.#coming = this.#beginning(true)
-    const next = await super.recover(error, during)
-    this.#coming = undefined
-    changing?.recoveries.push({ message: error.message, next, state: this.state })
-    return next
-  }
-
-  #begin(firing: Invocation, changes: boolean): Begun {
-    const begun = this.#coming ?? this.#beginning(changes)
-    this.#coming = undefined
-    this.#begun.set(firing, begun)
-    return begun
-  }
-
-  #beginning(changes: boolean): Begun {
-    const wasCancelled = this.signal.aborted
-    return { moment: new Moment(this), wasCancelled, changes, recoveries: [], changed: undefined }
-  }
-
-  #note(firing: Invocation, judged: Judged): void {
-    if (this.failure?.code.startsWith('REPLAY_') === true) return // that did not happen in the recorded run
-    const begun = this.#begun.get(firing) ?? this.#begin(firing, true)
-    const { trigger, callIndex, start } = firing
-    const { moment, wasCancelled, changes, recoveries } = begun
-    const call = (begun.changed ?? start.facts)['toolCall'] as { readonly args: Json } | undefined
+  #record(run: RunContext, invocation: Invocation, judged: Judged): void {
+    if (run.failure?.code.startsWith('REPLAY_') === true) return // that did not happen in the recorded run
+    const { changed, ...started } = this.#started.get(invocation)!
+    const { trigger, callIndex, start } = invocation
+    const call = (changed ?? start.facts)['toolCall'] as { readonly args: Json } | undefined
     this.events.push({
       trigger,
-      step: moment.step,
+      step: started.host.step,
       callIndex,
       start,
-      changes,
-      moment,
-      wasCancelled,
-      recoveries,
+      ...started,
       judged: call === undefined ? judged : { ...judged, args: call.args },
-      after: this.state,
+      after: run.state,
     })
   }
 }
@@ -179,22 +108,14 @@ export function judgedOf(firing: Invocation): Judged {
   return { votes, asks, blocked, allowed, recovery, failure, facts, state }
 }
 
-const plainTriggers = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
-
-/**
- * The agent as it is replayed: its observers see nothing, its own shadows are left out, and every trigger fires, also
- * where it has no hook.
- */
+/** The agent as it is replayed: its observers do nothing, and its shadow hooks are removed. */
 export function watchedParts(parts: AgentParts): AgentParts {
-  const witness = shadow(
-    hook(plainTriggers, (ctx) => ctx, { name: 'hookloop.replay', priority: Number.MAX_SAFE_INTEGER }),
-  )
-  const inForce = parts.stack.hooks.filter((each) => !each.shadow).map(withoutEyes)
-  return { ...parts, stack: new HookStack([...inForce, witness], parts.toolNames) }
+  const inForce = parts.stack.hooks.filter((each) => !each.shadow).map(withoutObserver)
+  return { ...parts, stack: new HookStack(inForce, parts.toolNames) }
 }
 
 /** An observer is in the ledger, which hooks may read; so one that sees nothing takes its place. */
-function withoutEyes(stacked: StackedHook): Hook {
+function withoutObserver(stacked: StackedHook): Hook {
   if (stacked.mode !== 'observe') return stacked
   const { name, priority, triggers, tool, when } = stacked
   return { ...observe(triggers as readonly PlainTrigger[], () => undefined, { name, priority }), tool, when }

@@ -1,4 +1,4 @@
-import { beginRun, stateFor } from '../../agent/loop/start.ts'
+import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
@@ -46,7 +46,7 @@ export function runInSession(
     const [at, name] = [inner.now(), inner.newId()]
     appendSessionStart(session, { agent: parts.name, at })
     journal.append({ type: 'input', run: name, at, message: input, ...(metadata !== undefined && { metadata }) })
-    return beginRun(liveRun({ parts, session, how, inner }, { run: name, at, entries: [], metadata }), input)
+    return startRun(liveRun({ parts, session, how, inner }, { run: name, at, entries: [], metadata }), input)
   })
 }
 
@@ -65,7 +65,7 @@ export function resumeSession(
     const now = work.inner.now()
     session.journal.append({ type: 'runResumed', at: now })
     const run = liveRun(work, open)
-    if (open.phase === 'input') return beginRun(run, open.input)
+    if (open.phase === 'input') return startRun(run, open.input)
     return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now })
   })
 }
@@ -103,7 +103,7 @@ function liveRun(work: Work, open: Begun): RunContext {
   const { environment } = work
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   return new RunContext(parts, effects, known, {
-    pauses: how.pauses,
+    shouldPause: how.shouldPause,
     streams: how.emit !== undefined && how.deltas !== false,
     cancellable: how.signal !== undefined,
     ...(!begins && { ledger: snapshot.ledger }),
