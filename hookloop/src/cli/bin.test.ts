@@ -88,5 +88,5 @@ test('a clone without a build runs from its sources, and an agent file gets the 
     '--max-steps',
     '5',
   ])
-  assert.match(output, /^■ no stops the run: Not today\.\n■ stopped \(stopRequested\) by no · /)
+  assert.match(output, /^■ no stopped the run: Not today\.\n■ stopped \(stopRequested\) by no · /)
 })

@@ -3,16 +3,17 @@ import type { Environment } from '../models/providers.ts'
 import type { Stdin } from './run/input.ts'
 import type { Output } from './terminal/screen.ts'
 
-/** What the command stands in: its streams, its variables, and how it was called. */
-export type Place = {
+/** What a command gets from the process that runs it. */
+export type CliContext = {
   readonly stdin: Stdin
   readonly out: Writable & Output
   readonly err: Writable & Output
   readonly env: Environment
+  /** How the user called the program, for command lines to copy. */
   readonly command: string
 }
 
-/** Whether somebody sits there who can be asked. */
-export function hasPerson({ stdin, err }: Pick<Place, 'stdin' | 'err'>): boolean {
+/** Whether a user at a terminal can answer questions. */
+export function isInteractive({ stdin, err }: Pick<CliContext, 'stdin' | 'err'>): boolean {
   return stdin.isTTY === true && err.isTTY === true
 }

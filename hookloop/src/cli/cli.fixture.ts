@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
+import { registerHooks } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { runCli } from './index.ts'
 import type { Output } from './terminal/screen.ts'
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
@@ -13,7 +16,7 @@ export type Ended = { readonly code: number | null; readonly stdout: string; rea
 export type Started = {
   readonly ended: Promise<Ended>
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Nobody reads its output any more. */
+  /** Closes the pipe that it writes to. */
   readonly stopReading: () => void
   /** Resolves when it has written this to stdout. */
   readonly wrote: (text: RegExp) => Promise<void>
@@ -25,32 +28,85 @@ export type StartOptions = {
   readonly cwd?: string
 }
 
-/** Where the command keeps what is the user's: nobody's sessions are touched by a test. */
+/** The data and settings of the user of a test. */
 const data = mkdtempSync(join(tmpdir(), 'hookloop-data-'))
 process.on('exit', () => rmSync(data, { recursive: true, force: true }))
 
 const bin = fileURLToPath(new URL('../../bin/hookloop.mjs', import.meta.url))
 
-/** What was compiled for one process need not be for the next: most of the time of a short one. */
 const NODE_COMPILE_CACHE = fileURLToPath(new URL('../../../.cache/compiled', import.meta.url))
 
-/** The command as a process of its own, from the sources, with nothing of this machine in its environment. */
-export function start(args: readonly string[], { env = {}, input = '', cwd = tmpdir() }: StartOptions = {}): Started {
+/** The environment of a command: nothing of this machine, and no Ollama server. */
+function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { PATH } = process.env
+  const own = { HOME: data, XDG_DATA_HOME: data, XDG_CONFIG_HOME: data, OLLAMA_HOST: '127.0.0.1:9' }
+  return { PATH, NODE_COMPILE_CACHE, ...own, ...env }
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+/**
+ * Runs a command in this process, with its own streams, environment and working folder. The environment and the folder belong
+ * to the process, so commands run one after the other.
+ */
+export function hookloop(args: readonly string[], options: StartOptions = {}): Promise<Ended> {
+  const ended = last.then(() => runHere(args, options))
+  last = ended.catch(() => undefined)
+  return ended
+}
+
+async function runHere(
+  args: readonly string[],
+  { env = {}, input = '', cwd = tmpdir() }: StartOptions,
+): Promise<Ended> {
+  const before = { env: { ...process.env }, cwd: process.cwd() }
+  const [out, err] = [new Captured(), new Captured()]
+  const stdin = Readable.from(input.length === 0 ? [] : [Buffer.from(input)])
+  setEnvironment(environment(env))
+  process.chdir(cwd)
+  runs++
+  try {
+    const code = await runCli(args, { stdin, out, err, env: process.env, command: 'hookloop' })
+    return { code, stdout: out.text, stderr: err.text }
+  } finally {
+    process.chdir(before.cwd)
+    setEnvironment(before.env)
+  }
+}
+
+function setEnvironment(env: NodeJS.ProcessEnv): void {
+  const isOwn = (name: string): boolean => name.startsWith('HOOKLOOP_TEST_') // the test reporter reads them at any time
+  for (const name of Object.keys(process.env)) if (!isOwn(name)) delete process.env[name]
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
+}
+
+class Captured extends Writable {
+  text = ''
+
+  override _write(piece: Buffer, _encoding: string, done: () => void): void {
+    this.text += piece.toString('utf8')
+    done()
+  }
+}
+
+// Each command loads its agent files again, as a new process would.
+let runs = 0
+const folder = pathToFileURL(realpathSync(tmpdir())).href
+registerHooks({
+  resolve(specifier, context, next) {
+    const resolved = next(specifier, context)
+    const isAgentFile = resolved.url.startsWith(folder) && /\.m?[jt]s$/.test(resolved.url)
+    return isAgentFile ? { ...resolved, url: `${resolved.url}?run=${runs}` } : resolved
+  },
+})
+
+/** Starts a command as a process, from the sources. */
+export function start(args: readonly string[], { env = {}, input = '', cwd = tmpdir() }: StartOptions = {}): Started {
   const child = spawn(process.execPath, ['--conditions=hookloop-source', bin, ...args], {
     cwd,
-    // nothing listens there, and nobody has settings
-    env: {
-      PATH,
-      HOME: data,
-      NODE_COMPILE_CACHE,
-      XDG_DATA_HOME: data,
-      XDG_CONFIG_HOME: data,
-      OLLAMA_HOST: '127.0.0.1:9',
-      ...env,
-    },
+    env: environment(env),
     timeout: 180_000,
-    killSignal: 'SIGKILL', // a test that fails leaves nothing behind
+    killSignal: 'SIGKILL', // a test that fails leaves no process
   })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
@@ -72,11 +128,7 @@ export function start(args: readonly string[], { env = {}, input = '', cwd = tmp
   }
 }
 
-export function hookloop(args: readonly string[], options?: StartOptions): Promise<Ended> {
-  return start(args, options).ended
-}
-
-/** A server on this machine that goes away with `await using`. */
+/** A server on this machine, closed by `await using`. */
 export async function serve(listener: RequestListener): Promise<{ readonly host: string } & AsyncDisposable> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
@@ -89,7 +141,7 @@ export async function serve(listener: RequestListener): Promise<{ readonly host:
   }
 }
 
-/** Streams as they look in one terminal: what is written to both, in order. */
+/** Two streams to one terminal, and what was written to both, in order. */
 export function terminal(columns = 100): {
   readonly out: Output
   readonly err: Output

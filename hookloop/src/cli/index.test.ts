@@ -1,77 +1,84 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { hookloop, type Ended } from './cli.fixture.ts'
+import { hookloop, start, type Ended } from './cli.fixture.ts'
+import { commands } from './commands.ts'
 import { exitCodeTable } from './exit-codes.ts'
 
 const docs = readFileSync(new URL('../../../site/reference/cli.md', import.meta.url), 'utf8')
 
-/** Every command there is, with those below it. */
-const commands = [
-  'models',
-  'run',
-  'chat',
-  'resume',
-  'approvals',
-  'approve',
-  'deny',
-  'sessions',
-  'sessions delete',
-].concat(
-  ['explain', 'steps', 'fork', 'diff', 'replay', 'export', 'import'],
-  ['policy', 'policy bash'],
-  ['hooks', 'hooks list', 'hooks test', 'hooks doctor', 'hooks import', 'trust'],
-)
+const entries = Object.values(commands).flat()
 
 const help = (command: string): Promise<Ended> => hookloop([...command.split(' '), '--help'])
 
-describe('hookloop', { concurrency: 2 }, () => {
-  test('--help lists the commands, and run --help the exit codes', async () => {
-    const [all, run] = await Promise.all([hookloop(['--help']), help('run')])
+describe('hookloop', () => {
+  test('--help lists every command in groups, and run --help the exit codes', async () => {
+    const [all, run] = [await hookloop(['--help']), await help('run')]
     assert.deepEqual([all.code, run.code, all.stderr, run.stderr], [0, 0, '', ''])
-    const listed = [...all.stdout.matchAll(/^ {2}(\w+) .*[a-z]/gm)].map(([, name]) => name!)
+    const groups = all.stdout
+      .split('\n\n')
+      .filter((part) => Object.keys(commands).some((each) => part.startsWith(each)))
+    const listed = groups.flatMap((group) => [...group.matchAll(/^ {2}(\w+) .*[a-z]/gm)].map(([, name]) => name!))
     assert.deepEqual(
-      listed.filter((name) => name !== 'help' && name !== 'node'),
-      commands.filter((name) => !name.includes(' ')),
+      listed,
+      entries.map(({ name }) => name).filter((name) => !name.includes(' ')),
     )
     for (const [code, meaning] of exitCodeTable) assert.ok(run.stdout.includes(`${code}  `), meaning)
   })
 
-  test('every option of every command, and every exit code, stands in the docs', async () => {
-    const doing = commands.filter((name) => name !== 'policy') // which only holds others
-    const pages = await Promise.all(doing.map(help))
-    const options = pages.map(({ stdout }) =>
-      [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name!),
-    )
-    assert.ok(options.every((each) => each.includes('--json') && each.includes('--help')))
-    const words = [...new Set(options.flat()), ...commands.map((name) => `hookloop ${name}`)]
-    const codes = exitCodeTable.map(([code]) => `| ${code} |`)
-    assert.deepEqual(
-      [...words, ...codes].filter((word) => !docs.includes(word)),
-      [],
-    )
+  for (const { name } of entries.filter(({ load }) => load !== undefined)) {
+    test(`${name} --help has usage, a description, --json and examples, and the docs have every option`, async () => {
+      const { code, stdout } = await help(name)
+      const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, option]) => option!)
+      assert.equal(code, 0)
+      assert.match(stdout, new RegExp(`^Usage: hookloop ${name} .*\\n\\n[A-Z].*\\.\\n\\n`, 's'))
+      assert.match(stdout, /\n\nExamples:\n {2}.*hookloop /)
+      assert.deepEqual(
+        ['--json', '--help'].filter((option) => !options.includes(option)),
+        [],
+      )
+      assert.deepEqual(
+        [...options, `hookloop ${name}`].filter((word) => !docs.includes(word)),
+        [],
+      )
+    })
+  }
+
+  test('every exit code is in the docs', () => {
+    const missing = exitCodeTable.filter(([code]) => !docs.includes(`| ${code} |`))
+    assert.deepEqual(missing, [])
   })
 
-  test('a value is never taken for an option', async () => {
+  test('help COMMAND prints the same as COMMAND --help', async () => {
+    assert.deepEqual(await hookloop(['help', 'hooks', 'test']), await help('hooks test'))
+    assert.deepEqual(await hookloop(['help']), await hookloop(['--help']))
+  })
+
+  test('the value of an option is never read as an option', async () => {
     const { code, stdout } = await hookloop(['run', 'hello', '--model', 'none/x', '--system', '--version'])
     assert.deepEqual([code, stdout], [2, ''])
   })
 
-  test('--version is the version of the package', async () => {
+  test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
       version: string
     }
-    assert.equal((await hookloop(['--version'])).stdout, `${version}\n`)
+    assert.deepEqual(await start(['--version']).ended, { code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  test('an unknown command is refused with 2 and a guess at what was meant', async () => {
-    const { code, stdout, stderr } = await hookloop(['rnu', 'hello'])
-    assert.deepEqual([code, stdout, stderr], [2, '', "error: unknown command 'rnu'\n(Did you mean run?)\n"])
+  test('an unknown command or option exits with 2 and suggests the nearest one', async () => {
+    const [command, option] = [await hookloop(['rnu', 'hello']), await hookloop(['run', 'hello', '--modle', 'x'])]
+    assert.deepEqual(command, { code: 2, stdout: '', stderr: "error: unknown command 'rnu'\n(Did you mean run?)\n" })
+    assert.deepEqual(option, {
+      code: 2,
+      stdout: '',
+      stderr: "error: unknown option '--modle'\n(Did you mean --model?)\n",
+    })
   })
 
-  test('without a command it prints its help and ends with 2', async () => {
-    const { code, stderr } = await hookloop([])
-    assert.equal(code, 2)
+  test('without a command it prints its help to stderr and exits with 2', async () => {
+    const { code, stdout, stderr } = await start([]).ended
+    assert.deepEqual([code, stdout], [2, ''])
     assert.match(stderr, /^Usage: hookloop/)
   })
 })

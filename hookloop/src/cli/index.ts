@@ -1,45 +1,49 @@
 import { CommanderError } from 'commander'
 import { AgentError, messageOf } from '../errors.ts'
 import { colorsFor } from './terminal/colors.ts'
-import { commandLine } from './program.ts'
+import type { CliContext } from './cli-context.ts'
 import { commandName } from './command-name.ts'
-import { consoleTo } from './terminal/console.ts'
+import { redirectConsole } from './terminal/redirect-console.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
-import type { Place } from './cli-context.ts'
 import { printable } from './terminal/printable.ts'
+import { createProgram } from './program.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Does what the command line says, and gives the exit code. Everything is written when it resolves. */
+/** Runs the command line of this process and returns its exit code. All output is flushed when it resolves. */
 export async function main(argv: readonly string[]): Promise<ExitCode> {
   const { stdin, stdout: out, stderr: err, env } = process
-  const place: Place = { stdin, out, err, env, command: commandName(process.argv[1], env) }
-  for (const stream of [out, err]) stream.on('error', () => undefined) // who reads them may leave; a run notices
-  consoleTo((line) => err.write(`${line}\n`))
-  const code = await perform(argv, place)
+  for (const stream of [out, err]) stream.on('error', () => undefined) // a closed pipe; a run handles it
+  const code = await runCli(argv, { stdin, out, err, env, command: commandName(process.argv[1], env) })
   await Promise.all([out, err].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   return code
 }
 
-async function perform(argv: readonly string[], place: Place): Promise<ExitCode> {
+/** Runs a command line and returns the exit code. Errors are written to `err`, never thrown. */
+export async function runCli(given: readonly string[], cli: CliContext): Promise<ExitCode> {
   let code: ExitCode = exitCodes.completed
-  const program = commandLine(place, (ended) => void (code = ended))
+  const [first, ...rest] = given
+  const argv = first === 'help' ? [...rest, '--help'] : given
+  const restoreConsole = redirectConsole((line) => cli.err.write(`${line}\n`))
   try {
+    const program = await createProgram(argv, cli, (ended) => void (code = ended))
     await program.parseAsync(argv, { from: 'user' })
     return code
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? exitCodes.completed : exitCodes.usage
-    place.err.write(`${colorsFor(place.err, place.env).red('error:')} ${printable(wordsFor(thrown))}\n`)
+    cli.err.write(`${colorsFor(cli.err, cli.env).red('error:')} ${printable(errorText(thrown))}\n`)
     if (thrown instanceof AgentError && thrown.code === 'SESSION_BUSY') return exitCodes.busy
-    return isRefusal(thrown) ? exitCodes.usage : exitCodes.failed
+    return isExpected(thrown) ? exitCodes.usage : exitCodes.failed
+  } finally {
+    restoreConsole()
   }
 }
 
-/** What is thrown by ourselves was thrown before the run: how a run fails is told by the run. */
-function isRefusal(thrown: unknown): thrown is UsageError | AgentError {
+/** These are thrown only before a run starts: a run that fails reports its own error. */
+function isExpected(thrown: unknown): thrown is UsageError | AgentError {
   return thrown instanceof UsageError || thrown instanceof AgentError
 }
 
-function wordsFor(thrown: unknown): string {
-  if (isRefusal(thrown)) return thrown.message
+function errorText(thrown: unknown): string {
+  if (isExpected(thrown)) return thrown.message
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : messageOf(thrown)
 }

@@ -1,65 +1,75 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 
-/** Where sessions are. */
+const STORE = ['--store <where>', 'session store: a file (sessions.db), a folder, or postgres://…'] as const
+
+/** Options of commands that read sessions. */
 export function storeOptions(command: Command): Command {
-  return command
-    .option('--store <where>', 'where sessions are: a file such as sessions.db, a folder, or postgres://…')
-    .option('-a, --agent <file>', 'the agent; if it has a store of its own, that is used')
+  return command.option(...STORE).option('-a, --agent <file>', 'agent module; its store is used if it has one')
 }
 
-/** Which agent runs, and what it may do. */
+/** Options that select and limit the agent. */
 export function agentOptions(command: Command): Command {
   return command
-    .option('-m, --model <name>', 'provider/model (default: the one of the agent, or HOOKLOOP_MODEL)')
-    .option('-a, --agent <file>', 'a module whose default export is the options of createAgent, or an agent')
-    .option('-s, --system <text>', 'the system prompt')
-    .option('--temperature <number>', 'how freely it words things', numberFrom(0))
-    .option('--max-steps <n>', 'steps at most (default: 20)', wholeNumber)
-    .option('--max-tokens <n>', 'tokens at most, in and out (default: 32768)', wholeNumber)
-    .option('--max-time <seconds>', 'seconds at work at most (default: 300)', numberFrom(0))
-    .option('--max-cost <dollars>', 'US dollars at most', numberFrom(0))
-    .option('--store <where>', 'where sessions are: a file such as sessions.db, a folder, or postgres://…')
+    .option('-m, --model <name>', 'provider/model (default: the model of the agent, or HOOKLOOP_MODEL)')
+    .option('-a, --agent <file>', 'module whose default export is an agent or the options of createAgent')
+    .option('-s, --system <text>', 'system prompt')
+    .option('--temperature <number>', 'sampling temperature', numberFrom(0))
+    .option('--max-steps <n>', 'maximum number of steps (default: 20)', wholeNumber)
+    .option('--max-tokens <n>', 'maximum number of input and output tokens (default: 32768)', wholeNumber)
+    .option('--max-time <seconds>', 'maximum working time in seconds (default: 300)', numberFrom(0))
+    .option('--max-cost <dollars>', 'maximum cost in US dollars', numberFrom(0))
+    .option(...STORE)
 }
 
-/** Which hooks in files apply. */
-export function hooksOptions(command: Command): Command {
-  return command
-    .option('--no-hooks', 'leave out the hooks in files of this project; your own stay')
+/** Options of commands that run an agent: the agent, hooks from files, and output. */
+export function runOptions(command: Command): Command {
+  return agentOptions(command.optionsGroup('Agent:'))
+    .optionsGroup('Hooks:')
+    .option('--no-hooks', 'ignore the hooks in files of this project; your own hooks still apply')
     .option('--trust-project <hash>', 'run the hooks in files of this project if they have this hash')
+    .optionsGroup('Output:')
+    .option('--no-stream', 'wait for the complete answer instead of streaming it')
+    .option('--explain', 'print at the end which hook decided what, and why')
+    .addOption(new Option('-q, --quiet', 'print only the answer').conflicts('json'))
+    .option('--json', 'print each event, then the result, as a line of JSON')
 }
 
-/** How a run is shown. */
-export function showOptions(command: Command): Command {
+/** The session of `run` and `chat`. */
+export function sessionOptions(command: Command): Command {
   return command
-    .option('--no-stream', 'wait for the whole answer')
-    .option('--explain', 'say at the end who decided what, and why')
-    .addOption(new Option('-q, --quiet', 'print only the answer').conflicts('json'))
-    .option('--json', 'print every event, and at last the result, as lines of JSON')
+    .option('--session <id>', 'continue this session, or start it with this id (default: a new session)')
+    .option('--no-store', 'do not save the session')
+}
+
+/** For commands that resume a run. */
+export function acceptMissingOption(command: Command): Command {
+  const text = 'resume although the agent no longer has this guard; can be repeated'
+  return command.option('--accept-missing <guard>', text, collect)
+}
+
+export function latestSessionArgument(command: Command): Command {
+  return command.argument('[session]', 'session id or prefix (default: the latest session)')
 }
 
 export function jsonOption(command: Command): Command {
-  return command.option('--json', 'print it as JSON')
+  return command.option('--json', 'print JSON')
 }
 
-export function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value]
-}
-
-/** For an option that also has a `--no-…`. */
-export function collectUnlessOff(value: string, before: readonly string[] | boolean | undefined): readonly string[] {
-  return collect(value, Array.isArray(before) ? (before as readonly string[]) : [])
+/** Collects the values of an option that can be repeated. With a `--no-…` form, the earlier value may be `true`. */
+export function collect(value: string, before: unknown): readonly string[] {
+  return [...(Array.isArray(before) ? (before as readonly string[]) : []), value]
 }
 
 export function wholeNumber(text: string): number {
   const value = Number(text)
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 1) return value
-  throw new InvalidArgumentError('It must be a whole number from 1 up.')
+  throw new InvalidArgumentError('It must be a whole number of at least 1.')
 }
 
-export function numberFrom(least: number): (text: string) => number {
+function numberFrom(min: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (text.trim() !== '' && Number.isFinite(value) && value >= least) return value
-    throw new InvalidArgumentError(`It must be a number from ${least} up.`)
+    if (text.trim() !== '' && Number.isFinite(value) && value >= min) return value
+    throw new InvalidArgumentError(`It must be a number of at least ${min}.`)
   }
 }

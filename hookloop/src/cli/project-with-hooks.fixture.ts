@@ -36,11 +36,11 @@ export default { name: 'worker', model, use: [work, edit] }
 
 /** A project with hooks in files, beside an agent and a home that are not part of it, and marks of what really ran. */
 export class ProjectWithHooks {
-  readonly place = mkdtempSync(join(root, 'place-'))
-  readonly dir = join(this.place, 'project')
-  readonly home = join(this.place, 'home')
-  readonly marks = join(this.place, 'marks')
-  readonly agent = join(this.place, 'agent.mjs')
+  readonly root = mkdtempSync(join(root, 'project-'))
+  readonly dir = join(this.root, 'project')
+  readonly home = join(this.root, 'home')
+  readonly marks = join(this.root, 'marks')
+  readonly agent = join(this.root, 'agent.mjs')
   readonly env: NodeJS.ProcessEnv
 
   constructor() {

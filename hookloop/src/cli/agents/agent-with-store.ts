@@ -1,15 +1,15 @@
 import type { Agent, RunOptions } from '../../agent/agent.ts'
-import { partsOf } from '../../agent/agent-parts.ts'
-import { streamRun } from '../../agent/run-stream.ts'
 import { inputFor } from '../../agent/loop/start.ts'
-import type { Message } from '../../state/message.ts'
-import type { Emit } from '../../state/event.ts'
+import { streamRun } from '../../agent/run-stream.ts'
 import type { Run } from '../../agent/run.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
+import type { Emit } from '../../state/event.ts'
+import type { Message } from '../../state/message.ts'
 
-/** An agent that is put together already, with its sessions in a store: this one, whichever it may have had. */
-export function keptIn(agent: Agent<unknown>, store: SessionStore): Agent<unknown> {
+/** An agent from createAgent() with its sessions in this store. */
+export function agentWithStore(agent: Agent<unknown>, store: SessionStore): Agent<unknown> {
   const [parts, port] = [partsOf(agent), sessionPort(store)]
   const run = async (input: string | Message, given: RunOptions = {}, emit?: Emit): Promise<Run> =>
     port.run(parts, inputFor(parts, input), { ...given, ...(emit && { emit }), session: given.session! })

@@ -13,7 +13,7 @@ import {
 import { exampleModel } from './example-models.ts'
 import { findOllama, type Ollama } from './ollama.ts'
 
-/** What this machine has of one provider. Names of variables only, never what is in them. */
+/** Whether a provider can be used on this machine. It contains names of variables, never their values. */
 export type Availability = {
   readonly provider: string
   /** Whether it can be used as it is. */
@@ -21,9 +21,9 @@ export type Availability = {
   readonly package: string
   readonly installed: boolean
   readonly version: string | null
-  /** The variable that holds the key, if one is set. */
+  /** The variable with the key, if one is set. */
   readonly key: string | null
-  /** Something to try: a model that is there, or one that would be. */
+  /** A model to try. */
   readonly example: string
   /** How to install the package, and what else to do before it can be used. */
   readonly toInstall: string | null
@@ -32,12 +32,35 @@ export type Availability = {
 
 export type Available = { readonly providers: readonly Availability[]; readonly ollama: Ollama }
 
-/** What can be used right now comes first, then what is installed. */
+/** All providers: those that are ready first, then those that are installed. */
 export async function findAvailable(env: Environment): Promise<Available> {
   const ollama = await findOllama(env)
   const all = providers.map((provider) => availabilityOf(provider, env, ollama))
   const rank = ({ ready, installed }: Availability): number => (ready ? 0 : installed ? 1 : 2)
   return { providers: all.toSorted((a, b) => rank(a) - rank(b)), ollama }
+}
+
+/** The models to name on this machine, for an error about a missing model. */
+export async function suggestModels(env: Environment, command: string): Promise<string> {
+  const { providers } = await findAvailable(env)
+  const ready = providers.filter(({ ready }) => ready)
+  if (ready.length === 0) return setupSteps(providers, command).join('\n')
+  return ['These work on this machine:', ...ready.map(({ example }) => `  --model ${example}`)].join('\n')
+}
+
+/** The shortest ways to a model, for a machine without one. */
+export function setupSteps(providers: readonly Availability[], command: string): readonly string[] {
+  const stepsFor = (name: string): string => {
+    const { toInstall, toSet } = providers.find(({ provider }) => provider === name)!
+    return [toInstall, toSet].filter((step) => step !== null).join(', then\n  ')
+  }
+  return [
+    'No provider is ready yet. To run a model on this machine, without a key:',
+    `  ${stepsFor('ollama')}`,
+    'To use a provider with a key:',
+    `  ${stepsFor('anthropic')}`,
+    `Then run again: ${command} models`,
+  ]
 }
 
 function availabilityOf(provider: Provider, env: Environment, ollama: Ollama): Availability {
@@ -58,7 +81,7 @@ function availabilityOf(provider: Provider, env: Environment, ollama: Ollama): A
   }
 }
 
-/** A provider that could be anywhere needs its address; a key only if it wants one. */
+/** A provider without a fixed address needs that, and its key is optional. */
 function toSetFor(provider: Provider, env: Environment): string | null {
   const { addressVariable, address, keys } = provider
   if (addressVariable !== undefined) return address?.(env) === undefined ? `set ${addressVariable}` : null
@@ -70,7 +93,7 @@ function toStart({ models }: Ollama): string | null {
   return models.length === 0 ? 'ollama pull llama3.2' : null
 }
 
-/** From the package's own description, beside or above the file that is loaded. */
+/** From the package.json beside or above the module that is loaded. */
 function versionOf(name: string): string {
   for (let folder = dirname(fileURLToPath(addressOf(name)!)); folder !== dirname(folder); folder = dirname(folder)) {
     const file = join(folder, 'package.json')

@@ -93,10 +93,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
 
   test('an agent with guards of its own keeps them, and says so', async () => {
     const { code, stderr } = await hookloop(['run', 'Go.', '--agent', limited, '--max-steps', '1'])
-    assert.deepEqual(
-      [code, stderr],
-      [2, `error: --agent ${limited}: it has guards of its own. Set the limits there.\n`],
-    )
+    assert.deepEqual([code, stderr], [2, `error: --agent ${limited}: it has guards() already. Set the limits there.\n`])
   })
 
   test('--model goes before the model of the options, and cannot change a finished agent', async () => {
@@ -105,7 +102,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
       hookloop(['run', 'Go.', '--agent', built, '--model', 'groq/x']),
     ])
     assert.match(other.stderr, /"groq\/x" needs the package/)
-    assert.match(finished.stderr, /--model cannot change an agent .* export its options/)
+    assert.match(finished.stderr, /--model cannot change an agent .* Export the options/)
     assert.deepEqual([other.code, finished.code], [2, 2])
   })
 
@@ -124,7 +121,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
   test('a run that waits for a person ends with 4 and shows what is asked, once', async () => {
     const ways = [[], ['--quiet'], ['--no-stream']]
     const ends = await Promise.all(ways.map((way) => hookloop(['run', 'Go.', '--agent', waiting, ...way])))
-    const asked = '? remove path: "a.md" Run "remove"? (asked by tool "remove")\n‖ suspended, waiting for 1 answer'
+    const asked = '? remove path: "a.md" Run "remove"? (asked by tool "remove")\n‖ suspended, waiting for 1 approval'
     assert.deepEqual(
       ends.map(({ code, stdout, stderr }) => [code, stdout, stderr.split(' · ')[0]]),
       ways.map(() => [4, '', asked]),
@@ -152,7 +149,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     const file = agentFile('commonjs/agent.ts', `${parts} export default { model }`)
     const { code, stderr } = await hookloop(['run', 'Go.', '--agent', file])
     assert.equal(code, 2)
-    assert.match(stderr, /outside a module\n.*rename it to \.mts, or run: npm pkg set type=module\n$/)
+    assert.match(stderr, /outside a module\n.*Rename the file to \.mts, or run: npm pkg set type=module\n$/)
   })
 
   test('what is thrown in the file and is not about its options is a failure, not a refusal', async () => {

@@ -8,15 +8,15 @@ import { summarization } from '../../capabilities/summarization/summarization.ts
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import type { Environment } from '../../models/providers.ts'
-import { didYouMean } from './did-you-mean.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
-import type { HooksHere } from '../run/file-hooks.ts'
-import { keptIn } from './agent-with-store.ts'
-import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
-import { modelsToName } from '../commands/models.ts'
+import type { FileHooks } from '../run/file-hooks.ts'
 import { UsageError } from '../usage-error.ts'
+import { agentWithStore } from './agent-with-store.ts'
+import { suggestModels } from './available-providers.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
 
-/** What the command line says about the agent. */
+/** The options of the command line that describe the agent. */
 export type AgentFlags = {
   readonly model?: string
   readonly agent?: string
@@ -29,112 +29,102 @@ export type AgentFlags = {
   readonly maxTime?: number
 }
 
-export type Surroundings = {
+export type CliAgentOptions = {
   readonly env: Environment
   readonly command: string
-  /** Where its sessions are kept. */
   readonly store?: SessionStore | undefined
-  /** How a person is reached, for agents that do not say so themselves. */
-  readonly asks?: Capability | undefined
-  /** Whether questions may wait when there is nobody to ask. */
-  readonly waits?: boolean
-  /** Hooks in files. */
-  readonly hooks?: HooksHere | undefined
+  /** Answers approvals, for agents without an `approval` of their own. */
+  readonly approver?: Capability | undefined
+  /** Whether an approval suspends the run if there is no approver. */
+  readonly canSuspend?: boolean
+  readonly hooks?: FileHooks | undefined
 }
 
-/** An agent that is ready to be run by this command. */
-export type ReadyAgent = {
+export type CliAgent = {
   readonly agent: Agent<unknown>
-  /** Whether its questions are asked the way that was handed in; else it has a way of its own, or nobody is asked. */
-  readonly isAskedHere: boolean
+  /** Whether the given approver is asked. */
+  readonly usesApprover: boolean
 }
 
-/** The agent that the command line describes. `HOOKLOOP_MODEL` is for those that name no model. */
-export async function agentFor(flags: AgentFlags, around: Surroundings): Promise<ReadyAgent> {
-  const { env, command } = around
-  const fallback = (env['HOOKLOOP_MODEL'] ?? '') === '' ? undefined : env['HOOKLOOP_MODEL']
+/** Creates the agent that the command line describes. HOOKLOOP_MODEL is the model if none is named. */
+export async function createCliAgent(flags: AgentFlags, options: CliAgentOptions): Promise<CliAgent> {
+  const { env, command } = options
+  const fallback = env['HOOKLOOP_MODEL'] || undefined
   if (flags.agent === undefined) {
     const model = flags.model ?? fallback
-    if (model === undefined) throw new UsageError(`Which model? ${await modelsToName(env, command)}`)
-    return guessing(() => newAgent({ name: 'hookloop', model, use: [retry(), summarization()] }, { flags, around }))
+    if (model === undefined) throw new UsageError(`No model was named. ${await suggestModels(env, command)}`)
+    return suggesting(() => newAgent({ name: 'hookloop', model, use: [retry(), summarization()] }, { flags, options }))
   }
   const file = await loadAgent(flags.agent)
-  if ('agent' in file) return builtAgent(file.agent, { flags, around })
+  if ('agent' in file) return builtAgent(file.agent, { flags, options })
   const model = flags.model ?? file.options.model ?? fallback
   if (model === undefined) {
-    throw new UsageError(`--agent ${flags.agent} names no model. ${await modelsToName(env, command)}`)
+    throw new UsageError(`--agent ${flags.agent} names no model. ${await suggestModels(env, command)}`)
   }
-  return sayingWhere(flags.agent, () => guessing(() => newAgent({ ...file.options, model }, { flags, around })))
+  return namingFile(flags.agent, () => suggesting(() => newAgent({ ...file.options, model }, { flags, options })))
 }
 
-/** A model that there is not may be one that is written in another way. */
-function guessing(build: () => ReadyAgent): ReadyAgent {
+/** Adds a suggestion to the error about an unknown model. */
+function suggesting(build: () => CliAgent): CliAgent {
   try {
     return build()
   } catch (thrown) {
     if (!(thrown instanceof AgentError) || thrown.code !== 'MODEL_UNKNOWN') throw thrown
-    const guess = didYouMean(String(thrown.value))
-    if (guess === undefined) throw thrown
-    throw new UsageError(`"${String(thrown.value)}" names no model. Did you mean ${guess}?`, { cause: thrown })
+    const suggestion = didYouMean(String(thrown.value))
+    if (suggestion === undefined) throw thrown
+    throw new UsageError(`Unknown model "${String(thrown.value)}". Did you mean ${suggestion}?`, { cause: thrown })
   }
 }
 
-type Wishes = { readonly flags: AgentFlags; readonly around: Surroundings }
+type Creating = { readonly flags: AgentFlags; readonly options: CliAgentOptions }
 
-function newAgent({ store: _theirs, ...options }: CreateAgentOptions, { flags, around }: Wishes): ReadyAgent {
-  const { store, asks, waits = false } = around
+function newAgent({ store: _own, ...agentOptions }: CreateAgentOptions, { flags, options }: Creating): CliAgent {
+  const { store, approver } = options
   const { system, temperature } = flags
-  const hasOwn = (options.use ?? []).some((each) => 'approval' in each)
+  const { use = [] } = agentOptions
+  const hasApproval = use.some((each) => 'approval' in each)
   const agent = createAgent({
-    ...options,
-    use: [
-      ...(options.use ?? []),
-      ...limitsOf(flags),
-      ...approvalsFor({ hasOwn, asks, waits }),
-      ...hooksFor(around, { hasOwn, use: options.use ?? [] }),
-    ],
+    ...agentOptions,
+    use: [...use, ...additions({ flags, options }, { hasApproval, use })],
     ...(store !== undefined && { store }),
     ...(system !== undefined && { instructions: system }),
-    ...(temperature !== undefined && { settings: { ...options.settings, temperature } }),
+    ...(temperature !== undefined && { settings: { ...agentOptions.settings, temperature } }),
   })
-  return { agent, isAskedHere: asks !== undefined && !hasOwn }
+  return { agent, usesApprover: approver !== undefined && !hasApproval }
 }
 
-/** How a person is reached, unless the agent says so itself. */
-function approvalsFor(how: { hasOwn: boolean; asks: Capability | undefined; waits: boolean }): readonly Capability[] {
-  if (how.hasOwn) return []
-  return how.asks !== undefined ? [how.asks] : how.waits ? [approval('suspend')] : []
-}
-
-/** Hooks in files, unless the agent has them itself. Those that answer questions do so before a person is asked. */
-function hooksFor(
-  { hooks, asks, waits = false }: Surroundings,
-  { hasOwn, use }: { readonly hasOwn: boolean; readonly use: readonly Use[] },
-): readonly Capability[] {
-  const answer = hasOwn ? undefined : (asks?.approval?.answer ?? (waits ? 'suspend' : undefined))
-  return (hooks?.({ answer, use }) ?? []).filter(({ name }) => use.every((each) => each.name !== name))
-}
-
-/** An agent that is put together already can be given limits, somebody to ask and a store, and nothing else. */
-function builtAgent(built: Agent<unknown>, { flags, around }: Wishes): ReadyAgent {
+/** An agent from createAgent() can only be extended: the model, the system prompt and the settings cannot change. */
+function builtAgent(built: Agent<unknown>, { flags, options }: Creating): CliAgent {
   for (const name of ['model', 'system', 'temperature'] as const) {
     if (flags[name] === undefined) continue
     throw new UsageError(
-      `--${name} cannot change an agent that is put together already. ` +
-        `Let ${flags.agent!} export its options: export default { … } instead of createAgent({ … }).`,
+      `--${name} cannot change an agent that createAgent() has created. ` +
+        `Export the options from ${flags.agent!} instead: export default { … }`,
     )
   }
-  const { store, asks, waits = false } = around
-  const hasOwn = built.describe().approval !== 'deny'
-  return sayingWhere(flags.agent!, () => {
-    const use = partsOf(built).capabilities
-    const agent = built.with(
-      ...limitsOf(flags),
-      ...approvalsFor({ hasOwn, asks, waits }),
-      ...hooksFor(around, { hasOwn, use }),
-    )
-    return { agent: store === undefined ? agent : keptIn(agent, store), isAskedHere: asks !== undefined && !hasOwn }
+  const { store, approver } = options
+  const hasApproval = built.describe().approval !== 'deny'
+  return namingFile(flags.agent!, () => {
+    const agent = built.with(...additions({ flags, options }, { hasApproval, use: partsOf(built).capabilities }))
+    return {
+      agent: store === undefined ? agent : agentWithStore(agent, store),
+      usesApprover: approver !== undefined && !hasApproval,
+    }
   })
+}
+
+/** What the command line adds to an agent: limits, the approver, and hooks from files unless the agent has them itself. */
+function additions(
+  { flags, options: { approver, canSuspend = false, hooks } }: Creating,
+  { hasApproval, use }: { readonly hasApproval: boolean; readonly use: readonly Use[] },
+): readonly Capability[] {
+  const own = hasApproval ? undefined : (approver ?? (canSuspend ? approval('suspend') : undefined))
+  const ofFiles = hooks?.({ answer: own?.approval?.answer, use }) ?? []
+  return [
+    ...limitsOf(flags),
+    ...(own === undefined ? [] : [own]),
+    ...ofFiles.filter(({ name }) => use.every((each) => each.name !== name)),
+  ]
 }
 
 function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readonly Capability[] {
@@ -147,14 +137,15 @@ function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readon
   return Object.keys(limits).length === 0 ? [] : [guards(limits)]
 }
 
-function sayingWhere(file: string, build: () => ReadyAgent): ReadyAgent {
+/** Puts the agent file in front of the error. */
+function namingFile(file: string, build: () => CliAgent): CliAgent {
   try {
     return build()
   } catch (thrown) {
     if (!(thrown instanceof AgentError || thrown instanceof UsageError)) throw thrown
     const hasGuards =
       thrown instanceof AgentError && thrown.code === 'AGENT_INVALID_OPTION' && thrown.value === 'guards'
-    const words = hasGuards ? 'it has guards of its own. Set the limits there.' : thrown.message
-    throw new UsageError(`--agent ${file}: ${words}`, { cause: thrown })
+    const message = hasGuards ? 'it has guards() already. Set the limits there.' : thrown.message
+    throw new UsageError(`--agent ${file}: ${message}`, { cause: thrown })
   }
 }

@@ -4,20 +4,20 @@ import { exampleModel } from './example-models.ts'
 
 const MAX_DISTANCE = 2
 
-/** What somebody may have meant whose name of a model cannot be understood: `ollma/llama3`, or `gpt-5` alone. */
+/** The model name that was probably meant by an unknown one, such as `ollma/llama3` or `gpt-5`. */
 export function didYouMean(name: string): string | undefined {
-  const serves = providers.find((each) => each.name !== 'ollama' && priceOf(each.name, name) !== undefined)
-  if (serves !== undefined) return `${serves.name}/${name}`
+  const serving = providers.find((each) => each.name !== 'ollama' && priceOf(each.name, name) !== undefined)
+  if (serving !== undefined) return `${serving.name}/${name}`
   const slash = name.indexOf('/')
-  const [said, model] = slash === -1 ? [name, ''] : [name.slice(0, slash), name.slice(slash + 1)]
+  const [typed, model] = slash === -1 ? [name, ''] : [name.slice(0, slash), name.slice(slash + 1)]
   const nearest = providers
-    .map((provider) => ({ provider, distance: distanceBetween(said.toLowerCase(), provider.name) }))
+    .map((provider) => ({ provider, distance: distanceBetween(typed.toLowerCase(), provider.name) }))
     .toSorted((a, b) => a.distance - b.distance)[0]!
-  if (nearest.distance > MAX_DISTANCE || nearest.distance >= said.length / 2) return undefined
+  if (nearest.distance > MAX_DISTANCE || nearest.distance >= typed.length / 2) return undefined
   return model === '' ? exampleModel(nearest.provider) : `${nearest.provider.name}/${model}`
 }
 
-/** How many letters must be put in, left out or replaced to get from one word to the other. */
+/** The Levenshtein distance. */
 function distanceBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i)
   for (const [i, letter] of from.split('').entries()) {

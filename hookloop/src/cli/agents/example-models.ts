@@ -1,6 +1,6 @@
 import type { Provider } from '../../models/providers.ts'
 
-/** A model of each provider to begin with: not its largest. What is written in capitals only the user knows. */
+/** A small model of each provider to start with. The user has to replace names in capitals. */
 const examples: { readonly [provider: string]: string | undefined } = {
   anthropic: 'claude-sonnet-5-5',
   openai: 'gpt-6-luna',
@@ -21,7 +21,7 @@ const examples: { readonly [provider: string]: string | undefined } = {
   fireworks: 'MODEL',
 }
 
-/** What could stand behind `--model` for a provider. */
+/** A value of `--model` for a provider. */
 export function exampleModel({ name }: Provider): string {
   return `${name}/${examples[name] ?? 'MODEL'}`
 }

@@ -9,12 +9,11 @@ import { UsageError } from '../usage-error.ts'
 
 export type CreateAgentOptions = Parameters<typeof createAgent>[0]
 
-/** What an agent file may export: an agent, or what one is made of, with or without a model. */
+/** The default export of an agent file: an agent, or the options of one, with or without a model. */
 export type AgentFile =
   | { readonly agent: Agent<unknown> }
   | { readonly options: Omit<CreateAgentOptions, 'model'> & Partial<Pick<CreateAgentOptions, 'model'>> }
 
-/** The agent that a file has as its default export. */
 export async function loadAgent(file: string): Promise<AgentFile> {
   const exported = await loadDefault(file, '--agent')
   if (isAgent(exported)) return { agent: exported }
@@ -27,10 +26,10 @@ export async function loadAgent(file: string): Promise<AgentFile> {
   )
 }
 
-/** What a module has as its default export. `option` is what named it, for when something is wrong with it. */
+/** The default export of a module. `option` is the option that named it, for error messages. */
 export async function loadDefault(file: string, option: string): Promise<unknown> {
   const path = resolve(file)
-  if (!existsSync(path)) throw new UsageError(`${option} ${file}: there is no such file.`)
+  if (!existsSync(path)) throw new UsageError(`${option} ${file}: file not found.`)
   shareLibrary()
   try {
     const loaded = (await import(pathToFileURL(path).href)) as { readonly default?: unknown }
@@ -42,13 +41,13 @@ export async function loadDefault(file: string, option: string): Promise<unknown
   }
 }
 
-/** Files of a package are not modules when it says so, as it does after `npm init`. */
+/** In a package of type commonjs, which is what `npm init` creates, a .js or .ts file is not an ES module. */
 function hintFor(file: string, thrown: unknown): string {
   const extension = /\.([jt]s)$/.exec(file)?.[1]
-  const isNoModule =
+  const isSyntaxOfModules =
     thrown instanceof SyntaxError && /outside a module|token 'export'|bodies of modules/.test(thrown.message)
-  if (extension === undefined || !isNoModule) return ''
-  return `\nThe package it is in is not of modules: rename it to .m${extension}, or run: npm pkg set type=module`
+  if (extension === undefined || !isSyntaxOfModules) return ''
+  return `\nIts package has the type commonjs. Rename the file to .m${extension}, or run: npm pkg set type=module`
 }
 
 function isAgent(value: unknown): value is Agent<unknown> {
@@ -59,8 +58,8 @@ function isAgent(value: unknown): value is Agent<unknown> {
 let isShared = false
 
 /**
- * Lets every file that imports `hookloop` get the copy that runs this command. A hook or a tool is known by identity, so
- * those of another copy, or of the sources beside a build, would be strangers.
+ * Makes every file that imports `hookloop` get the copy that runs this command. Hooks and tools are recognized by identity,
+ * so those of another copy would not be.
  */
 function shareLibrary(): void {
   if (isShared) return

@@ -20,12 +20,12 @@ describe('a run that asks and finds nobody there', { concurrency: 2 }, () => {
     assert.deepEqual(shop.done(), [])
     const approved = await shop.hookloop(['approve', id])
     assert.deepEqual([approved.code, shop.done()], [0, []])
-    assert.match(approved.stderr, /^Allowed: deploy \{"to":"production"\} in ship\.\nGo on with: .* resume ship\n$/)
+    assert.match(approved.stderr, /^Approved: deploy \{"to":"production"\} in ship\.\nResume with: .* resume ship\n$/)
     const resumed = await shop.hookloop(['resume', 'ship'])
     assert.deepEqual([resumed.code, resumed.stdout], [0, 'It says: live on production\n'])
     const again = await shop.hookloop(['resume', 'ship'])
     assert.equal(again.code, 2)
-    assert.match(again.stderr, /Nothing of the session "ship" is left to do\. To go on talking: .* chat --session ship/)
+    assert.match(again.stderr, /The session "ship" has no run to resume\. Continue it with: .* chat --session ship/)
     assert.deepEqual(shop.done(), ['deployed to production'])
   })
 
@@ -57,7 +57,7 @@ describe('a run that asks and finds nobody there', { concurrency: 2 }, () => {
     const first = await shop.hookloop(['approve', ids[0]!, '--resume'])
     assert.deepEqual([first.code, shop.done()], [4, ['deployed to one']])
     const second = await shop.hookloop(['deny', ids[1]!, '--resume', '-q'])
-    assert.deepEqual([second.code, second.stdout], [0, 'It says: live on one / Somebody said no.\n'])
+    assert.deepEqual([second.code, second.stdout], [0, 'It says: live on one / The call was denied.\n'])
   })
 })
 
@@ -76,7 +76,7 @@ describe('hookloop approvals', { concurrency: 2 }, () => {
   test('says when there is nothing to answer', async () => {
     const shop = new Workshop()
     const [shown, json] = await Promise.all([shop.hookloop(['approvals']), shop.hookloop(['approvals', '--json'])])
-    assert.deepEqual([shown.code, shown.stdout, shown.stderr], [0, '', 'Nobody waits for an answer.\n'])
+    assert.deepEqual([shown.code, shown.stdout, shown.stderr], [0, '', 'No pending approvals.\n'])
     assert.deepEqual([json.code, json.stdout], [0, '[]\n'])
   })
 
@@ -108,7 +108,7 @@ describe('an answer', { concurrency: 2 }, () => {
       ends.map(({ code }) => code),
       wrong.map(() => 2),
     )
-    assert.match(ends[0]!.stderr, /An id has at least 4 characters/)
+    assert.match(ends[0]!.stderr, /Type at least 4 characters/)
   })
 
   test('to the same question in two sessions says which one', async () => {
@@ -117,7 +117,7 @@ describe('an answer', { concurrency: 2 }, () => {
     const { code, stderr } = await shop.hookloop(['approve', id])
     assert.equal(code, 2)
     const [whole] = /\S+#\w+/.exec(stderr) ?? []
-    assert.match(stderr, /fits 2 questions\. Say which one:\n {2}\S+#\w+\n {2}\S+#\w+\n$/)
+    assert.match(stderr, /matches 2 approvals\. Use one of these ids:\n {2}\S+#\w+\n {2}\S+#\w+\n$/)
     assert.equal((await shop.hookloop(['approve', whole!])).code, 0)
   })
 
@@ -128,7 +128,7 @@ describe('an answer', { concurrency: 2 }, () => {
       await shop.hookloop(['approve', id, '--args', '{']),
     ]
     assert.deepEqual(
-      ends.map(({ code, stderr }) => [code, stderr.startsWith('error: --args: it must be a JSON object')]),
+      ends.map(({ code, stderr }) => [code, stderr.startsWith('error: --args must be a JSON object')]),
       [
         [2, true],
         [2, true],

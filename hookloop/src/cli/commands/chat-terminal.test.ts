@@ -6,7 +6,7 @@ import { Terminal } from '../terminal/terminal.fixture.ts'
 
 async function led(keys: readonly (readonly [after: string, keys: string])[], session = 'talk', shop = new Workshop()) {
   const terminal = new Terminal()
-  const chatting = chat({ agent: shop.agent, session, stream: true }, terminal.place(shop.env))
+  const chatting = chat({ agent: shop.agent, session, stream: true }, terminal.cli(shop.env))
   for (const [after, press] of keys) await terminal.after(after, press)
   return { code: await chatting, written: terminal.written, shop }
 }
@@ -31,41 +31,41 @@ test('a conversation at a terminal: messages, commands, and the way back to it',
   assert.match(written, /decided by +completion/)
   assert.match(
     written,
-    /This is (talk-\w+) now; talk stays as it is\.[^]*kept as \1 · go on with: hookloop chat --session \1\n$/,
+    /This is now (talk-\w+); talk does not change\.[^]*saved as \1 · continue with: hookloop chat --session \1\n$/,
   )
-  assert.match(written, /This agent sums nothing up: /)
-  assert.match(written, /Forgotten\.[^]*I heard \/slash\r?\n/)
-  assert.match(written, /There is no \/nothing; /)
+  assert.match(written, /This agent cannot summarize: /)
+  assert.match(written, /Cleared\.[^]*I heard \/slash\r?\n/)
+  assert.match(written, /Unknown command \/nothing\./)
 })
 
 test('questions are asked where the conversation is', async () => {
   const { shop, written } = await led([
     ['› ', 'deploy one\r'],
-    ['Allow it?', 'y\n'],
+    ['Allow this call?', 'y\n'],
     ['› ', 'deploy two\r'],
-    ['Allow it?', 'not on Fridays\n'],
+    ['Allow this call?', 'not on Fridays\n'],
     ['› ', 'deploy three\r'],
-    ['Allow it?', 'e\n'],
+    ['Allow this call?', 'e\n'],
     ['JSON', '{"to":"staging"}\n'],
     ['› ', '\u0004'],
   ])
   assert.deepEqual(shop.done(), ['deployed to one', 'deployed to staging'])
-  assert.match(written, /It says: The user said no: not on Fridays/)
+  assert.match(written, /It says: The user denied this call: not on Fridays/)
 })
 
 test('a question that is left for later ends the conversation; who comes back is asked again', async () => {
   const later = await led([
     ['› ', 'deploy one\r'],
-    ['Allow it?', 'l\n'],
+    ['Allow this call?', 'l\n'],
   ])
   assert.deepEqual([later.code, later.shop.done()], [4, []])
   assert.match(later.written, /hookloop approve \w{8}, or hookloop deny/)
   const back = await led(
     [
-      ['Allow it?', 'y\n'],
+      ['Allow this call?', 'y\n'],
       ['› ', '\u001B[A\r'],
-      ['Allow it?', 'n\n'],
-      ['Why not?', '\n'],
+      ['Allow this call?', 'n\n'],
+      ['Reason', '\n'],
       ['› ', '\u0004'],
     ],
     'talk',
@@ -77,7 +77,7 @@ test('a question that is left for later ends the conversation; who comes back is
 test('Ctrl-C cancels an answer and the conversation goes on; at the prompt it leaves when pressed twice', async () => {
   const terminal = new Terminal()
   const shop = new Workshop()
-  const chatting = chat({ agent: shop.agent, session: 'talk', stream: true }, terminal.place(shop.env))
+  const chatting = chat({ agent: shop.agent, session: 'talk', stream: true }, terminal.cli(shop.env))
   await terminal.after('› ', 'slow\r')
   await terminal.after('word word', '')
   process.emit('SIGINT', 'SIGINT') // as a terminal sends it while nobody edits a line
@@ -85,6 +85,6 @@ test('Ctrl-C cancels an answer and the conversation goes on; at the prompt it le
   await terminal.after('› ', 'hello\r')
   await terminal.after('I heard slow, hello', '')
   await terminal.after('› ', 'half\u0003')
-  await terminal.after('Ctrl-C again, or Ctrl-D, leaves.', '\u0003')
+  await terminal.after('Press Ctrl-C again, or Ctrl-D, to exit.', '\u0003')
   assert.equal(await chatting, 0)
 })

@@ -1,118 +1,104 @@
 import { createInterface } from 'node:readline'
 import { textOf } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
-import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { commandNames, isExit, isSaid, perform } from '../run/chat-commands.ts'
-import { colorsFor } from '../terminal/colors.ts'
-import { Conversation } from '../run/conversation.ts'
+import { isInteractive, type CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { newSessionId, readKept } from '../sessions/find-session.ts'
+import { acceptMissingOption, runOptions, sessionOptions } from '../options.ts'
+import { commandNames, isExit, isMessage, runChatCommand } from '../run/chat-commands.ts'
+import { Conversation } from '../run/conversation.ts'
+import { continueLine } from '../run/next-steps.ts'
+import { note, openSession, prepareRun, type SessionTarget } from '../run/prepare-run.ts'
+import { WakeQueue } from '../run/wake-queue.ts'
+import { colorsFor } from '../terminal/colors.ts'
 import { LineEditor, type Typed } from '../terminal/line-editor.ts'
-import { hasPerson, type Place } from '../cli-context.ts'
-import { note, prepare, type Keeping } from '../run/prepare-run.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
-import { goOn, type ResumeFlags } from './resume.ts'
-import { storeFor } from '../sessions/open-store.ts'
-import { Wakes } from '../run/wake-queue.ts'
+import type { ResumeFlags } from './resume.ts'
 
-export type ChatFlags = ResumeFlags & { readonly session?: string }
+type ChatFlags = ResumeFlags & { readonly session?: string }
 
-/** `hookloop chat`: a conversation, line by line, from a terminal or a pipe. */
-export async function chat(flags: ChatFlags, place: Place): Promise<ExitCode> {
-  const keeping = await sessionFor(flags, place)
-  const { kept } = keeping
+export const command: CommandDefinition = {
+  description:
+    'Talk to an agent at a terminal; type /help for commands. In a pipe, each line is a message. ' +
+    'A run of the session that was suspended or interrupted is resumed first.',
+  examples: ['hookloop chat --agent agent.ts', 'hookloop chat --session k53u-6qg8'],
+  configure: (command) => runOptions(acceptMissingOption(sessionOptions(command))),
+  run: chat,
+}
+
+export async function chat(flags: ChatFlags, cli: CliContext): Promise<ExitCode> {
+  const target = await openSession(flags, cli)
+  const { saved } = target
   try {
-    const isTyped = flags.json !== true && hasPerson(place)
-    const wakes = isTyped ? new Wakes() : undefined
-    const prepared = await prepare(flags, { place, keeping, ...(wakes !== undefined && { onWake: wakes.add }) })
-    const conversation = new Conversation(prepared, { flags, place })
-    if (kept?.open !== undefined) {
-      const resumed = await goOn(prepared, {
-        kept,
-        open: kept.open,
-        conversation: conversation.session,
-        flags,
-        place,
-      })
-      if (resumed === undefined || resumed.ended.status === 'suspended') return exitCodes.suspended
-      conversation.goneOnWith(resumed.ended)
+    const wakes = flags.json !== true && isInteractive(cli) ? new WakeQueue() : undefined
+    const prepared = await prepareRun(flags, { cli, target, ...(wakes !== undefined && { onWake: wakes.add }) })
+    const conversation = new Conversation(prepared, { flags, cli })
+    if (saved?.open !== undefined) {
+      const resumed = await conversation.resume(saved, saved.open)
+      if (resumed === undefined || resumed.run.status === 'suspended') return exitCodes.suspended
     }
     const code =
-      wakes === undefined ? await piped(conversation, place) : await typed(conversation, { keeping, place, wakes })
-    await conversation.end()
-    if (isTyped && keeping.isPassing !== true && (conversation.hasBegun || kept !== undefined)) {
-      const { session, command, flags: more } = conversation.way
-      note(`kept as ${session} · go on with: ${command} chat --session ${session}${more}`, flags, place)
+      wakes === undefined ? await piped(conversation, cli) : await typed(conversation, { target, cli, wakes })
+    await conversation.end('exit')
+    if (wakes !== undefined && target.isEphemeral !== true && (conversation.hasRun || saved !== undefined)) {
+      note(continueLine(conversation.ref), flags, cli)
     }
     return code
   } finally {
-    await keeping.store.close()
+    await target.store.close()
   }
 }
 
-async function sessionFor(flags: ChatFlags, place: Place): Promise<Keeping> {
-  const opened = await storeFor(flags, place.env)
-  if (opened === undefined) {
-    const session = flags.session ?? 'chat'
-    return { store: memoryStore(), isDefault: true, flags: '', session, isPassing: true }
-  }
-  if (flags.session === undefined) return { ...opened, session: await newSessionId(opened.store) }
-  return { ...opened, session: flags.session, kept: await readKept(opened.store, flags.session) }
-}
-
-/** One line is one message. What does not end well ends it: what follows was meant for another conversation. */
-async function piped(conversation: Conversation, { stdin }: Place): Promise<ExitCode> {
+/** Each line is a message. A run that does not complete ends the conversation: the next lines may depend on it. */
+async function piped(conversation: Conversation, { stdin }: CliContext): Promise<ExitCode> {
   for await (const line of createInterface({ input: stdin, crlfDelay: Infinity })) {
     if (line.trim() === '') continue
-    const { ended, code } = await conversation.say(line)
-    if (ended.status !== 'completed') return code
+    const { run, code } = await conversation.send(line)
+    if (run.status !== 'completed') return code
   }
   return exitCodes.completed
 }
 
-type Talk = { readonly keeping: Keeping; readonly place: Place; readonly wakes: Wakes }
+type Typing = { readonly target: SessionTarget; readonly cli: CliContext; readonly wakes: WakeQueue }
 
 /** Until Ctrl-D, /exit, or Ctrl-C twice. */
-async function typed(conversation: Conversation, { keeping, place, wakes }: Talk): Promise<ExitCode> {
-  const { stdin, err, env } = place
+async function typed(conversation: Conversation, { target, cli, wakes }: Typing): Promise<ExitCode> {
+  const { stdin, err, env } = cli
   const { bold, dim } = colorsFor(err, env)
-  const history = (keeping.kept?.state?.messages.slice() ?? []).flatMap(({ role, content }) =>
+  const history = (target.saved?.state?.messages.slice() ?? []).flatMap(({ role, content }) =>
     role === 'user' ? [textOf(content).replaceAll('\n', ' ')] : [],
   )
   const editor = new LineEditor({ stdin, output: err, history, words: commandNames(conversation) })
-  err.write(
-    dim(
-      `${conversation.way.session} · ${printable(await conversation.model())} · /help lists commands, Ctrl-D leaves\n`,
-    ),
-  )
+  const model = printable(await conversation.model())
+  err.write(dim(`${conversation.ref.session} · ${model} · /help lists commands, Ctrl-D exits\n`))
   let before: Typed | undefined
-  let left = ''
+  let unfinished = ''
   for (;;) {
-    const line = await editor.read(bold('› '), { until: wakes.signal, typed: left })
-    left = ''
+    const line = await editor.read(bold('› '), { until: wakes.signal, typed: unfinished })
+    unfinished = ''
     if (line === 'ended' || (line === 'interrupted' && before === 'interrupted')) break
     if (line === 'interrupted') {
       before = line
-      err.write(dim('\nCtrl-C again, or Ctrl-D, leaves.\n'))
+      err.write(dim('\nPress Ctrl-C again, or Ctrl-D, to exit.\n'))
       continue
     }
     before = undefined
-    if ('left' in line) {
-      left = line.left
-      if (await tried(() => heard(conversation, wakes, place), place)) return exitCodes.suspended
+    if ('unfinished' in line) {
+      unfinished = line.unfinished
+      if (await isSuspendedBy(() => wake(conversation, wakes, cli), cli)) return exitCodes.suspended
       continue
     }
     if (isExit(line.text)) return exitCodes.completed
     if (line.text.trim() === '') continue
     wakes.reset()
-    if (await tried(() => answer(line.text, conversation, place), place)) return exitCodes.suspended
+    if (await isSuspendedBy(() => answer(line.text, conversation, cli), cli)) return exitCodes.suspended
   }
   err.write('\n')
   return exitCodes.completed
 }
 
-/** What comes of a turn. A mistake is told, and the conversation goes on. */
-async function tried(turn: () => Promise<boolean>, { err, env }: Place): Promise<boolean> {
+/** Whether a turn leaves the run suspended. An error is printed, and the conversation continues. */
+async function isSuspendedBy(turn: () => Promise<boolean>, { err, env }: CliContext): Promise<boolean> {
   try {
     return await turn()
   } catch (thrown) {
@@ -122,20 +108,21 @@ async function tried(turn: () => Promise<boolean>, { err, env }: Place): Promise
   }
 }
 
-/** Whether the conversation waits for somebody now. */
-async function answer(text: string, conversation: Conversation, { err }: Place): Promise<boolean> {
-  if (isSaid(text, conversation)) return (await conversation.say(text.trim())).ended.status === 'suspended'
-  err.write(`${printable(await perform(text, conversation))}\n`)
+async function answer(text: string, conversation: Conversation, { err }: CliContext): Promise<boolean> {
+  if (isMessage(text, conversation)) return (await conversation.send(text.trim())).run.status === 'suspended'
+  err.write(`${printable(await runChatCommand(text, conversation))}\n`)
   return false
 }
 
-/** The same after the model was told what hooks in the background have said, if it has not heard it yet. */
-async function heard(conversation: Conversation, wakes: Wakes, { err, env }: Place): Promise<boolean> {
+/** Sends the messages of background hooks that the model has not received yet. */
+async function wake(conversation: Conversation, wakes: WakeQueue, { err, env }: CliContext): Promise<boolean> {
   const { dim, yellow } = colorsFor(err, env)
-  const words = wakes.take(conversation.way.session)
-  if (words === 'tired')
-    err.write(dim('Hooks have woken the model often enough: it hears them with your next message.\n'))
-  if (words === 'tired' || words.length === 0) return false
-  for (const each of words) err.write(`${yellow('!')} ${dim('a hook wakes the model:')} ${oneLine(each, 200)}\n`)
-  return (await conversation.wake()).ended.status === 'suspended'
+  const messages = wakes.take(conversation.ref.session)
+  if (messages === 'limitReached') {
+    err.write(dim('Background hooks have woken the model too often: it receives them with your next message.\n'))
+    return false
+  }
+  if (messages.length === 0) return false
+  for (const each of messages) err.write(`${yellow('!')} ${dim('a hook wakes the model:')} ${oneLine(each, 200)}\n`)
+  return (await conversation.wake()).run.status === 'suspended'
 }

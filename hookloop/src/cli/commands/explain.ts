@@ -3,44 +3,46 @@ import { explanation, type Explainable, type Explanation } from '../../agent/exp
 import { pendingOf } from '../../agent/run.ts'
 import type { FinalRecord } from '../../state/execution.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
-import { sessionUnknown } from '../../sessions/stores/store.ts'
-import { count, tokens } from '../terminal/amounts.ts'
-import { shortId } from '../sessions/approval-ids.ts'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { findSession, readKept } from '../sessions/find-session.ts'
-import type { Way } from '../run/next-steps.ts'
-import type { Place } from '../cli-context.ts'
+import { jsonOption, latestSessionArgument, storeOptions } from '../options.ts'
+import type { SessionRef } from '../run/next-steps.ts'
+import { shortId } from '../sessions/approval-ids.ts'
+import { loadSession } from '../sessions/find-session.ts'
+import { withStore, type StoreFlags } from '../sessions/open-store.ts'
+import { count, tokens } from '../terminal/amounts.ts'
+import { printJson } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
-import { existingStore, type StoreFlags } from '../sessions/open-store.ts'
 
-export type ExplainFlags = StoreFlags & { readonly json?: boolean }
+type ExplainFlags = StoreFlags & { readonly json?: boolean }
 
-/** `hookloop explain`: who decided what in the latest run of a session, and why. */
-export async function explainSession(given: string | undefined, flags: ExplainFlags, place: Place): Promise<ExitCode> {
-  const { store, flags: more } = await existingStore(flags, place.env)
-  try {
-    const session = await findSession(store, given)
-    const kept = await readKept(store, session)
-    if (kept === undefined) throw sessionUnknown(session)
-    const run = latestRun(kept)
-    const way = { session, command: place.command, flags: more }
-    const data = run === undefined ? unfinished(kept, way) : { ...explanation(run), ...wayOn(run, way) }
-    const words = run === undefined ? unfinishedWords(data as Unfinished) : explanationWords(data as Explanation)
-    place.out.write(
-      flags.json === true ? `${JSON.stringify({ session, ...data }, undefined, 2)}\n` : `${printable(words)}\n`,
-    )
-    return exitCodes.completed
-  } finally {
-    await store.close()
-  }
+export const command: CommandDefinition = {
+  description: 'Explain the latest run of a session: how it ended, which hook decided what, and why.',
+  examples: ['hookloop explain', 'hookloop explain k53u --json'],
+  configure: (command) => jsonOption(storeOptions(latestSessionArgument(command))),
+  run: explainSession,
 }
 
-/** The latest run as far as it takes to explain it. Nothing if it has not ended. */
-function latestRun(kept: SessionSnapshot): Explainable | undefined {
-  const { state, ledger, records } = kept
+function explainSession(given: string | undefined, flags: ExplainFlags, cli: CliContext): Promise<ExitCode> {
+  return withStore(flags, cli, async ({ store, options }) => {
+    const { id: session, saved } = await loadSession(store, given)
+    const run = latestRun(saved)
+    const ref = { session, command: cli.command, options }
+    const data = run === undefined ? unfinished(saved, ref) : { ...explanation(run), ...nextCommands(run, ref) }
+    const text = run === undefined ? unfinishedText(data as Unfinished) : explanationWords(data as Explanation)
+    if (flags.json === true) printJson(cli.out, { session, ...data })
+    else cli.out.write(`${printable(text)}\n`)
+    return exitCodes.completed
+  })
+}
+
+/** The latest run; undefined if it has not ended. */
+function latestRun(saved: SessionSnapshot): Explainable | undefined {
+  const { state, ledger, records } = saved
   const last = records.findLast((record) => record.type === 'state')
-  if (state === undefined || last === undefined || kept.open?.phase === 'input') return undefined
-  if (last.phase === 'inputBlocked') return { status: 'stopped', state, ledger, final: refusal(kept, last.at) }
+  if (state === undefined || last === undefined || saved.open?.phase === 'input') return undefined
+  if (last.phase === 'inputBlocked') return { status: 'stopped', state, ledger, final: blockedInput(saved, last.at) }
   const { execution } = state
   if (execution?.status === 'suspended') return { status: 'suspended', state, ledger, pending: pendingOf(state) }
   return execution?.final === undefined
@@ -48,24 +50,27 @@ function latestRun(kept: SessionSnapshot): Explainable | undefined {
     : { status: execution.final.status, state, ledger, final: execution.final }
 }
 
-/** How an input ended that opened no execution: only the ledger says so. */
-function refusal({ ledger }: SessionSnapshot, at: number): FinalRecord {
+/** A blocked input starts no execution, so only the ledger says who blocked it. */
+function blockedInput({ ledger }: SessionSnapshot, at: number): FinalRecord {
   const by = ledger.findLast(({ decision, error }) => decision?.includes('block') === true || error !== undefined)
   return {
     status: by?.error === undefined ? 'stopped' : 'failed',
     reason: by?.error === undefined ? 'inputBlocked' : 'errorForbade',
     by: by?.hook ?? 'hookloop',
-    message: by?.error ?? by?.message ?? 'The input was refused.',
+    message: by?.error ?? by?.message ?? 'The input was blocked.',
     votes: [],
     at,
   }
 }
 
-/** What to type to go on; where nothing can be typed, what the agent would need. */
-function wayOn(run: Explainable, { session, command, flags }: Way): Pick<Explanation, 'wayOn'> | undefined {
+/** The commands that continue a suspended run. */
+function nextCommands(
+  run: Explainable,
+  { session, command, options }: SessionRef,
+): Pick<Explanation, 'wayOn'> | undefined {
   if (run.status !== 'suspended') return undefined
-  const answers = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${flags}`)
-  return { wayOn: [...answers, `${command} resume ${session}${flags}`].join(', then ') }
+  const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
+  return { wayOn: [...approve, `${command} resume ${session}${options}`].join(', then ') }
 }
 
 type Unfinished = {
@@ -74,15 +79,17 @@ type Unfinished = {
   readonly wayOn: string
 }
 
-function unfinished({ open, state }: SessionSnapshot, { session, command, flags }: Way): Unfinished {
+function unfinished({ open, state }: SessionSnapshot, { session, command, options }: SessionRef): Unfinished {
   const spent = state?.execution?.usage ?? null
-  if (open === undefined) return { status: 'idle', spent, wayOn: `${command} chat --session ${session}${flags}` }
-  return { status: 'running', spent, wayOn: `${command} resume ${session}${flags}` }
+  if (open === undefined) return { status: 'idle', spent, wayOn: `${command} chat --session ${session}${options}` }
+  return { status: 'running', spent, wayOn: `${command} resume ${session}${options}` }
 }
 
-function unfinishedWords({ status, spent, wayOn: way }: Unfinished): string {
+function unfinishedText({ status, spent, wayOn }: Unfinished): string {
   const what =
-    status === 'idle' ? 'Nothing was run yet.' : 'The run has not ended: it is under way, or its process is gone.'
+    status === 'idle'
+      ? 'Nothing has run yet.'
+      : 'The run has not ended: it is still running, or its process was killed.'
   const amounts = spent === null ? [] : [`  spent        ${count(spent.steps, 'step')}, ${tokens(spent)}`]
-  return [what, ...amounts, `  to go on     ${way}`].join('\n')
+  return [what, ...amounts, `  to continue  ${wayOn}`].join('\n')
 }

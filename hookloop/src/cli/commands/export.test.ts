@@ -47,7 +47,7 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
     const [first, again] = [await other.hookloop(['import', 'in.jsonl']), await other.hookloop(['import', 'in.jsonl'])]
     const named = await other.hookloop(['import', '-', '--as', 'other', '--json'], { input: exported })
     assert.deepEqual([first.code, first.stdout, again.code], [0, 'talk\n', 2])
-    assert.match(again.stderr, /There is a session talk already\. Import it under another name: --as NAME/)
+    assert.match(again.stderr, /A session with the id talk already exists\. Import it with another id: --as ID/)
     assert.deepEqual([named.code, named.stdout], [0, '{"session":"other"}\n'])
     const { last } = await other.result(['run', 'and?', '--agent', 'agent.ts', '--session', 'other'])
     assert.equal(last.text, 'I heard my key is [redacted] and I am [redacted], and?')
@@ -70,7 +70,7 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
       ends.map(({ code, stdout }) => [code, stdout]),
       wrong.map(() => [2, '']),
     )
-    assert.equal((await other.hookloop(['import', 'none.jsonl'])).stderr, 'error: none.jsonl: there is no such file.\n')
+    assert.equal((await other.hookloop(['import', 'none.jsonl'])).stderr, 'error: File not found: none.jsonl\n')
     assert.equal((await other.hookloop(['sessions', '--json'])).stdout, '[]\n')
   })
 

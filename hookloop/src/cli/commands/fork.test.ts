@@ -29,7 +29,7 @@ describe('going back in a session', { concurrency: 2 }, () => {
     const [, second] = await points('talk')
     const { code, stdout, stderr } = await shop.hookloop(['fork', 'talk', '--at', String(second!.seq), '--as', 'copy'])
     assert.deepEqual([code, stdout], [0, 'copy\n'])
-    assert.match(stderr, /^Go on with: .* chat --session copy\n$/)
+    assert.match(stderr, /^Continue with: .* chat --session copy\n$/)
     const chat = await shop.hookloop(['chat', '--session', 'copy', '-q'], { input: 'two\n' })
     assert.equal(chat.stdout, 'I heard charge, two\n')
     assert.equal((await points('talk')).length, 3)
@@ -37,7 +37,7 @@ describe('going back in a session', { concurrency: 2 }, () => {
 
   test('a fork may begin with something else than what was said there', async () => {
     const { stdout, stderr } = await shop.hookloop(['fork', 'talk', '--message', 'two', '--as', 'other'])
-    assert.match(stderr, /^Go on with: .* resume other\n$/)
+    assert.match(stderr, /^Continue with: .* resume other\n$/)
     const resumed = await shop.hookloop(['resume', stdout.trim(), '-q'])
     assert.deepEqual([resumed.code, resumed.stdout], [0, 'I heard charge, two\n'])
   })

@@ -66,8 +66,8 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     })
     const why = Object.fromEntries(hooks.map(({ name, paths: on }) => [name, on['subagent']!.why]))
     assert.match(why['session']!, /no session/)
-    assert.match(why['pause']!, /nothing waits for a person/)
-    assert.match(why['error']!, /stays with the agent it was given to/)
+    assert.match(why['pause']!, /no run is suspended for approval/)
+    assert.match(why['error']!, /inherits guards and observers, not transforms/)
     assert.ok(notes.some((note) => /"when" of guest/.test(note)))
   })
 
@@ -139,7 +139,10 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       MessageDisplay: outside,
     })
     assert.equal(code, 1)
-    assert.match(problems.join('\n'), /^the hook "PostToolUse .*" is for nothing, and no tool is called so$/)
+    assert.match(
+      problems.join('\n'),
+      /^the hook "PostToolUse .*" is for the tool nothing, which the agent does not have$/,
+    )
     const words = ['again', 'begins', 'broken', 'child', 'denied', 'failure', 'pre', 'prompt', 'question', 'shown']
     // A notice ends with its run, which waits for nobody here: it has begun, and may not have come to its mark.
     const marks = new Set(project.marked().filter((mark) => mark !== 'notice'))
@@ -178,9 +181,9 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       /"script" cannot run: "hooks\/gone\.sh" does not exist/,
       /"closed" cannot run: ".\/check\.py" is not executable/,
       /"unknown" cannot run: "no-such-program-anywhere" was not found/,
-      /"crashes" fails when it is run, and a guard that fails says no: .*Broken/,
-      /WorktreeRemove of .*settings\.json never fires here/,
-      /the guard "judge" is for Work, and no tool is called so; did you mean "work"\?/,
+      /"crashes" fails, so it blocks: .*Broken/,
+      /WorktreeRemove in .*settings\.json never fires in Hookloop/,
+      /the guard "judge" is for the tool Work, which the agent does not have\. Did you mean "work"\?/,
       /"one" and "two" both change args\.to; the last one wins/,
     ]
     assert.equal(code, 1)
@@ -202,7 +205,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
   test('says that there is nothing to look at', async () => {
     const { code, stdout, stderr } = await new ProjectWithHooks().hookloop(['hooks', 'doctor'])
     assert.deepEqual([code, stderr], [0, ''])
-    assert.match(stdout, /^There are no hooks to look at here/)
+    assert.match(stdout, /^No hooks to check/)
   })
 
   test('ends at once with Ctrl-C, and leaves no process', async () => {

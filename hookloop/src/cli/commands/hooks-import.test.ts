@@ -92,7 +92,7 @@ describe('hooks that were imported', { concurrency: 2 }, () => {
       const handler = { type, prompt: 'Is $ARGUMENTS safe?' }
       project.write('.claude/settings.json', { hooks: { PreToolUse: [{ matcher: 'work', hooks: [handler] }] } })
       const { stdout } = await project.hookloop(['hooks', 'import'])
-      assert.match(stdout, /^1 hook is in .*1 of 1 now fails closed.*Different:/s)
+      assert.match(stdout, /^Wrote 1 hook to .*1 of 1 now fails closed.*Different:/s)
       rmSync(join(project.dir, '.claude'), { recursive: true })
       assert.match(readFileSync(join(project.dir, '.hookloop', 'hooks.json'), 'utf8'), /Is the event below safe\?/)
       await project.trust('--yes')

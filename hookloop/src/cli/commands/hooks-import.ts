@@ -3,16 +3,18 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { importHooks } from '../../hook-files/claude/import/import-hooks.ts'
 import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
 import { describeProblem } from '../../hook-files/list-hooks.ts'
-import { count } from '../terminal/amounts.ts'
-import { colorsFor } from '../terminal/colors.ts'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonText } from '../terminal/json-lines.ts'
-import type { Place } from '../cli-context.ts'
+import { jsonOption } from '../options.ts'
+import { count } from '../terminal/amounts.ts'
+import { colorsFor, type Colors } from '../terminal/colors.ts'
+import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
-import { placeOf } from './dir-option.ts'
+import { resolveDir } from './dir-option.ts'
 
-export type HooksImportFlags = {
+type HooksImportFlags = {
   readonly dir?: string
   readonly output?: string
   readonly user?: boolean
@@ -20,45 +22,59 @@ export type HooksImportFlags = {
   readonly json?: boolean
 }
 
-/** `hookloop hooks import`: turns the hooks of `.claude/settings.json` into a file of ours, and says what is gained. */
-export function hooksImport(flags: HooksImportFlags, place: Place): ExitCode {
-  const { settings: places, problem } = placeOf(flags.dir)
+export const command: CommandDefinition = {
+  description:
+    'Convert the hooks in .claude/settings.json to .hookloop/hooks.json, and report what is gained, what is different ' +
+    'and what was left out.',
+  examples: ['hookloop hooks import', 'hookloop hooks import --dir ./my-plugin -o -'],
+  configure: (command) =>
+    jsonOption(command)
+      .option('--dir <path>', 'project, plugin, or one file of either (default: the current folder)')
+      .option('--user', 'include the hooks in your own settings')
+      .option('-o, --output <file>', 'output file; "-" prints it (default: .hookloop/hooks.json)')
+      .option('--force', 'overwrite an existing file'),
+  run: hooksImport,
+}
+
+function hooksImport(flags: HooksImportFlags, { out, err, env, command }: CliContext): ExitCode {
+  const { settings: places, problem } = resolveDir(flags.dir)
   const { dir } = places
   const settings = readSettings({ ...places, ...(flags.user !== true && { home: false }) })
   const file = flags.output ?? join(dir, '.hookloop', 'hooks.json')
-  const { entries, ...told } = importHooks(settings.groups, rootOf(file, dir))
+  const { entries, ...notes } = importHooks(settings.groups, rootOf(file, dir))
   const problems = [...(problem === undefined ? [] : [problem]), ...settings.problems.map(describeProblem)]
-  const content = {
-    $schema: schemaFrom(file === '-' ? join(dir, '.hookloop') : dirname(resolve(file)), dir),
-    hooks: entries,
+  const report = { file, hooks: entries.length, ...notes, problems }
+  const $schema = schemaFrom(file === '-' ? join(dir, '.hookloop') : dirname(resolve(file)), dir)
+  const content = `${JSON.stringify({ $schema, hooks: entries }, undefined, 2)}\n`
+  if (file === '-') {
+    out.write(content)
+    err.write(lists({ ...report, gained: [] }, colorsFor(err, env)))
+  } else {
+    if (entries.length > 0) write(file, content, flags.force === true)
+    out.write(
+      flags.json === true ? `${jsonText(report)}\n` : reportText(report, { colors: colorsFor(out, env), command }),
+    )
   }
-  if (flags.output === '-') {
-    place.out.write(`${JSON.stringify(content, undefined, 2)}\n`)
-    place.err.write(lists({ ...told, gained: [], problems }, { ...place, out: place.err }))
-    return problems.length > 0 ? exitCodes.failed : exitCodes.completed
-  }
-  if (entries.length > 0) write(file, `${JSON.stringify(content, undefined, 2)}\n`, flags.force === true)
-  const report = { file, hooks: entries.length, ...told, problems }
-  place.out.write(flags.json === true ? `${jsonText(report)}\n` : words(report, place))
   return problems.length > 0 ? exitCodes.failed : exitCodes.completed
 }
 
-/** The folder whose hooks a file has. */
+/** The project folder that a hooks file belongs to. */
 function rootOf(file: string, dir: string): string {
   if (file === '-') return dir
   const folder = dirname(resolve(file))
   return basename(folder) === '.hookloop' ? dirname(folder) : folder
 }
 
-/** Where an editor finds the schema: it reads the path as one from the folder of the file. */
+/** The path of the schema, relative to the folder of the file, as editors read it. */
 function schemaFrom(folder: string, dir: string): string {
   const path = relative(folder, join(dir, 'node_modules', 'hookloop', 'hooks.schema.json')).replaceAll('\\', '/')
   return path.startsWith('.') ? path : `./${path}`
 }
 
 function write(file: string, text: string, force: boolean): void {
-  if (existsSync(file) && !force)
-    throw new UsageError(`${file} is there already. Write over it with --force, or elsewhere with -o.`)
+  if (existsSync(file) && !force) {
+    throw new UsageError(`${file} already exists. Overwrite it with --force, or write another file with -o.`)
+  }
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, text)
 }
@@ -72,26 +88,21 @@ type Report = {
   readonly problems: readonly string[]
 }
 
-function words(report: Report, place: Place): string {
+function reportText(report: Report, { colors, command }: { colors: Colors; command: string }): string {
   const { file, hooks, problems, leftOut } = report
-  const { bold, dim } = colorsFor(place.out, place.env)
   if (hooks === 0) {
-    const none =
-      leftOut.length === 0 && problems.length === 0 ? 'There are no hooks' : 'Nothing was written of the hooks'
-    return `${none} of Claude Code here.\n${lists({ ...report, gained: [] }, place)}`
+    const isNone = leftOut.length === 0 && problems.length === 0
+    const text = isNone ? 'No Claude Code hooks found.' : 'No Claude Code hook was imported.'
+    return `${text}\n${lists({ ...report, gained: [] }, colors)}`
   }
   return `${[
-    `${bold(count(hooks, 'hook'))} ${hooks === 1 ? 'is' : 'are'} in ${printable(file)}.`,
-    `${lists(report, place)}They also stand where they were, and would run twice: take them out there.`,
-    dim(`Look at them and trust them with: ${place.command} trust`),
+    `Wrote ${colors.bold(count(hooks, 'hook'))} to ${printable(file)}.`,
+    `${lists(report, colors)}The originals still apply, so these hooks run twice: remove the originals.`,
+    colors.dim(`Review and trust the new hooks with: ${command} trust`),
   ].join('\n')}\n`
 }
 
-function lists(
-  { leftOut, gained, differs, problems }: Pick<Report, 'leftOut' | 'gained' | 'differs' | 'problems'>,
-  { out, env }: Place,
-): string {
-  const { bold, yellow, red } = colorsFor(out, env)
+function lists({ leftOut, gained, differs, problems }: Report, { bold, yellow, red }: Colors): string {
   const list = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${printable(line)}`)]
   const all = [

@@ -38,7 +38,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
       ],
     )
     const words = await project.hookloop(['hooks'])
-    assert.match(words.stdout, /^beforeToolUse\n {2}hook +first .*never fires here\n/s)
+    assert.match(words.stdout, /^beforeToolUse\n {2}hook +first .*never fires in Hookloop\n/s)
   })
 
   test('ends with 1 and the line when a file cannot be read', async () => {
@@ -67,11 +67,11 @@ describe('hookloop trust', { concurrency: 2 }, () => {
     const { stdout } = await project.trust('--yes')
     assert.match(
       stdout,
-      /\n {2}guard "two" at afterStep, onStop\n {4}sh -c "exit 0"\n {4}with {"passEnv":\["KEY"\]}\n {4}sends KEY\n/,
+      /\n {2}guard "two" on afterStep, onStop\n {4}sh -c "exit 0"\n {4}with {"passEnv":\["KEY"\]}\n {4}sends KEY\n/,
     )
     assert.equal(stdout.match(/"two"/g)?.length, 1)
     assert.ok(
-      stdout.includes(`guard "asks" at beforeToolUse for work\n    agent: ${long}\n    with {"tools":["bash"]}\n`),
+      stdout.includes(`guard "asks" on beforeToolUse for work\n    agent: ${long}\n    with {"tools":["bash"]}\n`),
     )
     assert.ok(stdout.includes('POST https://hooks.example/x?token=abc'))
   })
@@ -83,7 +83,7 @@ describe('hookloop trust', { concurrency: 2 }, () => {
     const revoked = await project.trust('--revoke')
     assert.equal(code, 1)
     assert.match(stderr, /settings\.json: it is not JSON/)
-    assert.match(revoked.stdout, /^Nothing below .* was trusted\.\n$/)
+    assert.match(revoked.stdout, /^No file in .* was trusted\.\n$/)
   })
 })
 
@@ -110,12 +110,12 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     assert.equal(imported.code, 0)
     assert.match(
       imported.stdout,
-      /^1 hook is in .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}WorktreeRemove.*would run twice/s,
+      /^Wrote 1 hook to .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}WorktreeRemove.*run twice/s,
     )
     const doctor = await project.hookloop(['hooks', 'doctor'])
     assert.match(
       doctor.stdout,
-      /PreToolUse cat .* runs twice: for .claude\/settings.json and for .hookloop\/hooks.json:4/,
+      /PreToolUse cat .* runs twice: it is in .claude\/settings.json and in .hookloop\/hooks.json:4/,
     )
     rmSync(join(project.dir, '.claude'), { recursive: true })
     await project.trust('--yes')

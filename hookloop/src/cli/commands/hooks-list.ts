@@ -1,20 +1,32 @@
-import { relative } from 'node:path'
 import { listHooks, type ListedHook } from '../../hook-files/list-hooks.ts'
 import { TrustStore } from '../../hook-files/trust/trust-store.ts'
-import { colorsFor, type Colors } from '../terminal/colors.ts'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonText } from '../terminal/json-lines.ts'
-import type { Place } from '../cli-context.ts'
+import { jsonOption } from '../options.ts'
+import { colorsFor, type Colors } from '../terminal/colors.ts'
+import { jsonText } from '../terminal/json.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
+import { relativePath, relativePaths } from '../terminal/relative-paths.ts'
 import { table, type Cell } from '../terminal/table.ts'
-import { nearer } from '../terminal/relative-paths.ts'
-import { placeOf } from './dir-option.ts'
+import { resolveDir } from './dir-option.ts'
 
-export type HooksListFlags = { readonly dir?: string; readonly user: boolean; readonly json?: boolean }
+type HooksListFlags = { readonly dir?: string; readonly user: boolean; readonly json?: boolean }
 
-/** `hookloop hooks list`: every hook that files bring, by trigger, in the order in which they fire. */
-export function hooksList(flags: HooksListFlags, place: Place): ExitCode {
-  const { settings, problem } = placeOf(flags.dir)
+export const command: CommandDefinition = {
+  description:
+    'List the hooks in files of a project and your own, by trigger, in the order in which they fire. ' +
+    'Exits with 1 if a file or an entry cannot be read.',
+  examples: ['hookloop hooks list', 'hookloop hooks list --dir ./my-plugin --no-user'],
+  configure: (command) =>
+    jsonOption(command)
+      .option('--dir <path>', 'project, plugin, or one file of either (default: the current folder)')
+      .option('--no-user', 'leave out your own hooks'),
+  run: hooksList,
+}
+
+function hooksList(flags: HooksListFlags, { out, err, env, command }: CliContext): ExitCode {
+  const { settings, problem } = resolveDir(flags.dir)
   const { dir } = settings
   const listed = listHooks({
     ...settings,
@@ -23,25 +35,23 @@ export function hooksList(flags: HooksListFlags, place: Place): ExitCode {
   })
   const { hooks } = listed
   const problems = [...(problem === undefined ? [] : [problem]), ...listed.problems]
-  if (flags.json === true) {
-    place.out.write(`${jsonText({ hooks, problems })}\n`)
-  } else {
-    const colors = colorsFor(place.out, place.env)
-    const lines = hooks.length === 0 ? ['There are no hooks in files here.'] : sections(hooks, dir, colors)
-    place.out.write(`${lines.join('\n')}\n`)
-    const { red, yellow } = colorsFor(place.err, place.env)
-    for (const problem of problems) place.err.write(`${red('!')} ${printable(nearer(problem, dir))}\n`)
-    const doubtful = hooks.filter(({ trust }) => trust === 'untrusted' || trust === 'changed').length
-    if (doubtful > 0) {
-      const which = doubtful === hooks.length ? 'They do not run' : 'Those that are untrusted or changed do not run'
-      place.err.write(`${yellow('!')} ${which} before somebody has looked at them: ${place.command} trust\n`)
+  if (flags.json === true) out.write(`${jsonText({ hooks, problems })}\n`)
+  else {
+    const lines = hooks.length === 0 ? ['No hooks found in files.'] : sections(hooks, dir, colorsFor(out, env))
+    out.write(`${lines.join('\n')}\n`)
+    const { red, yellow } = colorsFor(err, env)
+    for (const each of problems) err.write(`${red('!')} ${printable(relativePaths(each, dir))}\n`)
+    const untrusted = hooks.filter(isUntrusted).length
+    if (untrusted > 0) {
+      const which = untrusted === hooks.length ? 'These hooks' : 'Untrusted and changed hooks'
+      err.write(`${yellow('!')} ${which} do not run until you trust them. Review them with: ${command} trust\n`)
     }
   }
   return problems.length > 0 ? exitCodes.failed : exitCodes.completed
 }
 
 function sections(hooks: readonly ListedHook[], dir: string, colors: Colors): readonly string[] {
-  const byTrigger = Map.groupBy(hooks, ({ trigger }) => trigger ?? 'never fires here')
+  const byTrigger = Map.groupBy(hooks, ({ trigger }) => trigger ?? 'never fires in Hookloop')
   return [...byTrigger].flatMap(([trigger, these], i) => [
     ...(i === 0 ? [] : ['']),
     colors.bold(trigger),
@@ -49,20 +59,19 @@ function sections(hooks: readonly ListedHook[], dir: string, colors: Colors): re
   ])
 }
 
-function row(
-  { mode, name, runs, matcher, source, trust, event, kind, owner }: ListedHook,
-  dir: string,
-  colors: Colors,
-): readonly Cell[] {
-  const near = relative(dir, source)
-  const isDoubtful = trust === 'untrusted' || trust === 'changed'
+function row(hook: ListedHook, dir: string, colors: Colors): readonly Cell[] {
+  const { mode, name, runs, matcher, source, trust, event, kind, owner } = hook
   return [
     { text: `  ${mode}` },
     { text: oneLine(event ?? name, 40) },
     { text: oneLine(matcher ?? '', 30) },
     { text: oneLine(runs, 60) },
     { text: owner === undefined ? '' : `${kind} ${oneLine(owner, 30)}` },
-    { text: printable(near.startsWith('..') ? source : near), paint: colors.dim },
-    { text: trust === 'own' ? '' : trust, ...(isDoubtful && { paint: colors.yellow }) },
+    { text: printable(relativePath(source, dir)), paint: colors.dim },
+    { text: trust === 'own' ? '' : trust, ...(isUntrusted(hook) && { paint: colors.yellow }) },
   ]
+}
+
+function isUntrusted({ trust }: ListedHook): boolean {
+  return trust === 'untrusted' || trust === 'changed'
 }

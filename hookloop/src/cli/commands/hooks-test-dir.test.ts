@@ -193,11 +193,11 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
   test('so is a folder without hooks', async () => {
     using project = new HookProject()
     const { report } = await tested(['PreToolUse', '--dir', project.dir])
-    assert.deepEqual(report.problems, [`There are no hooks in ${project.dir}.`])
+    assert.deepEqual(report.problems, [`No hooks found in ${project.dir}.`])
   })
 
   for (const [what, input, said] of [
-    ['another tool', { tool_name: 'Read' }, /No hook of PreToolUse is for Read/],
+    ['another tool', { tool_name: 'Read' }, /No PreToolUse hook matches Read/],
     ['a tool that is no name', { tool_name: 5 }, /The event has no "tool_name"/],
     ['no tool', {}, /The event has no "tool_name"/],
   ] as const) {
@@ -212,13 +212,13 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
   test('why no hook ran is said: another event', async () => {
     using project = new HookProject()
     project.settings(hooks('exit 2'))
-    assert.match((await tested(['Stop', '--dir', project.dir], {})).stderr, /No hook is for Stop, only for PreToolUse/)
+    assert.match((await tested(['Stop', '--dir', project.dir], {})).stderr, /No hook handles Stop, only PreToolUse/)
   })
 
   test('why no hook ran is said: a skill that is not in force', async () => {
     using project = new HookProject()
     project.write('.claude/skills/careful/SKILL.md', head('careful', 'exit 2'))
-    assert.match((await tested(['PreToolUse', '--dir', project.dir])).stderr, /SKILL\.md are not in force/)
+    assert.match((await tested(['PreToolUse', '--dir', project.dir])).stderr, /SKILL\.md are not active/)
   })
 
   test('a variable that nobody sets is named', async () => {
@@ -234,7 +234,7 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
     const without = await tested(args, bash, how)
     const passed = await tested([...args, '--pass-env', 'PAGER_TOKEN'], bash, how)
     assert.deepEqual([without.report['decision'], passed.report['reason']], ['none', 'abc'])
-    assert.match(without.stderr, /PAGER_TOKEN is not passed on to hooks/)
+    assert.match(without.stderr, /PAGER_TOKEN is not passed to hooks/)
     assert.doesNotMatch(without.stderr + passed.stderr, /OTHER_TOKEN|abc/)
   })
 })

@@ -108,7 +108,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
   }
 
   for (const [said, told] of [
-    ['PostToolUse', 'The event says that it is PostToolUse. It is tested as PreToolUse.\n'],
+    ['PostToolUse', 'The event says it is PostToolUse, but is tested as PreToolUse.\n'],
     ['PreToolUse', ''],
   ] as const) {
     test(`an event that says it is ${said} is tested as what was asked for${told && ', and that is told'}`, async () => {
@@ -161,7 +161,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual([code, (JSON.parse(stdout) as Report).decision], [0, 'none'])
     assert.match(
       stderr,
-      /^\.claude\/settings\.json is not trusted, and the hooks that need it are not run\. Look at them with: .* trust\. Or name the folder with --dir\.\n$/,
+      /^\.claude\/settings\.json is not trusted, so the hooks that use it did not run\. Review them with: .* trust\. Or name the folder with --dir\.\n$/,
     )
     assert.ok(!existsSync(project.path('mark')))
   })
@@ -178,7 +178,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
       '{ "hooks": [{ "on": "beforeToolUse", "mode": "guard", "shell": "exit 2" }] }',
     )
     const { stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
-    assert.match(stderr, /^14 files are not trusted, and the hooks that need them are not run\. .* trust\. .*\n$/)
+    assert.match(stderr, /^14 files are not trusted, so the hooks that use them did not run\. .* trust\. .*\n$/)
     const { untrusted, problems } = JSON.parse(stdout) as { untrusted: { status: string }[]; problems: string[] }
     assert.deepEqual(
       [untrusted.map(({ status }) => status), problems.length],
@@ -223,7 +223,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     for (const { decision, reason, beside } of [whole, whole.hooks[0]!]) {
       assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
     }
-    assert.match(stdout, /^stop: call me\nbeside deny: a disk\n/)
+    assert.match(stdout, /^stop: call me\nalso deny: a disk\n/)
   })
 
   test('in words, a hook that failed is named once', async () => {

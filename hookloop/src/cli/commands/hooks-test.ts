@@ -21,74 +21,101 @@ import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import type { Place } from '../cli-context.ts'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
+import { collect, jsonOption } from '../options.ts'
 import { readPiped } from '../run/input.ts'
 import { count } from '../terminal/amounts.ts'
-import { jsonText } from '../terminal/json-lines.ts'
+import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from '../hooks-test/fire-file-hooks.ts'
-import { reportOf, wordsOf } from '../hooks-test/report.ts'
-import { missedVariables } from '../hooks-test/missing-variables.ts'
-import { nearer } from '../terminal/relative-paths.ts'
-import { placeOf } from './dir-option.ts'
+import { reportOf, reportText } from '../hooks-test/report.ts'
+import { missingVariables } from '../hooks-test/missing-variables.ts'
+import { relativePath } from '../terminal/relative-paths.ts'
+import { resolveDir } from './dir-option.ts'
 
-export type HooksTestFlags = {
+type HooksTestFlags = {
   readonly dir?: string
   readonly handler?: string
   readonly user: boolean
-  /** Variables that hooks see although they look like secrets. */
+  /** Variables that hooks receive although they look like secrets. */
   readonly passEnv?: readonly string[]
-  /** What handlers ask that ask a model. `HOOKLOOP_MODEL` stands in for it. */
+  /** The model of handlers that call one. Default: HOOKLOOP_MODEL. */
   readonly model?: string
   readonly json?: boolean
 }
 
-/** `hookloop hooks test`: one event as it is written on stdin, and what the hooks say to it. */
-export async function hooksTest(name: string, flags: HooksTestFlags, place: Place): Promise<ExitCode> {
-  const { skills, ...given } = parsed(await readPiped(place))
+export const command: CommandDefinition = {
+  description:
+    'Send one event, given as JSON on stdin, to the hooks in files, and print what they decide together. ' +
+    'The hooks are really run.',
+  examples: [
+    `echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf /"}}' | hookloop hooks test PreToolUse --dir . --json`,
+    `echo '{"prompt":"hello"}' | hookloop hooks test UserPromptSubmit --handler 'python3 context.py'`,
+  ],
+  notes: `Missing fields of the event get defaults. Hooks run in the folder that the event names as "cwd" if it exists,
+otherwise in --dir. Hooks of a skill need "skills": ["its name"] in the event, those of an agent "agent_type": "its name".`,
+  configure: (command) =>
+    jsonOption(command)
+      .argument('<event>', 'such as PreToolUse')
+      .option(
+        '--dir <path>',
+        'project, plugin, or one file of either, whose hooks run even if untrusted (default: the current folder, trusted hooks only)',
+      )
+      .option('--handler <command>', 'run this command as the only hook, and read no settings')
+      .option('--no-user', 'leave out the hooks in your own settings')
+      .option('--pass-env <name>', 'pass a variable that looks like a secret to the hooks; can be repeated', collect)
+      .option('-m, --model <name>', 'model for hooks that call one (default: HOOKLOOP_MODEL)'),
+  run: hooksTest,
+}
+
+async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): Promise<ExitCode> {
+  const { skills, ...given } = parsed(await readPiped(cli))
   const event = findEvent(name, given)
-  if (event === undefined) throw new UsageError(`There is no event "${name}". Known: ${claudeEventNames.join(', ')}.`)
-  const named = placeOf(flags.dir)
-  const { dir } = named.settings
+  if (event === undefined) throw new UsageError(`Unknown event "${name}". Known: ${claudeEventNames.join(', ')}.`)
+  const location = resolveDir(flags.dir)
+  const { dir } = location.settings
   const payload = examplePayload(given, event, dir)
-  const tested = flags.handler === undefined ? projectOf(flags, named) : lone(flags.handler, event, named)
+  const tested =
+    flags.handler === undefined ? projectHooks(flags, location) : singleHandler(flags.handler, event, location)
   const { groups, world: rules } = tested
-  const where = foldersFor(payload, { named, groups, flags })
-  const environment = { env: place.env, passEnv: flags.passEnv ?? [] }
-  const beside: Promise<RanHandler>[] = []
+  const where = foldersFor(payload, { location, groups, flags })
+  const environment = { env: cli.env, passEnv: flags.passEnv ?? [] }
+  const background: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
-    context: { ...where, ...environment, ...rules, askModel: await askerFor(flags, place, dir) },
-    isActive: activeFor(payload, { skills, named }),
-    isBeside: (late) => beside.push(late),
+    context: { ...where, ...environment, ...rules, askModel: await modelFor(flags, cli, dir) },
+    isActive: activeFor(payload, { skills, location }),
+    isBeside: (late) => background.push(late),
   })
-  const files = flags.handler === undefined ? fileHooksOf(flags, named) : noFileHooks
+  const files = flags.handler === undefined ? fileHooksOf(flags, location) : noFileHooks
   const own = await fireFileHooks(files.hooks, payload, skills)
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
   const merged = own.length === 0 || result.problems.length > 0 ? result.merged : mergeAnswers(answers, event)
-  const late = await Promise.all(beside) // they are waited for: somebody wants to see them
+  const late = await Promise.all(background) // the report includes them
   const untrusted = uniqueByPath([...tested.untrusted, ...files.untrusted])
-  const none = groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? nothingIn(named, flags) : []
-  const doubts = untrusted.length === 0 ? [] : [doubtWords(untrusted, { dir, command: place.command })]
-  const problems = [...tested.problems, ...doubts, ...files.problems, ...result.problems, ...none]
-  const whole = { ...result, merged, own, late, problems }
+  const none =
+    groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? noHooksIn(location, flags) : []
+  const warnings = untrusted.length === 0 ? [] : [untrustedText(untrusted, { dir, command: cli.command })]
+  const problems = [...tested.problems, ...warnings, ...files.problems, ...result.problems, ...none]
+  const outcome = { ...result, merged, own, late, problems }
   const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
   const notes = [
     ...otherEvent(given, event),
-    ...(isSilent ? [noneFor(payload, groups)] : []),
-    ...missedVariables(here, { ...environment, dir }),
+    ...(isSilent ? [whyNoneRan(payload, groups)] : []),
+    ...missingVariables(here, { ...environment, dir }),
   ]
-  for (const line of [...problems, ...notes]) place.err.write(`${printable(line)}\n`)
-  const report = { ...reportOf(whole, event), ...(untrusted.length > 0 && { untrusted }) }
-  place.out.write(flags.json === true ? `${jsonText(report)}\n` : wordsOf(whole, place))
+  for (const line of [...problems, ...notes]) cli.err.write(`${printable(line)}\n`)
+  const report = { ...reportOf(outcome, event), ...(untrusted.length > 0 && { untrusted }) }
+  cli.out.write(flags.json === true ? `${jsonText(report)}\n` : reportText(outcome, cli))
   return exitCodes.completed
 }
 
-async function askerFor({ model }: HooksTestFlags, { env }: Place, dir: string): Promise<AskModel | undefined> {
+async function modelFor({ model }: HooksTestFlags, { env }: CliContext, dir: string): Promise<AskModel | undefined> {
   const name = model ?? env['HOOKLOOP_MODEL'] ?? ''
   if (name === '') return undefined
-  const { askNamedModel } = await import('../hooks-test/ask-named-model.ts') // most hooks ask none
+  const { askNamedModel } = await import('../hooks-test/ask-named-model.ts') // most hooks need none
   return askNamedModel(name, dir)
 }
 
@@ -98,7 +125,7 @@ function parsed(text: string): JsonObject {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (isJsonObject(value)) return value
   } catch (error) {
-    throw new UsageError(`The event on stdin is not JSON: ${messageOf(error)}`)
+    throw new UsageError(`The event on stdin is not valid JSON: ${messageOf(error)}`)
   }
   throw new UsageError('The event on stdin must be a JSON object.')
 }
@@ -110,8 +137,8 @@ type Tested = {
   readonly untrusted: readonly Untrusted[]
 }
 
-/** A command of a plugin finds what it would find as one of its hooks. */
-function lone(command: string, event: ClaudeEvent, { plugin }: HookLocation): Tested {
+/** The hook of `--handler`. With a plugin in `--dir`, it runs as a hook of that plugin. */
+function singleHandler(command: string, event: ClaudeEvent, { plugin }: HookLocation): Tested {
   const handler = readHandler({ type: 'command', command }, event)
   if (typeof handler === 'string') throw new UsageError(`--handler: ${handler}`)
   const file = '--handler'
@@ -124,33 +151,29 @@ function lone(command: string, event: ClaudeEvent, { plugin }: HookLocation): Te
   }
 }
 
-/** Who names a folder has asked for its hooks to be run; otherwise only what is trusted is. */
-function projectOf({ dir: wanted, user }: HooksTestFlags, { settings: places, problem }: HookLocation): Tested {
+/** Naming a folder with `--dir` is a request to run its hooks. Otherwise only trusted hooks run. */
+function projectHooks({ dir: wanted, user }: HooksTestFlags, { settings: places, problem }: HookLocation): Tested {
   const settings = readSettings({ ...places, ...(!user && { home: false }) })
   const trust = wanted === undefined ? new TrustStore() : 'all'
   if (trust !== 'all') trust.checkOutside(places.dir)
   const { groups, untrusted } = trustedGroups(settings, { dir: places.dir, trust })
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  const problems = [...(problem === undefined ? [] : [problem]), ...problemsTogether(settings.problems)]
+  const problems = [...(problem === undefined ? [] : [problem]), ...groupProblems(settings.problems)]
   return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems, untrusted }
 }
 
-/** One line, however many there are: the list has them by name, and so has `--json`. */
-function doubtWords(doubts: readonly Untrusted[], { dir, command }: { dir: string; command: string }): string {
-  const changed = doubts.filter(({ status }) => status === 'changed').length
-  const [first] = doubts
-  const which = doubts.length === 1 ? `${nearer(first!.path, dir)} is` : `${count(doubts.length, 'file')} are`
+/** One line for all files: `hooks list` and `--json` name them. */
+function untrustedText(files: readonly Untrusted[], { dir, command }: { dir: string; command: string }): string {
+  const changed = files.filter(({ status }) => status === 'changed').length
+  const [first] = files
+  const which = files.length === 1 ? `${relativePath(first!.path, dir)} is` : `${count(files.length, 'file')} are`
   const how =
-    changed === 0
-      ? 'not trusted'
-      : changed === doubts.length
-        ? 'not what was trusted'
-        : 'not trusted, or not as they are'
-  return `${which} ${how}, and the hooks that need ${doubts.length === 1 ? 'it' : 'them'} are not run. Look at them with: ${command} trust. Or name the folder with --dir.`
+    changed === 0 ? 'not trusted' : changed === files.length ? 'changed since it was trusted' : 'untrusted or changed'
+  return `${which} ${how}, so the hooks that use ${files.length === 1 ? 'it' : 'them'} did not run. Review them with: ${command} trust. Or name the folder with --dir.`
 }
 
-/** The same mistake is often made all through a file. */
-function problemsTogether(problems: readonly ConfigProblem[]): readonly string[] {
+/** The same problem often occurs many times in a file. */
+function groupProblems(problems: readonly ConfigProblem[]): readonly string[] {
   const places = Map.groupBy(problems, ({ source, message }) => JSON.stringify([source.file, message]))
   return [...places.values()].map((alike) => {
     const { source, message } = alike[0]!
@@ -162,45 +185,45 @@ function problemsTogether(problems: readonly ConfigProblem[]): readonly string[]
 
 const MAX_PLACES = 3
 
-/** Said where nothing was found: a folder that was meant to have hooks would look like one whose hooks have no opinion. */
-function nothingIn({ settings: { dir } }: HookLocation, { dir: wanted }: HooksTestFlags): readonly string[] {
-  return wanted === undefined ? [] : [`There are no hooks in ${dir}.`]
+/** Without this, a wrong folder would look like one whose hooks decide nothing. */
+function noHooksIn({ settings: { dir } }: HookLocation, { dir: wanted }: HooksTestFlags): readonly string[] {
+  return wanted === undefined ? [] : [`No hooks found in ${dir}.`]
 }
 
-/** An event that was written down at another moment than the one it is tested as. */
+/** The payload of another event. */
 function otherEvent({ hook_event_name: said }: JsonObject, event: ClaudeEvent): readonly string[] {
   if (typeof said !== 'string' || findEvent(said, {}) === event) return []
-  return [`The event says that it is ${said}. It is tested as ${event}.`]
+  return [`The event says it is ${said}, but is tested as ${event}.`]
 }
 
-/** Why no hook has run, where there are some. */
-function noneFor({ event, matched, input }: Payload, groups: readonly HookGroup[]): string {
+/** Why no hook ran although there are hooks. */
+function whyNoneRan({ event, matched, input }: Payload, groups: readonly HookGroup[]): string {
   const here = groups.filter((group) => group.event === event)
   const events = [...new Set(groups.map((group) => group.event))].join(', ')
-  if (here.length === 0) return `No hook is for ${event}${events === '' ? '' : `, only for ${events}`}.`
-  const waiting = here.filter(({ source }) => source.kind === 'skill' || source.kind === 'agent')
-  if (waiting.length > 0) {
-    const files = [...new Set(waiting.map(({ source }) => source.file))].join(', ')
-    return `The hooks of ${files} are not in force: name the skill in "skills", or the agent as "agent_type".`
+  if (here.length === 0) return `No hook handles ${event}${events === '' ? '' : `, only ${events}`}.`
+  const inactive = here.filter(({ source }) => source.kind === 'skill' || source.kind === 'agent')
+  if (inactive.length > 0) {
+    const files = [...new Set(inactive.map(({ source }) => source.file))].join(', ')
+    return `The hooks of ${files} are not active: name the skill in "skills", or the agent as "agent_type".`
   }
   const field = eventSpec(event).matches ?? ''
-  if (typeof input[field] !== 'string') return `The event has no "${field}", by which the hooks of ${event} are chosen.`
+  if (typeof input[field] !== 'string') return `The event has no "${field}", which selects the hooks of ${event}.`
   const hasRules = here.some(({ handlers }) => handlers.some((handler) => handler.if !== undefined))
-  return `No hook of ${event} is for ${hasRules ? 'this call of ' : ''}${matched[0]}.`
+  return `No ${event} hook matches ${hasRules ? 'this call of ' : ''}${matched[0]}.`
 }
 
 type Folders = { readonly projectDir: string; readonly cwd: string }
 
 /**
- * Where hooks run: the folder that the event names, unless the files that commands name are in the project, or where a
- * command was typed. An event from elsewhere may name a folder that is not on this machine, or not the one that is meant.
+ * Where hooks run: the folder that the event names, unless the files that commands name are in the project or in the current
+ * folder. An event from another machine may name a folder that does not exist here.
  */
 function foldersFor(
   { event, input }: Payload,
-  how: { readonly named: HookLocation; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
+  how: { readonly location: HookLocation; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
 ): Folders {
-  const { named, groups, flags } = how
-  const { dir } = named.settings
+  const { location, groups, flags } = how
+  const { dir } = location.settings
   const there = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
   const typed = flags.handler === undefined ? [] : [resolve('.')]
   const lines = groups.filter((group) => group.event === event).flatMap(({ handlers }) => handlers.map(commandLineOf))
@@ -208,7 +231,7 @@ function foldersFor(
   const found = (folder: string): number => names.filter((name) => existsSync(resolve(folder, name))).length
   const folders = [...(isFolder(there) ? [there] : []), dir, ...typed]
   const cwd = folders.reduce((best, each) => (found(each) > found(best) ? each : best))
-  const isProject = flags.dir === undefined ? flags.handler === undefined : named.isProject
+  const isProject = flags.dir === undefined ? flags.handler === undefined : location.isProject
   return { projectDir: isProject || cwd !== there ? dir : there, cwd }
 }
 
@@ -216,14 +239,14 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-/** Hooks of an agent run if the payload is about it, those of a skill if `skills` names it, and either if its file is named. */
+/** Hooks of an agent run if the event is about it, those of a skill if `skills` names it, and both if `--dir` names the file. */
 function activeFor(
   { input }: Payload,
-  { skills, named }: { readonly skills: unknown; readonly named: HookLocation },
+  { skills, location }: { readonly skills: unknown; readonly location: HookLocation },
 ): (source: HookSource) => boolean {
   const loaded: readonly unknown[] = Array.isArray(skills) ? skills : []
   return ({ kind, name, file }) => {
-    if (named.settings.files?.some((each) => each.file === file) === true) return true
+    if (location.settings.files?.some((each) => each.file === file) === true) return true
     if (kind === 'skill') return loaded.includes(name)
     return kind !== 'agent' || (name !== undefined && name === input['agent_type'])
   }
@@ -237,9 +260,9 @@ type FileHooks = {
 
 const noFileHooks: FileHooks = { hooks: [], problems: [], untrusted: [] }
 
-/** Hooks of `.hookloop/`, under the same trust as those of Claude Code. */
+/** Hooks in `.hookloop/`, with the same rules for trust as those of Claude Code. */
 function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, files } }: HookLocation): FileHooks {
-  if (files !== undefined) return noFileHooks // one file was named, and not the folder
+  if (files !== undefined) return noFileHooks // --dir names one file
   try {
     const trust = wanted === undefined ? new TrustStore() : 'all'
     const { hooks, mistakes, untrusted } = findHooks({ dir, trust, ...(!user && { home: false }) })

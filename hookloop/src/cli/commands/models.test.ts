@@ -83,7 +83,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     const { stdout } = await hookloop(['models'])
     assert.match(
       stdout,
-      /Nothing is ready yet\. .*\n {2}ollama serve\nWith a key:\n {2}set ANTHROPIC_API_KEY\nThen again: .* models\n$/,
+      /No provider is ready yet\. .*\n {2}ollama serve\nTo use .* key:\n {2}set ANTHROPIC_API_KEY\nThen run again: .* models\n$/,
     )
   })
 

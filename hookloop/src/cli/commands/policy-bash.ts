@@ -1,30 +1,35 @@
 import type { Writable } from 'node:stream'
 import { commandJudge, type CommandVerdict, type Verdict } from '../../capabilities/bash/judge-command.ts'
-import type { Environment } from '../../models/providers.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
+import { collect, jsonOption } from '../options.ts'
 import type { Stdin } from '../run/input.ts'
-import { jsonText } from '../terminal/json-lines.ts'
+import { jsonText } from '../terminal/json.ts'
 import { exact } from '../terminal/printable.ts'
-import type { Output } from '../terminal/screen.ts'
 import { UsageError } from '../usage-error.ts'
 
-export type PolicyFlags = {
+type PolicyFlags = {
   readonly allow?: readonly string[]
   readonly deny?: readonly string[]
   readonly ask?: readonly string[]
   readonly json?: boolean
 }
 
-export type PolicyPlace = {
-  readonly stdin: Stdin
-  readonly out: Writable & Output
-  readonly err: Output
-  readonly env: Environment
+export const command: CommandDefinition = {
+  description:
+    'Read shell commands from stdin, one per line, and print what the bash tool would decide about each. No command is run.',
+  examples: [`echo 'git log | head' | hookloop policy bash --allow 'git log,head' --deny 'rm,curl'`],
+  configure: (command) =>
+    jsonOption(command)
+      .option('--allow <rules>', 'rules for commands that may run, separated by commas; can be repeated', collect)
+      .option('--deny <rules>', 'rules for commands that may not run; can be repeated', collect)
+      .option('--ask <rules>', 'rules for commands that need approval; can be repeated', collect),
+  run: policyBash,
 }
 
-/** `hookloop policy bash`: what the bash tool would do about each command on stdin. Runs none of them. */
-export async function policyBash(flags: PolicyFlags, { stdin, out, err, env }: PolicyPlace): Promise<ExitCode> {
+async function policyBash(flags: PolicyFlags, { stdin, out, err, env }: CliContext): Promise<ExitCode> {
   const { allow = [], deny = [], ask = [], json = false } = flags
   const judge = commandJudge({ allow: ruleList(allow), deny: ruleList(deny), ask: ruleList(ask) })
   const colors = colorsFor(out, env)
@@ -33,28 +38,28 @@ export async function policyBash(flags: PolicyFlags, { stdin, out, err, env }: P
     const commands = lines.map(commandOf).filter((command) => command.trim() !== '')
     const said = commands.map((command) => {
       const verdict = judge(command)
-      return json ? `${jsonText({ command, ...inOrder(verdict) })}\n` : inWords(command, verdict, colors)
+      return json ? `${jsonText({ command, ...ordered(verdict) })}\n` : verdictText(command, verdict, colors)
     })
-    if (!(await written(out, said.join('')))) return exitCodes.readerGone
+    if (!(await written(out, said.join('')))) return exitCodes.pipeClosed
   }
   return exitCodes.completed
 }
 
-/** Rules are given with commas between them, and the option may be given again. */
+/** An option has rules separated by commas, and can be repeated. */
 function ruleList(given: readonly string[]): readonly string[] {
   return given.flatMap((text) => text.split(',')).filter((rule) => rule.trim() !== '')
 }
 
 const MAX_LINE = 20 * 1024 * 1024
 
-/** Whole lines, as many as came at once. A line ends with LF or CRLF and with nothing else. */
+/** Complete lines, as many as have arrived. Only LF and CRLF end a line. */
 async function* linesOf(stdin: Stdin): AsyncGenerator<readonly string[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const decode = (bytes?: Uint8Array): string => {
     try {
       return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true })
     } catch {
-      throw new UsageError('What is piped in is not text: commands are read as UTF-8, one per line.')
+      throw new UsageError('The piped input is not text: it must be UTF-8, one command per line.')
     }
   }
   let rest = ''
@@ -70,7 +75,7 @@ async function* linesOf(stdin: Stdin): AsyncGenerator<readonly string[]> {
   yield [rest + decode()]
 }
 
-/** A line that is a string of JSON is what that string says; every other line is a command as it stands. */
+/** A line that is a JSON string stands for its value; any other line is a command as it is. */
 function commandOf(line: string): string {
   if (!/^\s*".*"\s*$/s.test(line)) return line
   try {
@@ -81,11 +86,11 @@ function commandOf(line: string): string {
   }
 }
 
-function inOrder({ verdict, commands, rule, reason }: CommandVerdict): CommandVerdict {
+function ordered({ verdict, commands, rule, reason }: CommandVerdict): CommandVerdict {
   return { verdict, commands, rule, reason }
 }
 
-function inWords(command: string, { verdict, commands, rule }: CommandVerdict, colors: Colors): string {
+function verdictText(command: string, { verdict, commands, rule }: CommandVerdict, colors: Colors): string {
   const head = `${painted(verdict, colors)} ${oneLine(command)} ${colors.dim(`[${oneLine(rule)}]`)}`
   const found = commands.map((each) => {
     return `  ${painted(each.verdict, colors)} ${oneLine(each.text)} ${colors.dim(`[${oneLine(each.rule)}]`)}`
@@ -98,12 +103,12 @@ function painted(verdict: Verdict, { green, yellow, red }: Colors): string {
   return paint(verdict.padEnd(5))
 }
 
-/** On one line, with everything that cannot be seen made visible. */
+/** On one line, with invisible characters made visible. */
 function oneLine(text: string): string {
   return exact(text).replace(/\n/g, '\\n').replace(/\t/g, '\\t')
 }
 
-/** Waits until there is room again; false when nobody reads any more. */
+/** Waits until it is written; false if the pipe is closed. */
 async function written(out: Writable, text: string): Promise<boolean> {
   if (text === '') return true
   return new Promise((resolve) => {

@@ -50,10 +50,10 @@ describe('hookloop replay', { concurrency: 2 }, () => {
   })
 
   const refusals: readonly (readonly [args: readonly string[], words: RegExp])[] = [
-    [['--run', '3'], /There is no run 3 of talk: it has 2/],
+    [['--run', '3'], /--run 3: talk has only 2 runs/],
     [['--without', 'nobody'], /has no hook "nobody" to leave out/],
-    [['--hooks', 'none.ts'], /--hooks none\.ts: there is no such file/],
-    [['--hooks', 'rules.json'], /--hooks rules\.json: hooks are written in modules/],
+    [['--hooks', 'none.ts'], /--hooks none\.ts: file not found/],
+    [['--hooks', 'rules.json'], /--hooks rules\.json must be a module/],
     [['--hooks', 'agent.ts'], /"hooks" takes hooks/],
   ]
   for (const [args, words] of refusals) {

@@ -30,7 +30,7 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
       assert.equal(code, 0)
       assert.deepEqual(shop.done(), ['charged'])
       assert.match(stdout, /^It says: The process ended while the tool was running\. It may have had an effect\.\n$/)
-      assert.match(stderr, /^\? charge .*not known/m)
+      assert.match(stderr, /^\? charge .*outcome is unknown/m)
     })
   }
 
@@ -60,7 +60,7 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
     assert.match(listed.stdout, /^pay +\S.* running +shipper/m)
     assert.match(
       explained.stdout,
-      /^The run has not ended: it is under way, or its process is gone\.\n(.*\n)* +to go on .* resume pay\n$/,
+      /^The run has not ended: it is still running, or its process was killed\.\n(.*\n)* +to continue .* resume pay\n$/,
     )
     assert.deepEqual([refused.code, refused.stdout], [2, ''])
     const chat = await shop.hookloop(['chat', '--session', 'pay', '--quiet'], { input: 'hello\n' })

@@ -16,7 +16,7 @@ async function listed(flags: readonly string[] = [], within = shop): Promise<rea
 describe('hookloop run', { concurrency: 2 }, () => {
   test('keeps what it did under a name that it prints, for this user alone', async () => {
     const { stderr } = await shop.hookloop(['run', 'hello', ...agent])
-    const [, id] = /^kept as (\S+) · go on with: .* chat --session \1$/m.exec(stderr) ?? []
+    const [, id] = /^saved as (\S+) · continue with: .* chat --session \1$/m.exec(stderr) ?? []
     const found = (await listed()).find((each) => each.id === id)
     assert.deepEqual([found?.status, found?.title], ['completed', 'hello'])
     const modes = ['data/hookloop', 'data/hookloop/sessions.db', 'data/hookloop/cli.key'].map(
@@ -37,7 +37,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     appendFileSync(other.agent, '// changed\n')
     const { code, stderr } = await other.hookloop(['run', 'two', '--session', 'talk'])
     assert.equal(code, 0)
-    assert.match(stderr, /^agent\.ts is not what it was when the session was begun with it\.$/m)
+    assert.match(stderr, /^agent\.ts has changed since the session was started\.$/m)
   })
 
   for (const [what, flags, env] of [
@@ -70,7 +70,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
 
   test('uses the store of the agent file, if nobody says otherwise', async () => {
     const other = new Workshop()
-    const code = `import { fileStore } from 'hookloop'
+    const code = `import { fileStore } from 'hookloop/stores'
       import options from './agent.ts'
       export default { ...options, store: fileStore('own') }`
     writeFileSync(other.path('own.ts'), code)
@@ -86,7 +86,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
       shop.hookloop(['run', 'hello', ...agent, '--store', 'file/sessions.db']),
     ])
     assert.deepEqual([usual.code, usual.stdout, named.code, named.stdout], [0, 'I heard hello\n', 2, ''])
-    assert.match(usual.stderr, /^This run is not kept: /)
+    assert.match(usual.stderr, /^This run is not saved: /)
   })
 
   test('refuses a place that it cannot understand, and does not print a password', async () => {
@@ -95,7 +95,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
       shop.hookloop(['run', 'hello', ...agent, '--store', 'postgres://u:hunter2@127.0.0.1:9/d']),
     ])
     assert.deepEqual([mysql.code, postgres.code], [2, 2])
-    assert.match(mysql.stderr, /^error: --store: it must be a file such as sessions\.db, a folder, or postgres:/)
+    assert.match(mysql.stderr, /^error: --store must be a file such as sessions\.db, a folder, or postgres:/)
     assert.ok(!`${mysql.stderr}${postgres.stderr}`.includes('hunter2'))
   })
 
@@ -123,7 +123,7 @@ test('a session that this user did not begin does not say which file is run', as
     mine.hookloop(['fork', 'talk', '--as', 'copy']),
   ])
   assert.deepEqual([run.code, run.stdout, chat.code, chat.stdout, named.code], [2, '', 2, '', 0])
-  assert.match(run.stderr, /was not begun by this user, .* It says: --agent \S*agent\.ts\. Name the agent yourself/)
+  assert.match(run.stderr, /was not started by this user, .* They are: --agent \S*agent\.ts\. Name the agent with/)
   const { last } = await mine.result(['run', 'again', '--session', 'copy', ...agent])
   assert.equal(last.text, 'I heard hello, again')
 })

@@ -34,7 +34,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout], [0, 'Hi there!\n'])
     assert.match(
       stderr,
-      /^thinking: A greeting\.\n✓ completed · 1 step · 12 tokens in, 34 out · <\$0\.0001 · .* m?s\nkept as \S+ · .*\n$/,
+      /^thinking: A greeting\.\n✓ completed · 1 step · 12 tokens in, 34 out · <\$0\.0001 · .* m?s\nsaved as \S+ · .*\n$/,
     )
   })
 
@@ -182,9 +182,9 @@ describe('hookloop run refuses with 2, before anything is run,', { concurrency: 
     [
       'no model',
       ['run', 'hello'],
-      /^error: Which model\? On this machine these would work:\n {2}--model openai\/gpt-6-luna\n/,
+      /^error: No model was named\. These work on this machine:\n {2}--model openai\/gpt-6-luna\n/,
     ],
-    ['no input', ['run', ...model], /^error: There is nothing to say to the model\. Examples:\n.* run "Why/],
+    ['no input', ['run', ...model], /^error: No input\. Examples:\n.* run "Why/],
     [
       'a model name without a provider',
       ['run', 'hello', '--model', 'gpt'],
@@ -192,14 +192,10 @@ describe('hookloop run refuses with 2, before anything is run,', { concurrency: 
     ],
     ['a provider that is misspelt', ['run', 'hello', '--model', 'opnai/m'], /Did you mean openai\/m\?\n$/],
     ['a model without its provider', ['run', 'hello', '--model', 'gpt-5'], /Did you mean openai\/gpt-5\?\n$/],
-    ['a directory in place of a file', ['run', 'hello', ...model, '--file', '.'], /--file \.: it is a directory\./],
+    ['a directory in place of a file', ['run', 'hello', ...model, '--file', '.'], /--file \. is a directory\./],
     ['a package that is missing', ['run', 'hello', '--model', 'groq/x'], /npm install @ai-sdk\/groq\n$/],
-    [
-      'a file that is missing',
-      ['run', 'hello', ...model, '--file', 'none.png'],
-      /--file none\.png: there is no such file\./,
-    ],
-    ['an agent that is missing', ['run', 'hello', '--agent', 'none.ts'], /--agent none\.ts: there is no such file\./],
+    ['a file that is missing', ['run', 'hello', ...model, '--file', 'none.png'], /--file none\.png: file not found\./],
+    ['an agent that is missing', ['run', 'hello', '--agent', 'none.ts'], /--agent none\.ts: file not found\./],
     [
       'a limit that is none',
       ['run', 'hello', ...model, '--max-steps', 'many'],
@@ -222,7 +218,7 @@ describe('hookloop run refuses with 2, before anything is run,', { concurrency: 
 
   test('what is piped in and is not text', async () => {
     const { code, stderr } = await hookloop(['run', '-', ...model], { env, input: new Uint8Array([0xff, 0xd8, 0xff]) })
-    assert.deepEqual([code, stderr], [2, 'error: What is piped in is not text. Pass images with --file.\n'])
+    assert.deepEqual([code, stderr], [2, 'error: The piped input is not text. Pass images with --file.\n'])
   })
 })
 

@@ -1,60 +1,50 @@
-import { messageOf } from '../../errors.ts'
-import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import type { ExitCode } from '../exit-codes.ts'
+import { Option } from 'commander'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
+import { exitCodeTable, type ExitCode } from '../exit-codes.ts'
+import { collect, runOptions, sessionOptions } from '../options.ts'
+import { Conversation } from '../run/conversation.ts'
 import { readInput } from '../run/input.ts'
-import { newSessionId, readKept } from '../sessions/find-session.ts'
-import type { Place } from '../cli-context.ts'
-import { note, prepare, type CommandFlags, type Keeping } from '../run/prepare-run.ts'
-import { storeFor } from '../sessions/open-store.ts'
+import { openSession, prepareRun, type CommandFlags } from '../run/prepare-run.ts'
+import type { ShowFlags } from '../run/watch-run.ts'
 import { UsageError } from '../usage-error.ts'
-import { watch, type ShowFlags } from '../run/watch-run.ts'
 
-export type RunFlags = CommandFlags & ShowFlags & { readonly file?: readonly string[]; readonly session?: string }
+type RunFlags = CommandFlags & ShowFlags & { readonly file?: readonly string[]; readonly session?: string }
 
-/** `hookloop run`: one run of one agent, seen as it happens, and kept unless told otherwise. */
-export async function run(words: readonly string[], flags: RunFlags, place: Place): Promise<ExitCode> {
-  const input = await readInput(words, { ...place, files: flags.file ?? [] })
-  const keeping = await placeToKeep(flags, place)
+export const command: CommandDefinition = {
+  description:
+    'Run an agent once. The answer is printed to stdout, everything else to stderr. The run is saved as a session.',
+  examples: [
+    'hookloop run "Why is the sky blue?" --model ollama/llama3.2',
+    'git diff | hookloop run "Review this" --model anthropic/claude-sonnet-5-5 --quiet',
+    'hookloop run "Repair the build" --agent agent.ts --max-cost 0.50 --explain',
+  ],
+  notes: ['Exit codes:', ...exitCodeTable.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`)].join(
+    '\n',
+  ),
+  configure: (command) =>
+    runOptions(
+      sessionOptions(command)
+        .argument('[input...]', 'message to the agent; "-" or a pipe reads it from stdin')
+        .option('-f, --file <path>', 'image, document or text file to attach; can be repeated', collect)
+        .addOption(new Option('--init', 'run the Setup hooks first, with the trigger init').conflicts('maintenance'))
+        .option('--maintenance', 'run the Setup hooks first, with the trigger maintenance'),
+    ),
+  run,
+}
+
+export async function run(words: readonly string[], flags: RunFlags, cli: CliContext): Promise<ExitCode> {
+  const input = await readInput(words, { ...cli, files: flags.file ?? [] })
+  const target = await openSession(flags, cli)
   try {
-    const { agent, person, metadata, way, shownAs } = await prepare(flags, { place, keeping: keeping ?? passing() })
-    const session = agent.session(way.session)
-    const { code, ended } = await watch(
-      {
-        start: (how) => session.stream(input, { metadata, ...how }),
-        person,
-        way: keeping && way,
-        shownAs,
-      },
-      flags,
-      place,
-    )
-    if (ended.status !== 'suspended') await session.end()
+    if (target.isEphemeral === true && flags.session !== undefined) {
+      throw new UsageError('--session needs a session store, but --no-store or HOOKLOOP_STORE=none turns it off.')
+    }
+    const conversation = new Conversation(await prepareRun(flags, { cli, target }), { flags, cli })
+    const { code } = await conversation.send(input, { showsRef: true })
+    await conversation.end()
     return code
   } finally {
-    await keeping?.store.close()
-  }
-}
-
-/** A session that is gone with this process: its beginning and its end are hooks' business also where nothing is kept. */
-function passing(): Keeping {
-  return { store: memoryStore(), isDefault: true, flags: '', session: 'run', isPassing: true }
-}
-
-/** The session a run goes into. Where none can be kept and nobody has asked for it, the run is more important. */
-async function placeToKeep(flags: RunFlags, place: Place): Promise<Keeping | undefined> {
-  const opened = await storeFor(flags, place.env)
-  if (opened === undefined) {
-    if (flags.session === undefined) return undefined
-    throw new UsageError('--session needs a store, and none is to be used.')
-  }
-  const { store } = opened
-  try {
-    if (flags.session === undefined) return { ...opened, session: await newSessionId(store) }
-    return { ...opened, session: flags.session, kept: await readKept(store, flags.session) }
-  } catch (thrown) {
-    await store.close()
-    if (!opened.isDefault || flags.session !== undefined) throw thrown
-    note(`This run is not kept: ${messageOf(thrown)}`, flags, place)
-    return undefined
+    await target.store.close()
   }
 }

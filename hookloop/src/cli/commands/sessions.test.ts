@@ -7,7 +7,7 @@ import { findSession } from '../sessions/find-session.ts'
 import { Workshop } from '../scripted-project.fixture.ts'
 
 const agent = ['--agent', 'agent.ts']
-const REFUSED = 'The id of a session is 1 to 128 letters, digits, _ and -, beginning with a letter or digit.'
+const REFUSED = 'A session id must be 1 to 128 letters, digits, _ and -, starting with a letter or digit.'
 describe('hookloop sessions', { concurrency: 2 }, () => {
   test('lists what is kept, the latest first, and what it took', async () => {
     const shop = new Workshop()
@@ -48,7 +48,7 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
         [2, ''],
       ],
     )
-    assert.equal(ends[2].stderr, 'error: There are no sessions at typo.db.\n')
+    assert.equal(ends[2].stderr, 'error: No session store found at typo.db.\n')
   })
 
   test('lists one that cannot be read as such, beside the others', async () => {
@@ -88,7 +88,7 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     const shop = new Workshop()
     for (const id of ['aa-1', 'aa-2', 'bb-1']) await shop.hookloop(['run', 'x', ...agent, '--session', id])
     const unclear = await shop.hookloop(['sessions', 'delete', 'bb', 'aa'])
-    assert.deepEqual([unclear.code, unclear.stderr], [2, 'error: "aa" fits 2 sessions: aa-2, aa-1.\n'])
+    assert.deepEqual([unclear.code, unclear.stderr], [2, 'error: "aa" matches 2 sessions: aa-2, aa-1.\n'])
     const { stdout } = await shop.hookloop(['sessions', 'delete', 'bb', 'aa-1', '--json'])
     assert.equal(stdout, '{"deleted":["bb-1","aa-1"]}\n')
     assert.match((await shop.hookloop(['sessions'])).stdout, /^SESSION .*\naa-2 .*\n$/)

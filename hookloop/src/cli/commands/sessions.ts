@@ -1,114 +1,90 @@
 import type { SessionHead } from '../../sessions/session/session-head.ts'
-import type { ListedSession, SessionStore } from '../../sessions/stores/store.ts'
+import type { ListedSession } from '../../sessions/stores/store.ts'
+import type { CliContext } from '../cli-context.ts'
+import type { CommandDefinition } from '../command.ts'
+import { exitCodes, type ExitCode } from '../exit-codes.ts'
+import { jsonOption, storeOptions } from '../options.ts'
+import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { findSession } from '../sessions/find-session.ts'
-import type { Place } from '../cli-context.ts'
+import { printJson } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
-import { existingStore, type StoreFlags } from '../sessions/open-store.ts'
 import { table, widthOf, type Cell } from '../terminal/table.ts'
 
-export type SessionsFlags = StoreFlags & { readonly json?: boolean }
+type SessionsFlags = StoreFlags & { readonly json?: boolean }
 
-const LEAST_TITLE = 12
-const WIDTH_OF_A_FILE = 160
+export const command: CommandDefinition = {
+  description: 'List sessions, the latest first.',
+  examples: ['hookloop sessions', 'hookloop sessions --json', 'hookloop sessions delete k53u'],
+  configure: (command) => jsonOption(storeOptions(command)),
+  run: sessions,
+}
 
-const paints: ReadonlyMap<string, 'green' | 'red' | 'yellow'> = new Map<
-  SessionHead['status'],
-  'green' | 'red' | 'yellow'
->([
-  ['completed', 'green'],
-  ['failed', 'red'],
-  ['running', 'yellow'],
-  ['suspended', 'yellow'],
-])
+const MIN_TITLE = 12
+const FILE_WIDTH = 160
 
-/** `hookloop sessions`: every session, the latest first. */
-export async function sessions(flags: SessionsFlags, place: Place): Promise<ExitCode> {
-  const { store } = await existingStore(flags, place.env)
-  try {
+const statusColors: { readonly [status: string]: 'green' | 'red' | 'yellow' | undefined } = {
+  completed: 'green',
+  failed: 'red',
+  running: 'yellow',
+  suspended: 'yellow',
+} satisfies { readonly [S in SessionHead['status']]?: 'green' | 'red' | 'yellow' }
+
+function sessions(flags: SessionsFlags, cli: CliContext): Promise<ExitCode> {
+  return withStore(flags, cli, async ({ store }) => {
     const listed = await store.list()
-    if (flags.json === true) place.out.write(`${JSON.stringify(listed.map(plain), undefined, 2)}\n`)
-    else if (listed.length > 0) place.out.write(`${overview(listed, place)}\n`)
-    else
-      place.err.write(`There are no sessions yet. ${place.command} run and ${place.command} chat keep what they do.\n`)
+    if (flags.json === true) printJson(cli.out, listed.map(toJson))
+    else if (listed.length > 0) cli.out.write(`${overview(listed, cli)}\n`)
+    else cli.err.write(`No sessions yet. Start one with: ${cli.command} run, or ${cli.command} chat\n`)
     return exitCodes.completed
-  } finally {
-    await store.close()
-  }
+  })
 }
 
-/** `hookloop sessions delete`: for good. All of them are found before the first one is deleted. */
-export async function deleteSessions(given: readonly string[], flags: SessionsFlags, place: Place): Promise<ExitCode> {
-  const { store } = await existingStore(flags, place.env)
-  try {
-    const ids = await findAll(store, given)
-    for (const id of ids) {
-      await store.delete(id)
-      if (flags.json !== true) place.err.write(`Deleted ${id}.\n`)
-    }
-    if (flags.json === true) place.out.write(`${JSON.stringify({ deleted: ids })}\n`)
-    return exitCodes.completed
-  } finally {
-    await store.close()
-  }
-}
-
-async function findAll(store: SessionStore, given: readonly string[]): Promise<readonly string[]> {
-  const ids: string[] = []
-  for (const each of given) ids.push(await findSession(store, each))
-  return [...new Set(ids)]
-}
-
-function plain({ id, head, updatedAt, problem }: ListedSession): object {
+function toJson({ id, head, updatedAt, problem }: ListedSession): object {
   return { id, updatedAt, ...head, ...(problem !== undefined && { status: 'corrupt', problem }) }
 }
 
-function overview(listed: readonly ListedSession[], { out, env }: Place): string {
+/** A table as wide as the terminal. Titles are cut, or omitted where the terminal is too narrow. */
+function overview(listed: readonly ListedSession[], { out, env }: CliContext): string {
   const colors = colorsFor(out, env)
   const titles = ['SESSION', 'WHEN', 'STATUS', 'AGENT', 'STEPS', 'TOKENS', 'COST', 'TITLE']
-  const head = titles.map((text) => ({ text, paint: colors.bold }))
-  const rows = listed.map((each) => rowFor(each, colors))
-  const narrow = [head, ...rows].map((row) => row.slice(0, -1))
-  const room = (out.columns ?? WIDTH_OF_A_FILE) - widthOf(narrow) - 2
-  const fits = room >= LEAST_TITLE
-  return table([head, ...rows].map((row) => (fits ? withTitle(row, room) : row.slice(0, -1))))
+  const rows = [titles.map((text): Cell => ({ text, paint: colors.bold })), ...listed.map((each) => row(each, colors))]
+  const narrow = rows.map((cells) => cells.slice(0, -1))
+  const room = (out.columns ?? FILE_WIDTH) - widthOf(narrow) - 2
+  if (room < MIN_TITLE) return table(narrow)
+  return table(rows.map((cells) => [...cells.slice(0, -1), cutTo(cells.at(-1)!, room)]))
 }
 
-function withTitle(row: readonly Cell[], room: number): readonly Cell[] {
-  const title = row.at(-1)!
-  return [...row.slice(0, -1), { ...title, text: oneLine(title.text, room) }]
+function cutTo(cell: Cell, width: number): Cell {
+  return { ...cell, text: oneLine(cell.text, width) }
 }
 
-/** What is in a head was written by whoever wrote the session: anything may be missing or something else. */
-function rowFor({ id, head, updatedAt, problem }: ListedSession, colors: Colors): readonly Cell[] {
+/** Another program may have written the head, so any field may be missing or of another type. */
+function row({ id, head, updatedAt, problem }: ListedSession, colors: Colors): readonly Cell[] {
   const when = ago(Date.now() - updatedAt)
   if (problem !== undefined) {
-    return ['', '', '', '', problem].reduce<readonly Cell[]>(
-      (cells, text) => [...cells, { text: oneLine(text) }],
-      [{ text: id }, { text: when }, { text: 'corrupt', paint: colors.red }],
-    )
+    const others = ['', '', '', '', oneLine(problem)].map((text) => ({ text }))
+    return [{ text: id }, { text: when }, { text: 'corrupt', paint: colors.red }, ...others]
   }
   const pending = head['pending']
-  const status = word(head['status']) || 'empty'
+  const status = text(head['status']) || 'empty'
   const waiting = Array.isArray(pending) && pending.length > 0 ? ` (${pending.length})` : ''
   return [
     { text: id },
     { text: when, paint: colors.dim },
-    { text: `${oneLine(status, 12)}${waiting}`, paint: colors[paints.get(status) ?? 'reset'] },
-    { text: oneLine(word(head['agent']), 20) },
+    { text: `${oneLine(status, 12)}${waiting}`, paint: colors[statusColors[status] ?? 'reset'] },
+    { text: oneLine(text(head['agent']), 20) },
     { text: amount(head['steps'], grouped) },
     { text: amount(head['tokens'], grouped) },
     { text: amount(head['costUsd'], (cost) => (cost > 0 ? dollars(cost) : '')) },
-    { text: word(head['title']) },
+    { text: text(head['title']) },
   ]
 }
 
-function word(value: unknown): string {
+function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function amount(value: unknown, word: (value: number) => string): string {
-  return typeof value === 'number' && Number.isFinite(value) ? word(value) : ''
+function amount(value: unknown, format: (value: number) => string): string {
+  return typeof value === 'number' && Number.isFinite(value) ? format(value) : ''
 }

@@ -17,22 +17,22 @@ async function answered(project: ProjectWithHooks, keys: string): Promise<{ code
     {},
     { stdin, out: screen, err: screen, env: { NO_COLOR: '1' }, command: 'hookloop' },
   )
-  while (!written.includes('Trust them?')) await sleep(5)
+  while (!written.includes('Trust these files?')) await sleep(5)
   stdin.write(keys)
   return { code: await asking, written }
 }
 
 test('whoever sits at a terminal is asked, and only a yes is one', async () => {
   const project = new ProjectWithHooks()
-  process.env['HOOKLOOP_TRUST'] = join(project.place, 'trust.json')
+  process.env['HOOKLOOP_TRUST'] = join(project.root, 'trust.json')
   project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' })
   for (const no of ['\r', 'n\r', 'yeah\r', '\u0003', '\u0004']) {
     const { code, written } = await answered(project, no)
     assert.equal(code, 3)
-    assert.match(written, /Not trusted: none of it runs\.\n$/)
+    assert.match(written, /Not trusted: these hooks do not run\.\n$/)
     assert.doesNotMatch(written, /error/i)
   }
   const { code, written } = await answered(project, 'y\r')
   assert.equal(code, 0)
-  assert.match(written, /Trusted, as they are now\.\n$/)
+  assert.match(written, /Trusted\.\n$/)
 })

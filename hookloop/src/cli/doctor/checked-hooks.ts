@@ -1,4 +1,3 @@
-import { relative } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { claudeHooks } from '../../hook-files/claude/claude-hooks.ts'
 import { singleHandlers, type SingleHandler } from '../../hook-files/claude/single-handlers.ts'
@@ -11,38 +10,39 @@ import { messageOf } from '../../errors.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
-import { serversIn } from '../run/file-hooks.ts'
-import type { CanaryTool } from './probe-model.ts'
+import { mcpIn } from '../run/file-hooks.ts'
+import { relativePath } from '../terminal/relative-paths.ts'
+import type { ProbeTool } from './probe-model.ts'
 import type { Subject } from './probe-runs.ts'
 
-/** A hook that is looked at, as the report names it. */
-export type Patient = Subject & {
+/** A hook as the report names it. */
+export type CheckedHook = Subject & {
   readonly name: string
   readonly mode: 'guard' | 'hook' | 'observe' | 'claude'
-  /** The file it stands in, or the agent. */
+  /** Its file, or `--agent`. */
   readonly source: string
-  /** The tools it is for, if it is not for all of them, and whether a tool is one of them. */
-  readonly tool?: { readonly words: string; readonly fits: (name: string) => boolean } | undefined
+  /** The tools it is limited to, as text and as a test. */
+  readonly tool?: { readonly text: string; readonly matches: (name: string) => boolean } | undefined
   readonly hook: Hook
-  /** It belongs to a skill or an agent, and is tried as if that were active. */
+  /** It belongs to a skill or an agent, and is checked as if that were active. */
   readonly isOwned?: boolean
-  /** Why it cannot be tried. */
-  readonly untried?: string | undefined
+  /** Why it cannot be checked. */
+  readonly unchecked?: string | undefined
 }
 
-export type Patients = {
-  readonly patients: readonly Patient[]
-  readonly tools: readonly CanaryTool[]
-  /** Those that may change the arguments of a call, as they are. */
+export type CheckedHooks = {
+  readonly hooks: readonly CheckedHook[]
+  readonly tools: readonly ProbeTool[]
+  /** Hooks that may change the arguments of a call, unwrapped. */
   readonly rewriters: readonly Hook[]
-  /** Why hooks of files could not be read. */
+  /** Why hooks in files could not be read. */
   readonly problems: readonly string[]
 }
 
 type Places = { readonly dir: string; readonly user: boolean }
 
-/** Every hook of an agent and of files that would be in force. */
-export function patientsOf(own: readonly Capability[], { dir, user }: Places): Patients {
+/** Every hook of an agent and of files that would apply. */
+export function findCheckedHooks(own: readonly Capability[], { dir, user }: Places): CheckedHooks {
   const problems: string[] = []
   const home = user ? {} : { home: false as const }
   const reading = <T>(read: () => readonly T[]): readonly T[] => {
@@ -54,7 +54,7 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
     }
   }
   const ofFiles = reading(() => findHooks({ dir, ...home }).hooks)
-  const mcp = serversIn(own)
+  const mcp = mcpIn(own)
   const handlers = reading(() =>
     singleHandlers({ dir, ...home, answer: () => 'allow', ...(mcp !== undefined && { mcp }) }),
   )
@@ -62,23 +62,22 @@ export function patientsOf(own: readonly Capability[], { dir, user }: Places): P
   const tools = toolsFor(own, { hooks: ofFiles.map(({ hook }) => hook), handlers })
   const all = [...ofAgent, ...ofFiles].map(({ hook }) => hook)
   const claude = reading(() => claudeHooks({ dir, ...home }).hooks ?? [])
-  const near = (file: string): string => (relative(dir, file).startsWith('..') ? file : relative(dir, file))
   return {
     tools,
     problems: [...new Set(problems)],
     rewriters: [...all, ...claude].filter(isRewriter),
-    patients: [
-      ...ofAgent.map(({ hook }) => patientOf(hook, { tools, source: '--agent', isOfFile: false })),
+    hooks: [
+      ...ofAgent.map(({ hook }) => checkedHook(hook, { tools, source: '--agent', isFromFile: false })),
       ...ofFiles.map(({ hook, source, line }) => ({
-        ...patientOf(hook, { tools, source: `${near(source.file)}:${line}`, isOfFile: true }),
+        ...checkedHook(hook, { tools, source: `${relativePath(source.file, dir)}:${line}`, isFromFile: true }),
         ...(source.kind === 'agent' && { agentName: source.owner }),
         isOwned: source.owner !== undefined,
       })),
       ...handlers.map((each) => ({
-        ...patientOfHandler(each, { tools, source: near(each.group.source.file) }),
-        untried:
+        ...checkedHandler(each, { tools, source: relativePath(each.group.source.file, dir) }),
+        unchecked:
           each.handler.type === 'mcp_tool' && mcp === undefined
-            ? `no --agent is named that connects the server "${each.handler.server}"`
+            ? `it needs --agent with an agent that connects the MCP server "${each.handler.server}"`
             : undefined,
       })),
     ],
@@ -89,11 +88,14 @@ function isRewriter({ mode, triggers, shadow }: Hook): boolean {
   return mode === 'transform' && !shadow && triggers.includes('beforeToolUse')
 }
 
-/** The most tools that are called for one hook: two, so that they can be called together. */
+/** Two tools are called for a hook at most, so that they can run in parallel. */
 const MAX_CALLS = 2
 
-function patientOf(hook: Hook, given: { tools: readonly CanaryTool[]; source: string; isOfFile: boolean }): Patient {
-  const { tools, source, isOfFile } = given
+function checkedHook(
+  hook: Hook,
+  given: { tools: readonly ProbeTool[]; source: string; isFromFile: boolean },
+): CheckedHook {
+  const { tools, source, isFromFile } = given
   const { name, mode, triggers } = hook
   const tool = selectionOf(hook)
   return {
@@ -102,20 +104,20 @@ function patientOf(hook: Hook, given: { tools: readonly CanaryTool[]; source: st
     on: triggers,
     source,
     hook,
-    isOfFile,
+    isFromFile,
     tool,
-    tools: tools.filter((each) => tool?.fits(each.name) ?? true).slice(0, MAX_CALLS),
+    tools: tools.filter((each) => tool?.matches(each.name) ?? true).slice(0, MAX_CALLS),
     make: () => ({ hook }),
   }
 }
 
-function selectionOf({ tool }: Hook): Patient['tool'] {
+function selectionOf({ tool }: Hook): CheckedHook['tool'] {
   if (tool === undefined) return undefined
-  if (typeof tool === 'string' || tool instanceof RegExp) return { words: String(tool), fits: toNameTest(tool) }
-  return { words: tool.name, fits: (name) => name === tool.name }
+  if (typeof tool === 'string' || tool instanceof RegExp) return { text: String(tool), matches: toNameTest(tool) }
+  return { text: tool.name, matches: (name) => name === tool.name }
 }
 
-function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTool[]; source: string }): Patient {
+function checkedHandler(each: SingleHandler, given: { tools: readonly ProbeTool[]; source: string }): CheckedHook {
   const { group, handler, fits, make } = each
   const { event, matcher } = group
   const { trigger, alsoAt, matches, isAboutAsking = false } = eventSpec(event)
@@ -128,8 +130,8 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
     on: [trigger, alsoAt].filter((each) => each !== undefined),
     source: given.source,
     hook: hookAt(make().capability, trigger!),
-    isOfFile: true,
-    tool: isOfTools && matcher !== undefined ? { words: matcher, fits } : undefined,
+    isFromFile: true,
+    tool: isOfTools && matcher !== undefined ? { text: matcher, matches: fits } : undefined,
     tools: callsFor(event, agentName) ?? fitting,
     fails: event === 'PostToolUseFailure',
     denied: event === 'PermissionDenied',
@@ -142,38 +144,38 @@ function patientOfHandler(each: SingleHandler, given: { tools: readonly CanaryTo
   }
 }
 
-/** That of a capability which fires at a trigger. */
+/** The hook of a capability that fires on a trigger. */
 function hookAt({ hooks = [] }: Capability, trigger: HookTrigger): Hook {
   return hooks.find(({ triggers }) => triggers.includes(trigger))!
 }
 
-/** What has to be called for events that are about one tool. */
-function callsFor(event: ClaudeEvent, agent: string): readonly CanaryTool[] | undefined {
-  const called = (name: string, args: Json): readonly CanaryTool[] => [{ name, inputSchema: { const: args } }]
+/** The calls that cause events about one tool. */
+function callsFor(event: ClaudeEvent, agent: string): readonly ProbeTool[] | undefined {
+  const called = (name: string, args: Json): readonly ProbeTool[] => [{ name, inputSchema: { const: args } }]
   switch (event) {
     case 'SubagentStart':
-      return called('spawn_subagent', { subagent: agent, prompt: 'canary' })
+      return called('spawn_subagent', { subagent: agent, prompt: 'probe' })
     case 'TaskCreated':
     case 'TaskCompleted':
-      return called('todo_write', { todos: [{ content: 'canary', status: 'completed', activeForm: 'canary' }] })
+      return called('todo_write', { todos: [{ content: 'probe', status: 'completed', activeForm: 'probe' }] })
     default:
       return undefined
   }
 }
 
-/** An agent that the hooks of an agent, or a matcher that names one, are for. */
+/** The subagent that the hooks belong to, or that the matcher names. */
 function agentNameFor({ event, matcher = '', source }: SingleHandler['group']): string {
   const isOfAgents = eventSpec(event).matches === 'agent_type'
   const [named] = (isOfAgents && /^[\w-]+/.exec(matcher)) || []
   const name = (source.kind === 'agent' ? source.name : named) ?? ''
-  return name === '' ? 'canary' : name
+  return name === '' ? 'probe' : name
 }
 
-/** The tools of the agent, or, where there is none, those that hooks name. */
+/** The tools of the agent, or, without an agent, those that hooks name. */
 function toolsFor(
   own: readonly Capability[],
   { hooks, handlers }: { readonly hooks: readonly Hook[]; readonly handlers: readonly SingleHandler[] },
-): readonly CanaryTool[] {
+): readonly ProbeTool[] {
   const declared = own.flatMap(({ tools = [] }) => tools)
   if (declared.length > 0) return declared.map(({ name, inputSchema }) => ({ name, inputSchema }))
   const named = hooks.flatMap(({ tool }) => (typeof tool === 'string' && !tool.includes('*') ? [tool] : []))

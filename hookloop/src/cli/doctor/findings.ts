@@ -1,57 +1,63 @@
 import { messageOf } from '../../errors.ts'
-import type { CanaryPath, Flight } from './probe-runs.ts'
-import type { Patient } from './checked-hooks.ts'
-import { PATIENCE } from './watched-hook.ts'
+import type { CheckedHook } from './checked-hooks.ts'
+import type { ProbePath, ProbeResult } from './probe-runs.ts'
+import { TIMEOUT } from './watched-hook.ts'
 
 /**
- * `ok`: once for each event. `fails`: it fires, and then fails. `slow`: it fires, and was not waited for. `never`, `missed`, `twice`: what is wrong. `untried`: the
- * canary did not fly. `–`: it has nothing to do on that path, which `why` explains.
+ * `ok`: it fired once for each event. `fails`: it fired and failed. `slow`: it timed out. `never`, `missed`, `twice`: it did not
+ * fire once for each event. `untried`: the probe run failed. `–`: it has nothing to do on that path, and `why` says why.
  */
 export type PathStatus = 'ok' | 'fails' | 'slow' | 'never' | 'missed' | 'twice' | 'untried' | '–'
 
-/** What was found out about a hook on one path. */
+/** The result for a hook on one path. */
 export type Finding = {
   readonly status: PathStatus
   /** How often it fired, and how often it should have. */
   readonly fired: number
   readonly expected: number
   readonly why?: string
-  /** Its `when` held for none of the canaries; it was fired all the same. */
+  /** Its `when` was never true; it was run anyway. */
   readonly isConditional?: true
 }
 
-/** What a flight says about a hook. */
-export function findingOf(patient: Patient, path: CanaryPath, { seen, expected, executed, ran }: Flight): Finding {
-  const { hook, isOfFile, on } = patient
-  const counts = { fired: seen.at(on), expected: expected.at(on) }
+/** The finding of a probe run. */
+export function findingOf(
+  checked: CheckedHook,
+  path: ProbePath,
+  { activity, expected, executed, ran }: ProbeResult,
+): Finding {
+  const { hook, isFromFile, on } = checked
+  const counts = { fired: activity.at(on), expected: expected.at(on) }
   const isConditional =
-    isOfFile && patient.isOwned !== true && hook.when !== undefined && counts.fired > 0 && !seen.whenHeld
+    isFromFile && checked.isOwned !== true && hook.when !== undefined && counts.fired > 0 && !activity.whenHeld
   const found = (status: PathStatus, why?: string): Finding => ({
     status,
     ...counts,
     ...(why !== undefined && { why }),
     ...(isConditional && { isConditional }),
   })
-  const due = on.filter((trigger) => happens(patient, trigger, path))
-  if (counts.fired === 0 && due.length === 0) return found('–', whyNothing(patient))
-  if (path === 'subagent' && counts.fired === 0 && !isInherited(patient)) {
-    return found('–', 'what changes things stays with the agent it was given to; a guard goes along')
+  const due = on.filter((trigger) => happens(checked, trigger, path))
+  if (counts.fired === 0 && due.length === 0) return found('–', whyIdle(checked))
+  if (path === 'subagent' && counts.fired === 0 && !isInherited(checked)) {
+    return found('–', 'a subagent inherits guards and observers, not transforms')
   }
-  if (hook.when !== undefined && !isOfFile && counts.fired < counts.expected) {
-    return counts.fired === 0 ? found('–', 'its "when" does not hold for a canary') : found('ok')
+  if (hook.when !== undefined && !isFromFile && counts.fired < counts.expected) {
+    return counts.fired === 0 ? found('–', 'its "when" is false in a probe run') : found('ok')
   }
-  const mayEnd = hook.mode === 'transform' && hook.action === undefined // a function's changes are not taken back
-  const silent = mayEnd ? undefined : due.find((trigger) => !seen.fired.has(trigger))
-  if (silent !== undefined) return found(counts.fired === 0 ? 'never' : 'missed', `nothing was seen of it at ${silent}`)
-  const wrong = on.map((trigger) => wrongAt(patient, trigger, { seen, expected })).find((each) => each !== undefined)
+  const mayEndRun = hook.mode === 'transform' && hook.action === undefined // the changes of a function are applied
+  const silent = mayEndRun ? undefined : due.find((trigger) => !activity.fired.has(trigger))
+  if (silent !== undefined) return found(counts.fired === 0 ? 'never' : 'missed', `it did not fire on ${silent}`)
+  const wrong = on
+    .map((trigger) => wrongAt(checked, trigger, { activity, expected }))
+    .find((each) => each !== undefined)
   if (wrong !== undefined) return found(...wrong)
   const isJudge = hook.mode === 'guard' && on.includes('beforeToolUse')
-  if (isJudge && hook.when === undefined && seen.judged.size < executed) {
-    return found('missed', `${executed - seen.judged.size} of ${executed} calls were made without it`)
+  if (isJudge && hook.when === undefined && activity.judged.size < executed) {
+    return found('missed', `${executed - activity.judged.size} of ${executed} calls were made without it`)
   }
-  if (ran === 0 && !seen.isSlow) return found('–', 'nothing happens there that it is for')
-  const [failure] = seen.failures
-  if (seen.isSlow) return found('slow', `it takes more than ${PATIENCE.ms / 1000} seconds`)
+  if (ran === 0 && !activity.isSlow) return found('–', 'no event on this path matches it')
+  const [failure] = activity.failures
+  if (activity.isSlow) return found('slow', `it takes longer than ${TIMEOUT.ms / 1000} seconds`)
   return failure === undefined ? found('ok') : found('fails', failure)
 }
 
@@ -59,40 +65,40 @@ export function findingOfFailure(thrown: unknown): Finding {
   return { status: 'untried', fired: 0, expected: 0, why: messageOf(thrown) }
 }
 
-type Counted = Pick<Flight, 'seen' | 'expected'>
+type Counted = Pick<ProbeResult, 'activity' | 'expected'>
 
 function wrongAt(
-  { hook }: Patient,
+  { hook }: CheckedHook,
   trigger: string,
-  { seen, expected }: Counted,
+  { activity, expected }: Counted,
 ): [status: PathStatus, why: string] | undefined {
-  const [fired, should] = [seen.fired.get(trigger) ?? 0, expected.fired.get(trigger) ?? 0]
+  const [fired, should] = [activity.fired.get(trigger) ?? 0, expected.fired.get(trigger) ?? 0]
   if (fired === should || (fired > should && hook.stream === 'window')) return undefined
-  if (fired > should) return ['twice', `it fired ${fired} times for ${should} events at ${trigger}`]
-  return [fired === 0 ? 'never' : 'missed', `it fired ${fired} times for ${should} events at ${trigger}`]
+  if (fired > should) return ['twice', `it fired ${fired} times for ${should} events on ${trigger}`]
+  return [fired === 0 ? 'never' : 'missed', `it fired ${fired} times for ${should} events on ${trigger}`]
 }
 
-function isInherited({ hook }: Patient): boolean {
+function isInherited({ hook }: CheckedHook): boolean {
   return hook.mode !== 'transform' || hook.action?.inherited === true
 }
 
-/** Moments that only one of the paths has. */
-const elsewhere: { readonly [trigger: string]: { readonly path: CanaryPath; readonly why: string } } = {
+/** Triggers that fire on one path only. */
+const onlyOn: { readonly [trigger: string]: { readonly path: ProbePath; readonly why: string } } = {
   onSessionStart: { path: 'session', why: 'there is no session' },
   onSessionEnd: { path: 'session', why: 'there is no session' },
-  onPause: { path: 'resume', why: 'nothing waits for a person' },
-  onResume: { path: 'resume', why: 'nothing is resumed' },
-  onSubagentStop: { path: 'subagent', why: 'no agent works for another' },
+  onPause: { path: 'resume', why: 'no run is suspended for approval' },
+  onResume: { path: 'resume', why: 'no run is resumed' },
+  onSubagentStop: { path: 'subagent', why: 'there is no subagent' },
 }
 
-/** Whether something happens on a path at which a hook has to fire. */
-function happens({ tools }: Patient, trigger: string, path: CanaryPath): boolean {
-  if (Object.hasOwn(elsewhere, trigger)) return elsewhere[trigger]!.path === path
+/** Whether a trigger has to fire on a path. */
+function happens({ tools }: CheckedHook, trigger: string, path: ProbePath): boolean {
+  if (Object.hasOwn(onlyOn, trigger)) return onlyOn[trigger]!.path === path
   return !trigger.endsWith('ToolUse') || tools.length > 0
 }
 
-function whyNothing({ on, tool, tools }: Patient): string {
-  if (tool !== undefined && tools.length === 0) return `no tool is called ${tool.words}`
-  const why = [...new Set(on.flatMap((trigger) => elsewhere[trigger]?.why ?? []))].join(', ')
-  return why === '' ? 'nothing of it happens there' : why
+function whyIdle({ on, tool, tools }: CheckedHook): string {
+  if (tool !== undefined && tools.length === 0) return `no tool matches ${tool.text}`
+  const why = [...new Set(on.flatMap((trigger) => onlyOn[trigger]?.why ?? []))].join(', ')
+  return why === '' ? 'its events do not occur on this path' : why
 }

@@ -4,54 +4,54 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { textOf } from '../../state/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 
-/** A tool that a canary stands in for. */
-export type CanaryTool = { readonly name: string; readonly inputSchema?: JsonObject | undefined }
+/** A tool that the probe model calls. */
+export type ProbeTool = { readonly name: string; readonly inputSchema?: JsonObject | undefined }
 
 /**
- * A model that is none. It calls every tool once, fails once, and then is done; and it answers what hooks ask it with
- * something that fits the schema they gave.
+ * A scripted model that calls every tool once, fails once, and then completes. It answers the calls of hooks with a value that
+ * fits their schema.
  */
-export function canaryModel(tools: readonly CanaryTool[]): LanguageModel {
+export function probeModel(tools: readonly ProbeTool[]): LanguageModel {
   const toolCalls = tools.map(({ name, inputSchema }) => ({ name, args: sampleOf(inputSchema ?? {}) }))
   let hasFailed = false
   return scriptedModel(
     (request): ScriptedTurn => {
-      const asked = answerTo(request)
-      if (asked !== undefined) return asked
-      if (request.messages.at(-1)?.role !== 'tool') return toolCalls.length === 0 ? 'canary' : { toolCalls }
-      if (hasFailed) return 'canary'
+      const answer = answerTo(request)
+      if (answer !== undefined) return answer
+      if (request.messages.at(-1)?.role !== 'tool') return toolCalls.length === 0 ? 'probe' : { toolCalls }
+      if (hasFailed) return 'probe'
       hasFailed = true
-      return { error: 'A canary of a failure: it is tried again.' }
+      return { error: 'A simulated failure of the probe model.' }
     },
-    { modelId: 'canary' },
+    { modelId: 'probe' },
   )
 }
 
-/** What a hook is answered, if it is one that asks: by the tool for answers, or in words where an agent looks into it. */
+/** The answer to a hook that calls the model: with the answer tool, or as text where an agent inspects. */
 function answerTo({ tools, toolChoice, messages }: ModelRequest): ScriptedTurn | undefined {
   const tool = tools.find(({ name }) => name === ANSWER_TOOL)
   if (tool !== undefined && typeof toolChoice === 'object') {
     return { toolCalls: [{ name: ANSWER_TOOL, args: answerOf(tool.inputSchema) }] }
   }
-  const said = messages.slice().flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []))
-  const wanted = said.flatMap((text) => /a JSON object that fits this schema: (\{.*\})$/m.exec(text)?.[1] ?? [])[0]
-  return wanted === undefined ? undefined : JSON.stringify(answerOf(JSON.parse(wanted) as JsonObject))
+  const prompts = messages.slice().flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []))
+  const schema = prompts.flatMap((text) => /a JSON object that fits this schema: (\{.*\})$/m.exec(text)?.[1] ?? [])[0]
+  return schema === undefined ? undefined : JSON.stringify(answerOf(JSON.parse(schema) as JsonObject))
 }
 
-/** What must be in an answer and nothing else, and yes wherever it is yes or no. */
+/** The required properties only, and true for every boolean. */
 function answerOf(schema: JsonObject): Json {
   const { required, properties } = schema
   if (!isJsonObject(properties)) return sampleOf(schema)
   const names = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []
-  const entries = names.map((name) => [name, valueOf(properties[name] as JsonObject)] as const)
-  return Object.fromEntries(entries)
+  return Object.fromEntries(
+    names.map((name) => {
+      const property = properties[name] as JsonObject
+      return [name, property['type'] === 'boolean' ? true : sampleOf(property)] as const
+    }),
+  )
 }
 
-function valueOf(schema: JsonObject): Json {
-  return schema['type'] === 'boolean' ? true : sampleOf(schema)
-}
-
-/** A value that fits a schema, more or less: guards look at arguments. */
+/** A value that roughly fits a schema: guards look at arguments. */
 export function sampleOf(schema: JsonObject, depth = 0): Json {
   const { type, properties, items, enum: values, default: usual, const: only, anyOf, oneOf } = schema
   if (only !== undefined) return only
@@ -61,7 +61,7 @@ export function sampleOf(schema: JsonObject, depth = 0): Json {
   if (choice !== undefined && depth < 5) return sampleOf(choice, depth + 1)
   switch (Array.isArray(type) ? type[0] : type) {
     case 'string':
-      return 'canary'
+      return 'probe'
     case 'number':
     case 'integer':
       return 1

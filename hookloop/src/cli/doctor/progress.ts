@@ -1,29 +1,29 @@
+import type { CliContext } from '../cli-context.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { oneLine } from '../terminal/printable.ts'
 import { Spinner } from '../terminal/spinner.ts'
-import type { Place } from '../cli-context.ts'
 
 export type DoctorProgress = {
-  /** A canary has landed. */
-  readonly step: (patient: { readonly name: string }) => void
+  /** A probe run of this hook has ended. */
+  readonly step: (hook: { readonly name: string }) => void
   readonly stop: () => void
 }
 
-/** A line that says how far it is, where somebody watches. */
-export function doctorProgress({ err, env }: Pick<Place, 'err' | 'env'>, flights: number): DoctorProgress {
-  if (err.isTTY !== true || flights === 0) return { step: () => undefined, stop: () => undefined }
-  let landed = 0
-  let name = ''
+/** Shows on a terminal how many probe runs have ended. */
+export function doctorProgress({ err, env }: Pick<CliContext, 'err' | 'env'>, total: number): DoctorProgress {
+  if (err.isTTY !== true || total === 0) return { step: () => undefined, stop: () => undefined }
+  let done = 0
+  let last = ''
   const spinner = new Spinner(err, {
-    line: () => `${landed} of ${flights} canaries${name === '' ? '' : ` · ${oneLine(name, 40)}`}`,
+    line: () => `${done} of ${total} probe runs${last === '' ? '' : ` · ${oneLine(last, 40)}`}`,
     paint: colorsFor(err, env).dim,
     mayDraw: () => true,
   })
   spinner.start()
   return {
-    step: (patient) => {
-      landed++
-      name = patient.name
+    step: ({ name }) => {
+      done++
+      last = name
     },
     stop: () => spinner.stop(),
   }

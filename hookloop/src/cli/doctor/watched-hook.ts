@@ -5,28 +5,28 @@ import { action, checkedOutcome, type Action } from '../../hooks/action.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 
-/** How long a hook may take with a canary, and how often it may take longer before it is not run any more. */
-export const PATIENCE = { ms: 10_000, times: 2 }
+/** How long a hook may take in a probe run, and how often it may time out before it is skipped. */
+export const TIMEOUT = { ms: 10_000, times: 2 }
 
-/** What whoever asks another model than a canary is told. */
-export const NOT_ASKED = 'No model is asked while canaries fly.'
+/** The error for calls to any model but the probe model. */
+export const NO_MODEL_CALLS = 'Probe runs call no model.'
 
-/** What is seen of one hook while canaries fly. */
-export class Sightings {
+/** What one hook did in a probe run. */
+export class HookActivity {
   readonly #insideOnly: boolean
   /** How often it fired, by trigger. */
   readonly fired = new Map<string, number>()
-  /** The calls it was asked about before they were made. */
+  /** The calls it judged before they were made. */
   readonly judged = new Set<string>()
   readonly failures: string[] = []
-  /** Whether its `when` held for any of them. */
+  /** Whether its `when` was true at least once. */
   whenHeld = false
-  /** How often what it stands for has run. */
+  /** How often its handler ran. */
   ran = 0
-  /** It was not waited for to the end. */
+  /** It timed out. */
   isSlow = false
 
-  /** `insideOnly`: what an agent sees that works for another, and how it ends. */
+  /** `insideOnly`: only what happens in a subagent, and how it ends. */
   constructor(insideOnly: boolean) {
     this.#insideOnly = insideOnly
   }
@@ -42,47 +42,47 @@ export class Sightings {
     return !this.#insideOnly || trigger === 'onSubagentStop' || state.metadata[SUBAGENT_KEY] !== undefined
   }
 
-  /** How often it fired at some triggers. */
+  /** How often it fired on these triggers. */
   at(triggers: readonly string[]): number {
     return triggers.reduce((sum, trigger) => sum + (this.fired.get(trigger) ?? 0), 0)
   }
 }
 
-/** Ids are told apart within one conversation only. */
+/** Ids of calls are unique within one conversation only. */
 function callOf(ctx: BaseContext): string {
   const { id } = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall
   return `${ctx.state.agentId} ${id}`
 }
 
-/** Whom a hook has kept waiting, over all flights. */
-export type Waiting = { late: number }
+/** How often a hook timed out, over all probe runs. */
+export type Timeouts = { count: number }
 
 type Watching = {
-  readonly seen: Sightings
-  readonly waiting: Waiting
-  /** Whether it comes from a file: then `when` is noted and not heeded, because a canary has none of what it may ask for. */
-  readonly isOfFile: boolean
-  /** How often what it stands for has run so far. */
+  readonly activity: HookActivity
+  readonly timeouts: Timeouts
+  /** Whether it is from a file: then `when` is evaluated but does not skip it, because a probe run lacks the data it tests. */
+  readonly isFromFile: boolean
+  /** How often its handler has run so far. */
   readonly ran?: (() => number) | undefined
 }
 
 type Loose = (on: readonly string[], handler: unknown, options: object) => Hook
 
 /**
- * The same hook, really run, with somebody who watches. What a guard or a hook of a file decides is dropped, so that every
- * event it is for comes by; and so is its failure, which is noted.
+ * The same hook, really run, with its activity recorded. What a guard or a hook from a file decides is discarded, so that the
+ * run continues through every event; so is its failure, which is recorded.
  */
 export function watched(of: Hook, watching: Watching): Hook {
   const { name, priority, tool, when, timeoutMs, onFailure, stream, effect, mode, triggers } = of
-  const { seen, isOfFile } = watching
-  const noting = when && ((ctx: never): boolean => (when(ctx) ? (seen.whenHeld = true) : isOfFile))
+  const { activity, isFromFile } = watching
+  const recordedWhen = when && ((ctx: never): boolean => (when(ctx) ? (activity.whenHeld = true) : isFromFile))
   const make = { guard, transform: hook, observe }[mode] as unknown as Loose
   const handler = of.action === undefined ? watchedHandler(of, watching) : watchedAction(of.action, watching)
   return make(triggers, handler, {
     name,
     priority,
     ...(tool !== undefined && { tool }),
-    ...(noting !== undefined && { when: noting }),
+    ...(recordedWhen !== undefined && { when: recordedWhen }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(onFailure !== undefined && { onFailure }),
     ...(stream !== undefined && { stream }),
@@ -90,29 +90,29 @@ export function watched(of: Hook, watching: Watching): Hook {
   })
 }
 
-function watchedAction(made: Action, { seen, waiting, ran = () => 0 }: Watching): Action {
+function watchedAction(made: Action, { activity, timeouts, ran = () => 0 }: Watching): Action {
   return action({
     ...made,
     async perform(ctx, how) {
-      seen.note(ctx)
-      if (waiting.late >= PATIENCE.times) {
-        seen.isSlow = true
+      activity.note(ctx)
+      if (timeouts.count >= TIMEOUT.times) {
+        activity.isSlow = true
         return {}
       }
-      const late = AbortSignal.timeout(PATIENCE.ms)
+      const late = AbortSignal.timeout(TIMEOUT.ms)
       const before = ran()
       try {
         const outcome = await made.perform(ctx, { ...how, signal: AbortSignal.any([how.signal, late]) })
         checkedOutcome(outcome, ctx.trigger, how.mode)
       } catch (thrown) {
         if (how.signal.aborted) throw thrown
-        const isOfOwnModel = messageOf(thrown).includes(NOT_ASKED) // an agent of its own, that asks nobody here
-        if (!isOfOwnModel && !late.aborted) seen.failures.push(messageOf(thrown))
+        const isOwnModel = messageOf(thrown).includes(NO_MODEL_CALLS) // its own agent calls another model
+        if (!isOwnModel && !late.aborted) activity.failures.push(messageOf(thrown))
       } finally {
-        if (seen.isCounted(ctx)) seen.ran += ran() - before
+        if (activity.isCounted(ctx)) activity.ran += ran() - before
         if (late.aborted) {
-          seen.isSlow = true
-          waiting.late++
+          activity.isSlow = true
+          timeouts.count++
         }
       }
       return {}
@@ -120,21 +120,21 @@ function watchedAction(made: Action, { seen, waiting, ran = () => 0 }: Watching)
   })
 }
 
-/** A function of an agent: what it changes stays, because others of its kind may build on that. */
-function watchedHandler({ handle, mode, triggers }: Hook, { seen }: Watching): unknown {
+/** A function of an agent: its changes are applied, because other hooks of the agent may depend on them. */
+function watchedHandler({ handle, mode, triggers }: Hook, { activity }: Watching): unknown {
   if (triggers.some((trigger) => trigger.startsWith('around'))) {
     return (ctx: BaseContext, next: unknown) => {
-      seen.note(ctx)
+      activity.note(ctx)
       return handle(ctx as never, next as never)
     }
   }
   return async (ctx: BaseContext): Promise<unknown> => {
-    seen.note(ctx)
+    activity.note(ctx)
     try {
       const returned = await handle(ctx as never, undefined as never)
       return mode === 'transform' ? returned : ctx
     } catch (thrown) {
-      seen.failures.push(messageOf(thrown))
+      activity.failures.push(messageOf(thrown))
       return ctx
     }
   }

@@ -6,7 +6,7 @@ import { createAgent } from '../../create-agent.ts'
 
 const MAX_STEPS = 50
 
-/** Asks a model by its name, for handlers that are fired where there is no run whose model they could ask. */
+/** Calls a model by name, for handlers that are tested without a run whose model they could call. */
 export function askNamedModel(model: string, dir: string): AskModel {
   const how = { model, instructions: JUDGE, output: verdict } as const
   const asked = createAgent({ ...how, use: [retry()] })
@@ -17,6 +17,6 @@ export function askNamedModel(model: string, dir: string): AskModel {
   return async (prompt, { isAgent, signal }) => {
     const run = await (isAgent ? inspector : asked).run(prompt, { signal })
     if (run.status === 'completed') return run.output
-    throw new Error(run.status === 'suspended' ? 'the model waits for somebody' : run.final.message)
+    throw new Error(run.status === 'suspended' ? 'the model call was suspended for approval' : run.final.message)
   }
 }

@@ -14,12 +14,12 @@ import { toNameTest } from '../../hooks/patterns.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { fire } from '../../testing/fire.ts'
 
-/** A hook of a file that was fired, and what it said in the words of the specification. */
+/** A hook from a file that ran, and its answer in the format of Claude Code. */
 export type FiredHook = { readonly hook: FileHook; readonly answer: HandlerAnswer; readonly durationMs: number }
 
 /**
- * Fires the hooks of files at the trigger that an event has, one after the other: each sees what the one before changed.
- * `skills` are those that are active.
+ * Runs the hooks from files for the trigger of an event, one after the other: each gets what the one before changed.
+ * `skills` are the active skills.
  */
 export async function fireFileHooks(
   hooks: readonly FileHook[],
@@ -35,20 +35,20 @@ export async function fireFileHooks(
     hooks.filter(({ hook, source }) => isFor(hook, trigger, facts) && isActive(source, payload, active)),
   )) {
     const started = performance.now()
-    const said = (answer: HandlerAnswer): void =>
+    const answered = (answer: HandlerAnswer): void =>
       void fired.push({ hook: each, answer, durationMs: performance.now() - started })
     try {
       const outcome = await fire(each.hook as never, trigger as never, facts as never)
       if (outcome.args !== undefined) facts['toolCall'] = { ...(facts['toolCall'] as JsonObject), args: outcome.args }
-      said(answerOf(outcome, payload, facts))
+      answered(answerOf(outcome, payload, facts))
     } catch (error) {
-      said({ problem: messageOf(error) })
+      answered({ problem: messageOf(error) })
     }
   }
   return fired
 }
 
-/** Who is at work and which skills are active, as the payload says: hooks of theirs are in force then. */
+/** The agent and the active skills of the payload: they activate hooks. */
 function metadataOf({ input: { agent_type: name } }: Payload, skills: readonly Json[]): JsonObject {
   return {
     [SKILLS_WITH_HOOKS_KEY]: skills,
@@ -61,7 +61,6 @@ function isActive({ kind, owner }: FileSource, { input }: Payload, skills: reado
   return kind === 'skill' ? skills.includes(owner) : input['agent_type'] === owner
 }
 
-/** Whether a hook is for this event, by its trigger and by the tool it names. */
 function isFor(
   { triggers, tool }: Hook,
   trigger: PlainTrigger | undefined,
@@ -73,7 +72,7 @@ function isFor(
   return toNameTest(tool)(name)
 }
 
-/** What changes comes before what decides, and what watches last; by priority within each. */
+/** Transforms first, then guards, then observers; by priority within each. */
 function inOrder(hooks: readonly FileHook[]): readonly FileHook[] {
   const modes = ['transform', 'guard', 'observe']
   return hooks.toSorted(

@@ -3,11 +3,11 @@ import { environmentFor, type EnvironmentRules } from '../../hook-files/claude/r
 import type { HookGroup } from '../../hook-files/claude/load/handlers.ts'
 import { commandLineOf, scriptsOf } from '../../hook-files/claude/load/trusted-groups.ts'
 
-/** Variables that many published hooks read and nobody has ever set: what they are about is in the event. */
+/** Variables that many published hooks read although Claude Code does not set them: the event contains the data. */
 const neverSet = /\bCLAUDE_(?:TOOL_\w+|FILE_PATHS?|SESSION_ID|HOOK_EVENT\w*)\b/g
 
-/** What hooks ask the environment for, in their command or their script, and do not find there, in words. */
-export function missedVariables(
+/** Notes about variables that the commands or scripts of hooks read and that are not set. */
+export function missingVariables(
   groups: readonly HookGroup[],
   rules: EnvironmentRules & { readonly dir: string },
 ): readonly string[] {
@@ -15,18 +15,17 @@ export function missedVariables(
     ...group.handlers.map(commandLineOf),
     ...scriptsOf(group, rules.dir).map(({ path }) => textOf(path)),
   ])
-  const told = environmentFor(rules)
-  const withheld = Object.keys(rules.env).filter((name) => !Object.hasOwn(told, name))
-  const asked = withheld.filter((name) => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)))
+  const passed = environmentFor(rules)
+  const withheld = Object.keys(rules.env).filter((name) => !Object.hasOwn(passed, name))
+  const read = withheld.filter((name) => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)))
   const unknown = new Set(
-    texts.flatMap((text) => text.match(neverSet) ?? []).filter((name) => !Object.hasOwn(told, name)),
+    texts.flatMap((text) => text.match(neverSet) ?? []).filter((name) => !Object.hasOwn(passed, name)),
   )
   return [
-    ...asked.map(
-      (name) =>
-        `${name} is not passed on to hooks, because it looks like a secret. Change that with --pass-env ${name}.`,
+    ...read.map(
+      (name) => `${name} is not passed to hooks, because it looks like a secret. Pass it with --pass-env ${name}.`,
     ),
-    ...[...unknown].map((name) => `${name} is not set, here or in Claude Code: the event is on standard input.`),
+    ...[...unknown].map((name) => `${name} is not set, here or in Claude Code: read the event from stdin instead.`),
   ]
 }
 

@@ -2,15 +2,15 @@ import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/clau
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
 import type { EventResult, RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { colorsFor } from '../terminal/colors.ts'
-import { jsonText } from '../terminal/json-lines.ts'
+import { jsonText } from '../terminal/json.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
-import type { Place } from '../cli-context.ts'
+import type { CliContext } from '../cli-context.ts'
 import type { FiredHook } from './fire-file-hooks.ts'
 
-/** What came of one event: those of Claude Code, those that run beside, and those of our own files. */
+/** The result of one event: handlers of Claude Code, handlers that run in the background, and hooks in `.hookloop/`. */
 export type TestedEvent = EventResult & { readonly late: readonly RanHandler[]; readonly own: readonly FiredHook[] }
 
-/** Every field is always there: null is one that nobody has said anything about. */
+/** The `--json` report. A field that no hook has set is null. */
 export function reportOf({ merged, ran, problems, late, own }: TestedEvent, event: ClaudeEvent): object {
   const isDecided = !['context', 'none'].includes(merged.decision)
   return {
@@ -31,7 +31,6 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
   }
 }
 
-/** A hook of our own file: what it is called, what it runs, and what it said. */
 function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHook, event: ClaudeEvent): object {
   const { decision, reason } = mergeAnswers([answer], event)
   const { name, mode, action } = hook
@@ -81,19 +80,17 @@ function requestReason(request: RanHandler['answer']['request']): string | undef
   return request === undefined ? undefined : request.behavior === 'deny' ? request.message : ''
 }
 
-/** The same for a person. */
-export function wordsOf({ merged, ran, late, own }: TestedEvent, { out, env }: Place): string {
+/** The same as text. */
+export function reportText({ merged, ran, late, own }: TestedEvent, { out, env }: CliContext): string {
   const { bold, dim, red } = colorsFor(out, env)
   const lines = [
     decided(bold(merged.decision), merged.reason),
-    ...(merged.beside === undefined
-      ? []
-      : [`${dim('beside')} ${decided(merged.beside.decision, merged.beside.reason)}`]),
+    ...(merged.beside === undefined ? [] : [`${dim('also')} ${decided(merged.beside.decision, merged.beside.reason)}`]),
     ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
     ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
-      const problem = answer.problem?.replace(`${what} `, '') // what ran stands before it
+      const problem = answer.problem?.replace(`${what} `, '') // the line starts with the command
       return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
     }),
   ]

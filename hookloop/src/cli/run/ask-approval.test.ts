@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { approvalFor } from '../../state/tool-call.ts'
-import { askHere, type Asking } from './ask-approval.ts'
+import { askApproval, type AskOptions } from './ask-approval.ts'
 import { terminal } from '../cli.fixture.ts'
 import { Screen } from '../terminal/screen.ts'
 
@@ -19,27 +19,27 @@ async function ask(
     stdin = new PassThrough(),
     afterMs = 0,
     ...asking
-  }: Partial<Asking> & { stdin?: PassThrough; afterMs?: number } = {},
+  }: Partial<AskOptions> & { stdin?: PassThrough; afterMs?: number } = {},
 ) {
   const { out, err, written } = terminal()
   const screen = new Screen({ out, err, env: { NO_COLOR: '1' } })
-  const answer = askHere(approval, { screen, stdin, signal: new AbortController().signal, ...asking })
+  const answer = askApproval(approval, { screen, stdin, signal: new AbortController().signal, ...asking })
   await sleep(afterMs)
   if (typed !== undefined) stdin.end(typed)
   return { answer: await answer, written: written() }
 }
 
-test('a person is shown all of what is asked for, and what hides in it', async () => {
+test('the user sees the complete call, with control characters escaped', async () => {
   const { written } = await ask('y\n')
   const shown =
-    '? shell {\n    "command": "ls \\u001b[8m; rm -rf /"\n  }\n  Run it? (asked by careful)\n  Allow it? [y]es, [N]o, [e]dit '
+    '? shell {\n    "command": "ls \\u001b[8m; rm -rf /"\n  }\n  Run it? (asked by careful)\n  Allow this call? [y]es, [N]o, [e]dit '
   assert.equal(written, shown)
 })
 
-test('yes is a yes, and everything else is a no, with what was typed as its reason', async () => {
+test('only yes approves; anything else denies, with the typed text as the reason', async () => {
   const typed = ['y\n', ' YES \n', '\n', 'n\n\n', 'no\nnot on Fridays\n', 'yellow\n', 'l\n', '']
   const answers = await Promise.all(typed.map((each) => ask(each)))
-  const no = { block: 'The user said no.' }
+  const no = { block: 'The user denied this call.' }
   assert.deepEqual(
     answers.map(({ answer }) => answer),
     [
@@ -47,34 +47,34 @@ test('yes is a yes, and everything else is a no, with what was typed as its reas
       'allow',
       no,
       no,
-      { block: 'The user said no: not on Fridays' },
-      { block: 'The user said no: yellow' },
+      { block: 'The user denied this call: not on Fridays' },
+      { block: 'The user denied this call: yellow' },
       no,
       no,
     ],
   )
 })
 
-test('the arguments can be replaced, by JSON that is an object', async () => {
+test('the arguments can be replaced by a JSON object', async () => {
   const { answer, written } = await ask('e\n{"command"\ne\n["ls"]\nedit\n{"command":"ls"}\n')
   assert.deepEqual(answer, { allow: { command: 'ls' } })
-  assert.equal(written.match(/That is not a JSON object/g)?.length, 2)
+  assert.equal(written.match(/Not a JSON object/g)?.length, 2)
 })
 
-test('a question may be left open where somebody can answer it later', async () => {
-  const { answer, written } = await ask('l\n', { mayWait: true })
+test('a question can be answered later if the run is stored', async () => {
+  const { answer, written } = await ask('l\n', { canSuspend: true })
   assert.equal(answer, 'suspend')
   assert.match(written, /\[l\]ater/)
 })
 
-test('what was typed at a terminal before the question is no answer to it', async () => {
+test('text that was typed before the question appeared does not answer it', async () => {
   const stdin = Object.assign(new PassThrough(), { isTTY: true })
   stdin.write('y\n')
   const { answer } = await ask('n\n\n', { stdin, afterMs: 100 })
-  assert.deepEqual(answer, { block: 'The user said no.' })
+  assert.deepEqual(answer, { block: 'The user denied this call.' })
 })
 
-test('a run that is cancelled does not wait for an answer', async () => {
+test('a cancelled run does not wait for an answer', async () => {
   const { answer, written } = await ask(undefined, { signal: AbortSignal.timeout(20) })
-  assert.deepEqual([answer, written.endsWith('[e]dit \n')], [{ block: 'The user said no.' }, true])
+  assert.deepEqual([answer, written.endsWith('[e]dit \n')], [{ block: 'The user denied this call.' }, true])
 })

@@ -1,79 +1,81 @@
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AskedAnswer } from '../../agent/capability.ts'
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import type { Stdin } from './input.ts'
 import { exact } from '../terminal/printable.ts'
 import type { Screen } from '../terminal/screen.ts'
 
 const MAX_ARGUMENTS = 4000
-/** How long is listened for what was typed before the question could be read. */
+/** How long input that was typed before the question appeared is discarded. */
 const TYPED_AHEAD_MS = 50
 
-export type Asking = {
+export type AskOptions = {
   readonly screen: Screen
   readonly stdin: Stdin
   readonly signal: AbortSignal
-  /** Whether a question may be left open, because the run is kept. */
-  readonly mayWait?: boolean
-  /** Whether a yes may come with other arguments. */
-  readonly mayEdit?: boolean
+  /** Whether the question can be answered later, because the run is stored. */
+  readonly canSuspend?: boolean
 }
 
-/** Asks whoever sits at the terminal. What is not a yes is a no, and its reason. */
-export async function askHere(approval: Approval, asking: Asking): Promise<AskedAnswer> {
-  showQuestion(approval, asking.screen)
-  await dropTypedAhead(asking.stdin)
-  const lines = linesOf(asking.stdin, asking.signal)
+/** Asks the user at the terminal. Any answer but yes is a denial, with the typed text as the reason. */
+export async function askApproval(approval: Approval, options: AskOptions): Promise<AskedAnswer> {
+  showApproval(approval, options.screen)
+  await discardTypedAhead(options.stdin)
+  const lines = linesOf(options.stdin, options.signal)
   try {
-    return await answerFrom(lines, { ...asking, mayEdit: approval.interruptions === undefined })
+    return await readAnswer(lines, { ...options, canEdit: approval.interruptions === undefined })
   } finally {
     lines.close()
   }
 }
 
-async function answerFrom(lines: Lines, { screen, mayWait = false, mayEdit = true }: Asking): Promise<AskedAnswer> {
+type Reading = AskOptions & { readonly canEdit: boolean }
+
+async function readAnswer(lines: Lines, { screen, canSuspend = false, canEdit }: Reading): Promise<AskedAnswer> {
   const ask = (question: string): Promise<string | undefined> => screen.ask(`  ${question} `, lines.next)
   for (;;) {
-    const typed = (await ask(`Allow it? [y]es, [N]o${mayEdit ? ', [e]dit' : ''}${mayWait ? ', [l]ater' : ''}`))?.trim()
+    const choices = `[y]es, [N]o${canEdit ? ', [e]dit' : ''}${canSuspend ? ', [l]ater' : ''}`
+    const typed = (await ask(`Allow this call? ${choices}`))?.trim()
     switch (typed?.toLowerCase()) {
       case 'y':
       case 'yes':
         return 'allow'
       case 'e':
       case 'edit': {
-        if (!mayEdit) continue
-        const args = parseArguments((await ask('The arguments instead, as JSON on one line:')) ?? '')
+        if (!canEdit) continue
+        const args = parseArguments((await ask('New arguments, as JSON on one line:')) ?? '')
         if (args !== undefined) return { allow: args }
-        screen.line('  That is not a JSON object.')
+        screen.line('  Not a JSON object.')
         continue
       }
       case 'l':
       case 'later':
-        return mayWait ? 'suspend' : refusal('')
+        return canSuspend ? 'suspend' : denial('')
       case 'n':
       case 'no':
-        return refusal((await ask('Why not? The model is told.')) ?? '')
-      default: // nothing when the input has ended or the run was cancelled
-        return refusal(typed ?? '')
+        return denial((await ask('Reason (the model receives it):')) ?? '')
+      default: // undefined when the input has ended or the run was cancelled
+        return denial(typed ?? '')
     }
   }
 }
 
-/** All of what is asked for, with what hides in it. */
-function showQuestion({ toolCall, message, by, path }: Approval, screen: Screen): void {
+/** The complete call, with invisible characters made visible. */
+function showApproval({ toolCall, message, by, path }: Approval, screen: Screen): void {
   const { bold, dim, yellow } = screen.colors
-  screen.line(`${yellow('?')} ${bold(exact(toolCall.name))} ${argumentWords(toolCall.args).replaceAll('\n', '\n  ')}`)
-  const who = path === undefined ? '' : `, about ${path.map(({ agent }) => exact(agent)).join(' › ')}`
-  screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)}${who})`)}`)
+  screen.line(`${yellow('?')} ${bold(exact(toolCall.name))} ${argumentsText(toolCall.args).replaceAll('\n', '\n  ')}`)
+  const agents = path === undefined ? '' : ` for ${path.map(({ agent }) => exact(agent)).join(' › ')}`
+  screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)}${agents})`)}`)
 }
 
-export function argumentWords(args: unknown): string {
-  const words = exact(JSON.stringify(args, undefined, 2) ?? '')
-  return words.length > MAX_ARGUMENTS ? `${words.slice(0, MAX_ARGUMENTS)}… (${words.length} characters)` : words
+export function argumentsText(args: unknown): string {
+  const text = exact(JSON.stringify(args, undefined, 2) ?? '')
+  return text.length > MAX_ARGUMENTS ? `${text.slice(0, MAX_ARGUMENTS)}… (${text.length} characters)` : text
 }
 
-export function parseArguments(text: string) {
+export function parseArguments(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : undefined
@@ -82,28 +84,28 @@ export function parseArguments(text: string) {
   }
 }
 
-function refusal(reason: string): AskedAnswer {
-  return { block: reason.trim() === '' ? 'The user said no.' : `The user said no: ${reason.trim()}` }
+function denial(reason: string): AskedAnswer {
+  return { block: reason.trim() === '' ? 'The user denied this call.' : `The user denied this call: ${reason.trim()}` }
 }
 
-/** A line that was typed before the question was on the screen is no answer to it. */
-async function dropTypedAhead(stdin: Stdin): Promise<void> {
+/** A line that was typed before the question appeared must not answer it. */
+async function discardTypedAhead(stdin: Stdin): Promise<void> {
   if (stdin.isTTY !== true) return
-  const drop = (): void => undefined
-  stdin.on('data', drop)
-  await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS))
-  stdin.off('data', drop).pause()
+  const discard = (): void => undefined
+  stdin.on('data', discard)
+  await sleep(TYPED_AHEAD_MS)
+  stdin.off('data', discard).pause()
 }
 
 type Lines = { readonly next: () => Promise<string | undefined>; readonly close: () => void }
 
-/** Line by line; nothing when the input has ended or the signal aborts. The terminal stays as it is: Ctrl-C is a signal. */
+/** Lines; undefined when the input has ended or the signal aborts. The terminal mode does not change: Ctrl-C is a signal. */
 function linesOf(stdin: Stdin, signal: AbortSignal): Lines {
   const reader = createInterface({ input: stdin, terminal: false })
   const ready: string[] = []
-  const over = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
   let arrived = Promise.withResolvers<void>()
-  const end = (): void => over.resolve()
+  const end = (): void => ended.resolve()
   reader.on('line', (line) => {
     ready.push(line)
     arrived.resolve()
@@ -113,7 +115,7 @@ function linesOf(stdin: Stdin, signal: AbortSignal): Lines {
   if (signal.aborted) end()
   return {
     async next() {
-      await Promise.race([arrived.promise, over.promise])
+      await Promise.race([arrived.promise, ended.promise])
       const line = ready.shift()
       if (ready.length === 0) arrived = Promise.withResolvers<void>()
       return line

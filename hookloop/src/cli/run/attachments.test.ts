@@ -22,13 +22,16 @@ test('an image is sent as a file of its type, a text as text under its name', as
 test('a file that is missing, too large or of an unknown kind is refused with words that help', async () => {
   const large = file('large.pdf', '')
   truncateSync(large, 21 * 1024 * 1024)
-  await assert.rejects(attachment(join(folder, 'none.png')), /none\.png: there is no such file\./)
-  await assert.rejects(attachment(large), /large\.pdf: it has 21\.0 MB, and at most 20 MB can be sent\./)
-  await assert.rejects(attachment(file('c.xyz', '')), /"\.xyz" says nothing .* Known: \.png .* piped in: … < .*c\.xyz/)
-  await assert.rejects(attachment(file('Makefile', '')), /a name without extension says nothing/)
+  await assert.rejects(attachment(join(folder, 'none.png')), /none\.png: file not found\./)
+  await assert.rejects(attachment(large), /large\.pdf has 21\.0 MB\. The maximum is 20 MB\./)
+  await assert.rejects(
+    attachment(file('c.xyz', '')),
+    /unknown file type "\.xyz"\. Known: \.png .* Pipe in any other text: … < .*c\.xyz/,
+  )
+  await assert.rejects(attachment(file('Makefile', '')), /the file name has no extension/)
 })
 
 test('a folder is no file', async () => {
   mkdirSync(join(folder, 'folder.txt'))
-  await assert.rejects(attachment(join(folder, 'folder.txt')), /--file .*folder\.txt: it is a directory\./)
+  await assert.rejects(attachment(join(folder, 'folder.txt')), /--file .*folder\.txt is a directory\./)
 })

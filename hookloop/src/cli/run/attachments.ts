@@ -7,7 +7,7 @@ import { UsageError } from '../usage-error.ts'
 const MEGABYTE = 1024 * 1024
 const MAX_BYTES = 20 * MEGABYTE
 
-/** What models take as a file, by extension. */
+/** Files that are sent as files, by extension. */
 const mediaTypes: { readonly [extension: string]: string | undefined } = {
   '.png': 'image/png',
   '.jpg': 'image/jpeg',
@@ -19,8 +19,8 @@ const mediaTypes: { readonly [extension: string]: string | undefined } = {
   '.wav': 'audio/wav',
 }
 
-/** What every model can read as it is: it goes into the message as text, under its name. */
-const texts: ReadonlySet<string> = new Set(
+/** Files that are sent as text, under their name. */
+const textExtensions: ReadonlySet<string> = new Set(
   `.txt .md .csv .tsv .json .jsonl .xml .html .css .yaml .yml .toml .ini .log .diff .patch .sql .sh
    .js .mjs .cjs .ts .mts .cts .jsx .tsx .py .rb .rs .go .java .kt .c .h .cpp .hpp .cs .php .swift`.split(/\s+/),
 )
@@ -30,8 +30,11 @@ export async function attachment(path: string): Promise<FilePart | TextPart> {
   const size = await sizeOf(path)
   const extension = extname(path).toLowerCase()
   const mediaType = mediaTypes[extension]
-  if (mediaType === undefined && !texts.has(extension)) throw unknownType(path, extension)
-  if (size > MAX_BYTES) throw tooLarge(path, size)
+  if (mediaType === undefined && !textExtensions.has(extension)) throw unknownType(path, extension)
+  if (size > MAX_BYTES) {
+    const megabytes = (size / MEGABYTE).toFixed(1)
+    throw new UsageError(`--file ${path} has ${megabytes} MB. The maximum is ${MAX_BYTES / MEGABYTE} MB.`)
+  }
   const bytes = await readFile(path)
   if (mediaType === undefined) return { type: 'text', text: `${basename(path)}:\n\n${bytes.toString('utf8')}` }
   return { type: 'file', mediaType, data: bytes.toString('base64'), filename: basename(path) }
@@ -40,28 +43,22 @@ export async function attachment(path: string): Promise<FilePart | TextPart> {
 async function sizeOf(path: string): Promise<number> {
   try {
     const found = await stat(path)
-    if (found.isDirectory())
-      throw new UsageError(`--file ${path}: it is a directory. Name the files in it, one by one.`)
-    // A device or a pipe has no size, and may have no end.
-    if (!found.isFile()) throw new UsageError(`--file ${path}: it is no file.`)
+    if (found.isDirectory()) throw new UsageError(`--file ${path} is a directory. Name its files one by one.`)
+    // a device or a pipe has no size, and may have no end
+    if (!found.isFile()) throw new UsageError(`--file ${path} is not a regular file.`)
     await access(path, constants.R_OK)
     return found.size
   } catch (thrown) {
     if (thrown instanceof UsageError) throw thrown
-    const { code } = thrown as NodeJS.ErrnoException
-    throw new UsageError(`--file ${path}: ${code === 'ENOENT' ? 'there is no such file.' : messageOf(thrown)}`)
+    const isMissing = (thrown as NodeJS.ErrnoException).code === 'ENOENT'
+    throw new UsageError(`--file ${path}: ${isMissing ? 'file not found.' : messageOf(thrown)}`)
   }
-}
-
-function tooLarge(path: string, size: number): UsageError {
-  const megabytes = (size / MEGABYTE).toFixed(1)
-  return new UsageError(`--file ${path}: it has ${megabytes} MB, and at most ${MAX_BYTES / MEGABYTE} MB can be sent.`)
 }
 
 function unknownType(path: string, extension: string): UsageError {
   const known = Object.keys(mediaTypes).join(' ')
   return new UsageError(
-    `--file ${path}: ${extension === '' ? 'a name without extension' : `"${extension}"`} says nothing about what is in it. ` +
-      `Known: ${known}, and text such as .txt .md .csv .json .ts .py. Any other text can be piped in: … < ${path}`,
+    `--file ${path}: ${extension === '' ? 'the file name has no extension.' : `unknown file type "${extension}".`} ` +
+      `Known: ${known}, and text such as .txt .md .csv .json .ts .py. Pipe in any other text: … < ${path}`,
   )
 }

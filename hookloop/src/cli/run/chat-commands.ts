@@ -1,60 +1,60 @@
 import type { Conversation } from './conversation.ts'
 
-type Command = {
-  /** What follows it, as the help shows it. */
-  readonly takes?: string
-  readonly does: string
+type ChatCommand = {
+  /** Its arguments, as the help shows them. */
+  readonly args?: string
+  readonly summary: string
+  /** Returns the text to print. */
   readonly run: (conversation: Conversation, argument: string) => string | Promise<string>
 }
 
-/** What can be typed instead of a message. Each says something in return. */
-const commands: { readonly [name: string]: Command } = {
-  '/help': { does: 'list these', run: help },
+const commands: { readonly [name: string]: ChatCommand } = {
+  '/help': { summary: 'list commands', run: help },
   '/clear': {
-    does: 'forget what was said; what it was told by other means stays',
+    summary: 'clear the messages; the state of capabilities stays',
     run: async (conversation) => {
       await conversation.clear()
-      return 'Forgotten.'
+      return 'Cleared.'
     },
   },
   '/compact': {
-    does: 'have what was said summed up, with your next message',
+    summary: 'summarize the conversation with your next message',
     run: async (conversation) => {
-      if (!conversation.hasBegun) return 'Nothing was said yet.'
-      if (await conversation.compact()) return 'What was said is summed up with your next message.'
-      return 'This agent sums nothing up: it has no summarization().'
+      if (!conversation.hasRun) return 'There are no messages yet.'
+      if (await conversation.compact()) return 'The conversation will be summarized with your next message.'
+      return 'This agent cannot summarize: it has no summarization().'
     },
   },
   '/model': {
-    takes: '[name]',
-    does: 'use another model from now on, or say which one is in use',
+    args: '[name]',
+    summary: 'show the model, or switch to another one',
     run: async (conversation, name) => {
       if (name !== '') await conversation.changeModel(name)
       return `The model is ${await conversation.model()}.`
     },
   },
   '/fork': {
-    does: 'go on in a copy of this session',
+    summary: 'continue in a copy of this session',
     run: async (conversation) => {
-      if (!conversation.hasBegun) return 'There is nothing to go on from yet.'
-      const from = conversation.way.session
-      return `This is ${await conversation.fork()} now; ${from} stays as it is.`
+      if (!conversation.hasRun) return 'There are no messages yet.'
+      const from = conversation.ref.session
+      return `This is now ${await conversation.fork()}; ${from} does not change.`
     },
   },
   '/explain': {
-    does: 'say who decided what in the last answer, and why',
+    summary: 'explain which hook decided what in the last run, and why',
     run: (conversation) => conversation.explain(),
   },
-  '/exit': { does: 'leave, as Ctrl-D does', run: () => '' },
+  '/exit': { summary: 'exit, like Ctrl-D', run: () => '' },
 }
 
-/** What the tab key knows. */
+/** Completions for the tab key. */
 export function commandNames(conversation: Conversation): readonly string[] {
   return [...Object.keys(commands), ...conversation.slashCommands.map(({ name }) => `/${name}`)]
 }
 
-/** Whether a line is for the agent: also one with a slash, if it has such a command and `chat` has none of that name. */
-export function isSaid(line: string, conversation: Conversation): boolean {
+/** Whether a line is for the agent: also a slash command of the agent that `chat` does not have itself. */
+export function isMessage(line: string, conversation: Conversation): boolean {
   const [, name] = /^\/(\S*)/.exec(line) ?? []
   if (name === undefined) return true
   return !Object.hasOwn(commands, `/${name}`) && conversation.slashCommands.some((command) => command.name === name)
@@ -64,20 +64,21 @@ export function isExit(line: string): boolean {
   return /^\/(exit|quit)\s*$/.test(line)
 }
 
-/** Does what a line that begins with a slash says, and gives the words to show. */
-export async function perform(line: string, conversation: Conversation): Promise<string> {
+/** Runs a line that starts with a slash, and returns the text to print. */
+export async function runChatCommand(line: string, conversation: Conversation): Promise<string> {
   const [, name = '', argument = ''] = /^(\S+)\s*(.*)$/s.exec(line) ?? []
-  if (!Object.hasOwn(commands, name))
-    return `There is no ${name}; /help lists what there is. A message that begins with a slash needs a blank before it.`
+  if (!Object.hasOwn(commands, name)) {
+    return `Unknown command ${name}. Type /help for a list. Put a blank first to send a message that starts with a slash.`
+  }
   return commands[name]!.run(conversation, argument.trim())
 }
 
 function help({ slashCommands }: Conversation): string {
   const own = Object.entries(commands)
-    .map(([name, { takes = '', does }]) => `  ${`${name} ${takes}`.padEnd(14)} ${does}`)
-    .concat('  Ctrl-C cancels an answer, twice it leaves. A line that ends in \\ goes on in the next one.')
-  const theirs = slashCommands
+    .map(([name, { args = '', summary }]) => `  ${`${name} ${args}`.padEnd(14)} ${summary}`)
+    .concat('  Ctrl-C cancels a run; press it twice to exit. End a line with \\ to continue it on the next line.')
+  const ofAgent = slashCommands
     .filter(({ name }) => !Object.hasOwn(commands, `/${name}`))
     .map(({ name, description, source }) => `  ${`/${name}`.padEnd(14)} ${description || '–'} (${source})`)
-  return [...own, ...(theirs.length === 0 ? [] : ['These say a text to the model:', ...theirs])].join('\n')
+  return [...own, ...(ofAgent.length === 0 ? [] : ['Commands that send a prompt to the model:', ...ofAgent])].join('\n')
 }

@@ -33,7 +33,7 @@ test('hookloop run tells hooks of everything that happens, in the order of Claud
 
 test('hookloop chat does, with what is summed up, forgotten and left', async () => {
   const project = telling()
-  const agent = join(project.place, 'summing.mjs')
+  const agent = join(project.root, 'summing.mjs')
   const sums = `import { summarization } from 'hookloop/summarization'\n`
   const code = readFileSync(project.agent, 'utf8')
   writeFileSync(agent, `${sums}${code.replace('use: [', "use: [summarization({ summarize: () => 'sum' }), ")}`)
@@ -41,7 +41,7 @@ test('hookloop chat does, with what is summed up, forgotten and left', async () 
   process.chdir(project.dir)
   Object.assign(process.env, project.env)
   const terminal = new Terminal()
-  const chatting = chat({ agent, session: 'talk', stream: true }, terminal.place(project.env))
+  const chatting = chat({ agent, session: 'talk', stream: true }, terminal.cli(project.env))
   for (const line of ['work x', '/compact', 'hello', '/clear', 'bye', '/exit']) await terminal.after('› ', `${line}\r`)
   assert.equal(await chatting, 0)
   assert.deepEqual(project.marked(), [

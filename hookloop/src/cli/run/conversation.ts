@@ -1,105 +1,98 @@
+import type { Agent } from '../../agent/agent.ts'
+import type { SlashCommand } from '../../agent/capability.ts'
 import { explain } from '../../agent/explain/explain.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
-import type { Agent } from '../../agent/agent.ts'
-import type { SlashCommand } from '../../agent/capability.ts'
-import { partsOf } from '../../agent/agent-parts.ts'
 import { slashCommandsOf } from '../../agent/slash-commands.ts'
-import type { JsonObject } from '../../state/json.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
+import type { SessionSnapshot, OpenRun } from '../../sessions/log/read-session.ts'
 import { MODEL_KEY } from '../../state/agent-state.ts'
-import type { Way } from './next-steps.ts'
-import type { Person } from './terminal-approver.ts'
-import type { Place } from '../cli-context.ts'
-import type { PreparedToKeep } from './prepare-run.ts'
-import { watch, type ShowFlags, type WatchedRun } from './watch-run.ts'
+import type { Message } from '../../state/message.ts'
+import type { CliContext } from '../cli-context.ts'
+import { collectAnswers } from './collect-answers.ts'
+import type { SessionRef } from './next-steps.ts'
+import type { PreparedRun } from './prepare-run.ts'
+import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
 
-/** A conversation that is being led: the session it is in, which a fork changes, and what was said last. */
+export type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[] }
+
+/** Runs of an agent in one session, shown on the screen. A fork changes the session. */
 export class Conversation {
+  readonly #prepared: PreparedRun
   readonly #agent: Agent<unknown>
-  readonly #person: Person | undefined
-  readonly #metadata: JsonObject
-  readonly #flags: ShowFlags
-  readonly #place: Place
-  readonly #shownAs: (text: string) => string
-  #way: Way
+  readonly #flags: ConversationFlags
+  readonly #cli: CliContext
+  #ref: SessionRef
   #session: Session<unknown>
   #last: Run<unknown> | undefined
 
-  constructor(
-    { agent, person, metadata, way, shownAs }: PreparedToKeep,
-    { flags, place }: { readonly flags: ShowFlags; readonly place: Place },
-  ) {
-    this.#agent = agent
-    this.#person = person
-    this.#metadata = metadata
-    this.#way = way
-    this.#shownAs = shownAs
+  constructor(prepared: PreparedRun, { flags, cli }: { readonly flags: ConversationFlags; readonly cli: CliContext }) {
+    this.#prepared = prepared
+    this.#agent = prepared.agent
     this.#flags = flags
-    this.#place = place
-    this.#session = agent.session(way.session)
+    this.#cli = cli
+    this.#ref = prepared.ref
+    this.#session = prepared.agent.session(prepared.ref.session)
   }
 
-  get way(): Way {
-    return this.#way
+  get ref(): SessionRef {
+    return this.#ref
   }
 
-  /** What can be said as `/name arguments`, beside what `chat` does itself. */
+  /** The slash commands of the agent, beside those of `chat`. */
   get slashCommands(): readonly SlashCommand[] {
     return slashCommandsOf(partsOf(this.#agent))
   }
 
-  get session(): Session<unknown> {
-    return this.#session
-  }
-
-  /** A run of another process has ended here: it is what was said last, and hooks know that somebody is there. */
-  goneOnWith(run: Run<unknown>): void {
-    this.#last = run
-  }
-
-  /** Whether anything was said. */
-  get hasBegun(): boolean {
+  /** Whether a run has ended in this process. */
+  get hasRun(): boolean {
     return this.#last !== undefined
   }
 
-  /** Says something, and shows what comes of it. */
-  async say(text: string): Promise<WatchedRun> {
+  /** Sends a message and shows the run. */
+  send(input: string | Message, { showsRef = false }: Pick<WatchOptions, 'showsRef'> = {}): Promise<WatchedRun> {
+    const { metadata } = this.#prepared
     const session = this.#session
-    const options = { metadata: this.#metadata }
-    const watched = await watch(
-      {
-        start: (how) => session.stream(text, { ...options, ...how }),
-        person: this.#person,
-        way: this.#way,
-        shownAs: this.#shownAs,
-        saysWhere: false,
-      },
-      this.#flags,
-      this.#place,
-    )
-    this.#last = watched.ended
-    return watched
+    return this.#watch({ start: (how) => session.stream(input, { metadata, ...how }), showsRef })
   }
 
-  /** Has it hear what hooks in the background have said, which stands above whatever is said next. */
+  /** Has the model read what background hooks reported: that precedes the next message. */
   wake(): Promise<WatchedRun> {
-    return this.say(
-      'What a hook in the background has said stands above. Nobody has typed this: look into it, and act on it.',
+    return this.send(
+      'A background hook has reported what is above. The user did not type this message: look into the report and act on it.',
     )
+  }
+
+  /** Resumes an open run, after asking for the answers it waits for. Undefined if it still waits for all of them. */
+  async resume(saved: SessionSnapshot, open: OpenRun): Promise<WatchedRun | undefined> {
+    const [flags, cli, session] = [this.#flags, this.#cli, this.#session]
+    const canAsk = this.#prepared.approver !== undefined
+    const answers = await collectAnswers({ saved, open, ref: this.#ref, canAsk, flags, cli })
+    if (answers === undefined) return undefined
+    const { acceptMissing } = flags
+    const options = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
+    return this.#watch({ start: (how) => session.resumeStream({ ...options, ...how }), showsRef: true })
+  }
+
+  async #watch(options: Pick<WatchOptions, 'start' | 'showsRef'>): Promise<WatchedRun> {
+    const { approver, displayText, isSaved } = this.#prepared
+    const ref = isSaved ? this.#ref : undefined
+    const watched = await watchRun({ ...options, ref, approver, displayText }, this.#flags, this.#cli)
+    this.#last = watched.run
+    return watched
   }
 
   clear(): Promise<void> {
     return this.#session.clear()
   }
 
-  /** Has it summed up with the next message. Gives false when the agent has nothing that does so. */
+  /** Summarizes with the next message. Returns false if the agent has no `summarization()`. */
   async compact(): Promise<boolean> {
     if (!this.#agent.describe().hooks.some(({ name }) => name === 'summarization.compact')) return false
     await this.#session.compact()
     return true
   }
 
-  /** The model that is in use. */
   async model(): Promise<string> {
     const chosen = (await this.#session.state())?.metadata[MODEL_KEY]
     return typeof chosen === 'string' ? chosen : this.#agent.describe().model
@@ -109,19 +102,19 @@ export class Conversation {
     return this.#session.changeModel(name)
   }
 
-  /** Goes on in a copy; gives its id. The session stays as it is. */
+  /** Continues in a copy and returns its id. */
   async fork(): Promise<string> {
     this.#session = await this.#session.fork()
-    this.#way = { ...this.#way, session: this.#session.id }
+    this.#ref = { ...this.#ref, session: this.#session.id }
     return this.#session.id
   }
 
   explain(): string {
-    return this.#last === undefined ? 'Nothing was said yet.' : explain(this.#last)
+    return this.#last === undefined ? 'Nothing has run yet.' : explain(this.#last)
   }
 
-  /** Tells the hooks that it is over. A run that waits is not. */
-  async end(): Promise<void> {
-    if (this.#last !== undefined && this.#last.status !== 'suspended') await this.#session.end('exit')
+  /** Ends the session for its hooks, unless nothing ran or the run is suspended. */
+  async end(reason?: string): Promise<void> {
+    if (this.#last !== undefined && this.#last.status !== 'suspended') await this.#session.end(reason)
   }
 }

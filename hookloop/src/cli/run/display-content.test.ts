@@ -18,7 +18,7 @@ async function showing(displayContent: string): Promise<ProjectWithHooks> {
 
 async function screenOf(project: ProjectWithHooks, flags: { stream: boolean; quiet?: boolean; json?: boolean }) {
   const terminal = new Terminal()
-  assert.equal(await run(['hello'], { agent: project.agent, ...flags }, terminal.place(project.env)), 0)
+  assert.equal(await run(['hello'], { agent: project.agent, ...flags }, terminal.cli(project.env)), 0)
   return terminal.written
 }
 

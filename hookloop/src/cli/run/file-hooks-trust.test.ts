@@ -29,7 +29,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual([ended.code, project.marked()], [0, []])
     assert.match(
       ended.stderr,
-      /! Hooks of this project are not trusted.*\.hookloop\/hooks\.json.*\.claude\/settings\.json/,
+      /! The hooks of this project are not trusted.*\.hookloop\/hooks\.json.*\.claude\/settings\.json/,
     )
     const listed = await project.trust('--json')
     const { trusted, hooks } = JSON.parse(listed.stdout) as { trusted: boolean; hooks: { trust: string }[] }
@@ -155,7 +155,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(noWork))
     await project.trust('--yes')
-    const link = join(project.place, 'link')
+    const link = join(project.root, 'link')
     symlinkSync(project.dir, link)
     await project.hookloop(['run', 'work x', '--agent', project.agent], { cwd: link })
     assert.deepEqual(project.marked(), [])
@@ -173,7 +173,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     project.hooks(judge(`${project.mark('second')}; exit 0`))
     const refused = await project.run('work x')
     assert.deepEqual([refused.code, project.marked()], [2, []])
-    assert.match(refused.stderr, /changed after somebody had trusted it.*trust.*--no-hooks/s)
+    assert.match(refused.stderr, /changed after it was trusted.*trust.*--no-hooks/s)
     const shown = await project.trust()
     assert.match(shown.stdout, /changed since it was trusted\n\s+- .*first.*\n\s+\+ .*second/)
     const without = await project.run('work y', '--no-hooks')
@@ -309,18 +309,18 @@ describe('hooks of a project', { concurrency: 2 }, () => {
 
   test('H14 are not filled in with what a model says', async () => {
     const project = new ProjectWithHooks()
-    const file = `$(touch\${IFS}${project.place}/injected)`
+    const file = `$(touch\${IFS}${project.root}/injected)`
     project.hooks(judge('cat > /dev/null; : lint ${file} ${user_config.x:-} "$to"'))
     await project.trust('--yes')
     await project.run(`work ${file}`)
-    assert.throws(() => readFileSync(join(project.place, 'injected')))
+    assert.throws(() => readFileSync(join(project.root, 'injected')))
   })
 
   test('H16 are those of the folder itself, and of none below or above it', async () => {
     const project = new ProjectWithHooks()
     const nested = { hooks: [judge(project.mark('nested'))] }
     for (const folder of ['node_modules/x', 'sub', 'vendor/y']) project.write(`${folder}/.hookloop/hooks.json`, nested)
-    writeFileSync(join(project.place, 'hooks.json'), JSON.stringify(nested))
+    writeFileSync(join(project.root, 'hooks.json'), JSON.stringify(nested))
     const listed = await project.hookloop(['hooks', 'list', '--json', '--no-user'])
     assert.deepEqual((JSON.parse(listed.stdout) as { hooks: unknown[] }).hooks, [])
   })
@@ -341,7 +341,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     await project.trust('--yes')
     const revoked = await project.trust('--revoke')
     await project.run('work x')
-    assert.match(revoked.stdout, /^1 file below .* is no longer trusted\.\n$/)
+    assert.match(revoked.stdout, /^1 file in .* is no longer trusted\.\n$/)
     assert.deepEqual(project.marked(), ['worked x'])
   })
 })

@@ -13,7 +13,7 @@ test('hooks that were trusted and are gone are told, until somebody says that it
   files.push(project.write('.claude/settings.json', { hooks: {} }))
   await project.trust('--yes')
   for (const file of files) rmSync(dirname(file), { recursive: true })
-  const words = /Hooks that were trusted are gone: .*\.hookloop\/hooks\.json.* trust --revoke/
+  const words = /Trusted hook files are missing: .*\.hookloop\/hooks\.json.* trust --revoke/
   assert.match((await project.run('work x', '--no-store')).stderr, words)
   assert.doesNotMatch((await project.run('work y', '--no-store', '--no-hooks')).stderr, words)
   await project.trust('--revoke')
@@ -23,12 +23,12 @@ test('hooks that were trusted and are gone are told, until somebody says that it
 
 test('S17: a hook that runs the command itself is not run by it again', async () => {
   const project = new ProjectWithHooks()
-  const said = join(project.place, 'said')
+  const said = join(project.root, 'said')
   const command = `'${process.execPath}' --conditions=hookloop-source '${bin}' run again --agent '${project.agent}'`
   const shell = `${project.mark('hooked')}; ${command} --no-store > /dev/null 2> '${said}'; true`
   project.hooks({ name: 'loops', on: 'onUserInput', mode: 'hook', shell })
   await project.trust('--yes')
   const { code } = await project.run('work x', '--no-store')
   assert.deepEqual([code, project.marked()], [0, ['hooked', 'worked x']])
-  assert.match(readFileSync(said, 'utf8'), /A hook runs this command, and its hooks would run it again/)
+  assert.match(readFileSync(said, 'utf8'), /This command was started by a hook, and its own hooks could start it again/)
 })

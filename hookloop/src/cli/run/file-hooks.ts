@@ -1,20 +1,20 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
-import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
+import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
+import type { CliContext } from '../cli-context.ts'
 import { colorsFor } from '../terminal/colors.ts'
-import type { Place } from '../cli-context.ts'
 import { printable } from '../terminal/printable.ts'
+import { relativePath, relativePaths } from '../terminal/relative-paths.ts'
 import { UsageError } from '../usage-error.ts'
-import { nearer } from '../terminal/relative-paths.ts'
 
-/** What the command line says about hooks in files. */
+/** The options of the command line about hooks in files. */
 export type HooksFlags = {
-  /** False: those of the project are left out. The user's own stay. */
+  /** False: the hooks of the project are ignored. The user's own hooks still apply. */
   readonly hooks?: boolean
-  /** The hash of the project's files, as `hookloop trust` shows it: trusted for this run. */
+  /** The hash of the project's files, as `hookloop trust` prints it: they are trusted for this run. */
   readonly trustProject?: string
   /** Setup hooks run first. */
   readonly init?: boolean
@@ -22,46 +22,56 @@ export type HooksFlags = {
   readonly json?: boolean
 }
 
-/** Who is told of what hooks do beside a run. */
-export type ToldOfHooks = Pick<ClaudeHooksOptions, 'onWake' | 'onDisplay'>
+export type FileHooksListeners = Pick<ClaudeHooksOptions, 'onWake' | 'onDisplay'>
 
-/** Makes the hooks that files bring, for an agent whose questions are answered so and that uses these. */
-export type HooksHere = (around: {
+/** Creates the capabilities with the hooks from files, for an agent with this approval and these capabilities. */
+export type FileHooks = (agent: {
   readonly answer: ApprovalPolicy['answer'] | undefined
   readonly use: readonly Use[]
 }) => readonly Capability[]
 
 /**
- * The hooks in files that apply where the command is run. What the project brings and nobody has trusted is left out, and
- * that is said. What was trusted and has changed ends the command: guards that were there would be missing.
+ * The hooks in files that apply in the current folder. Untrusted hooks of the project are left out, with a warning. Hooks that
+ * were trusted and have changed end the command: the guards among them would be missing.
  */
-export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHooks = {}): Promise<HooksHere> {
+export async function fileHooks(
+  flags: HooksFlags,
+  cli: CliContext,
+  listeners: FileHooksListeners = {},
+): Promise<FileHooks> {
   const { hooks, trustProject } = flags
   const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
-  const screen = flags.json === true ? undefined : terminalOf(place)
+  const screen = flags.json === true ? undefined : terminalOf(cli)
   const dir = process.cwd()
-  if (hooks !== false && trustProject === undefined) await tellGone(dir, place)
-  if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none, and need not wait for this
-  refuseInHook(process.env)
+  if (hooks !== false && trustProject === undefined) await warnAboutMissing(dir, cli)
+  if (!hasFiles(dir) && trustProject === undefined) return () => [] // most folders have none: load nothing
+  rejectInsideHook(process.env)
   const { claudeCommands } = await import('../../hook-files/claude/claude-commands.ts')
   const { claudeHooks } = await import('../../hook-files/claude/claude-hooks.ts')
   const { findHooks, projectHooks, leftOutNote } = await import('../../hook-files/files/project-hooks.ts')
   const { TrustStore } = await import('../../hook-files/trust/trust-store.ts')
   const { filesToTrust, untrustedFiles, settingsProblems } = await import('../../hook-files/list-hooks.ts')
   const { trustedByHash } = await import('../../hook-files/trust/trusted-by-hash.ts')
-  if (hooks === false && trustProject !== undefined)
-    throw new UsageError('--no-hooks and --trust-project exclude each other.')
+  if (hooks === false && trustProject !== undefined) {
+    throw new UsageError('--no-hooks and --trust-project cannot be used together.')
+  }
   const trust =
     hooks === false
       ? TrustStore.of([])
       : trustProject === undefined
         ? new TrustStore()
-        : given(trustedByHash(filesToTrust(dir), { dir, hash: trustProject }), place)
-  if (hooks !== false) tellDoubts(untrustedFiles(dir, trust), { dir, place })
-  const mistakes = findHooks({ dir, trust }).mistakes.map(leftOutNote)
-  tellMistakes([...mistakes, ...settingsProblems(dir, trust)], { dir, place })
+        : trustedByHash(filesToTrust(dir), { dir, hash: trustProject })
+  if (trust === undefined) {
+    throw new UsageError(
+      `--trust-project: the hooks of this project have another hash. Review them with: ${cli.command} trust`,
+    )
+  }
+  if (hooks !== false) reportUntrusted(untrustedFiles(dir, trust), { dir, cli })
+  for (const problem of [...findHooks({ dir, trust }).mistakes.map(leftOutNote), ...settingsProblems(dir, trust)]) {
+    warn(relativePaths(problem, dir), cli)
+  }
   return ({ answer, use }) => {
-    const mcp = serversIn(use)
+    const mcp = mcpIn(use)
     return [
       claudeCommands({ dir }),
       projectHooks({ dir, trust, untrusted: 'leaveOut' }),
@@ -71,82 +81,65 @@ export async function hooksHere(flags: HooksFlags, place: Place, told: ToldOfHoo
         ...(answer !== undefined && { answer }),
         ...(mcp !== undefined && { mcp }),
         ...(setup !== undefined && { setup }),
-        ...told,
+        ...listeners,
         ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
     ]
   }
 }
 
-/** Where somebody looks, on a terminal that knows more than text. */
-function terminalOf({ out, err, env }: Place): Place['err'] | undefined {
+/** The stream that is a terminal which understands escape sequences. */
+function terminalOf({ out, err, env }: CliContext): CliContext['err'] | undefined {
   return env['TERM'] === 'dumb' ? undefined : [err, out].find(({ isTTY }) => isTTY === true)
 }
 
-/** The servers that an agent has connected, if it has. */
-export function serversIn(use: readonly Use[]): Mcp | undefined {
+/** The MCP servers of an agent. */
+export function mcpIn(use: readonly Use[]): Mcp | undefined {
   return use.find((each): each is Mcp => each.name === 'mcp' && 'call' in each)
 }
 
-/** A hook that runs this command would be run by it again, and so on without end. */
-function refuseInHook({ HOOKLOOP_TRIGGER: trigger, CLAUDE_CODE_ENTRYPOINT: entry }: NodeJS.ProcessEnv): void {
+/** A hook that runs this command would be run by it again, without end. */
+function rejectInsideHook({ HOOKLOOP_TRIGGER: trigger, CLAUDE_CODE_ENTRYPOINT: entry }: NodeJS.ProcessEnv): void {
   if (trigger === undefined && entry !== 'hookloop') return
   throw new UsageError(
-    'A hook runs this command, and its hooks would run it again. If they would not, unset HOOKLOOP_TRIGGER and CLAUDE_CODE_ENTRYPOINT first.',
+    'This command was started by a hook, and its own hooks could start it again. If they cannot, unset HOOKLOOP_TRIGGER and CLAUDE_CODE_ENTRYPOINT first.',
   )
 }
 
 function hasFiles(dir: string): boolean {
   const config = process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config')
   const folders = [dir, homedir()].flatMap((each) => [join(each, '.hookloop'), join(each, '.claude')])
-  const own = ['json', 'jsonc', 'yaml', 'yml'].map((ending) => join(config, 'hookloop', `hooks.${ending}`))
+  const own = ['json', 'jsonc', 'yaml', 'yml'].map((extension) => join(config, 'hookloop', `hooks.${extension}`))
   return [...folders, ...own].some((path) => existsSync(path))
 }
 
-function given<T>(trust: T | undefined, { command }: Place): T {
-  if (trust !== undefined) return trust
-  throw new UsageError(
-    `--trust-project: the hooks of this project have another hash. Look at them with: ${command} trust`,
-  )
-}
-
-/** Nobody would notice guards that are missing because somebody has taken their file away. */
-async function tellGone(dir: string, { err, env, command }: Place): Promise<void> {
+/** Without this warning, guards whose file was removed would be missing silently. */
+async function warnAboutMissing(dir: string, cli: CliContext): Promise<void> {
   const { defaultTrustFile, TrustStore } = await import('../../hook-files/trust/trust-store.ts')
   if (!existsSync(defaultTrustFile())) return
-  const gone = new TrustStore().missingFiles(dir).map((path) => printable(near(path, dir)))
-  if (gone.length === 0) return
-  const how = `If that is meant, say so with: ${command} trust --revoke`
-  err.write(`${colorsFor(err, env).yellow('!')} Hooks that were trusted are gone: ${gone.join(', ')}. ${how}\n`)
+  const missing = new TrustStore().missingFiles(dir).map((path) => relativePath(path, dir))
+  if (missing.length === 0) return
+  const fix = `If that is intended, run: ${cli.command} trust --revoke`
+  warn(`Trusted hook files are missing: ${missing.join(', ')}. ${fix}`, cli)
 }
 
-type UntrustedFile = { readonly path: string; readonly status: 'changed' | 'untrusted' }
+type Untrusted = { readonly path: string; readonly status: 'changed' | 'untrusted' }
 
-type Telling = { readonly dir: string; readonly place: Place }
-
-function tellMistakes(mistakes: readonly string[], { dir, place: { err, env } }: Telling): void {
-  const { yellow } = colorsFor(err, env)
-  for (const words of mistakes) err.write(`${yellow('!')} ${printable(nearer(words, dir))}\n`)
-}
-
-function tellDoubts(doubts: readonly UntrustedFile[], { dir, place }: Telling): void {
-  const named = (some: readonly UntrustedFile[]): string =>
-    some.map(({ path }) => printable(near(path, dir))).join(', ')
-  const changed = doubts.filter(({ status }) => status === 'changed')
+function reportUntrusted(files: readonly Untrusted[], { dir, cli }: { dir: string; cli: CliContext }): void {
+  const names = (some: readonly Untrusted[]): string =>
+    some.map(({ path }) => printable(relativePath(path, dir))).join(', ')
+  const changed = files.filter(({ status }) => status === 'changed')
   if (changed.length > 0) {
     throw new UsageError(
-      `${named(changed)} changed after somebody had trusted it. ` +
-        `Look at it with: ${place.command} trust. Or leave out the hooks of this project with --no-hooks.`,
+      `${names(changed)} changed after it was trusted. ` +
+        `Review it with: ${cli.command} trust. Or ignore the hooks of this project with --no-hooks.`,
     )
   }
-  if (doubts.length === 0) return
-  const { yellow } = colorsFor(place.err, place.env)
-  place.err.write(
-    `${yellow('!')} Hooks of this project are not trusted and do not run: ${named(doubts)}. Look at them with: ${place.command} trust\n`,
-  )
+  if (files.length === 0) return
+  const review = `Review them with: ${cli.command} trust`
+  warn(`The hooks of this project are not trusted and do not run: ${names(files)}. ${review}`, cli)
 }
 
-function near(path: string, dir: string): string {
-  const way = relative(dir, path)
-  return way.startsWith('..') ? path : way
+function warn(text: string, { err, env }: CliContext): void {
+  err.write(`${colorsFor(err, env).yellow('!')} ${printable(text)}\n`)
 }

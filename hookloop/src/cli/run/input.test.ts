@@ -26,7 +26,7 @@ test('words become one text, and a terminal is read only when it is asked for', 
 
 test('nothing to say is refused with examples', async () => {
   const options = { files: [], err, command: 'npx hookloop', stdin: terminalWith('') }
-  await assert.rejects(readInput([' '], options), /nothing to say .*\n {2}npx hookloop run "/)
+  await assert.rejects(readInput([' '], options), /No input.*\n {2}npx hookloop run "/)
 })
 
 test('who starts the command and leaves its input open does not make it wait forever', async () => {

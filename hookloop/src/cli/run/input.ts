@@ -6,8 +6,9 @@ import type { Output } from '../terminal/screen.ts'
 import { UsageError } from '../usage-error.ts'
 
 const MAX_CHARACTERS = 20 * 1024 * 1024
-const PATIENCE_MS = 2000
-/** How long somebody who passed an open socket has to write to it, see below. */
+/** After this time a note on a terminal says that stdin is being read. */
+const NOTE_AFTER_MS = 2000
+/** How long an open socket has to deliver the first byte, see below. */
 const SOCKET_MS = 1000
 
 export type Stdin = Readable & { readonly isTTY?: boolean; readonly fd?: number }
@@ -19,18 +20,18 @@ export type InputOptions = {
   readonly command: string
 }
 
-/** What the user says: the words of the command line, then what was piped in, then files. */
+/** The user message: the words of the command line, then what was piped in, then files. */
 export async function readInput(words: readonly string[], options: InputOptions): Promise<Message> {
   const typed = words.filter((word) => word !== '-').join(' ')
   const piped = await pipedText(words, typed, options)
-  const text = [typed, piped].map((part) => part.trim()).filter((part) => part !== '')
+  const texts = [typed, piped].map((part) => part.trim()).filter((part) => part !== '')
   const files = await Promise.all(options.files.map(attachment))
-  if (text.length === 0 && files.length === 0) throw nothingSaid(options.command)
-  const said: Part[] = text.length === 0 ? [] : [{ type: 'text', text: text.join('\n\n') }]
-  return { role: 'user', content: [...said, ...files] }
+  if (texts.length === 0 && files.length === 0) throw noInput(options.command)
+  const textParts: Part[] = texts.length === 0 ? [] : [{ type: 'text', text: texts.join('\n\n') }]
+  return { role: 'user', content: [...textParts, ...files] }
 }
 
-/** Everything that is piped in; nothing at a terminal. */
+/** Everything that is piped in; empty at a terminal. */
 export async function readPiped({ stdin, err }: { readonly stdin: Stdin; readonly err: Output }): Promise<string> {
   const kind = kindOf(stdin)
   return kind === 'terminal' || kind === 'nothing' ? '' : readAll(stdin, { firstWithinMs: undefined, err })
@@ -40,19 +41,20 @@ async function pipedText(words: readonly string[], typed: string, { stdin, err }
   const isWanted = words.includes('-')
   const kind = kindOf(stdin)
   if (!isWanted && (kind === 'terminal' || kind === 'nothing')) return ''
-  // Programs that start others often leave them an open socket that nobody ever writes to or closes.
+  // Programs that start others often leave them an open socket that is never written to or closed.
   const isOptional = kind === 'socket' && !isWanted && typed !== ''
   return readAll(stdin, { firstWithinMs: isOptional ? SOCKET_MS : undefined, err })
 }
 
-function kindOf({ isTTY, fd = 0 }: Stdin): 'terminal' | 'pipe' | 'socket' | 'nothing' {
+function kindOf({ isTTY, fd }: Stdin): 'terminal' | 'pipe' | 'socket' | 'nothing' {
   if (isTTY === true) return 'terminal'
+  if (fd === undefined) return 'pipe' // a stream of this process
   try {
     const stats = fstatSync(fd)
     if (stats.isSocket()) return 'socket'
     return stats.isFIFO() || stats.isFile() ? 'pipe' : 'nothing'
   } catch {
-    return 'nothing' // it is closed
+    return 'nothing' // closed
   }
 }
 
@@ -60,22 +62,22 @@ type Reading = { readonly firstWithinMs: number | undefined; readonly err: Outpu
 
 async function readAll(stdin: Stdin, { firstWithinMs, err }: Reading): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  const hurry = new AbortController()
-  const timer = firstWithinMs === undefined ? undefined : setTimeout(() => hurry.abort(), firstWithinMs)
+  const timeout = new AbortController()
+  const timer = firstWithinMs === undefined ? undefined : setTimeout(() => timeout.abort(), firstWithinMs)
   const note = setTimeout(() => {
-    if (err.isTTY === true) err.write('Reading from stdin until it ends …\n')
-  }, PATIENCE_MS)
+    if (err.isTTY === true) err.write('Reading stdin until it ends …\n')
+  }, NOTE_AFTER_MS)
   let text = ''
   try {
-    for await (const piece of addAbortSignal(hurry.signal, stdin)) {
+    for await (const piece of addAbortSignal(timeout.signal, stdin)) {
       clearTimeout(timer)
       text += decoder.decode(piece as Uint8Array, { stream: true })
-      if (text.length > MAX_CHARACTERS) throw new UsageError('What is piped in is longer than 20 MB.')
+      if (text.length > MAX_CHARACTERS) throw new UsageError('The piped input is longer than 20 MB.')
     }
     return text + decoder.decode()
   } catch (thrown) {
-    if (hurry.signal.aborted) return ''
-    if (thrown instanceof TypeError) throw new UsageError('What is piped in is not text. Pass images with --file.')
+    if (timeout.signal.aborted) return ''
+    if (thrown instanceof TypeError) throw new UsageError('The piped input is not text. Pass images with --file.')
     throw thrown
   } finally {
     clearTimeout(timer)
@@ -83,9 +85,9 @@ async function readAll(stdin: Stdin, { firstWithinMs, err }: Reading): Promise<s
   }
 }
 
-function nothingSaid(command: string): UsageError {
+function noInput(command: string): UsageError {
   return new UsageError(
-    `There is nothing to say to the model. Examples:\n` +
+    `No input. Examples:\n` +
       `  ${command} run "Why is the sky blue?" --model ollama/llama3.2\n` +
       `  git diff | ${command} run "Review this" --model ollama/llama3.2`,
   )

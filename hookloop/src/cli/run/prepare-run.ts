@@ -1,91 +1,108 @@
 import type { Agent } from '../../agent/agent.ts'
-import type { JsonObject } from '../../state/json.ts'
+import { messageOf } from '../../errors.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
-import { agentFor, type AgentFlags } from '../agents/create-cli-agent.ts'
-import { Displayed } from '../terminal/displayed.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
+import { isInteractive, type CliContext } from '../cli-context.ts'
+import { loadIfPresent, newSessionId } from '../sessions/find-session.ts'
+import { openStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
-import { hooksHere, type HooksFlags, type ToldOfHooks } from './file-hooks.ts'
-import type { Way } from './next-steps.ts'
-import { Person } from './terminal-approver.ts'
-import { hasPerson, type Place } from '../cli-context.ts'
+import { DisplayTexts } from '../terminal/display-texts.ts'
 import { printable } from '../terminal/printable.ts'
-import { flagsFor, STARTED_WITH, startedWith } from './session-options.ts'
-import type { OpenStore, StoreFlags } from '../sessions/open-store.ts'
+import { fileHooks, type FileHooksListeners, type HooksFlags } from './file-hooks.ts'
+import type { SessionRef } from './next-steps.ts'
+import { restoreOptions, SESSION_OPTIONS_KEY, signedOptions } from './session-options.ts'
+import { TerminalApprover } from './terminal-approver.ts'
 import type { ShowFlags } from './watch-run.ts'
 
-/** Everything the command line may say about a run. */
+/** The options of commands that run an agent. */
 export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFlags>
 
-/** The session that runs are kept in. */
-export type Keeping = OpenStore & {
+/** The session that a command runs in. */
+export type SessionTarget = OpenStore & {
   readonly session: string
-  /** What is in it already. */
-  readonly kept?: SessionSnapshot | undefined
-  /** It is gone with this process, so nobody can answer later. */
-  readonly isPassing?: boolean
+  /** Its content, if it exists already. */
+  readonly saved?: SessionSnapshot | undefined
+  /** It ends with this process, so nothing can be answered later. */
+  readonly isEphemeral?: boolean
 }
 
-export type Prepared = {
+export type PreparedRun = {
   readonly agent: Agent<unknown>
-  /** Who answers its questions here, if somebody does. */
-  readonly person: Person | undefined
-  /** What goes along with what is said, when it is kept. */
+  /** Answers approvals at this terminal. Undefined if it is not interactive, or the agent has its own approval. */
+  readonly approver: TerminalApprover | undefined
+  /** Stored with each input. */
   readonly metadata: JsonObject
-  /** How to get to the session again. */
-  readonly way: Way | undefined
-  /** What is shown of a text. */
-  readonly shownAs: (text: string) => string
+  readonly ref: SessionRef
+  readonly isSaved: boolean
+  /** What to display of a text of the model. */
+  readonly displayText: (text: string) => string
 }
 
-/** The same, for a session. */
-export type PreparedToKeep = Prepared & { readonly way: Way }
+/** Opens the session of `run` and `chat`. If the default store cannot be used, the run is more important than storing it. */
+export async function openSession(
+  flags: CommandFlags & { readonly session?: string },
+  cli: CliContext,
+): Promise<SessionTarget> {
+  const ephemeral = (): SessionTarget => {
+    return { store: memoryStore(), isDefault: true, options: '', session: flags.session ?? 'run', isEphemeral: true }
+  }
+  const opened = await openStore(flags, cli.env)
+  if (opened === undefined) return ephemeral()
+  const { store } = opened
+  try {
+    if (flags.session === undefined) return { ...opened, session: await newSessionId(store) }
+    return { ...opened, session: flags.session, saved: await loadIfPresent(store, flags.session) }
+  } catch (thrown) {
+    await store.close()
+    if (!opened.isDefault || flags.session !== undefined) throw thrown
+    note(`This run is not saved: ${messageOf(thrown)}`, flags, cli)
+    return ephemeral()
+  }
+}
 
-type Around = {
-  readonly place: Place
-  readonly keeping: Keeping | undefined
-} & Pick<ToldOfHooks, 'onWake'>
+type Preparing = { readonly cli: CliContext; readonly target: SessionTarget } & Pick<FileHooksListeners, 'onWake'>
 
-/** The agent of a command, with somebody to ask, and what its session has to know about it. */
-export async function prepare(
-  given: CommandFlags,
-  around: Around & { readonly keeping: Keeping },
-): Promise<PreparedToKeep>
-export async function prepare(given: CommandFlags, around: Around): Promise<Prepared>
-export async function prepare(given: CommandFlags, { place, keeping, onWake }: Around): Promise<Prepared> {
-  const { env, command } = place
-  const displayed = new Displayed()
-  const { shownAs } = displayed
-  const flags = keeping === undefined ? given : withKnown(given, { place, keeping })
-  const waits = keeping !== undefined && keeping.isPassing !== true
-  const somebody = flags.json !== true && hasPerson(place) ? new Person(place.stdin, waits) : undefined
-  const { agent, isAskedHere } = await agentFor(flags, {
+/** Creates the agent of a command, with hooks from files, approvals and the options stored with its session. */
+export async function prepareRun(given: CommandFlags, { cli, target, onWake }: Preparing): Promise<PreparedRun> {
+  const { env, command } = cli
+  const { session, store, options } = target
+  const texts = new DisplayTexts()
+  const flags = withSessionOptions(given, { cli, target })
+  const canSuspend = target.isEphemeral !== true
+  const approver = flags.json !== true && isInteractive(cli) ? new TerminalApprover(cli.stdin, canSuspend) : undefined
+  const { agent, usesApprover } = await createCliAgent(flags, {
     env,
     command,
-    store: keeping?.store,
-    asks: somebody?.approval,
-    waits,
-    hooks: await hooksHere(flags, place, { onDisplay: displayed.add, ...(onWake !== undefined && { onWake }) }),
+    store,
+    approver: approver?.capability,
+    canSuspend,
+    hooks: await fileHooks(flags, cli, { onDisplay: texts.add, ...(onWake !== undefined && { onWake }) }),
   })
-  const person = isAskedHere ? somebody : undefined
-  if (keeping === undefined) return { agent, person, metadata: {}, way: undefined, shownAs }
-  const { session, flags: storeFlags } = keeping
-  const metadata = keeping.isPassing === true ? {} : { [STARTED_WITH]: startedWith(flags, env) }
-  return { agent, person, metadata, way: { session, command, flags: storeFlags }, shownAs }
+  return {
+    agent,
+    approver: usesApprover ? approver : undefined,
+    metadata: canSuspend ? { [SESSION_OPTIONS_KEY]: signedOptions(flags, env) } : {},
+    ref: { session, command, options },
+    isSaved: canSuspend,
+    displayText: texts.display,
+  }
 }
 
-/** Something to know that is not part of the run. */
-export function note(words: string, { quiet, json }: Partial<ShowFlags>, { err, env }: Place): void {
-  if (quiet !== true && json !== true) err.write(`${colorsFor(err, env).dim(printable(words))}\n`)
+/** Prints a line for the user that is not part of the run. */
+export function note(text: string, { quiet, json }: Partial<ShowFlags>, { err, env }: CliContext): void {
+  if (quiet !== true && json !== true) err.write(`${colorsFor(err, env).dim(printable(text))}\n`)
 }
 
-/** What the command line says, and what the session was started with. */
-export function withKnown<F extends CommandFlags>(
+/** The options of the command line, completed by those stored with the session. */
+export function withSessionOptions<F extends AgentFlags & Partial<ShowFlags>>(
   flags: F,
-  { place, keeping }: { readonly place: Place; readonly keeping: Keeping },
+  { cli, target }: { readonly cli: CliContext; readonly target: SessionTarget },
 ): F {
-  return flagsFor(flags, keeping.kept?.state?.metadata[STARTED_WITH], {
-    env: place.env,
-    session: keeping.session,
-    note: (words) => note(words, flags, place),
+  return restoreOptions(flags, target.saved?.state?.metadata[SESSION_OPTIONS_KEY], {
+    env: cli.env,
+    session: target.session,
+    note: (text) => note(text, flags, cli),
   })
 }

@@ -1,121 +1,104 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Environment } from '../../models/providers.ts'
 import type { AgentFlags } from '../agents/create-cli-agent.ts'
-import { quoted } from './next-steps.ts'
 import { dataFolder } from '../sessions/open-store.ts'
+import { relativePath } from '../terminal/relative-paths.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
 import { UsageError } from '../usage-error.ts'
 
-// A session remembers what the command line said about its agent, so that going on with it need not say so again. But a
-// file that is named there is run, and a session may come from anybody: so what was written is sealed with a key that only
-// this user has, and what has no such seal is shown, and not followed.
+// A session stores the options of its agent, so that a command that continues it need not repeat them. The agent file is
+// executed, and a session may come from another user. So the options are signed with a key of this user, and options
+// without a valid signature are shown, not applied.
 
-/** Where the metadata of a session say it. */
-export const STARTED_WITH = 'hookloop.cli'
+/** The metadata key of the options. */
+export const SESSION_OPTIONS_KEY = 'hookloop.cli'
 
-/** What a seal looks like. It is nobody else's business. */
-export const sealPattern = /seal:[0-9a-f]{64}/g
+/** Matches signatures, which exports redact. */
+export const signaturePattern = /signature:[0-9a-f]{64}/g
 
 const names = ['model', 'agent', 'system', 'temperature', 'maxSteps', 'maxTokens', 'maxCost', 'maxTime'] as const
-const options: { readonly [K in (typeof names)[number]]: string } = {
-  model: '--model',
-  agent: '--agent',
-  system: '--system',
-  temperature: '--temperature',
-  maxSteps: '--max-steps',
-  maxTokens: '--max-tokens',
-  maxCost: '--max-cost',
-  maxTime: '--max-time',
-}
 
-/** What is kept with a session about the agent it runs with. */
-export function startedWith(flags: AgentFlags, env: Environment): JsonObject {
-  const given: { [name: string]: Json } = {}
-  for (const name of names) if (flags[name] !== undefined) given[name] = flags[name]
-  if (flags.agent === undefined) given['model'] ??= env['HOOKLOOP_MODEL'] ?? null
+/** The options to store with a session. */
+export function signedOptions(flags: AgentFlags, env: Environment): JsonObject {
+  const options: { [name: string]: Json } = {}
+  for (const name of names) if (flags[name] !== undefined) options[name] = flags[name]
+  if (flags.agent === undefined) options['model'] ??= env['HOOKLOOP_MODEL'] ?? null
   else {
-    given['agent'] = resolve(flags.agent)
-    given['sha256'] = sha256(flags.agent) ?? null
+    options['agent'] = resolve(flags.agent)
+    options['sha256'] = sha256(flags.agent) ?? null
   }
-  const key = keyOf(env)
-  return key === undefined ? given : { ...given, seal: sealOf(given, key) }
+  const key = signingKey(env)
+  return key === undefined ? options : { ...options, signature: sign(options, key) }
 }
 
-/** What the command line says, and where it says nothing about the agent, what the session was started with. */
-export function flagsFor<F extends AgentFlags>(
+type Restoring = { readonly env: Environment; readonly note: (text: string) => void; readonly session: string }
+
+/** The options of the command line, completed by those stored with the session unless `--agent` is given. */
+export function restoreOptions<F extends AgentFlags>(
   given: F,
-  kept: Json | undefined,
-  {
-    env,
-    note,
-    session,
-  }: { readonly env: Environment; readonly note: (words: string) => void; readonly session: string },
+  stored: Json | undefined,
+  { env, note, session }: Restoring,
 ): F {
-  if (given.agent !== undefined || !isJsonObject(kept)) return given
-  const { seal, sha256: before, ...known } = kept
-  if (!isSealed({ ...known, ...(before !== undefined && { sha256: before }) }, seal, env)) {
+  if (given.agent !== undefined || !isJsonObject(stored)) return given
+  const { signature, ...options } = stored
+  if (!isSigned(options, signature, env)) {
     if (given.model !== undefined) return given
     throw new UsageError(
-      `The session "${session}" was not begun by this user, so what it says about its agent is not followed. ` +
-        `It says: ${flagWords(known) || 'nothing'}. Name the agent yourself, with --agent or --model.`,
+      `The session "${session}" was not started by this user, so its stored options are not applied. ` +
+        `They are: ${optionsText(options) || 'none'}. Name the agent with --agent or --model.`,
     )
   }
-  const { agent } = known
-  if (typeof agent === 'string' && sha256(agent) !== before) {
-    note(`${fromHere(agent)} is not what it was when the session was begun with it.`)
+  const { agent } = options
+  if (typeof agent === 'string' && sha256(agent) !== options['sha256']) {
+    note(`${relativePath(agent, process.cwd())} has changed since the session was started.`)
   }
-  const flags = Object.fromEntries(
-    names.flatMap((name) => ((known[name] ?? undefined) === undefined ? [] : [[name, known[name]]])),
-  )
-  return { ...flags, ...given }
+  const known = names.filter((name) => (options[name] ?? undefined) !== undefined)
+  return { ...Object.fromEntries(known.map((name) => [name, options[name]])), ...given }
 }
 
-/** Options as they would be typed. */
-export function flagWords(flags: { readonly [name: string]: unknown }): string {
+/** The options as they would be typed. */
+function optionsText(options: JsonObject): string {
   return names
     .flatMap((name) => {
-      const value = flags[name]
+      const value = options[name]
       if (typeof value !== 'string' && typeof value !== 'number') return []
-      return [`${options[name]} ${quoted(name === 'agent' ? fromHere(String(value)) : String(value))}`]
+      const shown = name === 'agent' ? relativePath(String(value), process.cwd()) : String(value)
+      return [`--${name.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} ${shellQuote(shown)}`]
     })
     .join(' ')
-}
-
-function fromHere(path: string): string {
-  const near = relative(process.cwd(), path)
-  return near !== '' && near.length < path.length ? near : path
 }
 
 function sha256(file: string): string | undefined {
   try {
     return createHash('sha256').update(readFileSync(file)).digest('hex')
   } catch {
-    return undefined // whoever loads it says what is wrong with it
+    return undefined // loading the agent reports the error
   }
 }
 
-function isSealed(given: JsonObject, seal: Json | undefined, env: Environment): boolean {
-  const key = keyOf(env)
-  if (key === undefined || typeof seal !== 'string') return false
-  const [expected, found] = [Buffer.from(sealOf(given, key)), Buffer.from(seal)]
+function isSigned(options: JsonObject, signature: Json | undefined, env: Environment): boolean {
+  const key = signingKey(env)
+  if (key === undefined || typeof signature !== 'string') return false
+  const [expected, found] = [Buffer.from(sign(options, key)), Buffer.from(signature)]
   return expected.length === found.length && timingSafeEqual(expected, found)
 }
 
-function sealOf(given: JsonObject, key: string): string {
-  return `seal:${createHmac('sha256', key).update(hashJson(given)).digest('hex')}`
+function sign(options: JsonObject, key: string): string {
+  return `signature:${createHmac('sha256', key).update(hashJson(options)).digest('hex')}`
 }
 
-/** The key of this user, made when it is first needed. Nothing where it cannot be kept. */
-function keyOf(env: Environment): string | undefined {
+/** The key of this user, created on first use. Undefined if it cannot be stored. */
+function signingKey(env: Environment): string | undefined {
   const folder = dataFolder(env)
   const file = join(folder, 'cli.key')
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(file, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 })
   } catch {
-    // It is there, or there is no place for it.
+    // it exists, or the folder cannot be written
   }
   try {
     chmodSync(file, 0o600)

@@ -52,7 +52,7 @@ describe('hooks of a skill', { concurrency: 2 }, () => {
     const shown = await project.trust('--yes')
     assert.match(
       shown.stdout,
-      /guard "judge" at beforeToolUse for work, of the skill deploy\n {4}\.\/judge\.sh\n.*SKILL\.md.*judge\.sh/s,
+      /guard "judge" on beforeToolUse for work, from the skill deploy\n {4}\.\/judge\.sh\n.*SKILL\.md.*judge\.sh/s,
     )
     const doctor = await project.hookloop(['hooks', 'doctor'])
     assert.match(doctor.stdout, /^judge +guard( +ok){7}$/m)

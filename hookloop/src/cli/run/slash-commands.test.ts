@@ -90,10 +90,10 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
 
   test('reads no folder of commands that is a link out of the project', async () => {
     const project = new ProjectWithHooks()
-    mkdirSync(join(project.place, 'elsewhere'))
-    writeFileSync(join(project.place, 'elsewhere/x.md'), 'elsewhere')
+    mkdirSync(join(project.root, 'elsewhere'))
+    writeFileSync(join(project.root, 'elsewhere/x.md'), 'elsewhere')
     mkdirSync(join(project.dir, '.claude'))
-    symlinkSync(join(project.place, 'elsewhere'), join(project.dir, '.claude/commands'))
+    symlinkSync(join(project.root, 'elsewhere'), join(project.dir, '.claude/commands'))
     assert.equal((await project.run('/x')).stdout, 'I heard /x\n')
   })
 })
@@ -141,7 +141,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
   test('judges skills of the agent, whose commands do not run before it has', async () => {
     const project = await judging('echo no >&2; exit 2')
     project.write('.claude/skills/sign/SKILL.md', `---\ndescription: Signs.\n---\nSign !\`${project.mark('signed')}\``)
-    const agent = join(project.place, 'skilled.mjs')
+    const agent = join(project.root, 'skilled.mjs')
     const code = readFileSync(project.agent, 'utf8').replace('use: [', 'use: [skills({ trust: () => true }), ')
     writeFileSync(agent, `import { skills } from 'hookloop/skills'\n${code}`)
     const blocked = await project.hookloop(['run', '/sign', '--agent', agent])
@@ -175,7 +175,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
 test('hooks doctor says that it does not try it, and hooks list where it fires', async () => {
   const project = await judging('exit 2')
   const [doctor, list] = await Promise.all([project.hookloop(['hooks', 'doctor']), project.hookloop(['hooks', 'list'])])
-  assert.match(doctor.stdout, /– UserPromptExpansion exit 2 is not tried: it fires only when somebody asks for it\n/)
+  assert.match(doctor.stdout, /– UserPromptExpansion exit 2 is not checked: it fires only on request\n/)
   assert.match(list.stdout, /^onUserInput\n(?: +hook .*\n)* +hook +UserPromptExpansion +exit 2 /m)
   assert.doesNotMatch(`${list.stdout}${doctor.stdout}`, /never fires/)
 })
@@ -187,13 +187,19 @@ test('in a conversation, commands of the agent are said, after those of chat', a
   process.chdir(project.dir)
   Object.assign(process.env, project.env)
   const terminal = new Terminal()
-  const chatting = chat({ agent: project.agent, session: 'talk', stream: true }, terminal.place(project.env))
+  const chatting = chat({ agent: project.agent, session: 'talk', stream: true }, terminal.cli(project.env))
   for (const line of ['/help', '/gre\t you', '/clear', '/__proto__', '/../x', ' /clear', '/exit']) {
     await terminal.after('› ', `${line}\r`)
   }
   assert.equal(await chatting, 0)
   const { written } = terminal
-  assert.match(written, /These say a text to the model:\r?\n +\/greet +Greets somebody \(project\)\r?\n(?! +\/clear)/)
-  assert.match(written, /I heard Greet you\.[^]*Forgotten\.[^]*There is no \/__proto__; [^]*There is no \/\.\.\/x; /)
+  assert.match(
+    written,
+    /Commands that send a prompt to the model:\r?\n +\/greet +Greets somebody \(project\)\r?\n(?! +\/clear)/,
+  )
+  assert.match(
+    written,
+    /I heard Greet you\.[^]*Cleared\.[^]*Unknown command \/__proto__\.[^]*Unknown command \/\.\.\/x\./,
+  )
   assert.match(written, /I heard Cleared by a file\./)
 })

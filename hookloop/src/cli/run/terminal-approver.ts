@@ -1,30 +1,30 @@
 import { approval } from '../../capabilities/approval.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { askHere } from './ask-approval.ts'
+import { askApproval } from './ask-approval.ts'
 import type { Stdin } from './input.ts'
 import type { LiveView } from '../terminal/live-view.ts'
 import type { Screen } from '../terminal/screen.ts'
 
-/** Whoever sits at the terminal, for as many runs as are watched there. */
-export class Person {
+/** Asks the user at the terminal for approvals, on the screen of the run that is shown. */
+export class TerminalApprover {
   readonly #stdin: Stdin
-  readonly #mayWait: boolean
-  #at: { readonly screen: Screen; readonly view?: LiveView } | undefined
+  readonly #canSuspend: boolean
+  #shown: { readonly screen: Screen; readonly view?: LiveView } | undefined
 
-  /** `mayWait`: a question may be left open, because the run is kept. */
-  constructor(stdin: Stdin, mayWait: boolean) {
+  /** `canSuspend`: a question can be answered later, because the run is stored. */
+  constructor(stdin: Stdin, canSuspend: boolean) {
     this.#stdin = stdin
-    this.#mayWait = mayWait
+    this.#canSuspend = canSuspend
   }
 
-  /** What is looked at now. A live view says when everything before a question is on the screen. */
-  sitsAt(at: { readonly screen: Screen; readonly view?: LiveView }): void {
-    this.#at = at
+  /** Sets the screen to ask on. With a live view, a question waits until everything before it is shown. */
+  attach(shown: { readonly screen: Screen; readonly view?: LiveView }): void {
+    this.#shown = shown
   }
 
-  readonly approval: Capability = approval(async (question, signal) => {
-    const { screen, view } = this.#at!
+  readonly capability: Capability = approval(async (question, signal) => {
+    const { screen, view } = this.#shown!
     await view?.reached(question)
-    return askHere(question, { screen, stdin: this.#stdin, signal, mayWait: this.#mayWait })
+    return askApproval(question, { screen, stdin: this.#stdin, signal, canSuspend: this.#canSuspend })
   })
 }

@@ -23,8 +23,8 @@ async function writing(sequence: string): Promise<ProjectWithHooks> {
 }
 
 function placeAt(terminal: Terminal, project: ProjectWithHooks, TERM = 'xterm') {
-  const place = terminal.place(project.env)
-  return { ...place, env: { ...place.env, TERM } }
+  const cli = terminal.cli(project.env)
+  return { ...cli, env: { ...cli.env, TERM } }
 }
 
 test('a title that a hook sets is written to the terminal, also by one that nobody waits for', async () => {

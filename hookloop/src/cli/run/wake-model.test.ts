@@ -20,7 +20,7 @@ async function waking(event: string, command: string): Promise<ProjectWithHooks>
 
 function talk(project: ProjectWithHooks, session = 'talk') {
   const terminal = new Terminal()
-  return { terminal, ended: chat({ agent: project.agent, session, stream: true }, terminal.place(project.env)) }
+  return { terminal, ended: chat({ agent: project.agent, session, stream: true }, terminal.cli(project.env)) }
 }
 
 const once = 'until [ -e go ]; do sleep 0.02; done; [ -e went ] && exit 0; touch went;'
@@ -36,7 +36,7 @@ test('a hook in the background that ends with 2 wakes the model while the prompt
   await terminal.after('the build broke', '') // the model has heard it
   await terminal.after('completed', '')
   await terminal.after('half a ', 'word\r')
-  await terminal.after('Nobody has typed this: look into it, and act on it., half a word', '')
+  await terminal.after('look into the report and act on it., half a word', '')
   await terminal.after('› ', '\u0004')
   assert.equal(await ended, 0)
 })
@@ -57,7 +57,7 @@ test('one that answers every turn does not go on for ever', async () => {
   const project = await waking('Stop', 'echo again >&2; exit 2')
   const { terminal, ended } = talk(project)
   await terminal.after('› ', 'hello\r')
-  await terminal.after('it hears them with your next message', '')
+  await terminal.after('it receives them with your next message', '')
   await terminal.after('› ', '\u0004')
   assert.equal(await ended, 0)
   assert.equal(terminal.written.match(/a hook wakes the model/g)?.length, 8)

@@ -1,37 +1,37 @@
 import type { Wake } from '../../hook-files/claude/run/hook-memory.ts'
 
-/** A hook that answers a turn by waking the model would never let it rest. */
+/** A hook that wakes the model after every turn would never let it rest. */
 const MAX_IN_A_ROW = 8
 
-/** What hooks in the background want the model to hear while nobody says anything. */
-export class Wakes {
+/** Messages that background hooks have for the model while the user types nothing. */
+export class WakeQueue {
   #waiting: readonly Wake[] = []
-  #rings = new AbortController()
+  #arrived = new AbortController()
   #inARow = 0
 
   readonly add = (wake: Wake): void => {
     this.#waiting = [...this.#waiting.filter(({ isHeard }) => !isHeard()), wake]
-    this.#rings.abort()
+    this.#arrived.abort()
   }
 
-  /** Aborts when there is something to hear. */
+  /** Aborts when a message arrives. */
   get signal(): AbortSignal {
-    return this.#rings.signal
+    return this.#arrived.signal
   }
 
   /**
-   * What is to be heard now in a session, once; the model hears all of it when anything is said there. `tired`: it was woken so
-   * often that somebody has to say something first.
+   * Removes and returns the messages for a session that the model has not received yet. `limitReached`: the model was woken
+   * so often in a row that the user has to write first.
    */
-  take(session: string): readonly string[] | 'tired' {
+  take(session: string): readonly string[] | 'limitReached' {
     const due = this.#waiting.filter((wake) => wake.session === session && !wake.isHeard())
     this.#waiting = []
-    this.#rings = new AbortController()
-    if (due.length > 0 && ++this.#inARow > MAX_IN_A_ROW) return 'tired'
+    this.#arrived = new AbortController()
+    if (due.length > 0 && ++this.#inARow > MAX_IN_A_ROW) return 'limitReached'
     return due.map(({ words }) => words)
   }
 
-  /** Somebody is there, and has said something. */
+  /** The user has written something. */
   reset(): void {
     this.#inARow = 0
   }

@@ -2,21 +2,20 @@ import { explain } from '../../agent/explain/explain.ts'
 import type { RunStream } from '../../agent/run-stream.ts'
 import type { Run } from '../../agent/run.ts'
 import type { AgentEvent } from '../../state/event.ts'
-import type { Environment } from '../../models/providers.ts'
-import { consoleTo } from '../terminal/console.ts'
-import { exitCodeOf, exitCodes, type ExitCode, type Interruption } from '../exit-codes.ts'
+import type { CliContext } from '../cli-context.ts'
+import { exitCodes, runExitCode, type ExitCode } from '../exit-codes.ts'
 import { hintFor } from '../terminal/hints.ts'
 import { interruptible } from '../terminal/interruption.ts'
-import { jsonText, resultLine } from '../terminal/json-lines.ts'
-import { LiveView, questionWords } from '../terminal/live-view.ts'
-import { nextSteps, type Way } from './next-steps.ts'
-import type { Person } from './terminal-approver.ts'
-import type { Place } from '../cli-context.ts'
+import { jsonText } from '../terminal/json.ts'
+import { approvalText, LiveView } from '../terminal/live-view.ts'
 import { printable } from '../terminal/printable.ts'
-import { Screen, type Output } from '../terminal/screen.ts'
-import { summary } from '../terminal/summary.ts'
+import { redirectConsole } from '../terminal/redirect-console.ts'
+import { Screen } from '../terminal/screen.ts'
+import { summary, usageOf } from '../terminal/summary.ts'
+import { nextSteps, type SessionRef } from './next-steps.ts'
+import type { TerminalApprover } from './terminal-approver.ts'
 
-/** How a run is to be shown. */
+/** How a run is shown. */
 export type ShowFlags = {
   readonly stream: boolean
   readonly json?: boolean
@@ -24,120 +23,118 @@ export type ShowFlags = {
   readonly explain?: boolean
 }
 
-/** A run that is to be watched: how it begins, and where it is kept if it is. */
-export type Watched = {
+export type WatchOptions = {
   readonly start: (how: { readonly signal: AbortSignal; readonly deltas: boolean }) => RunStream<AgentEvent, unknown>
-  /** Who answers its questions here. */
-  readonly person?: Person | undefined
-  readonly way?: Way | undefined
-  /** Whether it is said where it is kept. Questions that wait always are. */
-  readonly saysWhere?: boolean
-  /** What is shown on a screen of a text that is not shown while it is written. */
-  readonly shownAs?: (text: string) => string
+  readonly approver: TerminalApprover | undefined
+  /** The stored session. */
+  readonly ref?: SessionRef | undefined
+  /** Whether to print how to continue it. How to answer a pending approval is always printed. */
+  readonly showsRef?: boolean
+  /** What to display of a text that was not streamed. */
+  readonly displayText: (text: string) => string
 }
 
-export type WatchedRun = {
-  readonly ended: Run<unknown>
-  readonly code: ExitCode
-  readonly by: Interruption | undefined
-}
+export type WatchedRun = { readonly run: Run<unknown>; readonly code: ExitCode }
 
-/** Shows a run as it happens and tells how it ended. Ctrl-C cancels it. */
-export async function watch(watched: Watched, flags: ShowFlags, place: Place): Promise<WatchedRun> {
-  const { out } = place
+/** Shows a run while it goes on, then how it ended. Ctrl-C cancels it. */
+export async function watchRun(options: WatchOptions, flags: ShowFlags, cli: CliContext): Promise<WatchedRun> {
+  const { out } = cli
   const isLive = flags.json !== true && flags.quiet !== true
-  const screen: Screen = new Screen({ ...place, ...(isLive && { status: () => view.status }) })
+  const screen: Screen = new Screen({ ...cli, ...(isLive && { status: () => view.status }) })
   const view = new LiveView(screen, {
-    asksHere: watched.person !== undefined,
+    asksHere: options.approver !== undefined,
     showsAnswers: out.isTTY === true,
-    shownAs: watched.shownAs,
+    displayText: options.displayText,
   })
   const interruption = interruptible(out, () => view.cancelling())
-  const putBack = consoleTo((line) => screen.line(line))
-  watched.person?.sitsAt({ screen, ...(flags.quiet !== true && { view }) })
+  const restoreConsole = redirectConsole((line) => screen.line(line))
+  options.approver?.attach({ screen, ...(flags.quiet !== true && { view }) })
   screen.startSpinner()
   try {
-    const ended = await follow(watched, { flags, signal: interruption.signal, show: eventSink(flags, { out, view }) })
+    const live = options.start({ signal: interruption.signal, deltas: flags.stream })
+    for await (const event of live) {
+      if (flags.json === true) out.write(`${jsonText(event)}\n`)
+      else if (isLive) view.show(event)
+    }
+    const run = await live.run
     screen.stopSpinner()
     const by = interruption.by()
-    if (by !== 'EPIPE') tell(ended, { flags, watched, screen, view, place }) // else nobody listens any more
-    await new Promise((resolve) => out.write('', resolve)) // whether somebody does is known when it is written
-    return { ended, by, code: interruption.by() === 'EPIPE' ? exitCodes.readerGone : exitCodeOf(ended, by) }
+    if (by !== 'EPIPE') showEnd(run, { flags, options, screen, view, cli })
+    await new Promise((resolve) => out.write('', resolve)) // a closed pipe is noticed when it is written to
+    return { run, code: interruption.by() === 'EPIPE' ? exitCodes.pipeClosed : runExitCode(run, by) }
   } finally {
     screen.stopSpinner()
-    putBack()
+    restoreConsole()
     interruption.dispose()
   }
 }
 
-function eventSink(flags: ShowFlags, { out, view }: { out: Output; view: LiveView }): (event: AgentEvent) => void {
-  if (flags.json === true) return (event) => void out.write(`${jsonText(event)}\n`)
-  return flags.quiet === true ? () => undefined : (event) => view.show(event)
-}
-
-type Following = {
+type Showing = {
   readonly flags: ShowFlags
-  readonly signal: AbortSignal
-  readonly show: (event: AgentEvent) => void
-}
-
-async function follow(watched: Watched, { flags, signal, show }: Following): Promise<Run<unknown>> {
-  const live = watched.start({ signal, deltas: flags.stream })
-  for await (const event of live) show(event)
-  return live.run
-}
-
-type Telling = {
-  readonly flags: ShowFlags
-  readonly watched: Watched
+  readonly options: WatchOptions
   readonly screen: Screen
   readonly view: LiveView
-  readonly place: Place
+  readonly cli: CliContext
 }
 
-/** What is left to say when it is over. */
-function tell(ended: Run<unknown>, { flags, watched, screen, view, place }: Telling): void {
-  const { way, saysWhere = true } = watched
-  if (flags.json === true) place.out.write(`${jsonText(resultLine(ended, way?.session))}\n`)
+function showEnd(run: Run<unknown>, showing: Showing): void {
+  const { flags, options, screen, cli } = showing
+  const { ref, showsRef = false } = options
+  if (flags.json === true) cli.out.write(`${jsonText(resultOf(run, ref?.session))}\n`)
   else {
-    tellPerson(ended, flags, { screen, view, env: place.env })
-    const waits = ended.status === 'suspended'
-    if (way !== undefined && (waits || (saysWhere && flags.quiet !== true))) {
-      for (const line of nextSteps(ended, way)) screen.line(screen.colors.dim(line))
+    showResult(run, showing)
+    if (ref !== undefined && (run.status === 'suspended' || (showsRef && flags.quiet !== true))) {
+      for (const line of nextSteps(run, ref)) screen.line(screen.colors.dim(line))
     }
   }
-  if (flags.explain === true) screen.line(printable(explain(ended)))
+  if (flags.explain === true) screen.line(printable(explain(run)))
 }
 
-function tellPerson(
-  ended: Run<unknown>,
-  flags: ShowFlags,
-  { screen, view, env }: { screen: Screen; view: LiveView; env: Environment },
-): void {
-  const wasLive = flags.quiet !== true
-  if (!(wasLive && view.showsAnswers && isInText(ended))) {
-    const answer = answerOf(ended)
-    screen.answer(view.showsAnswers ? view.shownAs(answer) : answer) // what is read by a program is what it is
+function showResult(run: Run<unknown>, { flags, screen, view, cli }: Showing): void {
+  const isQuiet = flags.quiet === true
+  if (isQuiet || !view.showsAnswers || !isAnswerInText(run)) {
+    const answer = answerOf(run)
+    screen.answer(view.showsAnswers ? view.displayText(answer) : answer) // a program gets the answer itself
   }
   screen.endAnswer()
-  if (flags.quiet === true && ended.status === 'completed') return
-  if (ended.status === 'suspended' && !wasLive) {
-    for (const question of ended.pending) screen.line(`${screen.colors.yellow('?')} ${questionWords(question, screen)}`)
+  if (isQuiet && run.status === 'completed') return
+  if (isQuiet && run.status === 'suspended') {
+    for (const pending of run.pending) screen.line(`${screen.colors.yellow('?')} ${approvalText(pending, screen)}`)
   }
   const { elapsedMs } = view
-  screen.line(summary(ended, { elapsedMs, colors: screen.colors, hasTold: (message) => view.hasTold(message) }))
-  const hint = ended.status === 'failed' ? hintFor(ended.error, env) : undefined
+  screen.line(summary(run, { elapsedMs, colors: screen.colors, hasShown: (message) => view.hasShown(message) }))
+  const hint = run.status === 'failed' ? hintFor(run.error, cli.env) : undefined
   if (hint !== undefined) screen.line(hint)
 }
 
-/** The answer as text: of a typed one its JSON, whatever the model said beside it. */
-function answerOf(ended: Run<unknown>): string {
-  if (ended.status !== 'completed') return ended.text
-  return typeof ended.output === 'string' ? ended.output : jsonText(ended.output, 2)
+/** The answer as text. A typed answer is printed as JSON, whatever text the model wrote. */
+function answerOf(run: Run<unknown>): string {
+  if (run.status !== 'completed') return run.text
+  return typeof run.output === 'string' ? run.output : jsonText(run.output, 2)
 }
 
-/** Whether who has seen the text has seen the answer. */
-function isInText(ended: Run<unknown>): boolean {
-  if (ended.status !== 'completed' || ended.output === ended.text) return true
-  return typeof ended.output !== 'string' && /^\s*[[{]/.test(ended.text)
+/** Whether the text that was shown contains the answer. */
+function isAnswerInText(run: Run<unknown>): boolean {
+  if (run.status !== 'completed' || run.output === run.text) return true
+  return typeof run.output !== 'string' && /^\s*[[{]/.test(run.text)
+}
+
+/** The last line of `--json`. */
+function resultOf(run: Run<unknown>, session?: string): object {
+  const { status, text } = run
+  const base = { type: 'result', status, text, usage: usageOf(run), ...(session !== undefined && { session }) }
+  switch (run.status) {
+    case 'completed':
+      return run.output === run.text ? base : { ...base, output: JSON.parse(jsonText(run.output)) as unknown }
+    case 'stopped':
+      return { ...base, reason: run.reason, by: run.by, message: run.final.message }
+    case 'failed':
+      return { ...base, reason: run.final.reason, error: { code: run.error.code, message: run.error.message } }
+    case 'cancelled':
+      return { ...base, reason: run.final.reason }
+    case 'suspended':
+      return { ...base, pending: run.pending }
+    default:
+      return run satisfies never
+  }
 }

@@ -1,41 +1,41 @@
 import { askedHash, type Approval } from '../../state/tool-call.ts'
 import { UsageError } from '../usage-error.ts'
 
-const SHORT = 8
-/** Fewer characters could fit a question that nobody has looked at. */
-const LEAST = 4
+const SHORT_LENGTH = 8
+/** A shorter prefix could match an approval that the user has not reviewed. */
+const MIN_LENGTH = 4
 
 /**
- * The part of an id that says what was asked for: it is made from the arguments. As much of it as tells it from the
- * others, or the whole id where they ask for the same.
+ * The hash part of an approval id, which is derived from the arguments: as much of it as distinguishes it from the others,
+ * or the complete id where others ask for the same call.
  */
 export function shortId({ id }: Approval, others: readonly Approval[]): string {
   const own = hashPart(id)
   const rest = others.filter((other) => other.id !== id).map((other) => hashPart(other.id))
-  for (let length = SHORT; length <= own.length; length++) {
+  for (let length = SHORT_LENGTH; length <= own.length; length++) {
     const short = own.slice(0, length)
     if (!rest.some((other) => other.startsWith(short))) return short
   }
   return id
 }
 
-/** The question that is meant: its id, the part after the `#`, or the beginning of either. */
+/** The pending approval with this id, this hash part (after the `#`), or an unambiguous prefix of either. */
 export function findApproval<A extends Approval>(pending: readonly A[], given: string): A {
-  const exactly = pending.find(({ id }) => id === given)
-  if (exactly !== undefined) return exactly
-  const fitting =
-    given.length < LEAST ? [] : pending.filter(({ id }) => id.startsWith(given) || hashPart(id).startsWith(given))
-  if (fitting.length === 1) return fitting[0]!
-  if (fitting.length > 1) {
-    const ids = fitting.map(({ id }) => `  ${id}`).join('\n')
-    throw new UsageError(`"${given}" fits ${fitting.length} questions. Say which one:\n${ids}`)
+  const same = pending.find(({ id }) => id === given)
+  if (same !== undefined) return same
+  const isTooShort = given.length < MIN_LENGTH
+  const matches = isTooShort ? [] : pending.filter(({ id }) => id.startsWith(given) || hashPart(id).startsWith(given))
+  if (matches.length === 1) return matches[0]!
+  if (matches.length > 1) {
+    const ids = matches.map(({ id }) => `  ${id}`).join('\n')
+    throw new UsageError(`"${given}" matches ${matches.length} approvals. Use one of these ids:\n${ids}`)
   }
-  const hint = given.length < LEAST ? `An id has at least ${LEAST} characters.` : 'It may have been answered already.'
-  throw new UsageError(`No question with the id "${given}" waits for an answer. ${hint}`)
+  const hint = isTooShort ? `Type at least ${MIN_LENGTH} characters.` : 'It may have been answered already.'
+  throw new UsageError(`No pending approval has the id "${given}". ${hint}`)
 }
 
-/** Whether what is shown of a question is what its id stands for. */
-export function isTrue({ id, toolCall, interruptions }: Approval): boolean {
+/** Whether the call that is shown is the one its id was derived from. */
+export function isAuthentic({ id, toolCall, interruptions }: Approval): boolean {
   return askedHash(toolCall, interruptions).startsWith(hashPart(id)) && hashPart(id) !== ''
 }
 

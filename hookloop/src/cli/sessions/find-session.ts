@@ -1,32 +1,52 @@
 import { readSession, type SessionSnapshot } from '../../sessions/log/read-session.ts'
-import { checkSessionId, sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
+import { checkSessionId, sessionUnknown, type SessionStore, type StoredSession } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'
 
-const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789' // without what looks alike
+const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789' // without characters that look alike
 const ID_LENGTH = 8
 
-/** The id of a session that exists: as it was given, or the only one that begins like that. Without one, the latest. */
+/** The id of an existing session, from an id or an unambiguous prefix. Without one, the latest session. */
 export async function findSession(store: SessionStore, given: string | undefined): Promise<string> {
   if (given !== undefined) checkSessionId(given)
   const all = await store.list()
   if (given === undefined) {
     if (all[0] !== undefined) return all[0].id
-    throw new UsageError('There are no sessions yet.')
+    throw new UsageError('No sessions yet.')
   }
   if (all.some(({ id }) => id === given)) return given
-  const fitting = all.filter(({ id }) => id.startsWith(given))
-  if (fitting.length === 1) return fitting[0]!.id
-  if (fitting.length === 0) throw sessionUnknown(given)
-  throw new UsageError(`"${given}" fits ${fitting.length} sessions: ${fitting.map(({ id }) => id).join(', ')}.`)
+  const matches = all.filter(({ id }) => id.startsWith(given))
+  if (matches.length === 1) return matches[0]!.id
+  if (matches.length === 0) throw sessionUnknown(given)
+  throw new UsageError(`"${given}" matches ${matches.length} sessions: ${matches.map(({ id }) => id).join(', ')}.`)
 }
 
-/** What is kept of a session; nothing if there is none. */
-export async function readKept(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
+export type FoundSession = {
+  readonly id: string
+  /** As the store has it. */
+  readonly stored: StoredSession
+  readonly saved: SessionSnapshot
+}
+
+/** The content of an existing session, found like `findSession`. */
+export async function loadSession(store: SessionStore, given: string | undefined): Promise<FoundSession> {
+  const id = await findSession(store, given)
   const stored = await store.read(id)
-  return stored === undefined || stored.lines.length === 0 ? undefined : readSession(stored.lines, id)
+  const saved = stored && savedIn(stored, id)
+  if (stored === undefined || saved === undefined) throw sessionUnknown(id)
+  return { id, stored, saved }
 }
 
-/** An id that is short enough to be typed, and that nobody has. */
+/** The content of a session; undefined if it does not exist yet. */
+export async function loadIfPresent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
+  const stored = await store.read(id)
+  return stored && savedIn(stored, id)
+}
+
+function savedIn({ lines }: StoredSession, id: string): SessionSnapshot | undefined {
+  return lines.length === 0 ? undefined : readSession(lines, id)
+}
+
+/** An unused id that is short enough to type. */
 export async function newSessionId(store: SessionStore): Promise<string> {
   for (;;) {
     const letters = [...crypto.getRandomValues(new Uint8Array(ID_LENGTH))].map(

@@ -7,83 +7,88 @@ import { postgresStore } from '../../sessions/stores/postgres-store.ts'
 import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import { loadAgent } from '../agents/load-agent.ts'
-import { quoted } from '../run/next-steps.ts'
+import type { CliContext } from '../cli-context.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
 import { UsageError } from '../usage-error.ts'
 
-/** What the command line says about where sessions are. `--no-store` is `false`. */
+/** `--no-store` is `false`. */
 export type StoreFlags = { readonly store?: string | false; readonly agent?: string }
 
-/** A store that was opened, and what must be typed to get to it again. */
 export type OpenStore = {
   readonly store: SessionStore
-  /** Nobody named it: it is where sessions of this user are kept unless told otherwise. */
+  /** No option, agent or variable named it: it is the store of this user. */
   readonly isDefault: boolean
-  /** The options that lead to it, each with a blank before it. */
-  readonly flags: string
+  /** The options that select it on a command line, with a leading blank. */
+  readonly options: string
 }
 
-type Where = { readonly kind: 'sqlite' | 'files' | 'postgres'; readonly at: string }
+type Location = { readonly kind: 'sqlite' | 'files' | 'postgres'; readonly at: string }
 
 /**
- * Where sessions are: `--store`, or else the store of the agent in `--agent`, or else HOOKLOOP_STORE, or else a database
- * of this user. Nothing if they are not to be kept.
+ * Opens the session store: `--store`, else the store of the agent in `--agent`, else HOOKLOOP_STORE, else the database of
+ * this user. Returns undefined if sessions are not to be stored.
  */
-export async function storeFor(flags: StoreFlags, env: Environment): Promise<OpenStore | undefined> {
+export async function openStore(flags: StoreFlags, env: Environment): Promise<OpenStore | undefined> {
   if (flags.store === false) return undefined
   if (flags.store !== undefined) {
-    const where = whereIs(flags.store, '--store')
-    return {
-      store: open(where),
-      isDefault: false,
-      flags: ` --store ${where.kind === 'postgres' ? '…' : quoted(where.at)}`,
-    }
+    const location = parseLocation(flags.store, '--store')
+    const shown = location.kind === 'postgres' ? '…' : shellQuote(location.at) // the URL may contain a password
+    return { store: open(location), isDefault: false, options: ` --store ${shown}` }
   }
   const file = flags.agent === undefined ? undefined : await loadAgent(flags.agent)
   if (file !== undefined && 'options' in file && file.options.store !== undefined) {
-    return { store: file.options.store, isDefault: false, flags: '' }
+    return { store: file.options.store, isDefault: false, options: '' }
   }
   const named = env['HOOKLOOP_STORE'] ?? ''
   if (named === 'none') return undefined
-  if (named !== '') return { store: open(whereIs(named, 'HOOKLOOP_STORE')), isDefault: false, flags: '' }
-  return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, flags: '' }
+  if (named !== '') return { store: open(parseLocation(named, 'HOOKLOOP_STORE')), isDefault: false, options: '' }
+  return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, options: '' }
 }
 
-/** The same for commands that only look at what is there: a path with nothing at it is a mistake, not a place to begin. */
-export async function existingStore(flags: StoreFlags, env: Environment): Promise<OpenStore> {
+/** Opens the store for a command that reads sessions, and closes it afterwards. The store must exist. */
+export async function withStore<T>(
+  flags: StoreFlags,
+  { env }: Pick<CliContext, 'env'>,
+  use: (opened: OpenStore) => Promise<T>,
+): Promise<T> {
   const named = typeof flags.store === 'string' ? flags.store : flags.agent === undefined ? env['HOOKLOOP_STORE'] : ''
   if (named !== undefined && named !== '' && named !== 'none') {
-    const { kind, at } = whereIs(named, flags.store === named ? '--store' : 'HOOKLOOP_STORE')
-    if (kind !== 'postgres' && kindOfPath(at) === undefined) throw new UsageError(`There are no sessions at ${at}.`)
+    const { kind, at } = parseLocation(named, flags.store === named ? '--store' : 'HOOKLOOP_STORE')
+    if (kind !== 'postgres' && pathKind(at) === undefined) throw new UsageError(`No session store found at ${at}.`)
   }
-  const found = await storeFor(flags, env)
-  if (found !== undefined) return found
-  throw new UsageError('HOOKLOOP_STORE says that nothing is kept. Name a store with --store.')
+  const opened = await openStore(flags, env)
+  if (opened === undefined) throw new UsageError('HOOKLOOP_STORE is "none". Name a session store with --store.')
+  try {
+    return await use(opened)
+  } finally {
+    await opened.store.close()
+  }
 }
 
-/** Where this user's own files of the command are, as the XDG rules have it. */
+/** The data folder of this user, by the XDG base directory rules. */
 export function dataFolder(env: Environment): string {
   const named = env['XDG_DATA_HOME'] ?? ''
-  if (isAbsolute(named)) return join(named, 'hookloop') // by the same rules, a relative one is to be ignored
+  if (isAbsolute(named)) return join(named, 'hookloop') // the XDG rules say to ignore a relative path
   const local = env['LOCALAPPDATA'] ?? ''
   if (process.platform === 'win32' && local !== '') return join(local, 'hookloop')
   return join(homedir(), '.local', 'share', 'hookloop')
 }
 
-function whereIs(named: string, by: string): Where {
+function parseLocation(named: string, by: string): Location {
   if (/^postgres(ql)?:\/\//.test(named)) return { kind: 'postgres', at: named }
   if (named.trim() === '' || /^[a-z][a-z0-9+.-]*:\/\//i.test(named)) {
-    throw new UsageError(`${by}: it must be a file such as sessions.db, a folder, or postgres://…`)
+    throw new UsageError(`${by} must be a file such as sessions.db, a folder, or postgres://…`)
   }
   if (/\.(db|sqlite3?)$/i.test(named)) return { kind: 'sqlite', at: named }
-  return { kind: kindOfPath(named) === 'file' ? 'sqlite' : 'files', at: named }
+  return { kind: pathKind(named) === 'file' ? 'sqlite' : 'files', at: named }
 }
 
-function kindOfPath(path: string): 'file' | 'folder' | undefined {
+function pathKind(path: string): 'file' | 'folder' | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file'
 }
 
-function open({ kind, at }: Where): SessionStore {
+function open({ kind, at }: Location): SessionStore {
   switch (kind) {
     case 'postgres':
       return postgresStore({ connectionString: at })

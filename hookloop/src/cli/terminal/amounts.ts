@@ -9,7 +9,7 @@ export function tokens({ inputTokens, outputTokens }: TokenUsage): string {
   return `${count(inputTokens, 'token')} in, ${grouped(outputTokens)} out`
 }
 
-/** Dollars, as precise as small amounts need. */
+/** US dollars, with four digits for small amounts. */
 export function dollars(amount: number): string {
   if (amount > 0 && amount < 0.0001) return '<$0.0001'
   return `$${amount.toFixed(amount < 1 ? 4 : 2)}`
@@ -26,7 +26,7 @@ export function grouped(n: number): string {
   return n.toLocaleString('en-US')
 }
 
-/** How long ago something was, roughly. */
+/** Rounded down: `3 h ago`. */
 export function ago(ms: number): string {
   const units = [
     [86_400_000, 'd'],

@@ -3,7 +3,7 @@ import type { Environment } from '../../models/providers.ts'
 
 export type Colors = ReturnType<typeof pico.createColors>
 
-/** Colours for one stream: on a terminal only, unless NO_COLOR or FORCE_COLOR say otherwise. */
+/** Colours for a stream: only on a terminal, unless NO_COLOR or FORCE_COLOR is set. */
 export function colorsFor(stream: { readonly isTTY?: boolean | undefined }, env: Environment): Colors {
   return pico.createColors(hasColors(stream, env))
 }

@@ -8,7 +8,7 @@ test('who has no key is told which variable to set; who has one is not', () => {
     message: 'No.',
     value: { provider: 'openai', model: 'gpt-5-mini' },
   } as const
-  assert.equal(hintFor(error, {}), 'There is no key for openai. Set one with: export OPENAI_API_KEY=…')
+  assert.equal(hintFor(error, {}), 'No API key for openai is set. Set one with: export OPENAI_API_KEY=…')
   assert.equal(hintFor(error, { OPENAI_API_KEY: 'wrong' }), undefined)
 })
 

@@ -1,6 +1,6 @@
 const MAX_LINES = 2_000
 
-/** What is different between two texts, line by line: `-` was there, `+` is there now. */
+/** The lines that differ between two texts: `-` was removed, `+` was added. */
 export function lineDiff(before: string, after: string): readonly string[] {
   const [a, b] = [before.split('\n'), after.split('\n')]
   let [start, end] = [0, 0]
@@ -13,7 +13,7 @@ export function lineDiff(before: string, after: string): readonly string[] {
   return fromTable(gone, come)
 }
 
-/** By the longest sequence of lines that both have. */
+/** By the longest common subsequence of lines. */
 function fromTable(gone: readonly string[], come: readonly string[]): readonly string[] {
   const lengths = Array.from({ length: gone.length + 1 }, () => new Uint16Array(come.length + 1))
   for (let i = gone.length - 1; i >= 0; i--) {

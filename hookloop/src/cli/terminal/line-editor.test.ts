@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LineEditor, type Left, type Typed } from './line-editor.ts'
+import { LineEditor, type Unfinished, type Typed } from './line-editor.ts'
 
 /** What comes of keys that are pressed one bunch after the other. */
 async function type(
   bunches: readonly string[],
   history: readonly string[] = [],
   reads = 1,
-): Promise<readonly (Typed | Left)[]> {
+): Promise<readonly (Typed | Unfinished)[]> {
   const stdin = new PassThrough()
   const editor = new LineEditor({ stdin, output: new PassThrough(), history, words: ['/help', '/clear'] })
-  const typed: (Typed | Left)[] = []
+  const typed: (Typed | Unfinished)[] = []
   const keys = [...bunches]
   for (let i = 0; i < reads; i++) {
     const before = typed.length
@@ -60,8 +60,8 @@ test('a line is left when somebody else must be heard, and gone on with later', 
   stdin.write('half a ')
   await sleep(40)
   until.abort()
-  assert.deepEqual(await reading, { left: 'half a ' })
-  assert.deepEqual(await editor.read('› ', { until: until.signal, typed: 'half a ' }), { left: 'half a ' })
+  assert.deepEqual(await reading, { unfinished: 'half a ' })
+  assert.deepEqual(await editor.read('› ', { until: until.signal, typed: 'half a ' }), { unfinished: 'half a ' })
   const again = editor.read('› ', { until: new AbortController().signal, typed: 'half a ' })
   stdin.write('word\r')
   assert.deepEqual(await again, { text: 'half a word' })

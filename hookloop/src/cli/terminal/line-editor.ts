@@ -1,39 +1,39 @@
 import { createInterface } from 'node:readline'
 import type { Stdin } from '../run/input.ts'
 
-/** Lines that come so soon after each other were pasted, and are one message. */
+/** Lines that arrive within this time of each other were pasted, and are one message. */
 const PASTE_MS = 20
 const MAX_HISTORY = 500
 const MORE = '… '
 
 export type Typed = { readonly text: string } | 'interrupted' | 'ended'
 
-/** What was typed of a line that is not finished. */
-export type Left = { readonly left: string }
+/** The text of a line that was interrupted by `until`. */
+export type Unfinished = { readonly unfinished: string }
 
 export type ReadOptions = {
-  /** When it aborts, the line is left as it is. */
+  /** Interrupts the line when it aborts. */
   readonly until?: AbortSignal
-  /** What was typed of it before. */
+  /** The text of an unfinished line to continue. */
   readonly typed?: string
 }
 
 export type LineEditorOptions = {
   readonly stdin: Stdin
   readonly output: NodeJS.WritableStream
-  /** What was typed before, the latest last. */
+  /** Earlier lines, the latest last. */
   readonly history?: readonly string[]
-  /** What the tab key can complete a line to. */
+  /** Completions for the tab key. */
   readonly words?: readonly string[]
 }
 
 /**
- * Lines from a terminal, with the keys that people expect. It has the terminal only while a line is being typed: in
- * between it is as it was, so that Ctrl-C is a signal and others may read.
+ * Reads lines from a terminal, with history and completion. It controls the terminal only while a line is typed: in between,
+ * Ctrl-C is a signal and others can read.
  */
 export class LineEditor {
   readonly #options: LineEditorOptions
-  /** As readline has it: the latest first. */
+  /** The latest first, as readline has it. */
   #history: string[]
 
   constructor(options: LineEditorOptions) {
@@ -41,10 +41,9 @@ export class LineEditor {
     this.#history = (options.history ?? []).slice(-MAX_HISTORY).toReversed()
   }
 
-  /** A line, or what there was of one when somebody else had to be heard first. */
-  read(prompt: string, { until, typed = '' }: ReadOptions = {}): Promise<Typed | Left> {
+  read(prompt: string, { until, typed = '' }: ReadOptions = {}): Promise<Typed | Unfinished> {
     const { stdin, output, words = [] } = this.#options
-    if (until?.aborted === true) return Promise.resolve({ left: typed })
+    if (until?.aborted === true) return Promise.resolve({ unfinished: typed })
     const editor = createInterface({
       input: stdin,
       output,
@@ -55,23 +54,23 @@ export class LineEditor {
       removeHistoryDuplicates: true,
       completer: (line: string) => [words.filter((word) => line !== '' && word.startsWith(line)), line],
     })
-    const { promise, resolve } = Promise.withResolvers<Typed | Left>()
+    const { promise, resolve } = Promise.withResolvers<Typed | Unfinished>()
     const pasted: string[] = []
     let timer: NodeJS.Timeout | undefined
-    const end = (ended: Typed | Left): void => {
+    const end = (ended: Typed | Unfinished): void => {
       clearTimeout(timer)
-      until?.removeEventListener('abort', leave)
+      until?.removeEventListener('abort', interrupt)
       resolve(ended)
       editor.close()
     }
-    const leave = (): void => {
-      if (pasted.length > 0) return // a message is on its way, and is heard first
+    const interrupt = (): void => {
+      if (pasted.length > 0) return // a pasted message is arriving, and is sent first
       const { line } = editor
       output.write('\n')
-      end({ left: line })
+      end({ unfinished: line })
     }
     const pause = (): void => {
-      if (editor.line !== '') return // what was pasted without a last line end is still being typed
+      if (editor.line !== '') return // text pasted without a final line end is still being typed
       if (!pasted.at(-1)!.endsWith('\\')) return end({ text: pasted.map(withoutBackslash).join('\n') })
       editor.setPrompt(MORE)
       editor.prompt()
@@ -86,12 +85,12 @@ export class LineEditor {
     editor.on('close', () => end('ended'))
     editor.prompt()
     editor.write(typed)
-    until?.addEventListener('abort', leave)
+    until?.addEventListener('abort', interrupt)
     return promise
   }
 }
 
-/** A line that ends in one goes on in the next. */
+/** A backslash at the end continues a line. */
 function withoutBackslash(line: string): string {
   return line.replace(/\\$/, '')
 }

@@ -98,10 +98,10 @@ test('hooks that change, stop, go on and fail are named; those without an opinio
   assert.deepEqual(lines, [
     '✎ elsewhere changed args.at "a" → "b"',
     '▸ look at: "b"',
-    '! clumsy failed at afterToolUse: oh',
+    '! clumsy failed on afterToolUse: oh',
     '✓ look N ms saw {"at":"b"} and more',
-    '↻ keen wants it to go on: Once more.',
-    '■ tired stops the run: Enough.',
+    '↻ keen requested another step: Once more.',
+    '■ tired stopped the run: Enough.',
   ])
 })
 
@@ -124,7 +124,7 @@ test('an attempt that fails like the one before is not told in full again', asyn
   const { lines } = await seen([{ error: 'no line' }, { error: 'no line' }, 'Done.'], errorPolicy({ backoffMs: 0 }))
   assert.deepEqual(
     lines.filter((line) => line.startsWith('!')),
-    ['! MODEL_FAILED: scripted/script: no line', '! MODEL_FAILED, attempt 2: the same again'],
+    ['! MODEL_FAILED: scripted/script: no line', '! MODEL_FAILED, attempt 2: same error'],
   )
 })
 
@@ -134,8 +134,8 @@ test('what was shown of an answer that is void is said to be void, and the next 
   assert.equal(stdout, 'Half an ans\nA whole answer.\n')
   assert.deepEqual(lines, [
     '! MODEL_FAILED: scripted/script: cut off',
-    '↶ what was shown of this answer is void: the model call failed',
-    '↻ errorPolicy.onError tries again',
+    '↶ discarded the answer above: the model call failed',
+    '↻ errorPolicy.onError retries',
   ])
 })
 
@@ -169,8 +169,8 @@ test('the status has the time, what was spent so far, and what is going on', () 
     ],
     [
       '1.3 s · openai/gpt-5-mini',
-      '2.5 s · writing a call of look',
-      '3.8 s · 1,200 tokens in, 34 out · $0.0125 · writing a call of look',
+      '2.5 s · writing a call to look',
+      '3.8 s · 1,200 tokens in, 34 out · $0.0125 · writing a call to look',
       '5.0 s · 1,200 tokens in, 34 out · $0.0125 · look',
       '6.3 s · 1,200 tokens in, 34 out · $0.0125 · look: {"done":3}',
     ],

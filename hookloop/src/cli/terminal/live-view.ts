@@ -4,7 +4,7 @@ import type { Approval, ToolCall } from '../../state/tool-call.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
-import { hookWords, type Decision } from './hook-words.ts'
+import { hookLines, type Decision } from './hook-lines.ts'
 import { oneLine } from './printable.ts'
 import type { Screen } from './screen.ts'
 
@@ -15,31 +15,30 @@ const MAX_MESSAGE = 600
 
 export type LiveViewOptions = {
   readonly now?: () => number
-  /** Whether questions are asked on this screen, by somebody who waits for `reached`. */
+  /** Whether approvals are asked on this screen, by an approver that waits for `reached`. */
   readonly asksHere?: boolean
-  /** Whether answers are shown as they come; otherwise only the last one will be wanted. */
+  /** Whether answers are shown while they arrive; otherwise only the last one is printed. */
   readonly showsAnswers?: boolean
-  /** What is shown of an answer that was not shown while it was written. */
-  readonly shownAs?: ((text: string) => string) | undefined
+  /** What to display of an answer that was not streamed. */
+  readonly displayText?: ((text: string) => string) | undefined
 }
 
-/** A run as a person at a terminal sees it. */
+/** Shows the events of a run at a terminal. */
 export class LiveView {
   readonly #screen: Screen
   readonly #now: () => number
   readonly #startedAt: number
   readonly #running = new Map<string, string>()
-  readonly #told = new Set<string>()
+  readonly #shown = new Set<string>()
   readonly #asksHere: boolean
-  /** Whether answers are shown as they come. */
   readonly showsAnswers: boolean
-  readonly shownAs: (text: string) => string
+  readonly displayText: (text: string) => string
   readonly #questions = new Map<string, PromiseWithResolvers<void>>()
   #spent = noUsage
   #activity = ''
   #isThinking = false
   #isCancelling = false
-  /** Whether anything of the answer at hand was shown. */
+  /** Whether a part of the current answer was shown. */
   #isAnswering = false
 
   constructor(
@@ -48,7 +47,7 @@ export class LiveView {
       now = () => performance.now(),
       asksHere = false,
       showsAnswers = true,
-      shownAs = (text) => text,
+      displayText = (text) => text,
     }: LiveViewOptions = {},
   ) {
     this.#screen = screen
@@ -56,14 +55,14 @@ export class LiveView {
     this.#startedAt = now()
     this.#asksHere = asksHere
     this.showsAnswers = showsAnswers
-    this.shownAs = shownAs
+    this.displayText = displayText
   }
 
   get elapsedMs(): number {
     return this.#now() - this.#startedAt
   }
 
-  /** What the spinner says: how long, how much, and what is going on. */
+  /** The text of the spinner: time, usage and current activity. */
   get status(): string {
     const { inputTokens, outputTokens, costUsd } = this.#spent
     return [
@@ -74,19 +73,19 @@ export class LiveView {
     ].join(' · ')
   }
 
-  /** Says on the spinner that the end is near. What was shown until then stays: nothing will come instead. */
+  /** Shows on the spinner that the run is being cancelled. The part of the answer that was shown stays. */
   cancelling(): void {
     this.#isCancelling = true
     this.#running.clear()
-    this.#activity = 'cancelling; Ctrl-C again leaves at once'
+    this.#activity = 'cancelling; press Ctrl-C again to exit at once'
   }
 
-  /** Whether these words stand on the screen already. */
-  hasTold(message: string): boolean {
-    return this.#told.has(message)
+  /** Whether a message was shown already. */
+  hasShown(message: string): boolean {
+    return this.#shown.has(message)
   }
 
-  /** Resolves when everything that came before a question is on the screen. */
+  /** Resolves when everything before the question is on the screen. */
   reached({ id }: Approval): Promise<void> {
     return this.#question(id).promise
   }
@@ -95,14 +94,14 @@ export class LiveView {
     if (event.type !== 'reasoning') this.#isThinking = false
     switch (event.type) {
       case 'inferenceStarted':
-        this.#activity = oneLine(event.hook === undefined ? event.model : `${event.hook} asks ${event.model}`, 60)
+        this.#activity = oneLine(event.hook === undefined ? event.model : `${event.hook} calls ${event.model}`, 60)
         return
       case 'text':
         return this.#answer(event.delta)
       case 'reasoning':
         return this.#think(event.delta)
       case 'toolCallDelta':
-        this.#activity = `writing a call of ${oneLine(event.toolName, 40)}`
+        this.#activity = `writing a call to ${oneLine(event.toolName, 40)}`
         return
       case 'retracted':
         return this.#retracted(event)
@@ -119,10 +118,10 @@ export class LiveView {
       case 'toolFinished':
         return this.#toolFinished(event)
       case 'hook':
-        for (const decision of hookWords(event.entry)) this.#decision(decision)
+        for (const decision of hookLines(event.entry)) this.#decision(decision)
         return
       case 'compacted':
-        return this.#row('cyan', '≡', `${event.before} messages became ${event.after}: the rest is a summary now`)
+        return this.#row('cyan', '≡', `summarized: ${event.before} messages became ${event.after}`)
       case 'asked':
         return this.#asked(event.approval)
       case 'error':
@@ -131,10 +130,10 @@ export class LiveView {
         return this.#subagent(event)
       case 'started':
       case 'stepStarted':
-      case 'stepFinished': // its calls and votes have been shown
+      case 'stepFinished': // its calls and votes were shown
       case 'counted':
       case 'resumed':
-      case 'suspended': // how it ended is told with the run
+      case 'suspended': // the summary shows how the run ended
       case 'finished':
         return
       default:
@@ -150,14 +149,14 @@ export class LiveView {
 
   #retracted({ why }: Event<'retracted'>): void {
     this.#screen.endAnswer()
-    const isVoid = this.#isAnswering && !this.#isCancelling
+    const isShown = this.#isAnswering && !this.#isCancelling
     this.#isAnswering = false
-    if (isVoid) this.#row('yellow', '↶', `what was shown of this answer is void: ${oneLine(why, MAX_MESSAGE)}`)
+    if (isShown) this.#row('yellow', '↶', `discarded the answer above: ${oneLine(why, MAX_MESSAGE)}`)
   }
 
   #responded({ text, usage }: Event<'responded'>): void {
     this.#spent = addUsage(this.#spent, usage)
-    if (!this.#isAnswering) this.#answer(this.shownAs(text)) // it was not streamed
+    if (!this.#isAnswering) this.#answer(this.displayText(text)) // it was not streamed
     this.#isAnswering = false
     this.#screen.endAnswer()
   }
@@ -169,22 +168,22 @@ export class LiveView {
   }
 
   #failed({ attempt, model, error, hook }: Event<'inferenceFailed'>): void {
-    const which = hook !== undefined ? `, asked by ${oneLine(hook, 40)}` : attempt > 1 ? `, attempt ${attempt}` : ''
-    const isKnown = this.#told.has(error.message)
-    const words = isKnown ? 'the same again' : withName(oneLine(error.message, MAX_MESSAGE), model)
-    this.#told.add(error.message)
-    this.#row('red', '!', `${error.code}${which}: ${words}`)
+    const which = hook !== undefined ? `, called by ${oneLine(hook, 40)}` : attempt > 1 ? `, attempt ${attempt}` : ''
+    const isKnown = this.#shown.has(error.message)
+    const text = isKnown ? 'same error' : withName(oneLine(error.message, MAX_MESSAGE), model)
+    this.#shown.add(error.message)
+    this.#row('red', '!', `${error.code}${which}: ${text}`)
   }
 
   #toolStarted({ call }: Event<'toolStarted'>): void {
     const name = oneLine(call.name, 60)
     this.#running.set(call.id, name)
-    this.#row('blue', '▸', callWords(call, this.#screen))
+    this.#row('blue', '▸', callText(call, this.#screen))
   }
 
   #toolProgress({ callId, update }: Event<'toolProgress'>): void {
     const name = this.#running.get(callId)?.split(': ')[0]
-    if (name !== undefined) this.#running.set(callId, `${name}: ${oneLine(valueWords(update), 60)}`)
+    if (name !== undefined) this.#running.set(callId, `${name}: ${oneLine(valueText(update), 60)}`)
   }
 
   #toolFinished({ call, execution, durationMs }: Event<'toolFinished'>): void {
@@ -194,42 +193,38 @@ export class LiveView {
     // How long it ran in a process that died is not known either.
     const took = durationMs === undefined || interrupted === true ? '' : dim(` ${duration(durationMs)}`)
     const name = oneLine(call.name, 60)
-    const room = this.#screen.width - name.length - 16
-    const words = oneLine(valueWords(output), status === 'ok' ? room : MAX_MESSAGE)
+    const width = this.#screen.width - name.length - 16
+    const text = oneLine(valueText(output), status === 'ok' ? width : MAX_MESSAGE)
     if (withheld === true)
-      return this.#row('red', '⊘', `${name}${took} ${red(`withheld by ${by ?? 'a hook'}`)}: ${words}`)
+      return this.#row('red', '⊘', `${name}${took} ${red(`withheld by ${by ?? 'a hook'}`)}: ${text}`)
     switch (status) {
       case 'ok':
-        return this.#row('green', '✓', `${name}${took} ${dim(words)}`)
+        return this.#row('green', '✓', `${name}${took} ${dim(text)}`)
       case 'failed':
-        return this.#row('red', '✗', `${name}${took} ${words}`)
+        return this.#row('red', '✗', `${name}${took} ${text}`)
       case 'outcomeUnknown':
-        return this.#row('yellow', '?', `${name}${took} was cut off; whether it took effect is not known`)
+        return this.#row('yellow', '?', `${name}${took} was interrupted; its outcome is unknown`)
       case 'blocked':
-        this.#told.add(valueWords(output))
-        return this.#row(
-          'red',
-          '⊘',
-          `${callWords(call, this.#screen)} ${red(`blocked by ${by ?? 'a hook'}`)}: ${words}`,
-        )
+        this.#shown.add(valueText(output))
+        return this.#row('red', '⊘', `${callText(call, this.#screen)} ${red(`blocked by ${by ?? 'a hook'}`)}: ${text}`)
       default:
         return status satisfies never
     }
   }
 
   #decision({ glyph, color, text, message }: Decision): void {
-    if (glyph === '!' && this.hasTold(message ?? '')) return // a hook that hands a failure on has not failed itself
-    const words = message === undefined ? '' : `: ${oneLine(message, MAX_MESSAGE)}`
-    if (message !== undefined) this.#told.add(message)
-    this.#row(color, glyph, `${text}${words}`)
+    if (glyph === '!' && this.hasShown(message ?? '')) return // the hook only passed an earlier failure on
+    const reason = message === undefined ? '' : `: ${oneLine(message, MAX_MESSAGE)}`
+    if (message !== undefined) this.#shown.add(message)
+    this.#row(color, glyph, `${text}${reason}`)
   }
 
   #asked(approval: Approval): void {
     if (this.#asksHere) return this.#question(approval.id).resolve()
-    this.#row('yellow', '?', questionWords(approval, this.#screen))
+    this.#row('yellow', '?', approvalText(approval, this.#screen))
   }
 
-  /** Of what goes on in another agent: its calls, what was decided about them, and what it asks. */
+  /** Of a subagent: its calls, decisions and approvals. */
   #subagent({ path, event }: Event<'subagent'>): void {
     const who = path.map(({ agent }) => oneLine(agent, 40)).join(' › ')
     switch (event.type) {
@@ -239,14 +234,14 @@ export class LiveView {
         this.#spent = addUsage(this.#spent, event.usage)
         return
       case 'toolStarted':
-        return this.#row('blue', '▸', `${who}: ${callWords(event.call, this.#screen)}`)
+        return this.#row('blue', '▸', `${who}: ${callText(event.call, this.#screen)}`)
       case 'hook':
-        for (const decision of hookWords(event.entry)) this.#decision({ ...decision, text: `${who}: ${decision.text}` })
+        for (const decision of hookLines(event.entry)) this.#decision({ ...decision, text: `${who}: ${decision.text}` })
         return
       case 'inferenceFailed':
         return this.#row('red', '!', `${who}: ${event.error.code}: ${oneLine(event.error.message, MAX_MESSAGE)}`)
       default:
-        return // what became of it is told with the call it works for
+        return // the result is shown with the call of the subagent
     }
   }
 
@@ -257,9 +252,9 @@ export class LiveView {
   }
 
   #error({ error }: Event<'error'>): void {
-    if (this.#told.has(error.message)) return
-    this.#told.add(error.message)
-    this.#row('red', '!', `${error.code} at ${error.during}: ${oneLine(error.message, MAX_MESSAGE)}`)
+    if (this.#shown.has(error.message)) return
+    this.#shown.add(error.message)
+    this.#row('red', '!', `${error.code} on ${error.during}: ${oneLine(error.message, MAX_MESSAGE)}`)
   }
 
   #row(color: Color, glyph: string, text: string): void {
@@ -268,25 +263,25 @@ export class LiveView {
   }
 }
 
-/** A question and who asks it, on one line. */
-export function questionWords({ toolCall, message, by, path }: Approval, screen: Screen): string {
-  const who = path === undefined ? '' : `, about ${path.map(({ agent }) => oneLine(agent, 40)).join(' › ')}`
-  return `${callWords(toolCall, screen)} ${oneLine(message, MAX_MESSAGE)} (asked by ${oneLine(by, 100)}${who})`
+/** An approval on one line. */
+export function approvalText({ toolCall, message, by, path }: Approval, screen: Screen): string {
+  const who = path === undefined ? '' : ` for ${path.map(({ agent }) => oneLine(agent, 40)).join(' › ')}`
+  return `${callText(toolCall, screen)} ${oneLine(message, MAX_MESSAGE)} (asked by ${oneLine(by, 100)}${who})`
 }
 
-/** A call with as much of its arguments as fits. */
-function callWords({ name, args }: ToolCall, { width, colors }: Screen): string {
+/** A call with its arguments, cut to the width of the screen. */
+function callText({ name, args }: ToolCall, { width, colors }: Screen): string {
   const entries = Object.entries(args as { readonly [name: string]: Json })
-  const words = entries.map(([key, value]) => `${key}: ${JSON.stringify(value)}`).join(', ')
-  const shown = oneLine(words, Math.max(20, Math.floor(width * 0.6)))
+  const text = entries.map(([key, value]) => `${key}: ${JSON.stringify(value)}`).join(', ')
+  const shown = oneLine(text, Math.max(20, Math.floor(width * 0.6)))
   return `${colors.bold(oneLine(name, 60))}${shown === '' ? '' : ` ${shown}`}`
 }
 
-/** Most failures name the model they are about. */
+/** Most errors name the model already. */
 function withName(message: string, model: string): string {
   return message.startsWith(model) ? message : `${oneLine(model, 60)}: ${message}`
 }
 
-function valueWords(value: Json): string {
+function valueText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -1,27 +1,27 @@
 import { stripVTControlCharacters } from 'node:util'
 
-// What models and tools write reaches a terminal. There, control characters are commands: they recolour, move the
-// cursor over what was written before, set the title, or put text on the clipboard.
+// Models and tools write to the terminal, where control characters are commands: they set colours and the title, move the
+// cursor over earlier output, or write to the clipboard.
 
 /** Every control character except tab and newline. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu
 
-/** Characters that make a text look different from what it is: they cannot be seen, or turn its direction. */
+/** Characters that are invisible or change the text direction, so that a text looks different from what it is. */
 const INVISIBLE = /\p{Cf}/gu
 
-/** A text without anything that a terminal would obey. Lines and tabs stay. It makes no difference how it was cut. */
+/** A text without control characters, except tab and newline. Each part of a text can be treated separately. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, '')
 }
 
-/** A text on one line, cut where it gets too long. */
+/** A text on one line, cut at a maximum length. */
 export function oneLine(text: string, max = Infinity): string {
-  const enough = text.slice(0, Math.max(1000, 4 * max)) // a result may have megabytes
+  const enough = text.slice(0, Math.max(1000, 4 * max)) // a result may be very long
   const line = printable(stripVTControlCharacters(enough)).replace(/\s+/g, ' ').trim()
   return line.length <= max && enough.length === text.length ? line : `${line.slice(0, max - 1).trimEnd()}…`
 }
 
-/** A text with everything that cannot be seen made visible, for whoever must know exactly what it says. */
+/** A text with control and invisible characters escaped, for a user who must see exactly what it contains. */
 export function exact(text: string): string {
   return text.replace(CONTROLS, escaped).replace(INVISIBLE, escaped)
 }

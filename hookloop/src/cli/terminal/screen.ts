@@ -3,7 +3,7 @@ import { colorsFor, type Colors } from './colors.ts'
 import { printable } from './printable.ts'
 import { Spinner } from './spinner.ts'
 
-/** A stream to write on, such as `process.stdout`. */
+/** A stream to write to, such as `process.stdout`. */
 export type Output = {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean | undefined
@@ -14,15 +14,15 @@ export type ScreenOptions = {
   readonly out: Output
   readonly err: Output
   readonly env: Environment
-  /** What the spinner says. */
+  /** The text of the spinner. */
   readonly status?: () => string
 }
 
-const WIDTH_OF_A_FILE = 160
+const FILE_WIDTH = 160
 
 /**
- * The answer on stdout, everything else on stderr, and a spinner when stderr is a terminal. Often both are the same
- * terminal: then a line of one may not begin in the middle of a line of the other.
+ * Writes the answer to stdout, everything else to stderr, and a spinner if stderr is a terminal. Often both are the same
+ * terminal: then a line of one must not start in the middle of a line of the other.
  */
 export class Screen {
   readonly colors: Colors
@@ -30,10 +30,10 @@ export class Screen {
   readonly #err: Output
   readonly #isShared: boolean
   readonly #spinner: Spinner | undefined
-  /** Whether the last line of the answer, and that of the rest, still lacks its end. */
+  /** Whether the last line lacks its line end. */
   #isOutOpen = false
   #isErrOpen = false
-  /** The first half of a character whose second half is in the next piece. */
+  /** The first half of a surrogate pair whose second half is in the next piece. */
   #outHalf = ''
   #errHalf = ''
 
@@ -51,9 +51,8 @@ export class Screen {
     }
   }
 
-  /** How long a line may be. */
   get width(): number {
-    return this.#err.isTTY === true ? Math.max(40, this.#err.columns ?? 80) : WIDTH_OF_A_FILE
+    return this.#err.isTTY === true ? Math.max(40, this.#err.columns ?? 80) : FILE_WIDTH
   }
 
   startSpinner(): void {
@@ -64,9 +63,8 @@ export class Screen {
     this.#spinner?.stop()
   }
 
-  /** A piece of the answer. */
   answer(piece: string): void {
-    const { text, half } = whole(this.#outHalf + printable(piece))
+    const { text, half } = splitSurrogate(this.#outHalf + printable(piece))
     this.#outHalf = half
     if (text === '') return
     this.#spinner?.clear()
@@ -75,7 +73,7 @@ export class Screen {
     this.#isOutOpen = !text.endsWith('\n')
   }
 
-  /** The answer is over, or another one begins: what follows stands on a line of its own. */
+  /** Ends the line of the answer, so that what follows is on its own line. */
   endAnswer(): void {
     if (!this.#isOutOpen && this.#outHalf === '') return
     this.#spinner?.clear()
@@ -84,26 +82,26 @@ export class Screen {
     this.#isOutOpen = false
   }
 
-  /** A piece of something that is told beside the answer, such as what the model thinks. */
+  /** A piece of text beside the answer, such as reasoning. */
   aside(piece: string): void {
-    const { text, half } = whole(this.#errHalf + printable(piece))
+    const { text, half } = splitSurrogate(this.#errHalf + printable(piece))
     this.#errHalf = half
     if (text === '') return
-    this.#beginOnErr()
+    this.#startOnErr()
     this.#err.write(this.colors.dim(text))
     this.#isErrOpen = !text.endsWith('\n')
   }
 
-  /** A whole line beside the answer. It is written as it is: what is not ours must be printable already. */
+  /** A line beside the answer. It is written as it is: the caller makes foreign text printable. */
   line(text: string): void {
-    this.#beginOnErr()
+    this.#startOnErr()
     this.#endAside()
     this.#err.write(`${text}\n`)
   }
 
-  /** The beginning of a line that the user ends; `read` gives what was typed, or nothing if no line was. */
+  /** A question on a line that the user completes; `read` returns what was typed, or undefined if no line was. */
   async ask(question: string, read: () => Promise<string | undefined>): Promise<string | undefined> {
-    this.#beginOnErr()
+    this.#startOnErr()
     this.#endAside()
     this.#err.write(question)
     this.#isErrOpen = true
@@ -113,10 +111,10 @@ export class Screen {
     return typed
   }
 
-  #beginOnErr(): void {
+  #startOnErr(): void {
     this.#spinner?.clear()
     if (!this.#isShared || !this.#isOutOpen) return
-    this.#err.write('\n') // on the terminal only: the answer itself has no such line end
+    this.#err.write('\n') // only on the terminal: the answer itself has no line end here
     this.#isOutOpen = false
   }
 
@@ -127,8 +125,8 @@ export class Screen {
   }
 }
 
-/** A piece may end in the middle of a character. Written like that, both halves would be lost. */
-function whole(text: string): { readonly text: string; readonly half: string } {
+/** A piece may end in the middle of a surrogate pair. Written separately, both halves would be lost. */
+function splitSurrogate(text: string): { readonly text: string; readonly half: string } {
   const end = /[\uD800-\uDBFF]$/.test(text) ? text.length - 1 : text.length
   return { text: text.slice(0, end), half: text.slice(end) }
 }

@@ -2,21 +2,17 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const FRAME_MS = 100
 const CLEAR_LINE = '\r\u001B[K'
 
-/** What a spinner writes on. */
 export type Terminal = { readonly write: (text: string) => unknown; readonly columns?: number | undefined }
 
 export type SpinnerOptions = {
-  /** What it says, in plain characters. */
+  /** Its text, without colours. */
   readonly line: () => string
   readonly paint: (line: string) => string
-  /** Whether the cursor stands where a line may be drawn. */
+  /** Whether the cursor is at the start of a line. */
   readonly mayDraw: () => boolean
 }
 
-/**
- * One line at the bottom of a terminal that is drawn again and again. It owns that line only as long as nobody else
- * writes: whoever does clears it before, and it comes back with the next frame that is allowed.
- */
+/** An animated line at the bottom of a terminal. Clear it before writing anything else; it returns with the next frame. */
 export class Spinner {
   readonly #terminal: Terminal
   readonly #options: SpinnerOptions
@@ -43,7 +39,7 @@ export class Spinner {
     const { line, paint, mayDraw } = this.#options
     if (!mayDraw()) return
     const text = `${FRAMES[this.#frame++ % FRAMES.length]!} ${line()}`
-    const width = (this.#terminal.columns ?? 80) - 1 // a line that wraps could not be cleared again
+    const width = (this.#terminal.columns ?? 80) - 1 // a line that wraps cannot be cleared
     this.#terminal.write(`${CLEAR_LINE}${paint(text.length <= width ? text : `${text.slice(0, width - 1)}…`)}`)
     this.#isDrawn = true
   }

@@ -32,9 +32,9 @@ test('a run that did not complete says why and by whom, unless that was told bef
   assert.deepEqual(heads, [
     '■ stopped (stepsLimit) by guards.maxSteps: Step limit reached: 1/1.',
     '✗ failed (MODEL_FAILED): no line',
-    '‖ suspended, waiting for 1 answer',
+    '‖ suspended, waiting for 1 approval',
     '■ cancelled',
     '■ stopped (inputBlocked) by polite: Rude.',
   ])
-  assert.match(summary(failed, { ...options, hasTold: () => true }), /^✗ failed \(MODEL_FAILED\) · 1 step/)
+  assert.match(summary(failed, { ...options, hasShown: () => true }), /^✗ failed \(MODEL_FAILED\) · 1 step/)
 })

@@ -7,12 +7,12 @@ import { oneLine } from './printable.ts'
 export type SummaryOptions = {
   readonly elapsedMs: number
   readonly colors: Colors
-  /** Whether the reader has seen these words already. */
-  readonly hasTold?: (message: string) => boolean
+  /** Whether a message was shown already. */
+  readonly hasShown?: (message: string) => boolean
 }
 
-/** How a run ended, by whom, and what it took: one line. */
-export function summary(run: Run<unknown>, { elapsedMs, colors, hasTold = () => false }: SummaryOptions): string {
+/** One line: how a run ended, who decided that, and what it used. */
+export function summary(run: Run<unknown>, { elapsedMs, colors, hasShown = () => false }: SummaryOptions): string {
   const usage = usageOf(run)
   const amounts = [
     count(usage.steps, 'step'),
@@ -22,11 +22,11 @@ export function summary(run: Run<unknown>, { elapsedMs, colors, hasTold = () => 
     duration(elapsedMs),
   ]
   const { head, why, message } = endOf(run, colors)
-  const words = message === undefined || hasTold(message) ? '' : `: ${oneLine(message)}`
-  return `${head}${why}${words} ${colors.dim(`· ${amounts.join(' · ')}`)}`
+  const text = message === undefined || hasShown(message) ? '' : `: ${oneLine(message)}`
+  return `${head}${why}${text} ${colors.dim(`· ${amounts.join(' · ')}`)}`
 }
 
-/** What was spent. An input that was refused spent nothing. */
+/** The usage of a run. A blocked input used nothing. */
 export function usageOf({ state }: Run<unknown>): Usage {
   return state.execution?.usage ?? noUsage
 }
@@ -44,7 +44,7 @@ function endOf(run: Run<unknown>, colors: Colors): End {
     case 'cancelled':
       return { head: colors.yellow('■ cancelled'), why: '' }
     case 'suspended':
-      return { head: colors.yellow('‖ suspended'), why: `, waiting for ${count(run.pending.length, 'answer')}` }
+      return { head: colors.yellow('‖ suspended'), why: `, waiting for ${count(run.pending.length, 'approval')}` }
     default:
       return run satisfies never
   }

@@ -1,15 +1,15 @@
-/** A cell: what stands in it, and how it is painted once its width is known. */
+/** A cell: its text, and how to colour it after its width was measured. */
 export type Cell = { readonly text: string; readonly paint?: (text: string) => string }
 
 const GAP = '  '
 
-/** Rows with their columns below each other. What ends a row is not padded, so that nothing ends in blanks. */
+/** Rows with aligned columns. No line ends with blanks. */
 export function table(rows: readonly (readonly Cell[])[]): string {
   const widths = columnWidths(rows)
-  return rows.map((row) => rowWords(row, widths)).join('\n')
+  return rows.map((row) => rowText(row, widths)).join('\n')
 }
 
-/** How many characters its widest row may take. */
+/** The width of the widest possible row. */
 export function widthOf(rows: readonly (readonly Cell[])[]): number {
   const widths = columnWidths(rows)
   return widths.reduce((sum, width) => sum + width, (widths.length - 1) * GAP.length)
@@ -20,7 +20,7 @@ function columnWidths(rows: readonly (readonly Cell[])[]): readonly number[] {
   return Array.from({ length: columns }, (_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)))
 }
 
-function rowWords(row: readonly Cell[], widths: readonly number[]): string {
+function rowText(row: readonly Cell[], widths: readonly number[]): string {
   const last = row.findLastIndex(({ text }) => text !== '')
   const cells = row.slice(0, last + 1).map(({ text, paint = String }, i) => {
     return `${paint(text)}${i === last ? '' : ' '.repeat(widths[i]! - text.length)}`

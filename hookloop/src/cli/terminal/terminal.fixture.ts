@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Place } from '../cli-context.ts'
+import type { CliContext } from '../cli-context.ts'
 
 /** A terminal at which somebody answers what is on the screen. */
 export class Terminal {
@@ -13,7 +13,7 @@ export class Terminal {
     this.#screen.on('data', (text: string) => (this.#written += text))
   }
 
-  place(env: NodeJS.ProcessEnv): Place {
+  cli(env: NodeJS.ProcessEnv): CliContext {
     const [stdin, out] = [this.#keys, this.#screen]
     return { stdin, out, err: out, env: { ...env, NO_COLOR: '1', TERM: 'dumb' }, command: 'hookloop' }
   }

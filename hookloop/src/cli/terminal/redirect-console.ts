@@ -2,8 +2,8 @@ import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 import { printable } from './printable.ts'
 
-/** What agent files and their tools log is not the answer: it goes where it is told. Gives how to put it back. */
-export function consoleTo(write: (line: string) => void): () => void {
+/** Sends what agent files and tools log to `write`, because stdout is for the answer. Returns a function that undoes it. */
+export function redirectConsole(write: (line: string) => void): () => void {
   const before = globalThis.console
   const stream = new Writable({
     decodeStrings: false,
