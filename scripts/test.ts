@@ -1,7 +1,7 @@
 // Runs the tests and ends with the line `N passed, M failed`.
 //   npm test hooks             runs the test files with "hooks" in their path, and prints all titles
 //   npm run test:fast          runs the test files that start no process
-//   npm run test:soak          runs everything with the full number of kills and of property runs
+//   npm run test:soak          runs everything, with more killed processes and more property runs (hours)
 //   npm test -- --times        also prints the slowest files
 //   npm test -- --seed=random  lets property tests draw other values, as does a number. The default is always the same,
 //                              so that a failure belongs to a change.
@@ -144,7 +144,7 @@ function environment(paths: { readonly report: string; readonly times: string })
     HOOKLOOP_TEST_SEED: String(seed),
     HOOKLOOP_TEST_REPORT: paths.report,
     ...(values.times ? { HOOKLOOP_TEST_TIMES: paths.times } : {}),
-    ...(values.soak ? { HOOKLOOP_TEST_SOAK: '1' } : {}),
+    ...(values.soak ? { HOOKLOOP_TEST_KILLS: '200', HOOKLOOP_TEST_RUNS: '1000' } : {}),
   }
 }
 
