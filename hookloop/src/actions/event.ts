@@ -10,23 +10,20 @@ export type EventOptions = {
   /** Whether the event contains complete conversations instead of their length and last message. */
   readonly conversation?: boolean
   /** Maximum length of the event. */
-  readonly maxCharacters?: number
+  readonly maxChars?: number
 }
 
 /** Longer events are not sent: a call must be judged as a whole. */
-const MAX_CHARACTERS = 16 * 1024 * 1024
+const MAX_CHARS = 16 * 1024 * 1024
 
 /**
  * The event that an action reads, as JSON: the run, the step, and what the trigger provides, under the names of the hook
  * context. Nothing is truncated: an event that is too long is an error.
  */
-export function eventText(
-  ctx: BaseContext,
-  { maxCharacters = MAX_CHARACTERS, conversation = false }: EventOptions = {},
-): string {
+export function eventText(ctx: BaseContext, { maxChars = MAX_CHARS, conversation = false }: EventOptions = {}): string {
   const text = JSON.stringify(eventFor(ctx, { conversation }))
-  if (text.length <= maxCharacters) return text
-  const message = `The event has ${text.length} characters; the maximum is ${maxCharacters}.`
+  if (text.length <= maxChars) return text
+  const message = `The event has ${text.length} characters; the maximum is ${maxChars}.`
   throw new AgentError('HOOK_FAILED', message, { value: text.length })
 }
 

@@ -68,7 +68,7 @@ suite('prompt as a guard', () => {
   })
 
   test('a model does not judge an event that is too long', async () => {
-    const outcome = await judgedBy('{"ok":true,"reason":""}', { maxEventCharacters: 50 })
+    const outcome = await judgedBy('{"ok":true,"reason":""}', { maxEventChars: 50 })
     assert.deepEqual([outcome.decision, /the maximum is 50/.test(outcome.message!)], ['block', true])
   })
 })
@@ -126,7 +126,7 @@ test('prompt throws for invalid options', () => {
     { prompt: ' ' },
     { prompt: 'x', answer: 'yes' },
     { prompt: 'x', modle: 'y' },
-    { prompt: 'x', maxEventCharacters: 0 },
+    { prompt: 'x', maxEventChars: 0 },
   ]
   for (const options of wrong) assert.throws(() => prompt(options as PromptOptions), { code: 'AGENT_INVALID_OPTION' })
 })

@@ -18,14 +18,14 @@ export type PromptOptions = {
   /** Whether the event contains the complete conversation instead of its length and last message. Default: false. */
   readonly conversation?: boolean
   /** Maximum length of the event. Default: 100,000. A longer event is a failure: it could only be judged in part. */
-  readonly maxEventCharacters?: number
+  readonly maxEventChars?: number
 }
 
 export const promptDefaults = Object.freeze({
   timeoutMs: 30_000,
   answer: 'verdict',
   conversation: false,
-  maxEventCharacters: 100_000,
+  maxEventChars: 100_000,
 })
 
 /**
@@ -39,7 +39,7 @@ export const promptDefaults = Object.freeze({
 export function prompt(options: PromptOptions): Action {
   checkActionOptions('prompt', options, { types, required: ['prompt'] })
   const { prompt: question, model, system = JUDGE, settings } = options
-  const { answer, conversation, maxEventCharacters: maxCharacters } = { ...promptDefaults, ...options }
+  const { answer, conversation, maxEventChars: maxChars } = { ...promptDefaults, ...options }
   const label = `prompt:${shortened(question)}`
   return action({
     kind: 'prompt',
@@ -49,7 +49,7 @@ export function prompt(options: PromptOptions): Action {
     async perform(ctx) {
       const request = {
         system,
-        prompt: questionAbout(ctx, question, { maxCharacters, conversation }),
+        prompt: questionAbout(ctx, question, { maxChars, conversation }),
         output: schemaFor(answer),
         ...(model !== undefined && { model }),
         ...(settings !== undefined && { settings }),
@@ -67,7 +67,7 @@ const types = {
   answer: answerType,
   settings: optionTypes.object,
   conversation: optionTypes.flag,
-  maxEventCharacters: optionTypes.count,
+  maxEventChars: optionTypes.count,
 }
 
 function shortened(text: string): string {

@@ -19,14 +19,14 @@ export type SubagentOptions = {
   /** `verdict` (default): the agent answers with ok or not, and why. `outcome`: with an `ActionOutcome`. */
   readonly answer?: AnswerKind
   /** Maximum length of the event. Default: 100,000. A longer event is a failure: it could only be judged in part. */
-  readonly maxEventCharacters?: number
+  readonly maxEventChars?: number
 }
 
 export const subagentDefaults = Object.freeze({
   timeoutMs: 60_000,
   name: 'inspector',
   answer: 'verdict',
-  maxEventCharacters: 100_000,
+  maxEventChars: 100_000,
   maxSteps: 20,
 })
 
@@ -40,7 +40,7 @@ export const subagentDefaults = Object.freeze({
  */
 export function subagent(options: SubagentOptions): Action {
   checkActionOptions('subagent', options, { types, required: ['prompt'] })
-  const { name, answer, maxEventCharacters: maxCharacters } = { ...subagentDefaults, ...options }
+  const { name, answer, maxEventChars: maxChars } = { ...subagentDefaults, ...options }
   const to = agentOf(options.definition)
   const schema = JSON.stringify(schemaFor(answer))
   const question = `${options.prompt}\n\nEnd with nothing but a JSON object that fits this schema: ${schema}`
@@ -49,7 +49,7 @@ export function subagent(options: SubagentOptions): Action {
     kind: 'subagent',
     label,
     async perform(ctx, { mode, signal, timeoutMs = subagentDefaults.timeoutMs }) {
-      const input = questionAbout(ctx, question, { maxCharacters, conversation: false })
+      const input = questionAbout(ctx, question, { maxChars, conversation: false })
       const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS))
       const agent = { name, to, input, signal: AbortSignal.any([signal, timeout]) }
       const { result, problem, spent } = await inspect(ctx, agent)
@@ -72,7 +72,7 @@ const types = {
   prompt: optionTypes.text,
   name: optionTypes.text,
   answer: answerType,
-  maxEventCharacters: optionTypes.count,
+  maxEventChars: optionTypes.count,
 }
 
 /** An agent that judges has no tools by default, unlike a subagent, which gets those of its parent. */

@@ -24,7 +24,7 @@ export const JUDGE =
 export function questionAbout(
   ctx: BaseContext,
   question: string,
-  options: { maxCharacters: number; conversation: boolean },
+  options: { maxChars: number; conversation: boolean },
 ): string {
   return `${question}\n\n${fenced(eventText(ctx, options), 'the event, as JSON')}`
 }

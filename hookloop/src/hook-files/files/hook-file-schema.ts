@@ -222,7 +222,7 @@ function definitions(): JsonObject {
           answer,
           settings: { type: 'object' },
           conversation: flag,
-          maxEventCharacters: count,
+          maxEventChars: count,
         },
         { required: ['prompt'] },
       ),
