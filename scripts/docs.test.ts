@@ -93,12 +93,24 @@ test('the sidebar of the site has every page once', () => {
   assert.deepEqual(listedPages.toSorted(), sitePages.filter((page) => !unlisted.includes(page)).toSorted())
 })
 
-test('the README has at most 400 words', () => {
-  const prose = read('README.md')
-    .replaceAll(/```[^]*?```/g, '')
-    .replaceAll(/<[^>]*>|\]\([^)]*\)|[|*#`[\]-]/g, ' ')
-  const count = prose.split(/\s+/).filter((word) => /\w/.test(word)).length
-  assert.ok(count <= 400, `it has ${count}`)
+for (const [file, limit] of Object.entries({ 'README.md': 400, 'ARCHITECTURE.md': 1500 })) {
+  test(`${file} has at most ${limit} words`, () => {
+    const prose = read(file)
+      .replaceAll(/```[^]*?```/g, '')
+      .replaceAll(/<[^>]*>|\]\([^)]*\)|[|*#`[\]-]/g, ' ')
+    const count = prose.split(/\s+/).filter((word) => /\w/.test(word)).length
+    assert.ok(count <= limit, `it has ${count}`)
+  })
+}
+
+test('every source file that ARCHITECTURE.md and CONTRIBUTING.md name exists', () => {
+  const text = read('ARCHITECTURE.md') + read('CONTRIBUTING.md')
+  const named = [...text.matchAll(/(?<![\w./-])[\w-]+\/[\w/-]+\.ts\b/g)].map(([path]) => path)
+  assert.ok(named.length > 5)
+  assert.deepEqual(
+    named.filter((path) => !existsSync(path) && !existsSync(join('hookloop/src', path))),
+    [],
+  )
 })
 
 test('every link inside the repository leads to a file, and to a heading in it', () => {
