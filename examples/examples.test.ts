@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentEvent } from 'hookloop'
+import type { ModuleOutput } from '../scripts/run-modules.ts'
 import { runProgram } from './repair/run-program.ts'
 
 /** Output of each example that it prints only if what it shows works. */
@@ -61,7 +62,7 @@ const telling = {
   '41-actions.ts':
     /blocked  Agents never push\.\nok       ran npm ci\nblocked  It deletes(.*\n)+.*after step 4 by tested/,
   '42-hook-files.ts':
-    /no hooks\n(.*\n)+.*blocked  No pushes before Friday\.\n(.*\n)+.*no-push\.sh is not what was trusted/,
+    /no hooks\n(.*\n)+.*blocked  No pushes before Friday\.\n(.*\n)+.*no-push\.sh has changed since it was trusted/,
   '43-skill-hooks.ts':
     /ok +ran \.\/deploy production\nok .*loaded\nblocked +Staging comes first\.\nok +ran \.\/deploy staging/,
   '44-claude-hooks.ts':
@@ -73,10 +74,19 @@ const telling = {
 const here = import.meta.dirname
 const numbered = readdirSync(here).filter((file) => /^\d\d-.*\.ts$/.test(file))
 
+/** Examples that need a process of their own: this one is a file of tests. */
+const alone = ['12-test-your-hooks.ts']
+
 describe('examples', { concurrency: 3 }, () => {
+  const together = numbered.filter((file) => !alone.includes(file))
+  const half = Math.ceil(together.length / 2)
+  const groups = [together.slice(0, half), together.slice(half)].map(runTogether)
+
   for (const [file, line] of Object.entries(telling)) {
     test(`${file} runs offline and shows what it is about`, async () => {
-      const { exitCode, stdout, stderr } = await runExample(file)
+      const { exitCode, stdout, stderr } = alone.includes(file)
+        ? await start(file).ended
+        : (await Promise.all(groups)).flatMap((outputs) => outputs[file] ?? [])[0]!
       assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' })
       assert.match(stdout, line)
     })
@@ -194,8 +204,15 @@ type Running = {
   readonly printed: (text: RegExp) => Promise<void>
 }
 
-function runExample(file: string): Promise<Ended> {
-  return start(file).ended
+/** Runs examples one after the other in one process. */
+async function runTogether(files: readonly string[]): Promise<{ readonly [file: string]: ModuleOutput }> {
+  const { stdout, stderr } = await start(
+    '../scripts/run-modules.ts',
+    files.map((file) => join(here, file)),
+  ).ended
+  assert.equal(stderr, '')
+  const outputs = JSON.parse(stdout) as readonly ModuleOutput[]
+  return Object.fromEntries(files.map((file, i) => [file, outputs[i]!]))
 }
 
 function start(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Running {

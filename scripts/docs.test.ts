@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { providers } from '../hookloop/src/models/providers.ts'
 import { parts } from '../site/.vitepress/sidebar.ts'
+import type { ModuleOutput } from './run-modules.ts'
 import * as hookloop from 'hookloop'
 import * as replaying from 'hookloop/replay'
 import * as stores from 'hookloop/stores'
@@ -150,43 +151,25 @@ test('every snippet marked "ts run" prints the text that follows it', () => {
   const snippets = pages.flatMap((page) =>
     snippetsOf(page)
       .filter(({ run }) => run)
-      .map(({ code, printed }, i) => ({
-        file: `run-${page.replace(/\W/g, '-')}-${i}.ts`,
+      .map((snippet, i) => ({
+        ...snippet,
         title: `${page}, snippet ${i + 1}`,
-        code,
-        printed,
+        file: resolve(folder, `run-${i}-${page.replace(/\W/g, '-')}.ts`),
       })),
   )
-  for (const { file, code } of snippets) writeFileSync(join(folder, file), code)
-  writeFileSync(join(folder, 'runner.ts'), runner)
+  for (const { file, code } of snippets) writeFileSync(file, code)
   const workplace = mkdtempSync(join(tmpdir(), 'hookloop-docs-')) // for what they write
-  const output = execFileSync(
-    process.execPath,
-    ['--conditions=hookloop-source', resolve(folder, 'runner.ts'), ...snippets.map(({ file }) => file)],
-    { cwd: workplace, encoding: 'utf8' },
-  )
+  const args = ['--conditions=hookloop-source', resolve('scripts/run-modules.ts'), ...snippets.map(({ file }) => file)]
+  const outputs = JSON.parse(
+    execFileSync(process.execPath, args, { cwd: workplace, encoding: 'utf8' }),
+  ) as ModuleOutput[]
   rmSync(workplace, { recursive: true })
-  const printed = JSON.parse(output) as readonly string[]
+  assert.ok(snippets.length > 10)
   assert.deepEqual(
-    Object.fromEntries(snippets.map(({ title }, i) => [title, printed[i]])),
-    Object.fromEntries(snippets.map(({ title, printed: text }) => [title, text])),
+    Object.fromEntries(snippets.map(({ title }, i) => [title, outputs[i]])),
+    Object.fromEntries(snippets.map(({ title, printed }) => [title, { exitCode: 0, stdout: printed, stderr: '' }])),
   )
 })
-
-/** Imports the snippets one after the other, in one process, and prints what each wrote to stdout as a JSON list. */
-const runner = `
-const write = process.stdout.write.bind(process.stdout)
-const outputs = []
-for (const file of process.argv.slice(2)) {
-  let text = ''
-  process.stdout.write = (chunk) => ((text += chunk), true)
-  await import('./' + file)
-  outputs.push(text)
-}
-process.stdout.write = write
-console.log(JSON.stringify(outputs))
-process.exit()
-`
 
 type Snippet = { readonly code: string; readonly run: boolean; readonly printed: string | undefined }
 
