@@ -6,14 +6,12 @@ import { parts } from './sidebar.ts'
 const site = join(import.meta.dirname, '..')
 const repository = 'https://github.com/hookloop/hookloop'
 
-const sidebar = [
-  ...parts.map(({ title, collapsed, pages }) => ({
-    text: title,
-    ...(collapsed === undefined ? {} : { collapsed }),
-    items: pages.map((page) => ({ text: titleOf(page), link: `/${page}` })),
-  })),
-  { text: 'API', collapsed: true, items: apiPages() },
-]
+const pages = parts.map(({ title, collapsed, pages: names }) => ({
+  text: title,
+  ...(collapsed === undefined ? {} : { collapsed }),
+  items: names.map((page) => ({ text: titleOf(page), link: `/${page}` })),
+}))
+const api = { text: 'API', items: apiPages() }
 
 export default defineConfig({
   title: 'Hookloop',
@@ -33,7 +31,7 @@ export default defineConfig({
       { text: 'API', link: '/reference/api/', activeMatch: '^/reference/api/' },
       { text: 'Recipes', link: '/recipes/context-config', activeMatch: '^/recipes/' },
     ],
-    sidebar,
+    sidebar: { '/reference/api/': [api, ...pages], '/': [...pages, { ...api, collapsed: true }] },
     outline: [2, 3],
     search: { provider: 'local' },
     socialLinks: [{ icon: 'github', link: repository }],
