@@ -27,13 +27,13 @@ import type { Session } from './session.ts'
 export type RunOptions = {
   /** Facts for hooks, such as the user. The model does not see them. */
   readonly metadata?: JsonObject
-  /** Cancels the run. */
+  /** Cancels the run. Default none. */
   readonly signal?: AbortSignal
   /** A finished run, or its state, to continue the conversation from. */
   readonly from?: Run<unknown> | SavedRun | AgentState
   /** `false`: `stream` emits no deltas, and the model is called without streaming. */
   readonly deltas?: boolean
-  /** How effects happen: live, recorded or replayed. */
+  /** How effects are performed: live, recorded or replayed. Default live. */
   readonly effects?: EffectsFactory
   /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
   readonly session?: string

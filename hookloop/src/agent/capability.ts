@@ -42,25 +42,32 @@ export type SlashCommand = {
   readonly source: 'code' | 'user' | 'project'
 }
 
-/** A part of an agent: hooks and tools that belong together, under a name. */
+/**
+ * A named set of hooks and tools that belong together. Pass it to `createAgent({ use })` or `agent.with()`.
+ *
+ * @example
+ * const quiet: Capability = { name: 'quiet', hooks: [guard('beforeToolUse', (ctx) => ctx.block('No tools.'))] }
+ */
 export type Capability = {
+  /** A capability with the name of a default one, such as `guards`, replaces it. */
   readonly name: string
   readonly hooks?: readonly Hook[]
   readonly tools?: readonly Tool[]
+  /** How an approver is asked. See `approval`. */
   readonly approval?: ApprovalPolicy
-  /** Takes out of what users say and what tools give back what must not get into a run. */
+  /** Removes secrets from user input and tool results. See `redactSecrets`. */
   readonly redact?: Redact
-  /** Models that its hooks may ask for: that they can be made is checked when the agent is put together. */
+  /** Models that its hooks may call. They are checked when the agent is created. */
   readonly models?: readonly ModelSource[]
-  /** What a run may spend as far as it is concerned: subagents that work at the same time share it. */
+  /** Amounts that a run may spend, shared by concurrent subagents. */
   readonly budget?: Budget
-  /** Whether all its hooks that change go along with its tools into a subagent, not only those bound to a tool. */
+  /** Whether a subagent with one of its tools gets all its transform hooks, not only those of that tool. */
   readonly isWhole?: boolean
-  /** What its hooks make of an input that is a command, for whoever lists them or judges before they do. */
+  /** Commands such as `/name` that its hooks handle. */
   readonly slashCommands?: readonly SlashCommand[]
-  /** What a reader of `agent.describe()` should know about it. */
+  /** Notes for `agent.describe()`. */
   readonly notes?: readonly string[]
 }
 
-/** What an agent is made of, in order of registration. */
+/** What `createAgent({ use })` and `agent.with()` take. */
 export type Use = Hook | Tool | Capability

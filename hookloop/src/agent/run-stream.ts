@@ -2,7 +2,14 @@ import type { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Run } from './run.ts'
 
-/** A run under way: what it says as an async iterable, its result as a promise. */
+/**
+ * A running agent: an async iterable of events or states, and a promise of the result.
+ *
+ * @example
+ * const live = agent.stream('Tell me a story.')
+ * for await (const event of live) if (event.type === 'text') process.stdout.write(event.delta)
+ * const run = await live.run
+ */
 export type RunStream<E, O = string> = AsyncIterable<E> & { readonly run: Promise<Run<O>> }
 
 /** Starts at once and never waits for its reader. Who stops reading lets the run go on. */

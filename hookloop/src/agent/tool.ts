@@ -8,19 +8,19 @@ import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from './check-options.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
-/** What a tool is given beside its arguments. */
+/** The second argument of a tool's `execute`. */
 export type ToolRun = {
-  /** Aborts when the run is cancelled or the tool's time is over. */
+  /** Aborts when the run is cancelled or the tool times out. */
   readonly signal: AbortSignal
-  /** The same on every attempt at this call, also after a resume: hand it on to whatever must happen only once. */
+  /** The same for every attempt at this call, also after a resume. Pass it to services that must act only once. */
   readonly idempotencyKey: string
-  /** The state as it was when the call was started. A tool reads it; what is to be written is a hook's to write. */
+  /** The state when the call started. A tool can only read it; hooks change it. */
   readonly state: AgentState
-  /** Tells whoever watches how far it is. */
+  /** Emits a `toolProgress` event. */
   readonly progress: (update: unknown) => void
-  /** Counts what the tool itself has spent on models: limits then see it. */
+  /** Adds the usage of model calls of the tool itself, so that limits include it. */
   readonly spend: (usage: Partial<TokenUsage>) => void
-  /** What the agent that runs it consists of. */
+  /** A description of the agent that runs it. */
   readonly describe: () => AgentDescription
 }
 
@@ -32,25 +32,26 @@ export type DelegationPlace = {
   readonly tools: readonly string[]
 }
 
-/** `tell`: the model is told that nobody knows. `ask`: a person says whether the call is run again. */
+/** What happens to a call with an unknown outcome: `tell` the model, or `ask` an approver whether to run it again. */
 export type OnUnknownOutcome = 'tell' | 'ask'
 
+/** A tool, as returned by `tool` or `agentTool`. `I` is what the model sends, `O` what the schema parses it to. */
 export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   readonly description: string
   readonly inputSchema: JsonObject
-  /** May run beside other such tools: it only reads, or keeps apart from them. */
+  /** Whether it may run at the same time as other such tools. */
   readonly concurrent: boolean
-  /** A person is asked before each call, unless a guard allows it. */
+  /** Whether each call needs approval, unless a guard allows it. */
   readonly ask: boolean
-  /** May be done again when nobody knows whether it was done: it only reads, or heeds the idempotency key. */
+  /** Whether a call may be repeated if its outcome is unknown. */
   readonly idempotent: boolean
-  /** What comes of a call that a crash cut off; as the agent's `approval` says if the tool does not. */
+  /** What happens to a call that a crash interrupted. Undefined: as the agent's `approval` says. */
   readonly onUnknownOutcome: OnUnknownOutcome | undefined
   readonly timeoutMs: number | undefined
   readonly maxOutputChars: number
   readonly parse: Parser
   readonly execute: (args: never, run: ToolRun) => unknown
-  /** Says which agent does the work, in place of `execute`. See `agentTool`. */
+  /** Which agent does the work instead of `execute`. See `agentTool`. */
   readonly delegate?: (
     args: never,
     at: DelegationPlace,
@@ -58,15 +59,25 @@ export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
 }
 
 type ToolDefinition<S extends Schema | JsonObject> = {
+  /** 1 to 128 letters, digits and `_ . : -`, unique in an agent. */
   readonly name: string
+  /** What it does, for the model. */
   readonly description: string
+  /** The schema of the arguments: Zod, ArkType, Valibot or JSON Schema. */
   readonly input: S
+  /** Does the work. What it returns is the result, as JSON; what it throws is a failed call that the model can read. */
   readonly execute: (args: OutputOf<S>, run: ToolRun) => unknown
+  /** Whether it may run at the same time as other such tools, because it only reads. Default false. */
   readonly concurrent?: boolean
+  /** Whether each call needs approval, unless a guard allows it. Default false. */
   readonly ask?: boolean
+  /** Whether a call may be repeated if its outcome is unknown, because it only reads or uses the idempotency key. Default false. */
   readonly idempotent?: boolean
+  /** What happens to a call that a crash interrupted. Default: as the agent's `approval` says. */
   readonly onUnknownOutcome?: OnUnknownOutcome
+  /** The time a call may take. Default: no limit. */
   readonly timeoutMs?: number
+  /** The length of a result. Default 65,536. */
   readonly maxOutputChars?: number
 }
 
@@ -77,7 +88,17 @@ const options: readonly string[] = [
 const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
 const MAX_OUTPUT_CHARS = 65_536
 
-/** Declares a tool. The arguments it is called with have passed its schema and cannot be written to. */
+/**
+ * Defines a tool. Its arguments are validated by the schema and frozen.
+ *
+ * @example
+ * const weather = tool({
+ *   name: 'weather',
+ *   description: 'Current weather of a city.',
+ *   input: z.object({ city: z.string() }),
+ *   execute: async ({ city }, { signal }) => (await fetch(`https://wttr.in/${city}?format=j1`, { signal })).json(),
+ * })
+ */
 export function tool<S extends Schema | JsonObject>(definition: ToolDefinition<S>): Tool<InputOf<S>, OutputOf<S>> {
   return declareTool(definition)
 }

@@ -18,7 +18,7 @@ import {
   type PlainTrigger,
 } from './triggers.ts'
 
-/** A hook as it is declared. Immutable; it does nothing until an agent uses it. */
+/** A hook, as returned by `hook`, `guard`, `observe` or `shadow`. It does nothing until an agent uses it. */
 export type Hook<T = HookTrigger> = {
   readonly name: string
   readonly triggers: readonly T[]
@@ -50,7 +50,10 @@ const streamPolicies = ['hold', 'window', 'after'] as const
 export type Handler<C, R> = ((ctx: C) => R | Promise<R>) | { handle(ctx: C): R | Promise<R> }
 export type Around<C, R, N> = (ctx: C, next: (...change: N[]) => Promise<R>) => Promise<R>
 
-/** A transform returns its context; an `around…` hook returns what `next()` gave, or a substitute. */
+/**
+ * The handler of a hook: a function, an object with `handle`, or an action. It returns its context or a changed copy; an
+ * `around…` hook returns the result of `next()` or a substitute.
+ */
 export type HookHandler<T extends HookTrigger, I, O> = [T] extends [PlainTrigger]
   ? Handler<HookContext<T, I>, HookContext<T, I>> | Action
   : [T] extends ['aroundInference']
@@ -59,10 +62,17 @@ export type HookHandler<T extends HookTrigger, I, O> = [T] extends [PlainTrigger
       ? Around<AroundContext<T, O>, ToolExecution, never>
       : never
 
+/**
+ * Options of `hook`, `guard` and `observe`, besides the ones below: `name` (generated if omitted), `effect` (the result is
+ * recorded and not repeated in a replay, needs a name), `tool` at tool triggers (a name, wildcard, RegExp, or the tool
+ * itself, which types the arguments) and `stream` at `afterInference`.
+ */
 export type HookOptions<T extends HookTrigger, A, K> = {
-  /** Higher first, among the hooks of one mode. Ties keep their order of registration. */
+  /** Higher runs first among the hooks of one mode; equal ones in order of registration. Default 0. */
   readonly priority?: number
+  /** The time the handler may take. Default: 60,000 for a guard, no limit otherwise. */
   readonly timeoutMs?: number
+  /** Whether the hook runs for an event. See `toolName`, `stepType`, `hasMetadata`. Default: always. */
   readonly when?: (ctx: SeenContext<T, A>) => boolean
 } & ({ readonly name?: string; readonly effect?: false } | { readonly name: string; readonly effect: true }) &
   ([T] extends [`${string}ToolUse`]
@@ -73,19 +83,33 @@ export type HookOptions<T extends HookTrigger, A, K> = {
 
 type On<T> = T | readonly T[]
 
-/** A hook that changes what flows: the value of its trigger, the state, and its vote on the run. */
+/**
+ * Defines a hook that changes something: the value of its trigger, the state, or whether the run continues.
+ *
+ * @example
+ * hook('afterToolUse', (ctx) => ctx.withOutput(redact(ctx.toolExecution.output)), { priority: -100 })
+ *
+ * @example
+ * hook('aroundInference', (ctx, next) => next().catch(() => next({ model: backup })), { name: 'fallback' })
+ */
 export function hook<T extends HookTrigger, I = JsonObject, O = JsonObject>(
   on: On<T>,
   handler: HookHandler<T, I, O>,
   options?: HookOptions<T, T extends 'aroundToolUse' ? O : I, ToolRef<I, O>> & {
-    /** What to do when it throws: go on without it, or treat it as a no. By default the error goes to `onError`. */
+    /** What happens if it throws: continue without it, or block. Default: the error goes to `onError`. */
     readonly onFailure?: 'continue' | 'block'
   },
 ): Hook<T> {
   return declare('transform', on, handler, options)
 }
 
-/** A hook that decides about the value as it will be used. It changes nothing, and it fails closed. */
+/**
+ * Defines a hook that decides about the final value: block, ask, allow or stop. It cannot change anything, and it fails
+ * closed: a guard that throws or times out blocks.
+ *
+ * @example
+ * guard('beforeToolUse', (ctx) => (/git push/.test(ctx.toolCall.args.command) ? ctx.block('Agents never push.') : ctx), { tool: bash })
+ */
 export function guard<T extends GuardTrigger, A = JsonObject>(
   on: On<T>,
   handler: Handler<GuardContext<T, A>, GuardContext<T, A>> | Action,
@@ -94,7 +118,12 @@ export function guard<T extends GuardTrigger, A = JsonObject>(
   return declare('guard', on, handler, options)
 }
 
-/** A hook that watches. It can change nothing, delay nothing and break nothing. */
+/**
+ * Defines a hook that only observes, in the background. It cannot change, delay or fail a run.
+ *
+ * @example
+ * observe('*', (ctx) => console.error(ctx.trigger, ctx.state.stepCount))
+ */
 export function observe<T extends PlainTrigger, A = JsonObject>(
   on: On<T> | '*',
   handler: Handler<ObserveContext<T, A>, unknown> | Action,
@@ -105,8 +134,11 @@ export function observe<T extends PlainTrigger, A = JsonObject>(
 }
 
 /**
- * The same hook as a shadow: it sees every event it would see in force, and what it would have decided is in the ledger.
- * Nothing comes of it otherwise, and nobody waits for it. A hook that has effects or wraps a call cannot be one.
+ * Runs a hook or guard in shadow mode: its decisions are recorded in the ledger, not applied. A hook that has effects or
+ * wraps a call cannot run in shadow mode.
+ *
+ * @example
+ * createAgent({ model, use: [shadow(stricterPolicy)] })
  */
 export function shadow<T extends PlainTrigger>(of: Hook<T>, options: { readonly name?: string } = {}): Hook<T> {
   if (!isHook(of)) throw invalid('given to shadow()', 'it is not made by hook() or guard()', of)

@@ -11,21 +11,26 @@ export type Matchable = {
   readonly step?: { readonly type: StepType }
 }
 
-/** A predicate for the `when` option. Any function of the context is one; these are the common ones. */
+/** A predicate for the option `when` of a hook. */
 export type Matcher = (ctx: Matchable) => boolean
 
-/** At the tool triggers: the called tool has this name, or one that fits the wildcard or RegExp. */
+/**
+ * Matches tool calls by the name of the tool, a wildcard or a RegExp.
+ *
+ * @example
+ * guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { when: all(toolName('delete_*'), not(hasMetadata('role', 'admin'))) })
+ */
 export function toolName(pattern: NamePattern): Matcher {
   const test = toNameTest(pattern)
   return (ctx) => ctx.toolCall !== undefined && test(ctx.toolCall.name)
 }
 
-/** The step at hand, or the last closed one, is of this type. */
+/** Matches if the current step, or the last closed one, has this type. */
 export function stepType(type: StepType): Matcher {
   return (ctx) => (ctx.step ?? ctx.state.lastStep)?.type === type
 }
 
-/** The metadata has this key, and this value if one is given. */
+/** Matches if the metadata of the state has this key and, if given, this value. */
 export function hasMetadata(key: string, value?: Json): Matcher {
   const wanted = value === undefined ? undefined : exactJson(value, 'metadata value')
   return (ctx) => {
@@ -34,14 +39,17 @@ export function hasMetadata(key: string, value?: Json): Matcher {
   }
 }
 
+/** Matches if all matchers match. */
 export function all(...matchers: readonly Matcher[]): Matcher {
   return (ctx) => matchers.every((matches) => matches(ctx))
 }
 
+/** Matches if at least one matcher matches. */
 export function any(...matchers: readonly Matcher[]): Matcher {
   return (ctx) => matchers.some((matches) => matches(ctx))
 }
 
+/** Matches if the matcher does not. */
 export function not(matcher: Matcher): Matcher {
   return (ctx) => !matcher(ctx)
 }

@@ -123,6 +123,7 @@ export const triggers = {
   onSessionEnd: { carries: ['sessionId', 'reason'], hook: ['state'], guard: [] },
 } as const satisfies { readonly [T in keyof Facts]: TriggerSpec<Facts[T]> }
 
+/** The name of a trigger, such as `'beforeToolUse'`. */
 export type HookTrigger = keyof typeof triggers
 type Triggers = typeof triggers
 

@@ -5,7 +5,14 @@ import { explanation, type Explainable, type Explanation } from './explanation.t
 
 const MAX_VALUE = 80
 
-/** Answers "who stopped my agent, and why" and "why did it not stop", as text. */
+/**
+ * Explains a run as text: which hook stopped it and why, what was blocked, changed, retried and spent, and what would let
+ * it continue.
+ *
+ * @example
+ * const run = await agent.run('Publish the fix.')
+ * if (run.status !== 'completed') console.error(explain(run))
+ */
 export function explain(run: Explainable): string {
   return explanationWords(explanation(run))
 }

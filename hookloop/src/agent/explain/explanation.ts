@@ -14,7 +14,7 @@ export type Explainable = { readonly state: AgentState; readonly ledger: readonl
   | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
 )
 
-/** Why a run ended as it did, as data. `explain` says the same in words. Steps are counted from 0. */
+/** The result of `explanation`. Steps are counted from 0. */
 export type Explanation = {
   readonly status: Run['status']
   readonly decided: {
@@ -76,7 +76,7 @@ type Shadowed = {
 }
 type Failure = { readonly step: number; readonly hook: string; readonly trigger: string; readonly error: string }
 
-/** Who decided what in a run, and why. */
+/** Explains a run as data: which hook decided what, and why. `explain` formats the same as text. */
 export function explanation(run: Explainable): Explanation {
   const own = run.ledger.filter((entry) => entry.path === undefined)
   const ledger = own.filter((entry) => entry.shadow !== true)

@@ -5,23 +5,25 @@ import type { InputOf, OutputOf, Schema } from '../../state/schema.ts'
 import type { Use } from '../capability.ts'
 import { declareTool, type DelegationPlace, type Tool } from '../tool.ts'
 
-/** An agent that is made of the one that calls it: what is left out, it has from there. */
+/** A subagent that inherits from the agent that calls it. What is omitted is inherited. */
 export type AgentSpec = {
+  /** The system prompt. Default: empty. */
   readonly instructions?: string
-  /** Names of its parent's tools. Left out: all of them. An empty list: none. */
+  /** Names of the parent's tools that it gets. Default: all; an empty list: none. */
   readonly tools?: readonly string[]
-  /** Names of its parent's tools that it does not get, whatever `tools` says. */
+  /** Names of the parent's tools that it never gets. Default none. */
   readonly disallowedTools?: readonly string[]
-  /** Left out: the model its parent uses. */
+  /** The model. Default: the model of the parent. */
   readonly model?: ModelSource
+  /** Model settings. Default: those of the parent. */
   readonly settings?: ModelSettings
-  /** Capabilities, hooks and tools of its own. */
+  /** Its own capabilities, hooks and tools. Default none. */
   readonly use?: readonly Use[]
-  /** Limits of its own. Those of its parent hold for it in any case. */
+  /** Its own limits, in addition to those of the parent. Default none. */
   readonly limits?: ChildLimits
 }
 
-/** As `guards` takes them. What is left out has no limit of its own. */
+/** Limits of a subagent, as in `guards`. An omitted one has no limit. */
 export type ChildLimits = {
   readonly maxSteps?: number
   readonly maxTokens?: number
@@ -30,20 +32,27 @@ export type ChildLimits = {
   readonly maxToolCalls?: number
 }
 
-/** Who is to do what. */
+/** Which agent works on a call of an `agentTool`, and with which input. */
 export type Delegation = {
-  /** What it is called: in events, in the ledger, in approvals. */
+  /** Its name in events, in the ledger and in approvals. */
   readonly name: string
-  /** An agent as made by `createAgent`, or what one is to be made of. The same object for the same agent, every time. */
+  /** An agent, or a spec of one. Must be the same object for the same agent. */
   readonly to: AgentSpec | { readonly describe: () => unknown }
-  /** What it is told. It sees nothing else of the conversation. */
+  /** Its input. It does not see the conversation of its parent. */
   readonly input: string | Message
 }
 
 /**
- * Declares a tool that another agent does the work of, inside the run of the one that calls it. What it answers is the
- * result of the call. `to` says which agent, from the arguments and nothing else, and throws an Error for the model to
- * read when there is none.
+ * Defines a tool whose work another agent does, inside the run of its caller. The answer of that agent is the result of the
+ * call. `to` selects the agent from the arguments alone; an error it throws is reported to the model.
+ *
+ * @example
+ * const research = agentTool({
+ *   name: 'research',
+ *   description: 'Answers a question with sources.',
+ *   input: z.object({ question: z.string() }),
+ *   to: ({ question }) => ({ name: 'researcher', to: researcher, input: question }),
+ * })
  */
 export function agentTool<S extends Schema | JsonObject>(definition: {
   readonly name: string
