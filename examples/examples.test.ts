@@ -41,7 +41,7 @@ const telling = {
     /diverges at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
-  '24-bash.ts': /blocked: Refused: rm notes\.txt \(deny "rm"\)/,
+  '24-bash.ts': /blocked: Denied: rm notes\.txt \(deny "rm"\)/,
   '25-files.ts': /\.git\/hooks\/pre-commit is protected by the rule "\.git"/,
   '26-metadata.ts': /refund +blocked +Only admins refund\./,
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,

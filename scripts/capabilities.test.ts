@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, suite, test } from 'node:test'
 import { tool, type Capability } from 'hookloop'
 import { agentDefinitions, agentDefinitionsDefaults } from '../hookloop/src/capabilities/subagents/agent-definitions.ts'
-import { bash, bashPolicy } from '../hookloop/src/capabilities/bash/bash.ts'
+import { bash, bashDefaults } from '../hookloop/src/capabilities/bash/bash.ts'
 import { cancellation, cancellationDefaults } from '../hookloop/src/capabilities/cancellation.ts'
 import { executionHistory, executionHistoryDefaults } from '../hookloop/src/sessions/history/execution-history.ts'
 import { files } from '../hookloop/src/capabilities/files/files.ts'
@@ -42,7 +42,7 @@ const external = /^(?:spare|mcp__.*)$/
 
 const pages: { readonly [page: string]: { readonly capability: Capability; readonly defaults: object } } = {
   'agent-definitions': { capability: agentDefinitions(), defaults: agentDefinitionsDefaults },
-  bash: { capability: bash({ sandbox: 'off' }), defaults: bashPolicy },
+  bash: { capability: bash({ sandbox: 'off' }), defaults: bashDefaults },
   cancellation: { capability: cancellation(() => false), defaults: cancellationDefaults },
   'execution-history': { capability: executionHistory(), defaults: executionHistoryDefaults },
   files: { capability: files({ root: '.' }), defaults: filesDefaults },

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { commandsIn } from '../capabilities/bash/commands-in.ts'
+import { parseCommands } from '../capabilities/bash/policy/parse-commands.ts'
 import { executableProblem } from '../system/processes/executable-problem.ts'
 import { fillVariables } from './trust/named-scripts.ts'
 
@@ -44,5 +44,5 @@ function looksLikeFile(word: string): boolean {
 }
 
 function wordsOfCommands(line: string): readonly (readonly string[])[] {
-  return commandsIn(line).commands.map(({ words }) => words.map(({ value, loose }) => value ?? loose))
+  return parseCommands(line).commands.map(({ words }) => words.map(({ value, loose }) => value ?? loose))
 }

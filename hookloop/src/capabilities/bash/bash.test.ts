@@ -9,7 +9,7 @@ import { hook } from '../../hooks/hook.ts'
 import { anHour, countWith, until } from '../../system/processes/processes.fixture.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
-import { bash, bashPolicy, type BashOptions } from './bash.ts'
+import { bash, bashDefaults, type BashOptions } from './bash.ts'
 import { createWorkspace, runCommands } from './workspace.fixture.ts'
 
 const workspace = createWorkspace()
@@ -17,34 +17,37 @@ after(workspace.remove)
 const { work } = workspace
 const yes = approval(() => 'allow')
 
-/** One command that everybody agrees to, as the model reads its result. */
+/** The result of one approved command, as the model gets it. */
 async function outputOf(command: string, options: BashOptions = {}): Promise<string> {
   const [execution] = await runCommands([command], { options: { cwd: work, sandbox: 'off', ...options }, use: [yes] })
   return `${execution!.status}: ${execution!.output}`
 }
 
-describe('what the model reads', () => {
-  test('output, and errors after it', async () => {
+describe('the model gets', () => {
+  test('stdout, and stderr after it', async () => {
     assert.equal(await outputOf('echo out; echo err >&2'), 'ok: out\nSTDERR:\nerr')
     assert.equal(await outputOf('true'), 'ok: (no output)')
   })
 
-  test('a code that is not 0, and a signal', async () => {
+  test('an exit code other than 0, and a signal', async () => {
     assert.equal(await outputOf('echo no; exit 3'), 'ok: Exit code: 3\nno')
     assert.equal(await outputOf('kill -KILL $$'), 'ok: Ended by signal: SIGKILL\n(no output)')
   })
 
-  test('that its time was over, and the output so far', async () => {
-    const said = 'The command did not end within 3000 ms. It was ended with everything it had started.'
-    assert.equal(await outputOf('echo begun; sleep 60', { timeoutMs: 3_000 }), `failed: ${said}\nOutput so far:\nbegun`)
+  test('a timeout, and the output so far', async () => {
+    const message = 'The command did not end within 3000 ms. It was ended with all its processes.'
+    assert.equal(
+      await outputOf('echo begun; sleep 60', { timeoutMs: 3_000 }),
+      `failed: ${message}\nOutput so far:\nbegun`,
+    )
   })
 
-  test('that something in the background was ended', async () => {
-    const said = 'One process that it left in the background was ended with it.'
-    assert.equal(await outputOf('sleep 60 & echo hi'), `ok: ${said}\nhi`)
+  test('a note that background processes were ended', async () => {
+    const message = 'One background process was ended with it.'
+    assert.equal(await outputOf('sleep 60 & echo hi'), `ok: ${message}\nhi`)
   })
 
-  test('why it did not start', async () => {
+  test('the reason why a command did not start', async () => {
     const gone = mkdtempSync(join(tmpdir(), 'hookloop-gone-'))
     rmSync(gone, { recursive: true })
     assert.match(
@@ -57,7 +60,7 @@ describe('what the model reads', () => {
     )
   })
 
-  test('of long output the beginning and the end, and how much is missing', async () => {
+  test('the start and the end of long output, and how much is missing', async () => {
     const text = await outputOf('seq 1 200000; seq 1 99999 >&2', { headChars: 300, tailChars: 900 })
     assert.match(
       text,
@@ -71,27 +74,27 @@ describe('what the model reads', () => {
     assert.equal(text, 'ok: red \u2400\u2408 a\nb\nc')
   })
 
-  test('bytes that are no text do not make the result longer than it may be', async () => {
+  test('binary output of limited length', async () => {
     assert.ok((await outputOf('head -c 1000000 /dev/zero')).length < 33_000)
     assert.ok((await outputOf('head -c 1000000 /dev/urandom')).length < 34_000)
   })
 })
 
 describe('each call', () => {
-  test('is a new shell: nothing lasts', async () => {
+  test('is a new shell without state of earlier calls', async () => {
     const commands = ['export A=1; cd /; f() { echo f; }', 'echo "[$A]"; pwd; f']
     const [, second] = await runCommands(commands, { options: { cwd: work, sandbox: 'off' }, use: [yes] })
     assert.match(second!.output, new RegExp(`^Exit code: 127\n\\[\\]\n${work}\nSTDERR:\n.*f: command not found`))
   })
 
-  test('gets what is declared, and a PATH in which the working directory is last', async () => {
+  test('gets the declared variables, and a PATH in which the working directory is last', async () => {
     const text = await outputOf('echo "$CI $NONE"; type -P ls', {
       env: { CI: 'yes', NONE: undefined, PATH: undefined },
     })
     assert.match(text, /^ok: yes \n\/\S*bin\/ls$/)
   })
 
-  test('can be given less or more time by the model, up to a limit', async () => {
+  test('has a timeout that the model can set, up to a limit', async () => {
     const options = { cwd: work, sandbox: 'off', maxTimeoutMs: 200_000 } as const
     const run = async (timeout_ms: number) => {
       const model = scriptedModel([
@@ -105,7 +108,7 @@ describe('each call', () => {
     assert.match(await run(200_001), /timeout_ms/)
   })
 
-  test('streams its output while it runs, without flooding', async () => {
+  test('streams its output while it runs, with a limited number of events', async () => {
     const model = scriptedModel([
       {
         toolCalls: [{ name: 'bash', args: { command: 'echo first; sleep 0.5; echo last >&2; yes | head -c 3000000' } }],
@@ -121,7 +124,7 @@ describe('each call', () => {
   })
 })
 
-test('P14 nothing of our environment reaches a command, nor a second command', async () => {
+test('P14 our environment does not reach a command, nor a second one', async () => {
   const secrets = { AGENT_API_KEY: 'CANARY-KEY', AWS_SECRET_ACCESS_KEY: 'CANARY-AWS', DATABASE_URL: 'CANARY-DB' }
   Object.assign(process.env, secrets, { 'BASH_FUNC_evil%%': '() { echo CANARY-F; }' })
   const commands = ['env', 'evil; declare -F; cat /proc/$$/environ', 'printenv AGENT_API_KEY']
@@ -132,7 +135,7 @@ test('P14 nothing of our environment reaches a command, nor a second command', a
 })
 
 describe('the policy', () => {
-  test('allows, refuses and asks, and says by what rule', async () => {
+  test('allows, denies and asks, and names the rule', async () => {
     const asked: string[] = []
     const ask = approval(({ message }) => {
       asked.push(message)
@@ -151,13 +154,13 @@ describe('the policy', () => {
     assert.match(asked.join(), /^Run this command\?\nuname -a\n\(.*no rule allows it.*\)$/)
   })
 
-  test('judges what is run, not what the model wrote', async () => {
+  test('judges the command after hooks have rewritten it', async () => {
     const rewrite = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'touch "$M"' }))
     const [execution] = await workspace.run(['ls'], {}, [rewrite])
     assert.deepEqual([execution!.status, workspace.isMarked()], ['blocked', false])
   })
 
-  test('without anybody to ask, what is asked about does not run, and the model is told', async () => {
+  test('blocks commands that need approval if there is no approver, and the model gets the reason', async () => {
     const [execution] = await workspace.run(['uname -a'])
     assert.equal(execution!.status, 'blocked')
     assert.match(execution!.output, /no rule allows it/)
@@ -168,7 +171,7 @@ describe('options', () => {
   const refused = (options: object, why: RegExp): void =>
     assert.throws(() => bash(options), { code: 'AGENT_INVALID_OPTION', message: why })
 
-  test('that are misspelt, of the wrong type or out of range are refused by name', () => {
+  test('that are unknown, of the wrong type or out of range are rejected by name', () => {
     refused({ allowed: ['ls'] }, /unknown option "allowed"/)
     refused({ timeoutMs: 0 }, /"timeoutMs"/)
     refused({ timeoutMs: 2, maxTimeoutMs: 1 }, /"timeoutMs" cannot be longer/)
@@ -181,15 +184,15 @@ describe('options', () => {
     refused({ allowInSandbox: 'yes' }, /"allowInSandbox"/)
   })
 
-  test('cannot declare variables that run something before the command', () => {
+  test('cannot declare variables that run code before the command', () => {
     for (const name of ['BASH_ENV', 'ENV', 'LD_PRELOAD', 'PS4', 'SHELLOPTS'])
-      refused({ env: { [name]: 'x' } }, new RegExp(`"${name}" would run something`))
-    refused({ env: { 'BASH_FUNC_ls%%': '() { :; }' } }, /no name of a variable/)
-    refused({ env: { A: 'x\0y' } }, /"A" must be a text/)
+      refused({ env: { [name]: 'x' } }, new RegExp(`"${name}" would run code`))
+    refused({ env: { 'BASH_FUNC_ls%%': '() { :; }' } }, /is not a variable name/)
+    refused({ env: { A: 'x\0y' } }, /"A" must be a string/)
   })
 
-  test('have defaults that cannot be changed', () => {
-    assert.ok(Object.isFrozen(bashPolicy) && Object.isFrozen(bashPolicy.allow))
+  test('have frozen defaults', () => {
+    assert.ok(Object.isFrozen(bashDefaults) && Object.isFrozen(bashDefaults.allow))
     assert.deepEqual(
       bash({ timeoutMs: undefined } as unknown as BashOptions).hooks!.map(({ name }) => name),
       ['bash.policy', 'bash.repository'],
@@ -197,7 +200,7 @@ describe('options', () => {
   })
 })
 
-test('P08 a cancelled run leaves no process, and what was cut off is recorded as unknown', async () => {
+test('P08 a cancelled run leaves no process, and the call is recorded with an unknown outcome', async () => {
   const hour = anHour()
   const cancel = new AbortController()
   const command = `setsid sleep ${hour} & (env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; sleep ${hour}`
@@ -212,7 +215,7 @@ test('P08 a cancelled run leaves no process, and what was cut off is recorded as
   assert.deepEqual([run.status, statuses, countWith(hour)], ['cancelled', ['outcomeUnknown'], 0])
 })
 
-test('a hundred commands at once, in many runs of one agent, get along and leave nothing', async () => {
+test('a hundred concurrent commands in many runs of one agent leave no process', async () => {
   const agent = createAgent({
     model: scriptedModel((request) => {
       const [first] = request.messages
@@ -234,13 +237,13 @@ test('a hundred commands at once, in many runs of one agent, get along and leave
   }
 })
 
-test('its description tells the model where it is, what runs without a question and what the boundary is', () => {
+test('the description has the working directory, the allowed commands and the sandbox', () => {
   const { tools, notes } = bash({ cwd: work, allow: ['ls', 'git log'], deny: ['rm'], sandbox: 'off' })
   const { description } = tools![0]!
   assert.ok(description.includes(work))
-  assert.match(description, /Without a question: `ls`, `git log`.*Never: `rm`\..*There is no sandbox/)
+  assert.match(description, /Allowed: `ls`, `git log`.*Blocked: `rm`\..*There is no sandbox/)
   assert.match(
     notes!.join(),
-    /^bash: There is no sandbox: a command may do whatever this user may\. It is switched off\.$/,
+    /^bash: There is no sandbox: a command can do everything that this user can\. It is turned off\.$/,
   )
 })

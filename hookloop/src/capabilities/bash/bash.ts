@@ -1,43 +1,42 @@
-import { accessSync, constants } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { revealInvisible } from '../../system/sanitize-text.ts'
+import { executableProblem } from '../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../system/processes/minimal-environment.ts'
-import { describeCommand } from './describe-command.ts'
-import { commandJudge, type CommandVerdict } from './judge-command.ts'
+import { commandJudge, type CommandVerdict } from './policy/judge-command.ts'
 import { mentionsGit, programsInRepository } from './repository.ts'
-import { runCommand, type Shell, type Surroundings } from './run-command.ts'
+import { runCommand, type Shell, type CommandContext } from './run-command.ts'
 import { chooseSandbox, describeSandbox, type SandboxChoice } from './sandbox.ts'
 
 export type BashOptions = {
-  /** Commands that run without a question, such as `git log`. Default none. */
+  /** Commands that run without approval, such as `git log`. Default none. */
   readonly allow?: readonly string[]
-  /** Commands that never run. */
+  /** Commands that are always blocked. */
   readonly deny?: readonly string[]
-  /** Commands that a person is always asked about. Whatever no rule speaks of is asked about as well. */
+  /** Commands that always need approval. Commands without a rule need approval too. */
   readonly ask?: readonly string[]
-  /** Where every command starts. Default: where the program was started. */
+  /** The working directory of every command. Default: that of this process. */
   readonly cwd?: string
-  /** How long a command may take if it does not say. */
+  /** The default timeout of a command. */
   readonly timeoutMs?: number
-  /** The longest time that a command can ask for. */
+  /** The longest timeout that the model can set. */
   readonly maxTimeoutMs?: number
-  /** Variables beside the few that every command gets. */
+  /** Environment variables, in addition to the few that every command gets. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Whether commands run in a sandbox: when there is one, always, never, or with what boundary. */
+  /** Whether commands run in a sandbox. Default `auto`: if this machine has one. */
   readonly sandbox?: SandboxChoice
-  /** Whether what no rule speaks of runs without a question as long as it runs in a sandbox. */
+  /** Whether commands without a rule run without approval in a sandbox. Default false. */
   readonly allowInSandbox?: boolean
-  /** Characters shown of the beginning of long output. */
+  /** How many characters of the start of long output the model gets. */
   readonly headChars?: number
-  /** Characters shown of its end. */
+  /** How many characters of its end the model gets. */
   readonly tailChars?: number
 }
 
-export const bashPolicy = Object.freeze({
+export const bashDefaults = Object.freeze({
   allow: Object.freeze([]) as readonly string[],
   deny: Object.freeze([]) as readonly string[],
   ask: Object.freeze([]) as readonly string[],
@@ -51,10 +50,15 @@ export const bashPolicy = Object.freeze({
   tailChars: 24_576,
 }) satisfies Required<BashOptions>
 
-/** Above the guards of an application: what a policy refuses is refused whatever they say. */
+/** Above the guards of an application: these cannot override a deny. */
 const PRIORITY = 200
 
-/** A tool that runs commands, and the policy that judges each of them before it does. */
+/**
+ * A tool that runs shell commands, and the guards that judge each command before it runs.
+ *
+ * @example
+ * createAgent({ model, use: [bash({ allow: ['ls', 'git log'], deny: ['rm'] }), approval('suspend')] })
+ */
 export function bash(options: BashOptions = {}): Capability {
   const policy = toPolicy(options)
   const { allow, deny, ask, headChars, tailChars } = policy
@@ -62,8 +66,8 @@ export function bash(options: BashOptions = {}): Capability {
   const cwd = resolve(policy.cwd)
   const shell = findShell()
   const sandbox = chooseSandbox(policy.sandbox, cwd)
-  const surroundings: Surroundings = { cwd, shell, env: policy.env, sandbox, shown: { headChars, tailChars } }
-  const made = bashTool(policy, surroundings)
+  const context: CommandContext = { cwd, shell, env: policy.env, sandbox, window: { headChars, tailChars } }
+  const made = bashTool(policy, context)
   return {
     name: 'bash',
     tools: [made],
@@ -76,23 +80,22 @@ export function bash(options: BashOptions = {}): Capability {
 }
 
 type Policy = Required<BashOptions>
-/** What the schema of the tool lets through. */
 type BashCall = { readonly command: string; readonly timeout_ms?: number }
 
-function bashTool(policy: Policy, surroundings: Surroundings): Tool {
+function bashTool(policy: Policy, context: CommandContext): Tool {
   const { timeoutMs, maxTimeoutMs } = policy
   return tool({
     name: 'bash',
-    description: describe(policy, surroundings),
+    description: describe(policy, context),
     input: {
       type: 'object',
       properties: {
-        command: { type: 'string', minLength: 1, description: 'The command, as it would be typed into a shell.' },
+        command: { type: 'string', minLength: 1, description: 'The command line.' },
         timeout_ms: {
           type: 'integer',
           minimum: 1,
           maximum: maxTimeoutMs,
-          description: `How long it may take. Without it ${timeoutMs}.`,
+          description: `The timeout. Default ${timeoutMs}.`,
         },
       },
       required: ['command'],
@@ -100,17 +103,17 @@ function bashTool(policy: Policy, surroundings: Surroundings): Tool {
     },
     maxOutputChars: policy.headChars + policy.tailChars + 1_000,
     execute: (args, run) => {
-      const { command, timeout_ms: asked } = args as BashCall
-      return runCommand({ command, timeoutMs: asked ?? timeoutMs }, surroundings, run)
+      const { command, timeout_ms: requested } = args as BashCall
+      return runCommand({ command, timeoutMs: requested ?? timeoutMs }, context, run)
     },
   })
 }
 
-/** Judges the command as it will be run, whoever rewrote it. */
+/** Judges the command as it will be run, also if a hook has rewritten it. */
 function policyGuard(
   made: Tool,
   judge: (command: string) => CommandVerdict,
-  { sandbox, shell, allowInSandbox }: Pick<Surroundings, 'sandbox' | 'shell'> & Pick<Policy, 'allowInSandbox'>,
+  { sandbox, shell, allowInSandbox }: Pick<CommandContext, 'sandbox' | 'shell'> & Pick<Policy, 'allowInSandbox'>,
 ): Hook {
   return guard(
     'beforeToolUse',
@@ -122,24 +125,35 @@ function policyGuard(
       const shown = `Run this command?\n${describeCommand(command)}\n(${reason})`
       if (verdict === 'deny') return ctx.block(reason)
       if (verdict === 'allow') return shell.isBash ? ctx.allow(reason) : ctx.ask(`${shown} ${withoutBash}`)
-      if (allowInSandbox && sandbox.active && isOpen(judged))
-        return ctx.allow('No rule speaks of it, and it is in a sandbox.')
+      if (allowInSandbox && sandbox.active && isWithoutRule(judged))
+        return ctx.allow('No rule is about it, and it runs in a sandbox.')
       return ctx.ask(shown)
     },
     { name: 'bash.policy', tool: made, priority: PRIORITY },
   )
 }
 
+const SHOWN_CHARS = 4_000
+
+/** A command for an approver, with invisible characters escaped. Of a long one the start and the end, where something may hide. */
+function describeCommand(command: string): string {
+  const exact = revealInvisible(command)
+  if (exact.length <= SHOWN_CHARS) return exact
+  const half = SHOWN_CHARS / 2
+  const missing = exact.length - 2 * half
+  return `${exact.slice(0, half)}\n[… ${missing} more characters …]\n${exact.slice(-half)}`
+}
+
 /**
- * Whether all of it could be read and no rule speaks of any command in it: what is hidden might be what a rule is about. A
- * text that is doubted as a whole was decided about by none of its commands.
+ * Whether the command was understood completely and no rule is about any part of it. If there is a doubt about the text, the
+ * decisive rule belongs to none of its commands.
  */
-function isOpen({ commands, rule: decisive }: CommandVerdict): boolean {
+function isWithoutRule({ commands, rule: decisive }: CommandVerdict): boolean {
   const isDoubted = !commands.some(({ rule }) => rule === decisive)
   return !isDoubted && commands.every(({ argv, rule }) => argv !== null && !rule.startsWith('ask "'))
 }
 
-/** A repository can name programs that git runs, also for commands that only read. What it says is no part of the command. */
+/** A repository can name programs that git runs, even for commands that only read. They are not part of the command. */
 function repositoryGuard(made: Tool, cwd: string): Hook {
   return guard(
     'beforeToolUse',
@@ -148,39 +162,34 @@ function repositoryGuard(made: Tool, cwd: string): Hook {
       if (!mentionsGit(command)) return ctx
       const programs = programsInRepository(command, cwd)
       if (programs.length === 0) return ctx
-      return ctx.ask(`Git would run programs that this repository names (${programs.join(', ')}).`)
+      return ctx.ask(`Git would run programs from the settings of this repository (${programs.join(', ')}).`)
     },
-    { name: 'bash.repository', tool: made, priority: PRIORITY, effect: true }, // it looks at files
+    { name: 'bash.repository', tool: made, priority: PRIORITY, effect: true }, // it reads files
   )
 }
 
 const withoutBash =
-  'There is no bash on this machine: commands run in sh, which reads some of them differently, so each is asked about.'
+  'There is no bash on this machine: commands run in sh, which reads some of them differently, so each needs approval.'
 
-function describe(policy: Policy, { cwd, sandbox, shown }: Surroundings): string {
+function describe(policy: Policy, { cwd, sandbox, window }: CommandContext): string {
   const list = (rules: readonly string[]): string => rules.map((rule) => `\`${rule}\``).join(', ')
   return [
     'Runs a command in bash and returns its exit code and output.',
-    `Each call is a new shell in ${cwd}: variables, functions and \`cd\` do not last. Nothing can be typed into it, and whatever it leaves in the background is ended when it ends.`,
-    `It may take ${policy.timeoutMs} ms, or up to ${policy.maxTimeoutMs} if \`timeout_ms\` says so. Of long output ${shown.headChars} characters of the beginning and ${shown.tailChars} of the end are shown.`,
-    ...(policy.allow.length > 0
-      ? [`Without a question: ${list(policy.allow)}, if everything in the command is plain text.`]
-      : []),
-    ...(policy.deny.length > 0 ? [`Never: ${list(policy.deny)}.`] : []),
-    'Everything else needs the consent of a person.',
+    `Each call is a new shell in ${cwd}: variables, functions and \`cd\` do not persist. It has no input, and its background processes are ended with it.`,
+    `The timeout is ${policy.timeoutMs} ms, or \`timeout_ms\` up to ${policy.maxTimeoutMs}. Of long output the first ${window.headChars} and the last ${window.tailChars} characters are shown.`,
+    ...(policy.allow.length > 0 ? [`Allowed: ${list(policy.allow)}, if everything in the command is literal.`] : []),
+    ...(policy.deny.length > 0 ? [`Blocked: ${list(policy.deny)}.`] : []),
+    'All other commands need approval by the user.',
     describeSandbox(sandbox),
   ].join(' ')
 }
 
 function toPolicy(options: BashOptions): Policy {
   if (typeof options !== 'object' || options === null)
-    throw invalidOption('bash', 'its options must be an object', options)
-  checkOptions('bash', options, Object.keys(bashPolicy))
-  const policy: Policy = { ...bashPolicy, ...definedOptions(options) }
-  for (const name of ['timeoutMs', 'maxTimeoutMs', 'headChars', 'tailChars'] as const) {
-    if (!(Number.isInteger(policy[name]) && policy[name] > 0))
-      throw invalidOption('bash', `"${name}" must be a whole number above 0`, policy[name])
-  }
+    throw invalidOption('bash', 'the options must be an object', options)
+  checkOptions('bash', options, Object.keys(bashDefaults))
+  const policy: Policy = { ...bashDefaults, ...definedOptions(options) }
+  checkPositiveIntegers('bash', policy, ['timeoutMs', 'maxTimeoutMs', 'headChars', 'tailChars'])
   if (policy.timeoutMs > policy.maxTimeoutMs)
     throw invalidOption('bash', '"timeoutMs" cannot be longer than "maxTimeoutMs"', policy.timeoutMs)
   if (typeof policy.cwd !== 'string') throw invalidOption('bash', '"cwd" must be a path', policy.cwd)
@@ -195,24 +204,16 @@ function checkVariables(env: unknown): void {
     throw invalidOption('bash', '"env" must be an object of variables', env)
   for (const [name, value] of Object.entries(env)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-      throw invalidOption('bash', `env: "${name}" is no name of a variable`, name)
-    if (isInjectionVariable(name))
-      throw invalidOption('bash', `env: "${name}" would run something before the command`, name)
+      throw invalidOption('bash', `env: "${name}" is not a variable name`, name)
+    if (isInjectionVariable(name)) throw invalidOption('bash', `env: "${name}" would run code before the command`, name)
     if (value !== undefined && (typeof value !== 'string' || value.includes('\0')))
-      throw invalidOption('bash', `env: the value of "${name}" must be a text`, value)
+      throw invalidOption('bash', `env: the value of "${name}" must be a string`, value)
   }
 }
 
 function findShell(): Shell {
-  const path = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash'].find(isExecutable)
+  const path = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash'].find(
+    (path) => executableProblem(path, { cwd: '/', path: undefined }) === undefined,
+  )
   return path === undefined ? { path: '/bin/sh', isBash: false } : { path, isBash: true }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

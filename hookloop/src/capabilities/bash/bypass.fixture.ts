@@ -1,4 +1,4 @@
-/** Ways to run a command that a policy does not see, or sees as another. Each tries to make the file $M come to exist. */
+/** Ways to hide a command from a policy. Each tries to create the file $M. */
 export const bypasses: readonly { readonly name: string; readonly command: string }[] = [
   { name: 'and', command: 'ls && touch $M' },
   { name: 'bg', command: 'ls & touch $M; wait' },

@@ -1,6 +1,6 @@
 type Case = { readonly id: string; readonly what: string; readonly commands: readonly string[] }
 
-/** Commands that must not run, case by case. None is allowed by the policy of the cases, in one way or another. */
+/** Commands that must not run, by case. The policy of the cases denies or asks about each of them. */
 export function refusedCases({
   marker,
   outside,
@@ -14,19 +14,19 @@ export function refusedCases({
       what: 'every part of a chain is judged',
       commands: ['ls; touch $M', 'ls && touch $M', 'false || touch $M'],
     },
-    { id: 'B02', what: 'pipes and & separate', commands: ['ls | touch $M', 'ls & touch $M'] },
-    { id: 'B03', what: 'a new line separates', commands: ['ls\ntouch $M', 'echo a\r\ntouch $M'] },
+    { id: 'B02', what: 'pipes and & separate commands', commands: ['ls | touch $M', 'ls & touch $M'] },
+    { id: 'B03', what: 'a line end separates commands', commands: ['ls\ntouch $M', 'echo a\r\ntouch $M'] },
     {
       id: 'B04',
-      what: 'what is substituted is judged',
+      what: 'a command substitution is judged',
       commands: ['echo $(touch $M)', 'echo `touch $M`', 'echo "$(touch $M)"', 'x=$(touch $M)', 'export X=$(touch $M)'],
     },
     {
       id: 'B05',
-      what: 'processes that are substituted are judged',
+      what: 'a process substitution is judged',
       commands: ['cat <(touch $M)', 'ls > >(touch $M)', 'bash <(echo "touch $M")'],
     },
-    { id: 'B06', what: 'a here document expands', commands: ['cat <<EOF\n$(touch $M)\nEOF'] },
+    { id: 'B06', what: 'a here-document with an expansion is judged', commands: ['cat <<EOF\n$(touch $M)\nEOF'] },
     {
       id: 'B07',
       what: 'an expansion with an operator is not literal',
@@ -34,7 +34,7 @@ export function refusedCases({
     },
     {
       id: 'B08',
-      what: 'an index is evaluated even in quotes',
+      what: 'a subscript is evaluated even in quotes',
       commands: [
         'echo $((a[$(touch $M)0]))',
         "[[ 'a[$(touch $M)]' -eq 0 ]]",
@@ -49,7 +49,7 @@ export function refusedCases({
     },
     {
       id: 'B09',
-      what: 'an assignment in front changes what a command is',
+      what: 'an assignment before a command changes it',
       commands: [
         'GIT_EXTERNAL_DIFF="touch $M" git diff',
         'BASH_ENV=./e.sh bash -c true',
@@ -60,7 +60,7 @@ export function refusedCases({
     },
     {
       id: 'B11',
-      what: 'what a wrapper runs is judged',
+      what: 'the command of a wrapper is judged',
       commands: [
         'env',
         'nohup',
@@ -80,7 +80,7 @@ export function refusedCases({
     },
     {
       id: 'B12',
-      what: 'find runs and writes',
+      what: 'find can run commands and write files',
       commands: [
         '-exec touch $M \\;',
         '-execdir touch $M \\;',
@@ -93,7 +93,7 @@ export function refusedCases({
     },
     {
       id: 'B13',
-      what: 'an option is what bash makes of it',
+      what: 'an option is judged after quote removal',
       commands: [
         'find . -maxdepth 0 -ex\\ec touch $M \\;',
         "find . -maxdepth 0 $'-exec' touch $M \\;",
@@ -105,7 +105,7 @@ export function refusedCases({
     },
     {
       id: 'B14',
-      what: 'a name is what bash makes of it',
+      what: 'a name is judged after quote removal',
       commands: [
         't\\ouch $M',
         "'t'ouch $M",
@@ -122,7 +122,7 @@ export function refusedCases({
     },
     {
       id: 'B15',
-      what: 'tools that read also write and run',
+      what: 'reading tools can also write files and run commands',
       commands: [
         'sort -o $M /dev/null',
         `sort -o ${marker} /dev/null`,
@@ -155,7 +155,7 @@ export function refusedCases({
     },
     {
       id: 'B17',
-      what: 'git has options that run and write',
+      what: 'git has options that run commands and write files',
       commands: [
         "git -c alias.x='!touch $M' x",
         'git log --output=$M',
@@ -169,7 +169,7 @@ export function refusedCases({
     },
     {
       id: 'B19',
-      what: 'a redirection writes',
+      what: 'a redirection can write files',
       commands: [
         'echo x > $M',
         'echo x >> $M',
@@ -185,7 +185,7 @@ export function refusedCases({
     },
     {
       id: 'B20',
-      what: 'cd moves what a path means',
+      what: 'cd changes the meaning of a path',
       commands: [
         `cd ${outside} && echo x > MARK`,
         'cd ../o && cat secret',
@@ -195,12 +195,12 @@ export function refusedCases({
     },
     {
       id: 'B21',
-      what: 'a rule is about words, not their beginnings',
+      what: 'a rule matches complete words',
       commands: ['git logout', 'lsof', 'catnip a.txt', 'git difftool', 'echoes'],
     },
     {
       id: 'B22',
-      what: 'grammar hides nothing',
+      what: 'commands are found in every construct of the grammar',
       commands: [
         'if true; then touch $M; fi',
         'for x in 1; do touch $M; done',
@@ -218,7 +218,7 @@ export function refusedCases({
     },
     {
       id: 'B23',
-      what: 'names can be given another meaning',
+      what: 'names can be redefined',
       commands: [
         'ls() { touch $M; }; ls',
         "shopt -s expand_aliases\nalias ls='touch $M'\nls",
@@ -232,7 +232,7 @@ export function refusedCases({
     },
     {
       id: 'B24',
-      what: 'text that is run is judged',
+      what: 'a text that is run as code is judged',
       commands: [
         "eval 'touch $M'",
         'echo "touch $M" > s.sh; . ./s.sh',
@@ -244,28 +244,28 @@ export function refusedCases({
     },
     {
       id: 'B25',
-      what: 'quotes and comments are read as bash reads them',
+      what: 'quotes and comments end where bash ends them',
       commands: ['echo "\\"" ; touch $M #"', "echo 'a'\\''b' ; touch $M #'", 'ls #x\ntouch $M'],
     },
     {
       id: 'B26',
-      what: 'characters that only look like separators are refused',
+      what: 'characters that look like separators are not allowed',
       commands: ['ls\rtouch $M', 'ls\u00A0;touch $M', 'ls\u2028touch $M', 'ls；touch $M'],
     },
-    { id: 'B27', what: 'a NUL is refused', commands: ['ls\0rm x', '\0', 'echo a\0'] },
+    { id: 'B27', what: 'a NUL is denied', commands: ['ls\0rm x', '\0', 'echo a\0'] },
     {
       id: 'B28',
-      what: 'what cannot be parsed is not allowed',
+      what: 'a text that cannot be parsed is not allowed',
       commands: ['ls &&& touch $M', 'echo "a', 'ls &&', 'ls ;; pwd', '@(touch $M)'],
     },
     {
       id: 'B29',
-      what: 'what is too much to judge is refused',
+      what: 'a text that is too large is denied',
       commands: [`${'true;'.repeat(60)}touch $M`, `${'true;'.repeat(5_000)}touch $M`],
     },
     {
       id: 'B30',
-      what: 'what is made to be hard to parse is refused',
+      what: 'a text that is hard to parse is denied',
       commands: [`echo ${'$('.repeat(20_000)}`, `echo ${'x'.repeat(1_000_000)}`, `echo ${'{a,b}'.repeat(10_000)}`],
     },
   ]

@@ -9,7 +9,7 @@ import { gitEnvironment, mentionsGit, programsInRepository } from './repository.
 const root = mkdtempSync(join(tmpdir(), 'hookloop-repository-'))
 after(() => rmSync(root, { recursive: true }))
 
-/** A repository with this configuration, and what git would run in it. */
+/** The programs that git would run in a repository with this configuration. */
 function programsWith(files: Readonly<Record<string, string>>, command = 'git status'): readonly string[] {
   const folder = mkdtempSync(join(root, 'r-'))
   for (const [path, text] of Object.entries({ '.git/config': '', ...files })) {
@@ -19,13 +19,13 @@ function programsWith(files: Readonly<Record<string, string>>, command = 'git st
   return programsInRepository(command, folder)
 }
 
-test('an ordinary repository names no programs', () => {
+test('an ordinary repository has no programs', () => {
   const config =
     '[core]\n\tbare = false\n[remote "origin"]\n\turl = x\n\tfetch = +refs/*\n[branch "main"]\n\tmerge = x\n[diff]\n\talgorithm = patience\n'
   assert.deepEqual(programsWith({ '.git/config': config }), [])
 })
 
-test('programs are found however the setting is written', () => {
+test('programs are found in every syntax of the setting', () => {
   for (const config of [
     '[diff "x"]\n\ttextconv = evil',
     '[DIFF "x"] TextConv = evil',
@@ -48,14 +48,14 @@ test('programs are found however the setting is written', () => {
     )
 })
 
-test('every setting that runs a program or reads more settings counts', () => {
+test('every setting that runs a program or includes settings is found', () => {
   const config = `[filter "a"]\n\tclean = x\n\tsmudge = x\n\tprocess = x\n[diff]\n\texternal = x\n[diff "b"]\n\tcommand = x
 [merge "c"]\n\tdriver = x\n[core]\n\tsshCommand = x\n\tattributesFile = x\n[include]\n\tpath = x\n[includeIf "gitdir:/"]\n\tpath = x
 [alias]\n\tst = !x\n[credential]\n\thelper = x\n[gpg]\n\tprogram = x`
   assert.equal(programsWith({ '.git/config': config }).length, 13)
 })
 
-test('those of work trees and submodules count too', () => {
+test('settings of work trees and submodules are found', () => {
   const evil = '[diff "x"]\n\ttextconv = evil'
   assert.deepEqual(programsWith({ '.git/config.worktree': evil }), ['diff.textconv'])
   assert.deepEqual(programsWith({ '.git/modules/a/b/config': evil }), ['diff.textconv'])
@@ -71,7 +71,7 @@ test('a .git that is a file is followed', () => {
   assert.deepEqual(programsInRepository('git diff', join(folder, 'tree')), ['diff.external'])
 })
 
-test('hooks count for commands that need them, and are switched off for all others', () => {
+test('hooks are found for commands that need them, and disabled for all others', () => {
   const files = {
     '.git/config': '[core]\n\thooksPath = .husky',
     '.git/hooks/pre-commit': '',
@@ -83,7 +83,7 @@ test('hooks count for commands that need them, and are switched off for all othe
   assert.ok(!Object.values(gitEnvironment('git commit')).includes('core.hooksPath'))
 })
 
-test('what git would pass over on its way to a repository does not hide that repository', () => {
+test('an incomplete repository does not hide the one above it', () => {
   const folder = mkdtempSync(join(root, 'o-'))
   for (const name of ['.git/objects', '.git/refs', 'in/.git']) mkdirSync(join(folder, name), { recursive: true })
   writeFileSync(join(folder, '.git/HEAD'), 'ref: refs/heads/main\n')
@@ -91,7 +91,7 @@ test('what git would pass over on its way to a repository does not hide that rep
   assert.deepEqual(programsInRepository('git diff', join(folder, 'in')), ['diff.external'])
 })
 
-test('a configuration that cannot be read is asked about, and not waited for', () => {
+test('an unreadable configuration needs approval, and a pipe does not block', () => {
   const unreadable = ['a setting that cannot be read']
   for (const config of ['[diff "x\n', '[diff]\n\t= x', '[diff]\n\tname value', `[a]\n\tb = ${'x'.repeat(2 ** 21)}`])
     assert.deepEqual(programsWith({ '.git/config': config }), unreadable)
@@ -108,7 +108,7 @@ test('git is found in a command however it is quoted', () => {
   )
 })
 
-test('git is found in a command wherever it stands', () => {
+test('git is found anywhere in a command', () => {
   assert.deepEqual(['git log', '/usr/bin/git log', 'ls;git log', 'ls digit', 'echo "git"'].map(mentionsGit), [
     true,
     true,

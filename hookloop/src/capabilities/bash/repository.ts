@@ -1,15 +1,14 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { settingsIn, UNREADABLE } from './git-settings.ts'
 
-// Git runs programs that a repository names in its own configuration, also for `git status`.
+// Git runs programs that are named in the configuration of a repository, even for `git status`.
 
-/** Whether a command may have git in it, as far as can be seen from its text, however it is quoted. */
+/** Whether the text of a command contains git, however it is quoted. */
 export function mentionsGit(command: string): boolean {
   return /\bgit\b/.test(command.replace(/\\\n|["'\\$]/g, ''))
 }
 
-/** Settings for git that take precedence over those of a repository, as variables of the environment. */
+/** Git settings that override those of a repository, as environment variables. */
 export function gitEnvironment(command: string): Record<string, string> {
   return toVariables({
     'core.fsmonitor': 'false',
@@ -24,18 +23,18 @@ export function gitEnvironment(command: string): Record<string, string> {
 }
 
 /**
- * What makes git run a program in the repository around a folder and is not overruled by `gitEnvironment`: hooks if the
- * command needs them, drivers for diffs, filters and merges, included files. Empty if there is none, or no repository.
+ * Settings and hooks that make git run programs in the repository of a folder, and that `gitEnvironment` does not override: hooks if the
+ * command needs them, drivers for diffs, filters and merges, and included files.
  */
 export function programsInRepository(command: string, folder: string): readonly string[] {
   const repositories = findRepositories(folder)
   const settings = repositories.flatMap(configFiles).flatMap(settingsThatRun)
   const hooks = needsHooks(command) ? repositories.flatMap(hooksIn) : []
-  const isOverruled = (setting: string): boolean => setting === 'core.hookspath' && !needsHooks(command)
-  return [...new Set([...settings.filter((setting) => !isOverruled(setting)), ...hooks])]
+  const isOverridden = (setting: string): boolean => setting === 'core.hookspath' && !needsHooks(command)
+  return [...new Set([...settings.filter((setting) => !isOverridden(setting)), ...hooks])]
 }
 
-/** Commands whose hooks people rely on. For all others hooks are switched off. */
+/** Commands whose hooks users rely on. For all others hooks are disabled. */
 function needsHooks(command: string): boolean {
   return /\b(?:am|checkout|cherry-pick|clone|commit|merge|pull|push|rebase|reset|restore|revert|switch|worktree)\b/.test(
     command,
@@ -82,7 +81,7 @@ function runs(setting: string): boolean {
 
 type Repository = { readonly workTree: string; readonly gitFolder: string }
 
-/** The repository around a folder, and what git might pass over on the way to it because it is not complete. */
+/** The repository of a folder, and incomplete ones below it, which git may skip. */
 function findRepositories(folder: string): readonly Repository[] {
   const found: Repository[] = []
   for (let at = resolve(folder); ; at = dirname(at)) {
@@ -97,7 +96,7 @@ function isComplete(gitFolder: string): boolean {
   return isThere('HEAD') && (isThere('commondir') || (isThere('objects') && isThere('refs')))
 }
 
-/** A `.git` may be a file that says where the folder is. */
+/** A `.git` may be a file that names the folder. */
 function gitFolderOf(path: string): string | undefined {
   try {
     if (statSync(path).isDirectory()) return path
@@ -108,7 +107,7 @@ function gitFolderOf(path: string): string | undefined {
   }
 }
 
-/** Also those of the repository that a work tree belongs to, and of submodules, which git looks into. */
+/** Includes the files of the main repository of a work tree, and of submodules, which git reads too. */
 function configFiles({ workTree, gitFolder }: Repository): readonly string[] {
   const common = readText(join(gitFolder, 'commondir'))?.trim()
   const folders = [gitFolder, ...(common === undefined ? [] : [resolve(gitFolder, common)])]
@@ -130,7 +129,7 @@ function modulesIn(folder: string, depth: number): readonly string[] {
   }
 }
 
-/** What is there and is no text of a usual size gives a setting that nobody can read, and so a question. */
+/** A file that is unreadable or too large counts as an unreadable setting, which needs approval. */
 function readText(file: string): string | undefined {
   try {
     const stat = statSync(file)
@@ -150,3 +149,35 @@ function toVariables(settings: Readonly<Record<string, string>>): Record<string,
   ])
   return { GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(pairs) }
 }
+
+/** The names of the settings in a git configuration file as `section.key`, without subsections. */
+function settingsIn(configuration: string): readonly string[] {
+  const text = configuration.replace(/^\uFEFF/, '').replace(/\r\n/g, '\n')
+  const found: string[] = []
+  let section = ''
+  let at = 0
+  const read = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at
+    const match = pattern.exec(text)
+    if (match !== null) at = pattern.lastIndex
+    return match
+  }
+  while (at < text.length) {
+    if (read(BLANKS) !== null || read(COMMENT) !== null) continue
+    const header = read(HEADER)
+    const key = header === null ? read(KEY) : null
+    if (header === null && key === null) return [...found, UNREADABLE]
+    if (header !== null) section = header[1]!.toLowerCase()
+    else found.push(`${section.split('.')[0]!}.${key![1]!.toLowerCase()}`)
+  }
+  return found
+}
+
+/** Stands for settings that git may be able to read and we are not. */
+const UNREADABLE = 'a setting that cannot be read'
+
+// A line may have several sections and settings. A comment ends with its line, and a backslash continues a value.
+const BLANKS = /\s+/y
+const COMMENT = /[#;][^\n]*/y
+const HEADER = /\[([A-Za-z0-9.-]+)(?:[^\S\n]+"(?:[^"\\\n]|\\[^\n])*")?\]/y
+const KEY = /([A-Za-z][A-Za-z0-9-]*)[^\S\n]*(?:=(?:"(?:[^"\\\n]|\\[^])*"|\\[^]|[^"\\\n#;])*|(?=[\n#;]|$))/y

@@ -6,60 +6,60 @@ import { reapOrphans } from '../../system/processes/process-tree.ts'
 import { runProcess } from '../../system/processes/run-process.ts'
 import { gitEnvironment } from './repository.ts'
 import { wrapCommand, type Sandbox } from './sandbox.ts'
-import { capFor, showResult, type Shown } from './show-output.ts'
+import { capFor, showResult, type OutputWindow } from './show-output.ts'
 import { streamProgress } from './stream-progress.ts'
 
 export type Shell = { readonly path: string; readonly isBash: boolean }
 
-export type Surroundings = {
+export type CommandContext = {
   readonly cwd: string
   readonly shell: Shell
   readonly env: Readonly<Record<string, string | undefined>>
   readonly sandbox: Sandbox
-  readonly shown: Shown
+  readonly window: OutputWindow
 }
 
 /**
- * Runs a command in a shell of its own and gives what a model reads of it. What did not start, did not end in time or was
- * cancelled is thrown; a command that failed is a result like any other.
+ * Runs a command in a new shell and returns the text for the model. Throws if the command did not start, timed out or was
+ * cancelled. An exit code other than 0 is a normal result.
  */
 export async function runCommand(
   { command, timeoutMs }: { readonly command: string; readonly timeoutMs: number },
-  surroundings: Surroundings,
+  context: CommandContext,
   { signal, progress, state }: Pick<ToolRun, 'signal' | 'progress' | 'state'>,
 ): Promise<string> {
-  const { cwd, shell, env, sandbox, shown } = surroundings
+  const { cwd, shell, env, sandbox, window } = context
   reapOnce()
-  const given = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
-  const inside = sandbox.active ? await wrapCommand(command, { sandbox, cwd, signal }) : undefined
+  const variables = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
+  const sandboxed = sandbox.active ? await wrapCommand(command, { sandbox, cwd, signal }) : undefined
   const { onOutput, end } = streamProgress(progress)
   try {
-    const result = await runProcess([...shellWords(shell), inside?.command ?? command], {
+    const result = await runProcess([...shellWords(shell), sandboxed?.command ?? command], {
       cwd,
-      env: minimalEnvironment({ ...given, ...gitEnvironment(command), ...env, ...inside?.env }, { cwd }),
+      env: minimalEnvironment({ ...variables, ...gitEnvironment(command), ...env, ...sandboxed?.env }, { cwd }),
       timeoutMs,
       signal,
-      output: capFor(shown),
+      output: capFor(window),
       onOutput,
     })
     end()
     if (result.ended === 'notStarted') throw new Error(`The command was not started. ${result.problem ?? ''}`.trim())
-    const text = showResult(result, shown, { timeoutMs })
+    const text = showResult(result, window, { timeoutMs })
     if (result.ended !== 'exited') throw new Error(text)
     return text
   } finally {
-    inside?.cleanUp()
+    sandboxed?.cleanUp()
   }
 }
 
-/** No start-up files: what a command does depends on the command. */
+/** Without start-up files. */
 function shellWords({ path, isBash }: Shell): [string, ...string[]] {
   return isBash ? [path, '--noprofile', '--norc', '-c', '--'] : [path, '-c', '--']
 }
 
 let hasReaped = false
 
-/** What a runtime that was killed has left behind is ended when the next one runs its first command. */
+/** Ends processes left behind by killed runtimes, with the first command. */
 function reapOnce(): void {
   if (hasReaped) return
   hasReaped = true

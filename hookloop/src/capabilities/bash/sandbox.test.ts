@@ -25,7 +25,7 @@ const notesOf = (options: BashOptions): string =>
     .describe()
     .notes.join('\n')
 
-/** What a program prints on a machine that has no program for a sandbox. */
+/** The output of a program on a machine without sandbox programs. */
 async function outputWithoutPrograms(program: string): Promise<string> {
   const script = `
     import { bash } from ${JSON.stringify(new URL('bash.ts', import.meta.url).href)}
@@ -37,32 +37,34 @@ async function outputWithoutPrograms(program: string): Promise<string> {
   return stdout.head + stderr.head
 }
 
-describe('whether there is a sandbox', () => {
-  test('stands in the description of the tool and in the notes of the agent', () => {
+describe('the sandbox', () => {
+  test('is described in the tool and in the notes of the agent', () => {
     const said = describeSandbox(available)
     const { tools } = bash({ cwd: work })
     assert.ok(tools![0]!.description.endsWith(said))
     assert.ok(notesOf({ cwd: work }).includes(`bash: ${said}`))
     assert.match(
       said,
-      available.active ? /^Commands run in a sandbox\. It can write to .* has no network\.$/ : /^There is no sandbox/,
+      available.active
+        ? /^Commands run in a sandbox\. They can write only to .* have no network access\.$/
+        : /^There is no sandbox/,
     )
   })
 
-  test('is not asked when it is off', () => {
+  test('is not checked when it is off', () => {
     assert.match(
       notesOf({ sandbox: 'off' }),
-      /There is no sandbox: a command may do whatever this user may\. It is switched off\./,
+      /There is no sandbox: a command can do everything that this user can\. It is turned off\./,
     )
   })
 
-  test('decides whether an agent that requires one can be built', () => {
+  test('must exist for an agent that requires it', () => {
     const build = (): unknown => bash({ sandbox: 'required' })
     if (available.active) assert.doesNotThrow(build)
     else assert.throws(build, { code: 'AGENT_INVALID_OPTION', message: /a sandbox is required, and there is none/ })
   })
 
-  test('is found out on the machine: without its programs there is none, and requiring it fails', async () => {
+  test('does not exist without its programs, and then requiring it throws', async () => {
     const output = await outputWithoutPrograms(`
       console.log(bash().notes.join())
       try { bash({ sandbox: { required: true } }) } catch (error) { console.log(error.code, error.message) }`)
@@ -72,7 +74,7 @@ describe('whether there is a sandbox', () => {
     )
   })
 
-  test('decides whether anything is allowed because of it: where there is none, nothing is', async () => {
+  test('allows no command if it does not exist', async () => {
     const output = await outputWithoutPrograms(`
       const [execution] = await runCommands(['/bin/date'], { options: { allowInSandbox: true, sandbox: 'auto' } })
       console.log(execution.status, execution.output)`)
@@ -80,10 +82,10 @@ describe('whether there is a sandbox', () => {
   })
 })
 
-describe('inside of it', () => {
+describe('in the sandbox', () => {
   const test = testIf(available.active)
 
-  test('a command writes to its folder, to roots it was given and to a temporary folder that is gone afterwards', async () => {
+  test('a command can write to its folder, to configured folders and to a temporary folder that is removed afterwards', async () => {
     const extra = mkdtempSync(join(tmpdir(), 'hookloop-extra-'))
     after(() => rmSync(extra, { recursive: true }))
     const commands = [
@@ -100,13 +102,13 @@ describe('inside of it', () => {
     assert.deepEqual(readdirSync(outside), ['secret'])
   })
 
-  test('nothing is left in the folder by the protection of what is not there', async () => {
+  test('the protection of missing files leaves nothing in the folder', async () => {
     const before = readdirSync(work)
     await run(['true', 'ls -a'], { allow: [], sandbox: 'required' }, [yes])
     assert.deepEqual(readdirSync(work), before)
   })
 
-  test('what no rule speaks of runs without a question if that was chosen, what a rule speaks of does not', async () => {
+  test('with allowInSandbox commands without a rule run without approval, and others do not', async () => {
     const options = { allow: [], deny: ['rm'], ask: ['uname'], sandbox: 'required', allowInSandbox: true } as const
     const executions = await run(['date > now && wc -l now', 'uname -a', 'rm now', 'r$(echo)m now', 'echo "'], options)
     assert.deepEqual(
@@ -115,7 +117,7 @@ describe('inside of it', () => {
     )
   })
 
-  test('a text that is doubted as a whole is asked about, also if what no rule speaks of may run', async () => {
+  test('a text that cannot be understood needs approval, also with allowInSandbox', async () => {
     const options = { allow: ['ls', 'pwd'], sandbox: 'required', allowInSandbox: true } as const
     const executions = await run(['ls \u202e', 'ls &&& pwd'], options)
     assert.deepEqual(
@@ -124,12 +126,12 @@ describe('inside of it', () => {
     )
   })
 
-  test('what no rule speaks of is asked about if it was not chosen', async () => {
+  test('without allowInSandbox commands without a rule need approval', async () => {
     const [execution] = await run(['date'], { sandbox: 'required' })
     assert.equal(execution!.status, 'blocked')
   })
 
-  test('P01 a timeout ends everything', async () => {
+  test('P01 a timeout ends all processes', async () => {
     const hour = anHour()
     const [execution] = await run(
       [`(env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; setsid sleep ${hour} & trap "" TERM; sleep ${hour}`],
@@ -139,7 +141,7 @@ describe('inside of it', () => {
     assert.deepEqual([execution!.status, countWith(hour)], ['failed', 0])
   })
 
-  test('P09 when our process is killed, everything ends at once', async () => {
+  test('P09 when our process is killed, all processes end', async () => {
     const hour = anHour()
     const cancel = new AbortController()
     const script = `
@@ -184,7 +186,7 @@ describe('inside of it', () => {
     assert.doesNotMatch(JSON.stringify(executions), /CANARY-KEY/)
   })
 
-  test('commands at the same time do not take each other apart', async () => {
+  test('concurrent commands do not disturb each other', async () => {
     const runs = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
         run(

@@ -1,25 +1,27 @@
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import { messageOf } from '../../errors.ts'
+import { executableProblem } from '../../system/processes/executable-problem.ts'
 
-/** What a command may do inside the sandbox. Paths that are not absolute are taken from `cwd`, and `~` is the home folder. */
+/** What a command may do in the sandbox. Relative paths are relative to `cwd`, and `~` is the home folder. */
 export type SandboxOptions = {
-  /** Refuse to build without a sandbox. Default false: without one, commands run without. */
+  /** Throw if there is no sandbox. Default false: commands run without one. */
   readonly required?: boolean
-  /** Where it may write, beside `cwd` and a temporary folder of its own. */
+  /** Where it may write, in addition to `cwd` and a temporary folder. */
   readonly write?: readonly string[]
   /** What it may not read. Default: the usual places of keys in the home folder. */
   readonly hide?: readonly string[]
-  /** Whether it has the network. Default false. */
+  /** Whether it may use the network. Default false. */
   readonly network?: boolean
 }
 
+/** `auto`: a sandbox if this machine has one. `required`: throw if it has none. `off`: no sandbox. Or the options of a sandbox. */
 export type SandboxChoice = 'auto' | 'required' | 'off' | SandboxOptions
 
-/** The boundary around commands, or the reason why there is none. */
+/** The sandbox, or the reason why there is none. */
 export type Sandbox = ActiveSandbox | { readonly active: false; readonly why: string }
 
 type ActiveSandbox = {
@@ -32,37 +34,24 @@ type ActiveSandbox = {
 export type WrappedCommand = {
   readonly command: string
   readonly env: Readonly<Record<string, string>>
-  /** To be called when the command has ended. */
+  /** Call it when the command has ended. */
   readonly cleanUp: () => void
 }
 
 const LIBRARY = '@anthropic-ai/sandbox-runtime'
 
-const hidden = [
-  '~/.ssh',
-  '~/.gnupg',
-  '~/.aws',
-  '~/.azure',
-  '~/.config/gcloud',
-  '~/.config/gh',
-  '~/.docker',
-  '~/.kube',
-  '~/.netrc',
-  '~/.npmrc',
-  '~/.pypirc',
-  '~/.git-credentials',
-  '~/.bash_history',
-  '~/.zsh_history',
-] as const
+const hiddenByDefault =
+  '~/.ssh ~/.gnupg ~/.aws ~/.azure ~/.config/gcloud ~/.config/gh ~/.docker ~/.kube ~/.netrc ~/.npmrc ~/.pypirc ' +
+  '~/.git-credentials ~/.bash_history ~/.zsh_history'
 
-/** Inside `cwd`, and yet not to be written to: they decide what is run later, outside. */
-const guarded = ['.git/hooks', '.git/config', '.hookloop', '.claude', '.vscode', '.idea'] as const
+/** Not writable although inside `cwd`: they decide what runs later, outside of the sandbox. */
+const readOnly = ['.git/hooks', '.git/config', '.hookloop', '.claude', '.vscode', '.idea'] as const
 
-/** Finds out whether there can be a sandbox, and what it is. Throws if there must be one and cannot. */
+/** Chooses the sandbox for this machine. Throws if one is required and not available. */
 export function chooseSandbox(choice: SandboxChoice, cwd: string): Sandbox {
   const options = toOptions(choice)
-  if (options === undefined) return { active: false, why: 'It is switched off.' }
-  const missing = whatIsMissing()
+  if (options === undefined) return { active: false, why: 'It is turned off.' }
+  const missing = missingForSandbox()
   if (missing !== undefined) {
     if (options.required === true)
       throw invalidOption('bash', `a sandbox is required, and there is none: ${missing}`, choice)
@@ -71,20 +60,20 @@ export function chooseSandbox(choice: SandboxChoice, cwd: string): Sandbox {
   return {
     active: true,
     write: [cwd, ...(options.write ?? []).map((path) => toPath(path, cwd))],
-    hide: (options.hide ?? hidden).map((path) => toPath(path, cwd)),
+    hide: (options.hide ?? hiddenByDefault.split(' ')).map((path) => toPath(path, cwd)),
     network: options.network ?? false,
   }
 }
 
-/** The boundary in words, for the model, for people and for the description of the agent. */
+/** The sandbox as text, for the model and the description of the agent. */
 export function describeSandbox(sandbox: Sandbox): string {
-  if (!sandbox.active) return `There is no sandbox: a command may do whatever this user may. ${sandbox.why}`
+  if (!sandbox.active) return `There is no sandbox: a command can do everything that this user can. ${sandbox.why}`
   const { write, hide, network } = sandbox
-  const places = `It can write to ${write.join(', ')} and a temporary folder, and nowhere else`
-  return `Commands run in a sandbox. ${places}, cannot read ${hide.length} places that hold keys, and has ${network ? 'the network' : 'no network'}.`
+  const places = `They can write only to ${write.join(', ')} and a temporary folder`
+  return `Commands run in a sandbox. ${places}, cannot read ${hide.length} places with keys, and have ${network ? 'network access' : 'no network access'}.`
 }
 
-/** A command inside the boundary. What goes wrong here is thrown: a command that should be inside is never run outside. */
+/** The command line that runs a command in the sandbox. Throws on any problem: the command never runs outside instead. */
 export async function wrapCommand(
   command: string,
   { sandbox, cwd, signal }: { readonly sandbox: ActiveSandbox; readonly cwd: string; readonly signal: AbortSignal },
@@ -92,13 +81,13 @@ export async function wrapCommand(
   const { SandboxManager, getDefaultWritePaths } = await loadLibrary()
   const temporary = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-sandbox-')))
   const removeTemporary = (): void => rmSync(temporary, { recursive: true, force: true })
-  const usual = getDefaultWritePaths().filter((path) => !path.startsWith('/dev/'))
+  const defaults = getDefaultWritePaths().filter((path) => !path.startsWith('/dev/'))
   const filesystem = {
     allowWrite: literal([...sandbox.write, temporary]),
-    denyWrite: literal([...guarded.map((path) => join(cwd, path)), ...usual]),
+    denyWrite: literal([...readOnly.map((path) => join(cwd, path)), ...defaults]),
     denyRead: literal(sandbox.hide),
   }
-  // Without a list of domains there is no restriction, and with an empty one there is no network at all.
+  // Without a list of domains the network is not restricted, and with an empty one there is none.
   const network = sandbox.network ? {} : { network: { allowedDomains: [], deniedDomains: [] } }
   try {
     const wrapped = await SandboxManager.wrapWithSandbox(command, 'bash', { filesystem, ...network }, signal)
@@ -139,7 +128,7 @@ function toOptions(choice: SandboxChoice): SandboxOptions | undefined {
   return choice
 }
 
-/** Marked so that a `*` in a name is a `*`. */
+/** Marked as literal, so that a `*` in a name is not a pattern. */
 function literal(paths: readonly string[]): { path: string; literal: true }[] {
   return paths.map((path) => ({ path, literal: true }))
 }
@@ -151,18 +140,19 @@ function toPath(path: string, cwd: string): string {
 
 let found: { readonly missing: string | undefined } | undefined
 
-/** Looked for once: what a machine has does not change while a program runs. */
-function whatIsMissing(): string | undefined {
-  found ??= { missing: lookForSandbox() }
+/** Checked once per process. */
+function missingForSandbox(): string | undefined {
+  found ??= { missing: checkMachine() }
   return found.missing
 }
 
-function lookForSandbox(): string | undefined {
+function checkMachine(): string | undefined {
   if (process.platform !== 'linux' && process.platform !== 'darwin')
-    return `this platform has none (${process.platform})`
+    return `this platform is not supported (${process.platform})`
   if (!isInstalled()) return `the package ${LIBRARY} is not installed`
   if (process.platform === 'darwin') return undefined
-  const programs = ['bwrap', 'socat', 'rg'].filter((program) => !isOnPath(program))
+  const place = { cwd: '/', path: process.env['PATH'] }
+  const programs = ['bwrap', 'socat', 'rg'].filter((program) => executableProblem(program, place) !== undefined)
   if (programs.length > 0)
     return `this machine has no ${programs.join(', no ')} (bubblewrap, socat and ripgrep are needed)`
   const args = ['--ro-bind', '/', '/', '--unshare-user', '--unshare-pid', '--unshare-net', '--proc', '/proc', 'true']
@@ -181,15 +171,4 @@ function isInstalled(): boolean {
 
 function loadLibrary(): Promise<typeof import('@anthropic-ai/sandbox-runtime')> {
   return import(LIBRARY) as Promise<typeof import('@anthropic-ai/sandbox-runtime')>
-}
-
-function isOnPath(program: string): boolean {
-  return (process.env['PATH'] ?? '').split(':').some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
 }

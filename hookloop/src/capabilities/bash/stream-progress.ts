@@ -1,40 +1,37 @@
 import { sanitizeText } from '../../system/sanitize-text.ts'
 import type { ProcessOutput } from '../../system/processes/run-process.ts'
 
-/** What is told of the output while a command runs. `skipped` characters came before `text` and are not told. */
+/** Output of a running command, as a `toolProgress` event. `skipped` characters before `text` are left out. */
 export type BashProgress = ProcessOutput & { readonly skipped?: number }
 
-const EVERY_MS = 100
-const MOST_CHARS = 8_192
+const INTERVAL_MS = 100
+const MAX_CHARS = 8_192
 
-/**
- * Tells output as it comes, at most ten times a second and a screenful at a time: a program that floods must not flood those
- * who watch. `end` tells the rest.
- */
-export function streamProgress(tell: (progress: BashProgress) => void): {
+/** Reports output at most ten times a second, with a limited size, so that a flood of output is no flood of events. `end` reports the rest. */
+export function streamProgress(report: (progress: BashProgress) => void): {
   readonly onOutput: (output: ProcessOutput) => void
   readonly end: () => void
 } {
-  const waiting = { stdout: { text: '', skipped: 0 }, stderr: { text: '', skipped: 0 } }
+  const pending = { stdout: { text: '', skipped: 0 }, stderr: { text: '', skipped: 0 } }
   let timer: NodeJS.Timeout | undefined
-  let toldAt = -Infinity
+  let reportedAt = -Infinity
 
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    toldAt = performance.now()
+    reportedAt = performance.now()
     for (const stream of ['stdout', 'stderr'] as const) {
-      const { text, skipped } = waiting[stream]
-      waiting[stream] = { text: '', skipped: 0 }
-      if (text !== '') tell({ stream, text: sanitizeText(text), ...(skipped > 0 && { skipped }) })
+      const { text, skipped } = pending[stream]
+      pending[stream] = { text: '', skipped: 0 }
+      if (text !== '') report({ stream, text: sanitizeText(text), ...(skipped > 0 && { skipped }) })
     }
   }
   return {
     onOutput({ stream, text }) {
-      const all = waiting[stream].text + text
-      const kept = all.slice(-MOST_CHARS)
-      waiting[stream] = { text: kept, skipped: waiting[stream].skipped + all.length - kept.length }
-      const due = toldAt + EVERY_MS - performance.now()
+      const all = pending[stream].text + text
+      const recent = all.slice(-MAX_CHARS)
+      pending[stream] = { text: recent, skipped: pending[stream].skipped + all.length - recent.length }
+      const due = reportedAt + INTERVAL_MS - performance.now()
       if (due <= 0) flush()
       else timer ??= setTimeout(flush, due).unref()
     },

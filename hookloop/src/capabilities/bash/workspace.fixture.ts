@@ -10,7 +10,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { guards } from '../guards.ts'
 import { bash, type BashOptions } from './bash.ts'
 
-/** The policy that the cases about commands are tried under. What it does not allow is asked about, and nobody answers. */
+/** The policy for the security cases. Commands that it does not allow need approval, and there is no approver. */
 export const casePolicy = {
   allow: ['ls', 'cat', 'echo', 'grep', 'find', 'sort', 'sed', 'true', 'git log', 'git status', 'git diff'],
   deny: ['touch', 'rm', 'curl'],
@@ -18,10 +18,7 @@ export const casePolicy = {
 
 export type Workspace = ReturnType<typeof createWorkspace>
 
-/**
- * A repository to work in, a place outside of it with a secret, a home folder, and a marker that must never come to exist.
- * Commands find it in the variable M.
- */
+/** A repository, a folder outside of it with a secret, a home folder, and the path of a marker file that must never exist (variable M). */
 export function createWorkspace() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-case-')))
   const [work, outside, home] = [join(root, 'w'), join(root, 'o'), join(root, 'h')]
@@ -62,7 +59,7 @@ export function createWorkspace() {
   }
 }
 
-/** How a call ended; what the model reads of a command is always a text. */
+/** The result of a call; the output of a command is always text. */
 export type RanCommand = ToolExecution & { readonly output: string }
 
 export async function runCommands(

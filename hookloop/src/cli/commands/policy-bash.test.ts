@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { CommandVerdict } from '../../capabilities/bash/judge-command.ts'
+import type { CommandVerdict } from '../../capabilities/bash/policy/judge-command.ts'
 import { hookloop, start } from '../cli.fixture.ts'
 
 type Line = CommandVerdict & { readonly command: string }
@@ -47,7 +47,7 @@ suite('hookloop policy bash', () => {
           { text: 'rm "$x"', argv: null, verdict: 'deny', rule: 'deny "rm"' },
         ],
         rule: 'deny "rm"',
-        reason: 'Refused: rm "$x" (deny "rm").',
+        reason: 'Denied: rm "$x" (deny "rm").',
       })}\n`,
     )
   })

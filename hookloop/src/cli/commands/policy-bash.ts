@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { commandJudge, type CommandVerdict, type Verdict } from '../../capabilities/bash/judge-command.ts'
+import { commandJudge, type CommandVerdict, type Verdict } from '../../capabilities/bash/policy/judge-command.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import type { CliContext } from '../cli-context.ts'

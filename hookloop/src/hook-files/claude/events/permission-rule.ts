@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, relative } from 'node:path'
 import picomatch from 'picomatch'
-import { commandsIn } from '../../../capabilities/bash/commands-in.ts'
+import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../state/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 
@@ -32,7 +32,7 @@ export function fitsRule(
 }
 
 function fitsCommand(pattern: string, command: string): boolean {
-  const { commands, doubt } = commandsIn(command)
+  const { commands, doubt } = parseCommands(command)
   if (doubt !== undefined || commands.length === 0) return true
   const hasUnknown = /\$\(|`|\$\w|\$\{/.test(command)
   const namesMore = /\s/.test(pattern.trim().replace(/[\s:]\*$/, ''))

@@ -1,6 +1,6 @@
 /**
- * Whether a sed script does nothing but edit what it prints. Knows the commands and flags that are harmless, and takes
- * everything else as harmful: e and w, the same as flags of s, reading files, and what it does not understand.
+ * Whether a sed script only edits its output. Commands and flags that are not known to be safe count as harmful: `e` and `w`, also as
+ * flags of `s`, reading files, and everything that is not understood.
  */
 export function isHarmlessSed(script: string): boolean {
   let at = 0
@@ -12,7 +12,7 @@ export function isHarmlessSed(script: string): boolean {
   return true
 }
 
-/** Without these letters nothing is run, written or read elsewhere, however versions of sed read the rest. */
+/** Without these letters no version of sed runs commands, or reads or writes other files. */
 const HARM = /[ewWrR]/
 
 const ADDRESS = /^(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)/
@@ -23,7 +23,7 @@ const EXIT = /^[lqQL] *\d*(?=[;}\n\s]|$)/
 const LABEL = /^[:btT] *\w*(?=[;}\n\s]|$)/
 const FLAGS = /^[gpiIMm0-9]*(?=[;}\n\s]|$)/
 
-/** Where the next command begins, or undefined when this one is not known to be harmless. */
+/** The start of the next command; undefined if this one is not known to be safe. */
 function skipCommand(script: string, from: number): number | undefined {
   let at = skipBlanks(script, from)
   if (at >= script.length) return at
@@ -74,7 +74,7 @@ function skipSubstitution(script: string, at: number): number | undefined {
   return flags === null ? undefined : end + flags[0].length
 }
 
-/** Past the closing delimiter. Versions of sed disagree about one within brackets: then it is not understood. */
+/** The index after the closing delimiter. Versions of sed disagree about a delimiter in brackets: then undefined. */
 function skipDelimited(script: string, from: number, delimiter: string): number | undefined {
   for (let at = from; at < script.length; at += 1) {
     const character = script[at]!
@@ -89,7 +89,7 @@ function skipDelimited(script: string, from: number, delimiter: string): number 
   return undefined
 }
 
-/** Where a bracket expression closes: not by a bracket that comes first in it, nor by that of a class such as [:alpha:]. */
+/** The end of a bracket expression, which may contain a first `]` and classes such as `[:alpha:]`. */
 function endOfBrackets(script: string, open: number): number | undefined {
   let at = script[open + 1] === '^' ? open + 2 : open + 1
   if (script[at] === ']') at += 1

@@ -1,6 +1,6 @@
 import type { CommandRules } from './rules.ts'
 
-/** Rules such as somebody writes who wants to be asked about what changes something. */
+/** Typical rules of a user who wants to approve changes. */
 export const everydayRules: CommandRules = {
   allow: [
     ...'ls cat echo printf grep egrep rg find fd sort uniq head tail wc cut tr diff cmp comm sed awk pwd'.split(' '),
@@ -32,7 +32,7 @@ export const everydayRules: CommandRules = {
   deny: ['rm', 'curl', 'touch', 'sudo', 'git push'],
 }
 
-/** What people and models type all day, and what no rule should stop for a word or a character in it. */
+/** Everyday commands, which must not be stopped because of a word or a character in them. */
 export const everyday: readonly string[] = String.raw`
 ls
 ls -la

@@ -4,7 +4,7 @@ import { commandJudge } from './judge-command.ts'
 import { securityRows, strictRules } from './security-rows.fixture.ts'
 import { tricks } from './tricks.fixture.ts'
 
-suite('security rows, by verdict', () => {
+suite('security cases, by verdict', () => {
   for (const { id, title, rules = strictRules, verdict, commands } of securityRows) {
     test(`${id}: ${title}`, () => {
       const judge = commandJudge(rules)
@@ -18,11 +18,11 @@ suite('security rows, by verdict', () => {
 })
 
 suite('tricks', () => {
-  const policies = { 'harmless programs': strictRules, everything: { ...strictRules, allow: ['*'] } }
+  const policies = { 'safe programs': strictRules, everything: { ...strictRules, allow: ['*'] } }
   const places = { 'in a variable': '$M', 'written out': '/o/MARK', relative: 'MARK' }
   for (const [allowed, rules] of Object.entries(policies)) {
     for (const [how, place] of Object.entries(places)) {
-      test(`none is allowed where ${allowed} may run, with a file name ${how}`, () => {
+      test(`none is allowed if ${allowed} may run, with a file name ${how}`, () => {
         const judge = commandJudge(rules)
         const allowedTricks = tricks
           .filter(({ command }) => judge(command.replaceAll('$M', place)).verdict === 'allow')

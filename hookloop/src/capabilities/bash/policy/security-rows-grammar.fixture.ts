@@ -2,7 +2,7 @@ import type { SecurityRow } from './security-rows.fixture.ts'
 
 const raw = String.raw
 
-/** What the grammar of the shell lets one write. */
+/** Shell grammar that hides commands. */
 export const shellRows: readonly SecurityRow[] = [
   {
     id: 'B01',
@@ -24,7 +24,7 @@ export const shellRows: readonly SecurityRow[] = [
   },
   {
     id: 'B04',
-    title: 'a command substitution is judged wherever it stands',
+    title: 'a command substitution is judged anywhere',
     verdict: 'deny',
     commands: [
       'echo $(touch $M)',
@@ -48,7 +48,7 @@ export const shellRows: readonly SecurityRow[] = [
   },
   {
     id: 'B05',
-    title: 'a shell that reads one is not allowed',
+    title: 'a shell that reads a process substitution is not allowed',
     verdict: 'not allow',
     commands: ['bash <(echo "touch $M")'],
   },
@@ -175,7 +175,7 @@ export const shellRows: readonly SecurityRow[] = [
   },
   {
     id: 'B26',
-    title: 'characters that only look like separators separate nothing, and are not allowed',
+    title: 'characters that look like separators do not separate commands, and are not allowed',
     rules: { allow: ['*'] },
     verdict: 'not allow',
     commands: [
@@ -201,14 +201,14 @@ export const shellRows: readonly SecurityRow[] = [
   },
   {
     id: 'B26',
-    title: 'a name of characters that look alike is not the name in a rule',
+    title: 'a name of lookalike characters does not match a rule',
     verdict: 'not allow',
     commands: ['lѕ', 'ｌｓ', 'ls；id', 'саt x', 'ls｜id', 'ǃls', 'e\u0301cho x'],
   },
-  { id: 'B27', title: 'a NUL is refused', verdict: 'deny', commands: ['ls\0rm x', '\0', 'echo "\0"'] },
+  { id: 'B27', title: 'a NUL is denied', verdict: 'deny', commands: ['ls\0rm x', '\0', 'echo "\0"'] },
   {
     id: 'B28',
-    title: 'what cannot be parsed is not allowed',
+    title: 'a text that cannot be parsed is not allowed',
     rules: { allow: ['*'] },
     verdict: 'not allow',
     commands: [
@@ -233,7 +233,7 @@ export const shellRows: readonly SecurityRow[] = [
   },
   {
     id: 'B28',
-    title: 'a denied word is found in what cannot be parsed',
+    title: 'a denied word is found in a text that cannot be parsed',
     verdict: 'deny',
     commands: [
       'ls &&& touch $M',
@@ -246,20 +246,20 @@ export const shellRows: readonly SecurityRow[] = [
   },
   {
     id: 'B29',
-    title: 'a denied command is found however many stand before it',
+    title: 'a denied command is found after any number of others',
     verdict: 'deny',
     commands: [60, 5000].map((times) => `${'true;'.repeat(times)} touch $M`),
   },
   {
     id: 'B30',
-    title: 'what is too large to be parsed is refused',
+    title: 'a text that is too large to parse is denied',
     rules: { allow: ['*'] },
     verdict: 'deny',
     commands: ['$('.repeat(20_000), `echo ${'a'.repeat(1_000_000)}`, `echo ${'{a,'.repeat(10_000)}`, '('.repeat(5000)],
   },
   {
     id: 'B30',
-    title: 'what is large and expands is not allowed',
+    title: 'a large text with expansions is not allowed',
     rules: { allow: ['*'] },
     verdict: 'not allow',
     commands: [`echo ${'{a,b}'.repeat(10_000)}`, `echo ${'$(ls) '.repeat(5000)}`],

@@ -3,16 +3,16 @@ import { readWord } from './literal-word.ts'
 export type Span = { readonly pos: number; readonly end: number }
 
 export type SecondReading = {
-  /** Where each word begins and ends. */
+  /** The positions of all words. */
   readonly words: readonly Span[]
-  /** How many parentheses open and close something. */
+  /** The numbers of opening and closing parentheses. */
   readonly opening: number
   readonly closing: number
 }
 
 /**
- * What is in a command that has nothing but literal words, found without the parser. Undefined when there is more in it
- * than that. What the parser found must be the same, or one of the two is wrong.
+ * Reads a command of literal words without the parser; undefined if it has anything else. If the parser found something else, one of
+ * the two is wrong, and nothing is allowed.
  */
 export function secondReading(source: string): SecondReading | undefined {
   const words: Span[] = []
@@ -53,14 +53,14 @@ export function secondReading(source: string): SecondReading | undefined {
 
 const BLANKS_AND_OPERATORS = new Set(' \t|&;()<>')
 
-/** Words of the grammar, which the parser does not give as words. */
+/** Reserved words, which the parser does not return as words. */
 export const reservedWords: ReadonlySet<string> = new Set(
   'if then elif else fi while until do done case in esac { } ! time'.split(' '),
 )
 
 type HereDocument = { readonly value: string; readonly isQuoted: boolean; readonly stripsTabs: boolean }
 
-/** The operator of a here-document as a whole, of the others one character. */
+/** The complete operator of a here-document or here-string; otherwise one character. */
 function hereOperator(source: string, at: number): string {
   for (const operator of ['<<<', '<<-', '<<']) if (source.startsWith(operator, at)) return operator
   return source[at]!
@@ -81,7 +81,7 @@ function delimiterAt(
   }
 }
 
-/** Where the lines of all documents that begin here end, or undefined when one does not end or expands something. */
+/** The end of all here-documents that start here; undefined if one has no end or has an expansion. */
 function skipHereDocuments(source: string, from: number, pending: HereDocument[]): number | undefined {
   let at = from
   for (const document of pending.splice(0)) {
@@ -98,7 +98,7 @@ function skipHereDocuments(source: string, from: number, pending: HereDocument[]
   return at
 }
 
-/** The 2 of `2>`. */
+/** The `2` of `2>`. */
 function isDescriptor(source: string, { pos, end }: Span): boolean {
   return (source[end] === '<' || source[end] === '>') && /^\d+$/.test(source.slice(pos, end))
 }

@@ -94,13 +94,13 @@ const expanding: readonly string[] = [
 ]
 
 suite('literalWord', () => {
-  test('gives what bash makes of a word without expansions', () => {
+  test('returns the value that bash gives a word without expansions', () => {
     const [argv] = whatBashRuns(`p ${literal.join(' ')}`)
     assert.deepEqual(literal.map(literalWord), argv!.slice(1))
   })
 
   for (const word of expanding) {
-    test(`does not take for literal: ${JSON.stringify(word)}`, () => {
+    test(`is null for a word that is not literal: ${JSON.stringify(word)}`, () => {
       assert.equal(literalWord(word), null)
     })
   }

@@ -6,7 +6,7 @@ import { whatBashRuns } from './what-bash-runs.fixture.ts'
 
 const denying = commandJudge({ allow: ['*'], deny: ['touch'] })
 
-/** Ways to write one character so that bash reads the same. */
+/** Ways to quote one character without changing its meaning for bash. */
 const disguises: readonly ((character: string) => string)[] = [
   (character) => character,
   (character) => `\\${character}`,
@@ -26,7 +26,7 @@ const disguised = fc
   .array(fc.nat(disguises.length - 1), { minLength: 5, maxLength: 5 })
   .map((choices) => choices.map((choice, index) => disguises[choice]!('touch'[index]!)).join(''))
 
-/** Ways to run a command from within another. */
+/** Ways to run a command inside another one. */
 const surroundings: readonly ((command: string) => string)[] = [
   (command) => `ls; ${command}`,
   (command) => `ls && ${command}`,
@@ -96,7 +96,7 @@ suite('properties', () => {
     )
   })
 
-  test('what is disguised so is the same name for bash', () => {
+  test('a quoted name is the same name for bash', () => {
     fc.assert(
       fc.property(disguised, (name) => {
         assert.deepEqual(whatBashRuns(`${name} x`), [['touch', 'x']])
@@ -121,7 +121,7 @@ suite('properties', () => {
     )
   })
 
-  test('what is allowed is what bash runs, word for word', () => {
+  test('an allowed command is what bash runs, word for word', () => {
     const judge = commandJudge({ allow: ['p*'] })
     fc.assert(
       fc.property(literalCommands, (command) => {
@@ -133,7 +133,7 @@ suite('properties', () => {
     )
   })
 
-  test('no text makes it throw, and none takes long', () => {
+  test('no text makes the judge throw or hang', () => {
     const soup = fc.array(fc.oneof(fc.constantFrom(...hostilePieces), fc.string({ unit: 'binary' })), { maxLength: 60 })
     const judge = commandJudge({ allow: ['*', 'git log'], deny: ['touch', 'git push', 'rm -rf'], ask: ['mv *'] })
     fc.assert(

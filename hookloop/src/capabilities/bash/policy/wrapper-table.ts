@@ -1,30 +1,30 @@
-/** How a program that runs another one reads its own arguments. */
+/** How a program that runs another command reads its own arguments. */
 export type Wrapper = {
   /** Letters of options that take a value. */
   readonly valued?: string
-  /** Letters of options that take none. */
+  /** Letters of options without a value. */
   readonly flags?: string
   /** Long options that take a value as the next word. */
   readonly long?: readonly string[]
-  /** Long options that take none. */
+  /** Long options without a value. */
   readonly longFlags?: readonly string[]
-  /** How many words stand between the options and the command. */
+  /** How many words are between the options and the command. */
   readonly operands?: number
   /** Whether variables may be set before the command. */
   readonly assigns?: true
-  /** Whether it is as harmless as what it runs, when it has no options but these letters. */
+  /** With no options but these letters it is as safe as the command it runs. */
   readonly plain?: string
-  /** Long options that leave it as harmless. */
+  /** Long options with which it is as safe as the command it runs. */
   readonly plainLong?: readonly string[]
-  /** Whether it hands the words to a shell, so that they are read once more. */
+  /** Whether it passes the words to a shell, which parses them again. */
   readonly shell?: true
-  /** Options whose value is a text for a shell. */
+  /** Options whose value is shell code. */
   readonly text?: readonly string[]
 }
 
 const text = ['-c', '--command']
 
-/** Programs that run another one, by the words that begin the command. */
+/** Programs that run another command, by their first words. */
 export const wrappers: { readonly [words: string]: Wrapper } = {
   timeout: {
     valued: 'ks',
@@ -49,52 +49,27 @@ export const wrappers: { readonly [words: string]: Wrapper } = {
     assigns: true,
     plain: '',
   },
-  builtin: {},
   exec: { valued: 'a', flags: 'cl' },
   setsid: { flags: 'cfw' },
   chrt: { valued: 'TPD', flags: 'abdfiormpv', operands: 1 },
   taskset: { flags: 'acp', operands: 1 },
-  numactl: {},
-  prlimit: {},
-  setarch: { operands: 1 },
-  linux32: {},
-  linux64: {},
-  i386: {},
-  i686: {},
-  x86_64: {},
-  uname26: {},
-  arch: {},
   choom: { valued: 'np' },
   logsave: { flags: 'asv', operands: 1 },
   'ssh-agent': { valued: 'atEOP', flags: 'csDdk' },
   sshpass: { valued: 'pfdP', flags: 'ehvV' },
-  'systemd-inhibit': {},
   'systemd-cat': { valued: 'tp' },
   'aa-exec': { valued: 'pn', flags: 'div' },
-  runcon: { operands: 1 },
   chpst: { valued: 'uUbe/nmdofpcrt', flags: '012vP' },
   softlimit: { valued: 'acdflmoprst' },
-  envdir: { operands: 1 },
-  setuidgid: { operands: 1 },
   setlock: { flags: 'nNxX', operands: 1 },
   'dumb-init': { flags: 'cv' },
   tini: { valued: 'pe', flags: 'gsvw' },
-  catchsegv: {},
-  eatmydata: {},
-  faketime: { operands: 1 },
-  heaptrack: {},
   multitime: { valued: 'Iifnors', flags: 'lqv' },
-  daemonize: {},
   dtach: { valued: 'Aacnp' },
   chronic: { flags: 've' },
   ifne: { flags: 'n' },
-  trickle: {},
-  proot: {},
   cgexec: { valued: 'g' },
-  xcrun: {},
   'sandbox-exec': { valued: 'pnfD' },
-  setpriv: {},
-  capsh: {},
   sudo: {
     valued: 'CDghpRrtTuU',
     flags: 'AbBEeHiKklnPSsVv',
@@ -103,44 +78,23 @@ export const wrappers: { readonly [words: string]: Wrapper } = {
   },
   doas: { valued: 'Cu', flags: 'nsL', assigns: true },
   pkexec: { long: ['--user'] },
-  gosu: { operands: 1 },
-  'su-exec': { operands: 1 },
   su: { text, operands: 1 },
   runuser: { text, valued: 'ugG' },
   sg: { text, operands: 1 },
-  chroot: { operands: 1 },
   unshare: { valued: 'SGRw', flags: 'imnpuUCTfrc' },
   nsenter: { valued: 'tSGrw', flags: 'amuinpUCT' },
-  bwrap: {},
-  firejail: {},
-  fakeroot: {},
   proxychains: { flags: 'q' },
   proxychains4: { flags: 'q' },
-  torify: {},
-  torsocks: {},
   strace: { valued: 'abeEIoOpPsSuUX', flags: 'AcCdDfFhiknqrtTvVwxyYzZ' },
   ltrace: { valued: 'aAeFlnopsuwx', flags: 'bcCfhiLrStTV' },
-  valgrind: {},
-  perf: { operands: 1 },
-  gdb: {},
-  'systemd-run': {},
-  'dbus-run-session': {},
   'xvfb-run': { valued: 'efnpsw', flags: 'al' },
-  unbuffer: {},
-  rlwrap: {},
   caffeinate: { valued: 'tw', flags: 'disum' },
-  cpulimit: {},
   'cross-env': { assigns: true },
   dotenv: { valued: 'evp' },
   flock: { valued: 'wE', flags: 'sxeunoFv', operands: 1, text },
   watch: { valued: 'nq', flags: 'bcdegtpxw', shell: true },
   entr: { flags: 'acdnprsxz', shell: true },
-  hyperfine: { shell: true },
-  concurrently: { shell: true },
   nodemon: { text: ['-x', '--exec'] },
-  pee: { shell: true },
-  sem: { shell: true },
-  parallel: { shell: true },
   ssh: { valued: 'BbcDEeFIiJLlmOopQRSWw', flags: '46AaCfGgKkMNnqsTtVvXxYy', operands: 1, shell: true },
   script: { text, valued: 'EIoOTBm', flags: 'aefqt' },
   screen: { valued: 'cehpStTS', flags: 'aADdmRrxUwi' },
@@ -150,66 +104,36 @@ export const wrappers: { readonly [words: string]: Wrapper } = {
     flags: '0rtpxoile',
     long: ['--arg-file', '--delimiter', '--max-args', '--max-procs', '--max-chars', '--max-lines', '--replace'],
   },
-  busybox: {},
-  toybox: {},
   npx: { valued: 'pc', flags: 'yq', long: ['--package', '--call'], text: ['-c', '--call'] },
-  pnpx: {},
-  bunx: {},
-  uvx: {},
   'npm exec': { valued: 'pcw', flags: 'y', text: ['-c', '--call'] },
   'npm x': { valued: 'pcw', flags: 'y', text: ['-c', '--call'] },
   'pnpm exec': { flags: 'cr', shell: true },
-  'pnpm dlx': {},
-  'yarn exec': { shell: true },
-  'yarn dlx': {},
-  'bun x': {},
-  'uv run': {},
-  'poetry run': {},
-  'pipenv run': {},
-  'hatch run': {},
   'conda run': { valued: 'np' },
-  'pipx run': {},
-  'opam exec': {},
-  'stack exec': {},
-  'cabal exec': {},
-  'lerna exec': {},
-  'nx exec': {},
-  'op run': {},
-  'doppler run': {},
-  'infisical run': {},
-  'aws-vault exec': { operands: 1 },
-  'nvm exec': {},
-  'fnm exec': {},
-  'mise x': {},
-  'rvm do': {},
-  'bundle exec': {},
-  'rbenv exec': {},
-  'pyenv exec': {},
-  'mise exec': {},
-  'asdf exec': {},
-  'volta run': {},
-  'direnv exec': { operands: 1 },
-  'docker run': { operands: 1 },
-  'docker exec': { operands: 1 },
-  'docker container run': { operands: 1 },
-  'docker container exec': { operands: 1 },
-  'docker compose run': { operands: 1 },
-  'docker compose exec': { operands: 1 },
-  'nerdctl run': { operands: 1 },
-  'nerdctl exec': { operands: 1 },
-  'oc exec': { operands: 1 },
   'cmake -E env': { assigns: true },
-  'podman run': { operands: 1 },
-  'podman exec': { operands: 1 },
-  'kubectl exec': { operands: 1 },
-  'git bisect run': {},
-  'git submodule foreach': { shell: true },
   'nix-shell': { text: ['--run', '--command'] },
-  'ip netns exec': { operands: 1 },
-  'go run': { operands: 1 },
+  ...each(
+    `builtin, numactl, prlimit, linux32, linux64, i386, i686, x86_64, uname26, arch, systemd-inhibit, catchsegv,
+    eatmydata, heaptrack, daemonize, trickle, proot, xcrun, setpriv, capsh, bwrap, firejail, fakeroot, torify,
+    torsocks, valgrind, gdb, systemd-run, dbus-run-session, unbuffer, rlwrap, cpulimit, busybox, toybox, pnpx,
+    bunx, uvx, pnpm dlx, yarn dlx, bun x, uv run, poetry run, pipenv run, hatch run, pipx run, opam exec,
+    stack exec, cabal exec, lerna exec, nx exec, op run, doppler run, infisical run, nvm exec, fnm exec, mise x,
+    rvm do, bundle exec, rbenv exec, pyenv exec, mise exec, asdf exec, volta run, git bisect run`,
+    {},
+  ),
+  ...each(
+    `setarch, runcon, envdir, setuidgid, faketime, gosu, su-exec, chroot, perf, aws-vault exec, direnv exec,
+    docker run, docker exec, docker container run, docker container exec, docker compose run, docker compose exec,
+    nerdctl run, nerdctl exec, oc exec, podman run, podman exec, kubectl exec, ip netns exec, go run`,
+    { operands: 1 },
+  ),
+  ...each(`hyperfine, concurrently, pee, sem, parallel, yarn exec, git submodule foreach`, { shell: true }),
 }
 
-/** Shells: what they are given with -c is read as a command of its own. */
+function each(names: string, wrapper: Wrapper): { readonly [words: string]: Wrapper } {
+  return Object.fromEntries(names.split(/,\s+/).map((name) => [name, wrapper]))
+}
+
+/** Shells: the text after -c is parsed as a command. */
 export const shells: ReadonlySet<string> = new Set(
   'sh bash dash ash zsh ksh mksh rbash yash fish csh tcsh pwsh powershell'.split(' '),
 )

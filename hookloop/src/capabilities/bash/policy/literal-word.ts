@@ -1,44 +1,41 @@
 export type ReadWord = {
-  /** Where the word ends: the first character that is no part of it. */
+  /** The index after the word. */
   readonly end: number
-  /** What bash makes of it, or null when it expands or matches something, so that the text alone does not say. */
+  /** The word after quote removal, or null if bash would expand it. */
   readonly value: string | null
 }
 
-/** What ends a word when it is not quoted. */
+/** Characters that end an unquoted word. */
 const METACHARACTERS = new Set(' \t\n|&;()<>')
 
-/** What makes a dollar sign an expansion, within double quotes too: also when it stands on the next line. */
+/** Characters that make a dollar sign an expansion, also in double quotes and after a line continuation. */
 const EXPANDS = /^(?:[A-Za-z0-9_{([@*#?$!-]|\\\n)/
 
-/** The text of one word after quote removal, or null when bash would expand it, or when it is more or less than one word. */
+/** The text of a word after quote removal, or null if bash would expand it, or if it is not exactly one word. */
 export function literalWord(text: string): string | null {
   const word = readWord(text, 0)
   return word === undefined || word.end !== text.length ? null : word.value
 }
 
-/**
- * Reads one word the way bash does, without any help of the parser, so that the two can be compared.
- * Gives undefined when a quote is not closed.
- */
+/** Reads one word as bash does, independently of the parser, so that both can be compared. Undefined if a quote is not closed. */
 export function readWord(source: string, start: number): ReadWord | undefined {
   const word: Reading = { value: '', isLiteral: true, braces: 0 }
   let at = start
   while (at < source.length && !METACHARACTERS.has(source[at]!)) {
-    const next = readPiece(source, at, { word, start })
+    const next = readPart(source, at, { word, start })
     if (next === undefined) return undefined
     at = next
   }
-  // The name of a builtin, not a pattern.
+  // `[` alone is the name of a builtin, not a pattern.
   const isBracket = source.slice(start, at) === '['
   return { end: at, value: word.isLiteral || isBracket ? word.value : null }
 }
 
-/** With the number of braces that are open: what is between them may be a list. */
+/** `braces` is the number of open braces: a comma between them makes a list. */
 type Reading = { value: string; isLiteral: boolean; braces: number }
 type Place = { readonly word: Reading; readonly start: number }
 
-function readPiece(source: string, at: number, { word, start }: Place): number | undefined {
+function readPart(source: string, at: number, { word, start }: Place): number | undefined {
   const character = source[at]!
   switch (character) {
     case "'":
@@ -55,7 +52,7 @@ function readPiece(source: string, at: number, { word, start }: Place): number |
     case '[':
       word.isLiteral = false
       break
-    case '~': // expands at the beginning, and where a value begins
+    case '~': // expands at the start of a word and of a value
       if (at === start || source[at - 1] === '=' || source[at - 1] === ':') word.isLiteral = false
       break
     case '{':
@@ -101,7 +98,7 @@ function readDoubleQuotes(source: string, at: number, word: Reading): number | u
   return undefined
 }
 
-/** A line that goes on within a word can hide what the word is, and a backslash at the end escapes nothing. */
+/** A line continuation in a word can hide its value, and a backslash at the end escapes nothing. */
 function readEscape(source: string, at: number, word: Reading): number {
   const escaped = source[at + 1]
   if (escaped === undefined || escaped === '\n') word.isLiteral = false
@@ -112,7 +109,7 @@ function readEscape(source: string, at: number, word: Reading): number {
 function readDollar(source: string, at: number, word: Reading): number | undefined {
   const next = source[at + 1] ?? ''
   if (next === "'") return readAnsiQuotes(source, at, word)
-  if (next === '"' || next === '`' || EXPANDS.test(source.slice(at + 1, at + 3))) word.isLiteral = false // also a text to be translated
+  if (next === '"' || next === '`' || EXPANDS.test(source.slice(at + 1, at + 3))) word.isLiteral = false // also `$"…"`, a text to be translated
   word.value += '$'
   return at + 1
 }
@@ -133,7 +130,7 @@ const ANSI: { readonly [letter: string]: string } = {
   '?': '?',
 }
 
-/** `$'…'`: the escapes that stand for one character. Those by number could be bytes of a character: not literal. */
+/** `$'…'` with the escapes for one character. Numeric escapes may be parts of a character, so they are not literal. */
 function readAnsiQuotes(source: string, at: number, word: Reading): number | undefined {
   let next = at + 2
   while (next < source.length) {

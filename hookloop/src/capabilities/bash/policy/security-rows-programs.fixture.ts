@@ -1,10 +1,10 @@
 import type { SecurityRow } from './security-rows.fixture.ts'
 
-/** What programs can be told to do besides what they are for. */
+/** Options that make programs run commands or write files. */
 export const programRows: readonly SecurityRow[] = [
   {
     id: 'B15',
-    title: 'a rule on a program that reads covers no option that writes or runs',
+    title: 'a rule for a reading program does not cover options that write files or run commands',
     rules: { allow: ['*'] },
     verdict: 'not allow',
     commands: [
@@ -42,7 +42,7 @@ export const programRows: readonly SecurityRow[] = [
   },
   {
     id: 'B16',
-    title: 'what interprets programs is not allowed by its name',
+    title: 'an interpreter is not allowed by its name',
     rules: {
       allow: ['*', 'awk', 'python', 'python3', 'node', 'tee', 'dd', 'tar', 'rg', 'man', 'xargs', 'bash', 'less'],
     },
@@ -117,7 +117,7 @@ export const programRows: readonly SecurityRow[] = [
   },
   {
     id: 'B17',
-    title: 'rules on git cover no option that runs or writes',
+    title: 'rules for git do not cover options that run commands or write files',
     rules: { allow: ['*', 'git', 'git log', 'git diff', 'git grep', 'git status', 'git ls-remote', 'git config'] },
     verdict: 'not allow',
     commands: [
@@ -189,7 +189,7 @@ export const programRows: readonly SecurityRow[] = [
   },
   {
     id: 'B31',
-    title: 'taking everything away is refused even where rm is allowed',
+    title: 'deleting everything is denied even if rm is allowed',
     rules: { allow: ['rm', 'find', 'sudo rm', 'chmod'] },
     verdict: 'deny',
     commands: [
@@ -226,7 +226,7 @@ export const programRows: readonly SecurityRow[] = [
   },
   {
     id: 'B32',
-    title: 'what only sounds dangerous is allowed',
+    title: 'commands that only sound dangerous are allowed',
     rules: { allow: ['rm', 'echo', 'grep', 'git log', 'git commit', 'rg'] },
     verdict: 'allow',
     commands: [

@@ -10,17 +10,17 @@ import { bypasses } from './bypass.fixture.ts'
 import { refusedCases } from './cases.fixture.ts'
 import { casePolicy, createWorkspace, type RanCommand } from './workspace.fixture.ts'
 
-// Named after the cases they are: B for bash. Each runs the real tool in a real run, and is judged by what it has done:
-// the marker exists or it does not, a secret is in what the model reads or it is not.
+// Cases B01 to B40 of the security checklist. Each runs the real tool in a real run. They check whether the marker file exists, and
+// whether a secret is in the output.
 
 const workspace = createWorkspace()
 const { run, work, marker } = workspace
 after(workspace.remove)
 beforeEach(workspace.unmark)
 
-describe('under the policy of the cases', { concurrency: 1 }, () => {
+describe('with the policy of the cases', { concurrency: 1 }, () => {
   for (const { id, what, commands } of refusedCases(workspace))
-    test(`${id} ${what}: none of ${commands.length} runs`, async () => {
+    test(`${id} ${what}: none of ${commands.length} commands runs`, async () => {
       const before = workspace.read('a.txt')
       const executions = await run(commands)
       assert.deepEqual(notBlocked(commands, executions), [])
@@ -29,12 +29,12 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
       assert.doesNotMatch(JSON.stringify(executions), /CANARY/)
     })
 
-  test('B06 a here document that is quoted is text', async () => {
+  test('B06 a quoted here-document is text', async () => {
     const [execution] = await run(["cat <<'EOF'\n$(touch $M)\nEOF"])
     assert.deepEqual([execution!.status, execution!.output, workspace.isMarked()], ['ok', '$(touch $M)', false])
   })
 
-  test('B10 what one command exports does not reach the next', async () => {
+  test('B10 variables that one command exports do not reach the next', async () => {
     const executions = await run(['export GIT_EXTERNAL_DIFF="touch $M"', 'git diff'], {}, [approval(() => 'allow')])
     assert.deepEqual([executions.map(({ status }) => status), workspace.isMarked()], [['ok', 'ok'], false])
     assert.match(executions[1]!.output, /^\+b$/m)
@@ -54,7 +54,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
     { what: 'a section that a comment seems to swallow', set: commented, asks: true },
   ]
   for (const { what, set, asks } of repositories)
-    test(`B18 a repository does not run what it names in ${what}`, async (t) => {
+    test(`B18 a repository does not run the programs it names in ${what}`, async (t) => {
       const config = workspace.read('.git/config')
       t.after(() => {
         workspace.write('.git/config', config)
@@ -69,7 +69,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
       )
     })
 
-  test('B31 what would destroy a machine is refused even under a rule that allows it', async () => {
+  test('B31 commands that would destroy a machine are denied even if a rule allows them', async () => {
     const commands = [
       'rm  -rf /',
       'rm -fr /',
@@ -97,7 +97,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
     )
   })
 
-  test('B32 harmless commands are not refused for a word that they contain', async () => {
+  test('B32 safe commands are not denied because of a word in them', async () => {
     mkdirSync(join(work, 'build'), { recursive: true })
     const commands = [
       'echo "shutdown hook"',
@@ -113,7 +113,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
     )
   })
 
-  test('B37 an approval is for the command that was shown, and what is rewritten later is judged', async () => {
+  test('B37 an approval is for the command that was shown, and a rewritten command is judged again', async () => {
     const seen: unknown[] = []
     const rewrite = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'uname; echo second' }))
     const ask = approval(({ toolCall }) => {
@@ -129,7 +129,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
     assert.deepEqual([denied!.status, workspace.isMarked()], ['blocked', false])
   })
 
-  test('B38 whoever is asked sees what a command would hide', async () => {
+  test('B38 an approver sees the hidden parts of a command', async () => {
     const hiding = [`uname x${' '.repeat(500)}; id`, `uname ${'x'.repeat(5_000)}; id`, 'uname \u200D\u202Ex; id']
     const [policy] = bash({ cwd: work, sandbox: 'off' }).hooks!
     const outcomes = await Promise.all(
@@ -148,7 +148,7 @@ describe('under the policy of the cases', { concurrency: 1 }, () => {
 })
 
 describe('every known bypass', { concurrency: 1 }, () => {
-  test(`under the policy of the cases none of ${bypasses.length} makes the marker`, async () => {
+  test(`with the policy of the cases none of ${bypasses.length} creates the marker`, async () => {
     const made: string[] = []
     for (const { name, command } of bypasses) {
       await run([command])
@@ -158,7 +158,7 @@ describe('every known bypass', { concurrency: 1 }, () => {
     assert.deepEqual(made, [])
   })
 
-  test('each of them does make the marker, or fails for a reason of its own, when everybody agrees: the test can fail', async () => {
+  test('each of them creates the marker, or fails for its own reason, when everything is approved: so the test can fail', async () => {
     const made: string[] = []
     for (const { name, command } of bypasses) {
       await run([command], { allow: [], deny: [] }, [approval(() => 'allow')])

@@ -7,7 +7,7 @@ import { commandJudge } from './judge-command.ts'
 const judge = commandJudge(everydayRules)
 
 suite('everyday commands', () => {
-  test('there are many of them, and bash can read each', () => {
+  test('are many, and bash can parse each', () => {
     assert.ok(everyday.length >= 150)
     const canRead = (script: string): boolean => spawnSync('bash', ['-n', '-c', script]).status === 0
     const all = everyday.map((command) => `f() {\n${command}\n}`).join('\n')

@@ -1,54 +1,53 @@
 import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, ParsedScript, Redirection, SyntaxNode, Word } from 'unbash'
 import { literalWord } from './literal-word.ts'
-import { redirectionHazard } from './redirections.ts'
 import { reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
 
-/** A word of a command as it was found. */
-export type SeenWord = {
-  /** What bash makes of it; null when only running it would tell. */
+/** A word of a command. */
+export type ParsedWord = {
+  /** The word after quote removal; null if bash would expand it. */
   readonly value: string | null
-  /** The word with its quotes removed and its expansions as they are written: good enough to find what is denied. */
+  /** The word without quotes and with its expansions as written. Used to find denied commands. */
   readonly loose: string
 }
 
-/** One simple command, or a piece of grammar that does something by itself. */
-export type SeenCommand = {
+/** A simple command, or a construct of the grammar with an effect. */
+export type ParsedCommand = {
   readonly text: string
   /** The program and its arguments. Empty for an assignment, a redirection or a construct. */
-  readonly words: readonly SeenWord[]
-  /** Why it can never be allowed by a rule, in words. */
+  readonly words: readonly ParsedWord[]
+  /** Why no rule can allow it. */
   readonly hazards: readonly string[]
-  /** Texts that it reads: here-documents and here-strings. */
+  /** Its here-documents and here-strings. */
   readonly inputs?: readonly string[]
 }
 
-export type Seen = {
-  readonly commands: readonly SeenCommand[]
-  /** Why the text as a whole was not understood, or undefined when it was. */
+export type ParsedText = {
+  readonly commands: readonly ParsedCommand[]
+  /** Why the text was not understood completely; undefined if it was. */
   readonly doubt: string | undefined
 }
 
-/** Every command that a text of bash holds, at any depth. Never throws: what cannot be read is a doubt. */
-export function commandsIn(source: string): Seen {
+/** Every command in a bash text, at any depth. Never throws: `doubt` says what cannot be parsed. */
+export function parseCommands(source: string): ParsedText {
   const walk: Walk = { commands: [], spans: [], subshells: 0, branches: 0, doubt: undefined, isPlain: true }
   try {
     visit(parse(source), source, walk)
   } catch {
-    return { commands: walk.commands, doubt: 'it is nested too deeply to be read' } // the parser ran out of stack
+    return { commands: walk.commands, doubt: 'it is nested too deeply' } // the parser ran out of stack
   }
   return { commands: walk.commands, doubt: walk.doubt ?? disagreement(source, walk) }
 }
 
 type Walk = {
-  readonly commands: SeenCommand[]
-  /** Where the words of the text itself are, to compare with a second reading. */
+  readonly commands: ParsedCommand[]
+  /** The positions of words, to compare with the second reading. */
   readonly spans: Span[]
-  /** How many pairs of parentheses and how many branches of a case there are. */
+  /** The numbers of subshells and of case branches. */
   subshells: number
   branches: number
   doubt: string | undefined
-  /** Whether there is nothing in it but what the second reading understands. */
+  /** Whether the second reading understands everything in it. */
   isPlain: boolean
 }
 
@@ -63,7 +62,7 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
     walk.commands.push(found)
     if (found.hazards.length > 0) walk.isPlain = false
   }
-  if (isUnread(node)) walk.doubt ??= 'a part of it cannot be read'
+  if (isUnparsed(node)) walk.doubt ??= 'a part of it cannot be parsed'
   if (node.type === 'Word' || node.type === 'HereDocDelimiter') walk.spans.push({ pos: node.pos, end: node.end })
   if (node.type === 'Subshell') walk.subshells += 1
   if (node.type === 'CaseItem') walk.branches += 1
@@ -79,12 +78,12 @@ function noteErrors({ errors }: ParsedScript, walk: Walk): void {
   if (first !== undefined) walk.doubt ??= `it cannot be parsed: ${first.message}`
 }
 
-/** Substitutions are parsed when they are looked at; without a script there was nothing that could be parsed. */
-function isUnread(node: SyntaxNode): boolean {
+/** Substitutions are parsed on access; without a script parsing failed. */
+function isUnparsed(node: SyntaxNode): boolean {
   return (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution') && node.script === undefined
 }
 
-function foundAt(node: SyntaxNode, source: string): SeenCommand | undefined {
+function foundAt(node: SyntaxNode, source: string): ParsedCommand | undefined {
   switch (node.type) {
     case 'Command':
       return simpleCommand(node, source)
@@ -115,12 +114,12 @@ const constructs = {
   ArithmeticCommand: 'arithmetic can run commands',
 } as const
 
-function simpleCommand(node: Command, source: string): SeenCommand {
+function simpleCommand(node: Command, source: string): ParsedCommand {
   const hazards = [
     ...(node.prefix.some(({ type }) => type === 'Assignment') ? ['an assignment changes how commands run'] : []),
     ...redirectionHazards(node.redirects),
   ]
-  const words = node.name === undefined ? [] : [seenWord(node.name), ...node.args.map(seenArgument)]
+  const words = node.name === undefined ? [] : [toWord(node.name), ...node.args.map(toArgument)]
   return { text: cut(source, node), words, hazards, inputs: node.redirects.flatMap(inputOf) }
 }
 
@@ -133,13 +132,13 @@ function redirectionHazards(redirects: readonly Redirection[]): readonly string[
   return redirects.map(redirectionHazard).filter((hazard) => hazard !== undefined)
 }
 
-/** `export a=b`: after some builtins the parser reads assignments. */
-function seenArgument(argument: Word | Assignment): SeenWord {
-  return argument.type === 'Word' ? seenWord(argument) : { value: literalWord(argument.text), loose: argument.text }
+/** After some builtins the parser returns assignments, as in `export a=b`. */
+function toArgument(argument: Word | Assignment): ParsedWord {
+  return argument.type === 'Word' ? toWord(argument) : { value: literalWord(argument.text), loose: argument.text }
 }
 
-/** Literal is what both readings of the word agree on. */
-function seenWord({ text, value: loose }: Word): SeenWord {
+/** A word is literal if both readings agree on its value. */
+function toWord({ text, value: loose }: Word): ParsedWord {
   const value = literalWord(text)
   return { value: value === loose ? value : null, loose }
 }
@@ -150,12 +149,12 @@ function isLiteralCase(node: Extract<SyntaxNode, { type: 'Case' }>): boolean {
   )
 }
 
-/** The parser and the second reading must have found the same, before anything is allowed. */
+/** Before anything is allowed, the parser and the second reading must agree. */
 function disagreement(source: string, walk: Walk): string | undefined {
   const isLiteral = walk.commands.every(({ words }) => words.every(({ value }) => value !== null))
-  if (!walk.isPlain || !isLiteral) return undefined // it is not going to be allowed
+  if (!walk.isPlain || !isLiteral) return undefined // it is not allowed anyway
   const second = secondReading(source)
-  if (second === undefined) return 'a second reading of it did not come to an end'
+  if (second === undefined) return 'a second reading of it failed'
   return isSame(source, walk, second) ? undefined : 'two readings of it differ'
 }
 
@@ -172,7 +171,7 @@ function isSame(source: string, { spans, subshells, branches }: Walk, second: Se
   )
 }
 
-/** A word of the grammar, or the one option of `time`. */
+/** A reserved word, or the option of `time`. */
 function isGrammar(source: string, { pos, end }: Span): boolean {
   const word = source.slice(pos, end)
   return reservedWords.has(word) || (word === '-p' && /(?<![^\s;&|(){}!])time[ \t]+$/.test(source.slice(0, pos)))
@@ -183,4 +182,48 @@ const MAX_TEXT = 2000
 function cut(source: string, { pos, end }: Span): string {
   const text = source.slice(pos, end)
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`
+}
+
+/** Why no rule can allow a redirection; undefined if it only reads or discards. */
+function redirectionHazard(redirect: Redirection): string | undefined {
+  if (redirect.descriptor?.type === 'FileDescriptorVariable') return 'a redirection sets a variable'
+  if (redirect.type === 'HereDoc') return hereDocumentHazard(redirect)
+  const target = redirect.target === undefined ? null : literalWord(redirect.target.text)
+  if (target === null) return 'the target of a redirection is not literal'
+  switch (redirect.operator) {
+    case '<<<':
+      return undefined
+    case '<':
+      return NETWORK.test(target) ? 'it opens a network connection' : undefined
+    case '<&':
+      return DESCRIPTOR.test(target) ? undefined : 'the target of a redirection is not a descriptor'
+    case '>&':
+      return DESCRIPTOR.test(target) || harmlessTargets.has(target) ? undefined : writes(target)
+    case '>':
+    case '>>':
+    case '>|':
+    case '&>':
+    case '&>>':
+    case '<>':
+      return harmlessTargets.has(target) ? undefined : writes(target)
+    default:
+      return redirect satisfies never
+  }
+}
+
+/** Bash opens network connections for these paths. */
+const NETWORK = /\/dev\/(?:tcp|udp)\//
+
+const DESCRIPTOR = /^(?:\d+-?|-)$/
+
+const harmlessTargets: ReadonlySet<string> = new Set(['/dev/null', '/dev/stdout', '/dev/stderr'])
+
+function writes(target: string): string {
+  return `it writes to ${target}`
+}
+
+function hereDocumentHazard({ delimiter, body }: Extract<Redirection, { type: 'HereDoc' }>): string | undefined {
+  if (delimiter === undefined) return 'a here-document has no end'
+  const isExpanded = !delimiter.quoted && /[$`]/.test(body.text)
+  return isExpanded ? 'a here-document has an expansion' : undefined
 }

@@ -2,7 +2,7 @@ import type { SecurityRow } from './security-rows.fixture.ts'
 
 const raw = String.raw
 
-/** What builtins, wrappers and names can hide. */
+/** Builtins, wrappers and names that hide commands. */
 export const builtinRows: readonly SecurityRow[] = [
   {
     id: 'B08',
@@ -73,7 +73,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B11',
-    title: 'what a wrapper runs is judged',
+    title: 'the command of a wrapper is judged',
     verdict: 'deny',
     commands: [
       'env touch $M',
@@ -135,13 +135,13 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B11',
-    title: 'more wrappers within each other than anybody needs are refused',
+    title: 'too many nested wrappers are denied',
     verdict: 'deny',
     commands: ['env env env env env env env env env env ls', 'nice nice nice nice nice nice nice nice nice nice ls'],
   },
   {
     id: 'B11',
-    title: 'a wrapper is not allowed with options that write or are not known',
+    title: 'a wrapper is not allowed with options that write files or are unknown',
     verdict: 'not allow',
     commands: [
       '\\time -vo x ls',
@@ -160,7 +160,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B12',
-    title: 'a rule on find covers no primary that runs, deletes or writes',
+    title: 'a rule for find does not cover primaries that run, delete or write',
     verdict: 'not allow',
     commands: [
       raw`find . -exec touch $M \;`,
@@ -179,7 +179,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B13',
-    title: 'a word is judged after its quotes are removed, and not at all when it expands',
+    title: 'a word is judged after quote removal, and is not allowed if it expands',
     verdict: 'not allow',
     commands: [
       raw`find . -ex\ec ls \;`,
@@ -199,7 +199,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B14',
-    title: 'a denied name is found under every spelling that bash takes',
+    title: 'a denied name is found in every spelling that bash accepts',
     verdict: 'deny',
     commands: [
       raw`t\ouch $M`,
@@ -257,7 +257,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B23',
-    title: 'a name that is given another meaning is not allowed',
+    title: 'redefining a name is not allowed',
     rules: { allow: ['*'] },
     verdict: 'not allow',
     commands: [
@@ -276,7 +276,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B24',
-    title: 'a text that is run is not allowed, and what is denied in it is found',
+    title: 'running a text as code is not allowed, and denied commands in it are found',
     rules: { allow: ['*', 'eval', 'source', 'bash', 'sh'], deny: ['touch'] },
     verdict: 'not allow',
     commands: [
@@ -294,7 +294,7 @@ export const builtinRows: readonly SecurityRow[] = [
   },
   {
     id: 'B24',
-    title: 'a denied command is found in a text that is run',
+    title: 'a denied command is found in a text that is run as code',
     verdict: 'deny',
     commands: [
       'eval touch x',

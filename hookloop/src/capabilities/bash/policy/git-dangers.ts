@@ -1,21 +1,21 @@
 import { optionsOf, shown, type Danger } from './options.ts'
 
-/** What a rule on git or on one of its subcommands does not cover unless it names it. */
+/** The words of a git command that a rule must name explicitly. */
 export function gitDangers(argv: readonly string[]): readonly Danger[] {
   const [, first = '', second = ''] = argv
   if (argv.length === 1 || INFORMATION.has(first)) return []
   if (first.startsWith('-')) return [{ index: 1, why: `${shown(first)} changes how git runs` }]
-  if (!ordinary.has(first)) return [{ index: 1, why: `git ${shown(first)} may run something else` }]
+  if (!ordinary.has(first)) return [{ index: 1, why: `git ${shown(first)} may run another program` }]
   const strict = Object.hasOwn(subcommands, first) ? subcommands[first]!(argv) : []
   const words = argv.flatMap((word, index) => {
-    if (/^[a-z0-9+.-]+::/i.test(word)) return [{ index, why: `${shown(word)} names a program that moves data` }]
-    if (index > 1 && word === '--help') return [{ index, why: 'a setting may say what shows the help' }]
+    if (/^[a-z0-9+.-]+::/i.test(word)) return [{ index, why: `${shown(word)} names a program for the transfer` }]
+    if (index > 1 && word === '--help') return [{ index, why: 'a setting may choose the help viewer' }]
     return word.includes('%G') ? [{ index, why: 'checking a signature runs a program' }] : []
   })
   return [...optionsOf({ long: unsafe }, withoutHarmless(argv)), ...words, ...strict, ...bySecondWord(first, second)]
 }
 
-/** Options before the subcommand that change nothing about what is run. Rules are matched as if they were not there. */
+/** Options before the subcommand that are ignored when rules are matched. */
 export const harmlessGitOptions: ReadonlySet<string> = new Set(['--no-pager', '-P', '--no-optional-locks'])
 
 const INFORMATION: ReadonlySet<string> = new Set(['--version', '--help', '-v', '-h'])
@@ -29,36 +29,16 @@ const ordinary: ReadonlySet<string> = new Set(
   verify-commit verify-tag version whatchanged worktree write-tree`.split(/\s+/),
 )
 
-/** Also where they are abbreviated. */
-const unsafe: readonly string[] = [
-  'output',
-  'output-directory',
-  'ext-diff',
-  'textconv',
-  'filters',
-  'open-files-in-pager',
-  'upload-pack',
-  'receive-pack',
-  'exec',
-  'exec-path',
-  'extcmd',
-  'config',
-  'config-env',
-  'paginate',
-  'git-dir',
-  'work-tree',
-  'template',
-  'show-signature',
-  'gpg-sign',
-  'edit-description',
-  'submodule',
-  'ignore-submodules',
-]
+/** Long options, also abbreviated. */
+const unsafe: readonly string[] =
+  `output output-directory ext-diff textconv filters open-files-in-pager upload-pack receive-pack exec exec-path
+  extcmd config config-env paginate git-dir work-tree template show-signature gpg-sign edit-description submodule
+  ignore-submodules`.split(/\s+/)
 
-/** The beginnings of dangerous names that are names themselves. */
+/** Safe options that are also abbreviations of unsafe ones. */
 const harmless: ReadonlySet<string> = new Set(['--text', '--filter'])
 
-/** What git runs in a submodule obeys the settings of that. */
+/** Options that keep git out of submodules, which have their own settings, are safe. */
 function withoutHarmless(argv: readonly string[]): readonly string[] {
   const isHarmless = (word: string): boolean =>
     harmless.has(word.split('=')[0]!) || /^--ignore-submodules(?:=all)?$|^--submodule=short$/.test(word)
@@ -69,7 +49,7 @@ type Check = (argv: readonly string[]) => readonly Danger[]
 
 const orderFiles: Check = (argv) =>
   argv.flatMap((word, index) =>
-    index > 1 && /^-(?:O|C|c$)/.test(word) ? [{ index, why: `${shown(word)} is not covered by a rule on git` }] : [],
+    index > 1 && /^-(?:O|C|c$)/.test(word) ? [{ index, why: `${shown(word)} must be named by the rule` }] : [],
   )
 
 const subcommands: { readonly [name: string]: Check } = {
@@ -97,9 +77,9 @@ const readingWords: { readonly [name: string]: readonly string[] } = {
   submodule: ['', 'status', 'summary', 'init', 'update'],
 }
 
-/** Subcommands that have subcommands: those that only read, or do what the first word says. */
+/** Subcommands with their own subcommands: those that only read, or do what the first word says, are safe. */
 function bySecondWord(first: string, second: string): readonly Danger[] {
   const known = Object.hasOwn(readingWords, first) ? readingWords[first] : undefined
   const isCovered = known === undefined || known.includes(second) || /^-\d+$/.test(second)
-  return isCovered ? [] : [{ index: 2, why: `git ${first} ${shown(second)} changes settings or runs something` }]
+  return isCovered ? [] : [{ index: 2, why: `git ${first} ${shown(second)} changes settings or runs commands` }]
 }

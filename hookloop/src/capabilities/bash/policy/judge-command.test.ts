@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { AgentError } from '../../errors.ts'
+import { AgentError } from '../../../errors.ts'
 import { commandJudge, type CommandVerdict } from './judge-command.ts'
 import type { CommandRules } from './rules.ts'
 
@@ -8,7 +8,7 @@ const verdictOf = (command: string, rules: CommandRules): CommandVerdict['verdic
   commandJudge(rules)(command).verdict
 
 suite('a verdict', () => {
-  test('names every command, what each gets, and the rule that decided', () => {
+  test('has every command with its verdict, and the rule that decided', () => {
     const judge = commandJudge({ allow: ['ls', 'git log'], deny: ['rm'] })
     assert.deepEqual(judge('ls -la && echo $(rm "a b")'), {
       verdict: 'deny',
@@ -18,16 +18,16 @@ suite('a verdict', () => {
         { text: 'rm "a b"', argv: ['rm', 'a b'], verdict: 'deny', rule: 'deny "rm"' },
       ],
       rule: 'deny "rm"',
-      reason: 'Refused: rm "a b" (deny "rm").',
+      reason: 'Denied: rm "a b" (deny "rm").',
     })
   })
 
-  test('is ask when no rule speaks of the command', () => {
+  test('is ask when no rule is about the command', () => {
     const { verdict, rule } = commandJudge({})('ls')
     assert.deepEqual([verdict, rule], ['ask', 'no rule allows it'])
   })
 
-  test('is ask when there is no command at all', () => {
+  test('is ask when there is no command', () => {
     const judge = commandJudge({ allow: ['*'] })
     assert.deepEqual(
       ['', ' \n ', '# a comment'].map((text) => judge(text).verdict),
@@ -35,12 +35,12 @@ suite('a verdict', () => {
     )
   })
 
-  test('of an allowed command names every rule that allowed a part of it', () => {
+  test('of an allowed command has every rule that allowed a part of it', () => {
     const { verdict, rule } = commandJudge({ allow: ['ls', 'wc', 'cat'] })('ls | wc -l; ls')
     assert.deepEqual([verdict, rule], ['allow', 'allow "ls", allow "wc"'])
   })
 
-  test('shows what a wrapper runs as a command of its own', () => {
+  test('has the command of a wrapper as a separate command', () => {
     const { commands } = commandJudge({ allow: ['ls'] })('timeout 5 nice ls -l')
     assert.deepEqual(
       commands.map(({ argv, verdict }) => [argv!.join(' '), verdict]),
@@ -52,19 +52,19 @@ suite('a verdict', () => {
     )
   })
 
-  test('says which word a rule does not cover', () => {
+  test('names the word that a rule does not cover', () => {
     const { rule } = commandJudge({ allow: ['git log'] })('git log --output=x')
-    assert.equal(rule, 'allow "git log" does not cover it: --output=x runs something or writes')
+    assert.equal(rule, 'allow "git log" does not cover it: --output=x runs commands or writes files')
   })
 
-  test('does not repeat a command of any length in its reason', () => {
+  test('has a reason of limited length', () => {
     const { reason } = commandJudge({})(`echo ${'a'.repeat(60_000)}`)
     assert.ok(reason.length < 400)
   })
 })
 
 suite('an allow rule', () => {
-  test('matches whole words from the beginning', () => {
+  test('matches complete words from the start', () => {
     const rules = { allow: ['git log', 'npm run *', 'npm run test:*'] }
     const allowed = ['git log', 'git log -5', 'npm run build', 'npm run test:unit'].map((each) =>
       verdictOf(each, rules),
@@ -75,7 +75,7 @@ suite('an allow rule', () => {
     assert.deepEqual([new Set(allowed), new Set(asked)], [new Set(['allow']), new Set(['ask'])])
   })
 
-  test('with a star within a word matches what fits around it', () => {
+  test('with a star in a word matches any text there', () => {
     const rules = { allow: ['p a*c *.ts'] }
     assert.deepEqual(
       ['p abc x.ts', 'p ac .ts', 'p abd x.ts', 'p abc x.js', 'p abc'].map((each) => verdictOf(each, rules)),
@@ -93,7 +93,7 @@ suite('an allow rule', () => {
     )
   })
 
-  test('covers what runs or writes only when it names it', () => {
+  test('covers words that run commands or write files only if it names them', () => {
     const rules = {
       allow: ['sed -i', 'node build.js', 'node --test', 'tee out.txt', 'git log --output=*', 'xargs grep', 'sort *'],
     }
@@ -122,7 +122,7 @@ suite('an allow rule', () => {
 })
 
 suite('a deny rule', () => {
-  test('finds its program by any path and in any case, behind wrappers, and when its arguments expand', () => {
+  test('matches its program by any path and in any case, after wrappers, and with arguments that expand', () => {
     const rules = { allow: ['*'], deny: ['rm'] }
     const commands = [
       'rm',
@@ -139,7 +139,7 @@ suite('a deny rule', () => {
     assert.deepEqual(new Set(commands.map((each) => verdictOf(each, rules))), new Set(['deny']))
   })
 
-  test('of several words is found with options between them', () => {
+  test('of several words matches with options between them', () => {
     const rules = { allow: ['*', 'git'], deny: ['git push', 'npm run deploy'] }
     const denied = [
       'git push',
@@ -162,7 +162,7 @@ suite('a deny rule', () => {
     )
   })
 
-  test('with options is found in whatever order and form these are given', () => {
+  test('with options matches them in any order and form', () => {
     const rules = { allow: ['*'], deny: ['rm -rf', 'git push --force'] }
     const denied = [
       'rm -rf x',
@@ -182,7 +182,7 @@ suite('a deny rule', () => {
     )
   })
 
-  test('beats ask, and ask beats allow', () => {
+  test('overrides ask, and ask overrides allow', () => {
     const rules = { allow: ['a', 'b', 'c'], ask: ['b', 'c'], deny: ['c'] }
     assert.deepEqual(
       ['a', 'b', 'c', 'a; b', 'b; c'].map((each) => verdictOf(each, rules)),
@@ -190,7 +190,7 @@ suite('a deny rule', () => {
     )
   })
 
-  test('does not stop a command for a word that it contains', () => {
+  test('does not match a command because of a word in it', () => {
     const rules = { allow: ['echo', 'grep', 'git log', 'man', 'cat'], deny: ['rm', 'curl', 'touch'] }
     const commands = [
       'echo rm',
@@ -204,11 +204,11 @@ suite('a deny rule', () => {
   })
 })
 
-suite('rules that cannot be meant', () => {
+suite('invalid rules', () => {
   const wrong: readonly [string, unknown, RegExp][] = [
     ['a misspelt option', { alow: ['ls'] }, /unknown option "alow"/],
     ['a text instead of a list', { allow: 'ls' }, /"allow" must be a list/],
-    ['a number', { deny: [1] }, /it must be a text/],
+    ['a number', { deny: [1] }, /it must be a string/],
     ['nothing', { allow: [' '] }, /it is empty/],
     ['a chain', { allow: ['ls; pwd'] }, /plain words/],
     ['a substitution', { allow: ['ls $(x)'] }, /plain words/],
@@ -219,7 +219,7 @@ suite('rules that cannot be meant', () => {
     ['null', null, /must be an object/],
   ]
   for (const [what, rules, words] of wrong) {
-    test(`${what} is refused`, () => {
+    test(`${what} is rejected`, () => {
       assert.throws(
         () => commandJudge(rules as CommandRules),
         (thrown) =>
@@ -260,7 +260,7 @@ suite('a hostile text', () => {
     ask: ['a*b*c'],
   })
   for (const [what, text] of Object.entries(texts)) {
-    test(`of ${what} is judged at once`, () => {
+    test(`of ${what} is judged`, () => {
       const start = process.cpuUsage()
       judge(text)
       const { user } = process.cpuUsage(start)

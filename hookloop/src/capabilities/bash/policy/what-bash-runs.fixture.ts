@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// There are no programs where it looks for them: bash hands every command that it would run to this function.
+// With an empty PATH, bash passes every command that it would run to this function.
 const handler = '() { printf "%s\\0" "$#" "$@" >> "$LOG"; }'
 
-/** What bash runs when it is given a command, as argument lists, in no particular order. Nothing is really run. */
+/** The commands that bash would run for a text, as argument lists in no particular order. Nothing is run. */
 export function whatBashRuns(command: string): readonly (readonly string[])[] {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-runs-'))
   const log = join(folder, 'log')

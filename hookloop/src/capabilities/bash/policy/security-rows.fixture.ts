@@ -4,7 +4,7 @@ import { shellRows } from './security-rows-grammar.fixture.ts'
 import { programRows } from './security-rows-programs.fixture.ts'
 import { tableRows } from './security-rows-tables.fixture.ts'
 
-/** The policy that the rows are judged under unless they bring their own. */
+/** The default policy of the rows. */
 export const strictRules: CommandRules = {
   allow: ['ls', 'cat', 'echo', 'grep', 'find', 'sort', 'sed', 'true', 'git log', 'git status', 'git diff'],
   deny: ['touch', 'rm', 'curl'],
@@ -14,7 +14,7 @@ export type SecurityRow = {
   readonly id: string
   readonly title: string
   readonly rules?: CommandRules
-  /** What every command gets: `not allow` is ask or deny. */
+  /** The verdict of every command; `not allow` is ask or deny. */
   readonly verdict: 'allow' | 'deny' | 'not allow'
   readonly commands: readonly string[]
 }

@@ -8,12 +8,12 @@ import {
   type SafeOptions,
   type UnsafeOptions,
 } from './options.ts'
-import { baseName } from './matching.ts'
+import { baseName } from './rules.ts'
 import { isHarmlessSed } from './sed-script.ts'
 
 /**
- * The words of a command that make a harmless program run something or write, or that are not known not to. A rule
- * covers them only by naming them.
+ * The words of a command that make an otherwise safe program run commands or write files, or that are unknown. A rule covers them only by
+ * naming them.
  */
 export function dangersIn(argv: readonly string[]): readonly Danger[] {
   const judge = judgeOf(argv[0]!)
@@ -21,12 +21,12 @@ export function dangersIn(argv: readonly string[]): readonly Danger[] {
   return isInterpreter(baseName(argv[0]!)) ? interpreter(argv) : optionsExactly(everywhere, argv)
 }
 
-/** Whether it is known what the words of a program mean, so that one that is also the name of a program is not run by it. */
+/** Whether the arguments of a program are known, so that an argument that looks like a program is not run. */
 export function isKnownProgram(program: string): boolean {
   return judgeOf(program) !== undefined || knownToRunNothing.has(baseName(program))
 }
 
-/** By the name, also with the letter in front of it that GNU programs have elsewhere. */
+/** By name, also with the prefix `g` that GNU programs have on other systems. */
 function judgeOf(program: string): Judge | undefined {
   const name = baseName(program)
   const known = [name, name.replace(/^g/, '')].find((each) => Object.hasOwn(programs, each))
@@ -35,7 +35,7 @@ function judgeOf(program: string): Judge | undefined {
 
 type Judge = (argv: readonly string[]) => readonly Danger[]
 
-/** Programs that run what they are given: which file or text that is must stand in the rule. */
+/** Programs that run files or code from their arguments: the rule must name these. */
 const interpreters: ReadonlySet<string> = new Set(
   `python pypy ipython bpython ruby perl lua luajit php node nodejs deno bun ts-node tsx tclsh wish expect guile racket ghc ghci
   runghc runhaskell irb octave java jshell jjs jrunscript groovy scala julia r rscript osascript elixir iex erl escript swipl
@@ -48,20 +48,20 @@ const interpreters: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Also with a version behind the name: `python3.12`. */
+/** Also with a version in the name: `python3.12`. */
 function isInterpreter(name: string): boolean {
   return interpreters.has(name) || interpreters.has(name.replace(/-?[\d.]+$/, ''))
 }
 
 const interpreter: Judge = (argv) => {
-  if (argv.length === 1) return [{ index: 1, why: 'it runs what it reads' }]
+  if (argv.length === 1) return [{ index: 1, why: 'it runs its input' }]
   if (argv.length === 2 && /^(?:--version|--help|-V|-v|-h)$/.test(argv[1]!)) return []
   const first = argv.findIndex((word, index) => index > 0 && (word === '-' || !/^[-+]/.test(word)))
   const options = [...argv.keys()].slice(1, first === -1 ? argv.length : first)
   return [...new Set([1, ...options])].map((index) => ({ index, why: `${shown(argv[index]!)} is run` }))
 }
 
-/** Long options that run something or change files, whatever the program is. */
+/** Long options that run commands or change files in any program. */
 const everywhere: ReadonlySet<string> = new Set(
   `exec exec-batch eval pre hostname-bin pager to-command checkpoint-action use-compress-program compress-program rsh
   rsh-command rsync-path upload-pack receive-pack ext-diff extcmd script-shell init-command init-file rcfile editor
@@ -71,21 +71,21 @@ const everywhere: ReadonlySet<string> = new Set(
 function optionsExactly(names: ReadonlySet<string>, argv: readonly string[]): readonly Danger[] {
   return argv.flatMap((word, index) => {
     const isDanger = index > 0 && word.startsWith('--') && names.has(word.slice(2).split('=')[0]!)
-    return isDanger ? [{ index, why: `${shown(word)} runs something or writes` }] : []
+    return isDanger ? [{ index, why: `${shown(word)} runs commands or writes files` }] : []
   })
 }
 
-const harmless: Judge = () => []
-const but =
+const alwaysSafe: Judge = () => []
+const onlySafe =
   (safe: SafeOptions): Judge =>
   (argv) =>
     optionsBut(safe, argv)
-const unless =
+const noUnsafe =
   (unsafe: UnsafeOptions): Judge =>
   (argv) =>
     optionsOf(unsafe, argv)
 
-/** Operands beyond so many: they would be written to. */
+/** Operands after the first ones would be written to. */
 const atMost =
   (operands: number, unsafe: UnsafeOptions = {}): Judge =>
   (argv) => [...optionsOf(unsafe, argv), ...changed(argv, operandsOf(argv).slice(operands))]
@@ -108,7 +108,7 @@ const FIND_MODE = /^-[ugoa]*[=+][rwxXst,ugoa=+]*$/
 const find: Judge = (argv) =>
   argv.flatMap((word, index) => {
     const isKnown = index === 0 || !word.startsWith('-') || FIND_TESTS.test(word) || FIND_MODE.test(word)
-    return isKnown ? [] : [{ index, why: `${shown(word)} is not known to be harmless` }]
+    return isKnown ? [] : [{ index, why: `${shown(word)} is not known to be safe` }]
   })
 
 const SED: SafeOptions = {
@@ -119,7 +119,7 @@ const SED: SafeOptions = {
   ),
 }
 
-/** The script is the value of -e, or the first word that is no option. */
+/** The script is the value of -e, or the first operand. */
 const sed: Judge = (argv) => {
   const scripts = argv.flatMap((word, index) => {
     if (index > 0 && /^(?:-[nErsuz]*e|--expression)$/.test(argv[index - 1]!)) return [{ index, script: word }]
@@ -131,13 +131,13 @@ const sed: Judge = (argv) => {
   const harmful = all.filter(({ script }) => !isHarmlessSed(script))
   return [
     ...optionsBut(SED, argv),
-    ...harmful.map(({ index }) => ({ index, why: 'the script may run something or write' })),
+    ...harmful.map(({ index }) => ({ index, why: 'the script may run commands or write files' })),
   ]
 }
 
 /**
- * Within an awk program: running, writing, reading from elsewhere, calling by name, a line that goes on. Before the first print
- * there is nothing that could be written or piped: `>` compares, and `|` is part of a pattern.
+ * In an awk program: running, writing, reading, indirect calls and line continuations. Before the first print nothing can be
+ * written or piped: `>` compares, and `|` is part of a pattern.
  */
 const AWK_HARMFUL = /system|getline|@|\\\n|print[^]*[|>]/
 
@@ -148,7 +148,7 @@ const awk: Judge = (argv) => {
   const isHarmful = AWK_HARMFUL.test((argv[program] ?? '').replace(/\|\||>=/g, ' '))
   return [
     ...optionsBut({ valued: 'Fv', long: ['version', 'help'] }, argv),
-    ...(isHarmful ? [{ index: program, why: 'the program may run something or write' }] : []),
+    ...(isHarmful ? [{ index: program, why: 'the program may run commands or write files' }] : []),
   ]
 }
 
@@ -166,7 +166,7 @@ const date: Judge = (argv) => [
     .map((index) => ({ index, why: `${shown(argv[index]!)} would set the clock` })),
 ]
 
-/** Letters without a dash are options too, and e shows the environment of every process. */
+/** Letters without a dash are options too, and `e` shows the environment of processes. */
 const ps: Judge = (argv) =>
   argv.flatMap((word, index) => {
     if (index === 0 || /^-[a-zA-Z]*[oOpCuUgGtsqkN]$|^--\w+$/.test(argv[index - 1]!)) return []
@@ -179,21 +179,23 @@ const make: Judge = (argv) => [
   ...words(/^\w+[:+?!]*=/, 'changes what make runs')(argv),
 ]
 
-/** What it reads becomes arguments, also options: only a program that has no harmful ones can take that. */
+/** Its input becomes arguments, also options: only programs without unsafe options may get them. */
 const xargs: Judge = (argv) => {
   const run = argv.findIndex((word, index) => index > 0 && Object.hasOwn(programs, word))
-  const isHarmless = argv.length === 1 || (run !== -1 && programs[argv[run]!] === harmless)
-  return isHarmless ? [] : [{ index: argv.length, why: 'what it reads may become options' }]
+  const isHarmless = argv.length === 1 || (run !== -1 && programs[argv[run]!] === alwaysSafe)
+  return isHarmless ? [] : [{ index: argv.length, why: 'its input may become options' }]
 }
 
-const compiler = words(/^-(?:wrapper|fplugin|specs|B|Xclang|load)/, 'may run something else')
+const compiler = words(/^-(?:wrapper|fplugin|specs|B|Xclang|load)/, 'may run another program')
 
-const containers = words(/^(?:run|exec|compose|build|buildx|cp|start|create)$/, 'runs something elsewhere')
+const containers = words(/^(?:run|exec|compose|build|buildx|cp|start|create)$/, 'runs commands elsewhere')
 
 const NPM_SUBCOMMANDS = /^(?:exec|x|explore|edit|config|set|init|create|link|install-script|hook|publish|token|login)$/
 
 const packageManager: Judge = (argv) => [
-  ...(NPM_SUBCOMMANDS.test(argv[1] ?? '') ? [{ index: 1, why: `${argv[0]!} ${argv[1]!} runs or changes more` }] : []),
+  ...(NPM_SUBCOMMANDS.test(argv[1] ?? '')
+    ? [{ index: 1, why: `${argv[0]!} ${argv[1]!} runs commands or changes settings` }]
+    : []),
   ...optionsOf(
     { long: ['script-shell', 'node-options', 'prefix', 'call', 'userconfig', 'globalconfig', 'shell'] },
     argv,
@@ -203,7 +205,7 @@ const packageManager: Judge = (argv) => [
     : []),
 ]
 
-/** The conversion that stores how much was written. */
+/** The conversion that stores the number of characters written. */
 const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/
 
 const printf: Judge = (argv) => {
@@ -213,7 +215,7 @@ const printf: Judge = (argv) => {
   return sets ? [{ index: format, why: `${shown(argv[format]!)} sets a variable` }] : []
 }
 
-/** Programs of which no word is run, as far as anybody uses them. */
+/** Programs that do not run their arguments in normal use. */
 const knownToRunNothing: ReadonlySet<string> = new Set(
   `jest vitest mocha ava tap pytest tsc eslint prettier oxlint biome brew apt-cache dpkg rpm pip pip3 pipx gem composer dnf yum apk
   pacman whereis whatis apropos info tldr help command systemctl journalctl rustc rustup terraform aws gcloud az`.split(
@@ -228,7 +230,7 @@ const programs: { readonly [name: string]: Judge } = {
     sha512sum seq sleep cmp od hexdump strings base64 jq exit return break continue cd pushd popd rm mkdir rmdir touch cp
     mv ln chmod`
       .split(/\s+/)
-      .map((name) => [name, harmless]),
+      .map((name) => [name, alwaysSafe]),
   ),
   git: gitDangers,
   find,
@@ -245,7 +247,7 @@ const programs: { readonly [name: string]: Judge } = {
   npm: packageManager,
   pnpm: packageManager,
   yarn: packageManager,
-  sort: but({
+  sort: onlySafe({
     flags: 'bcCdfghiMmnRrsuVz',
     valued: 'ktS',
     long: `ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort
@@ -280,14 +282,14 @@ const programs: { readonly [name: string]: Judge } = {
   jobs: words(/^-[a-z]*x/, 'runs a command'),
   wait: words(/^-/, 'sets a variable'),
   hostname: atMost(0, { letters: 'Fb', long: ['file', 'boot'] }),
-  rg: unless({ letters: 'z', valued: 'ABCEMTdefgjmrt', long: ['pre', 'pre-glob', 'hostname-bin', 'search-zip'] }),
-  fd: unless({ letters: 'xX', long: ['exec', 'exec-batch'] }),
-  fdfind: unless({ letters: 'xX', long: ['exec', 'exec-batch'] }),
-  tree: unless({ letters: 'oR', long: ['output'] }),
-  shuf: unless({ letters: 'o', long: ['output'] }),
-  iconv: unless({ letters: 'o', long: ['output'] }),
-  file: unless({ letters: 'CzZ', long: ['compile', 'uncompress', 'uncompress-noreport'] }),
-  diff: unless({ letters: 'l', long: ['paginate'] }),
+  rg: noUnsafe({ letters: 'z', valued: 'ABCEMTdefgjmrt', long: ['pre', 'pre-glob', 'hostname-bin', 'search-zip'] }),
+  fd: noUnsafe({ letters: 'xX', long: ['exec', 'exec-batch'] }),
+  fdfind: noUnsafe({ letters: 'xX', long: ['exec', 'exec-batch'] }),
+  tree: noUnsafe({ letters: 'oR', long: ['output'] }),
+  shuf: noUnsafe({ letters: 'o', long: ['output'] }),
+  iconv: noUnsafe({ letters: 'o', long: ['output'] }),
+  file: noUnsafe({ letters: 'CzZ', long: ['compile', 'uncompress', 'uncompress-noreport'] }),
+  diff: noUnsafe({ letters: 'l', long: ['paginate'] }),
   xxd: (argv) => [
     ...changed(
       argv,
@@ -297,47 +299,47 @@ const programs: { readonly [name: string]: Judge } = {
     ),
     ...words(/^-[a-z]*r/, 'writes')(argv),
   ],
-  yq: unless({ letters: 'is', long: ['inplace', 'in-place', 'split-exp', 'split-exp-file'] }),
-  split: unless({ long: ['filter'] }),
-  man: but({ flags: 'akfw', long: ['all', 'apropos', 'whatis', 'where', 'path', 'location'] }),
+  yq: noUnsafe({ letters: 'is', long: ['inplace', 'in-place', 'split-exp', 'split-exp-file'] }),
+  split: noUnsafe({ long: ['filter'] }),
+  man: onlySafe({ flags: 'akfw', long: ['all', 'apropos', 'whatis', 'where', 'path', 'location'] }),
   tar: (argv) => [
     ...optionsBut({ flags: 'tvzjJ', valued: 'f', long: ['list', 'verbose', 'gzip', 'bzip2', 'xz', 'file'] }, argv),
     ...(/^[^-]/.test(argv[1] ?? '') && !/^[tvzjJf]+$/.test(argv[1]!) ? [{ index: 1, why: 'it writes files' }] : []),
   ],
-  zip: unless({ letters: 'T', long: ['test', 'unzip-command'] }),
-  rsync: unless({ letters: 'e', long: ['rsh', 'rsync-path', 'daemon', 'config'] }),
-  curl: unless({
+  zip: noUnsafe({ letters: 'T', long: ['test', 'unzip-command'] }),
+  rsync: noUnsafe({ letters: 'e', long: ['rsh', 'rsync-path', 'daemon', 'config'] }),
+  curl: noUnsafe({
     letters: 'oOKDcJ',
     valued: 'ACEFHPQTUXYbdehmrtuwxyz',
     long: `output output-dir remote-name remote-name-all config dump-header cookie-jar trace trace-ascii stderr libcurl
     etag-save hsts alt-svc`.split(/\s+/),
   }),
-  wget: unless({
+  wget: noUnsafe({
     letters: 'Ooae',
     long: ['output-document', 'output-file', 'append-output', 'execute', 'use-askpass', 'config'],
   }),
   go: (argv) => [
-    ...words(/^--?(?:exec|toolexec|vettool|o|C|overlay|modfile)(?:=|$)/, 'runs something or writes')(argv),
-    ...words(/^(?:run|generate|tool|env)$/, 'may run something')(argv.slice(0, 2)),
+    ...words(/^--?(?:exec|toolexec|vettool|o|C|overlay|modfile)(?:=|$)/, 'runs commands or writes files')(argv),
+    ...words(/^(?:run|generate|tool|env)$/, 'may run commands')(argv.slice(0, 2)),
   ],
-  cargo: unless({ long: ['config', 'fix'] }),
-  cmake: words(/^-[EP]/, 'runs something'),
+  cargo: noUnsafe({ long: ['config', 'fix'] }),
+  cmake: words(/^-[EP]/, 'runs commands'),
   gcc: compiler,
   'g++': compiler,
   cc: compiler,
   'c++': compiler,
   clang: compiler,
   'clang++': compiler,
-  apt: unless({ letters: 'oc', long: ['option', 'config-file'] }),
-  'apt-get': unless({ letters: 'oc', long: ['option', 'config-file'] }),
-  groff: unless({ letters: 'U' }),
-  troff: unless({ letters: 'U' }),
-  tcpdump: unless({ letters: 'zw' }),
+  apt: noUnsafe({ letters: 'oc', long: ['option', 'config-file'] }),
+  'apt-get': noUnsafe({ letters: 'oc', long: ['option', 'config-file'] }),
+  groff: noUnsafe({ letters: 'U' }),
+  troff: noUnsafe({ letters: 'U' }),
+  tcpdump: noUnsafe({ letters: 'zw' }),
   gh: words(/^(?:alias|extensions?|ext)$/, 'changes what gh runs'),
   xargs,
-  env: harmless,
+  env: alwaysSafe,
   docker: containers,
   podman: containers,
-  kubectl: words(/^(?:exec|run|debug|attach|cp|edit)$/, 'runs something elsewhere'),
+  kubectl: words(/^(?:exec|run|debug|attach|cp|edit)$/, 'runs commands elsewhere'),
   sysctl: words(/=|^-w/, 'changes a setting'),
 }

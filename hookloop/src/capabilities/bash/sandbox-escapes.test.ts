@@ -10,7 +10,7 @@ import { chooseSandbox } from './sandbox.ts'
 import { testIf } from '../../system/test-if.fixture.ts'
 import { createWorkspace, type RanCommand } from './workspace.fixture.ts'
 
-// The cases about commands that no reading of a command can stop. Everybody agrees to everything here.
+// Cases B33 to B36 of the security checklist, which no policy can detect in the text of a command. All commands are approved here.
 
 const workspace = createWorkspace()
 const { run, work } = workspace
@@ -21,7 +21,7 @@ const available = chooseSandbox('auto', work)
 const testInSandbox = testIf(available.active)
 const everybodyAgrees = approval(() => 'allow')
 
-describe('what only a sandbox stops', { concurrency: 1 }, () => {
+describe('only a sandbox prevents', { concurrency: 1 }, () => {
   const inSandbox: BashOptions = { allow: [], deny: [], sandbox: 'auto' }
 
   const stopped = (
@@ -37,7 +37,7 @@ describe('what only a sandbox stops', { concurrency: 1 }, () => {
     })
   }
 
-  testInSandbox('B33 nothing leaves: neither by HTTP nor by name', async () => {
+  testInSandbox('B33 network access by HTTP and DNS', async () => {
     const requests: string[] = []
     const server = createServer((request, response) => {
       requests.push(request.url!)
@@ -57,7 +57,7 @@ describe('what only a sandbox stops', { concurrency: 1 }, () => {
     assert.ok(executions.every(({ output }) => output.startsWith('Exit code')))
   })
 
-  testInSandbox('B34 keys in the home folder cannot be read, however it is tried', async () => {
+  testInSandbox('B34 reading keys in the home folder', async () => {
     const key = join(workspace.home, '.ssh/id_rsa')
     symlinkSync(key, join(work, 'link'))
     const commands = [
@@ -75,12 +75,12 @@ describe('what only a sandbox stops', { concurrency: 1 }, () => {
     assert.doesNotMatch(JSON.stringify(executions), /CANARY/)
   })
 
-  test('B34 without a sandbox a literal path is asked about, not read', async () => {
+  test('B34 (without a sandbox a literal path needs approval)', async () => {
     const executions = await run(['cat ~/.ssh/id_rsa', 'cat $HOME/.ssh/id_rsa', 'cat < ~/.ssh/id_rsa'])
     assert.doesNotMatch(JSON.stringify(executions), /CANARY-SSH/)
   })
 
-  testInSandbox('B35 a script that the agent wrote cannot write outside', async () => {
+  testInSandbox('B35 writing outside by a script of the agent', async () => {
     workspace.write('x.sh', '#!/bin/sh\ntouch "$M"; echo "marked $?"; echo inside > made.txt\n')
     workspace.write('Makefile', 'all:\n\t./x.sh\n')
     chmodSync(join(work, 'x.sh'), 0o755)

@@ -1,11 +1,11 @@
-import type { SeenWord } from './commands-in.ts'
-import { baseName } from './matching.ts'
+import type { ParsedWord } from './parse-commands.ts'
+import { baseName } from './rules.ts'
 
 /**
- * Why a command would take everything away, or undefined. Such a command is refused whatever the rules say: nobody who
- * allowed `rm` meant the root of the file system or a whole home.
+ * Why a command would destroy a machine or a home folder, or undefined. It is denied whatever the rules say: a rule that allows `rm`
+ * does not mean the root of the file system.
  */
-export function catastropheOf(words: readonly SeenWord[]): string | undefined {
+export function catastropheOf(words: readonly ParsedWord[]): string | undefined {
   const [program] = words
   const name = baseName(program?.value ?? program?.loose ?? '')
   if (!/^(?:rm|ch(?:mod|own|grp)|find|dd|mkfs.*)$/.test(name)) return undefined
@@ -16,16 +16,16 @@ export function catastropheOf(words: readonly SeenWord[]): string | undefined {
     case 'chmod':
     case 'chown':
     case 'chgrp':
-      if (args.includes('--no-preserve-root')) return `${name} without the protection of the root`
-      return isRecursive(args) && operands.some(isEverything) ? `${name} of the root or of a home` : undefined
+      if (args.includes('--no-preserve-root')) return `${name} without protection of the root`
+      return isRecursive(args) && operands.some(isEverything) ? `${name} of the root or a home folder` : undefined
     case 'find':
       return args.includes('-delete') && operands.some(isEverything)
-        ? 'find that deletes the root or a home'
+        ? 'find that deletes the root or a home folder'
         : undefined
     case 'dd':
       return args.some((arg) => DISK.test(arg)) ? 'dd over a disk' : undefined
     default:
-      return 'making a file system'
+      return 'creating a file system'
   }
 }
 
@@ -35,7 +35,7 @@ function isRecursive(args: readonly string[]): boolean {
   return args.some((arg) => /^-[a-zA-Z]*[rR]/.test(arg) || (arg.length > 3 && '--recursive'.startsWith(arg)))
 }
 
-/** The root, a folder of the system, a home, or everything in one of these; also what an empty variable turns into it. */
+/** The root, a system folder, a home folder, or everything in one of them; also `$x/*`, which an empty variable makes the root. */
 function isEverything(path: string): boolean {
   const normal = path.replace(/\/+(?:\.\/+)*/g, '/').replace(/(?!^)\/\.?$/, '')
   return ROOTS.test(normal) || HOMES.test(normal) || EMPTY_VARIABLE.test(normal)

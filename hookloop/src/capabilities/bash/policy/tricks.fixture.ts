@@ -1,4 +1,4 @@
-// Ways to make the file $M appear in spite of a policy that denies `touch` and allows harmless programs. Each of them is
+// Ways to create the file $M with a policy that denies `touch` and allows safe programs. Each of them is
 // bash; all but four really do it in bash 5.2.
 
 export const tricks: readonly { readonly where: string; readonly command: string }[] = [

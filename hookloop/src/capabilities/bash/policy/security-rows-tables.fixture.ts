@@ -2,11 +2,11 @@ import type { SecurityRow } from './security-rows.fixture.ts'
 
 const everything = { allow: ['*'], deny: ['touch', 'rm', 'curl'] }
 
-/** What tables know, and what happens where they know nothing. */
+/** What the tables of programs contain, and what applies to unknown programs. */
 export const tableRows: readonly SecurityRow[] = [
   {
     id: 'B11',
-    title: 'a denied program is denied behind wrappers that are rare',
+    title: 'a denied program is denied after rare wrappers',
     rules: everything,
     verdict: 'deny',
     commands: [
@@ -46,14 +46,14 @@ export const tableRows: readonly SecurityRow[] = [
   },
   {
     id: 'B11',
-    title: 'a program that nobody knows and that is given the name of a denied one is asked about',
+    title: 'an unknown program with the name of a denied one as argument needs approval',
     rules: everything,
     verdict: 'not allow',
     commands: ['some-wrapper touch x', 'some-wrapper -a b /bin/touch x', 'some-wrapper -- "touch" x', 'wrapper RM x'],
   },
   {
     id: 'B32',
-    title: 'programs that are known may mention a denied one',
+    title: 'known programs may have the name of a denied one as argument',
     rules: everything,
     verdict: 'allow',
     commands: [
@@ -71,7 +71,7 @@ export const tableRows: readonly SecurityRow[] = [
   },
   {
     id: 'B15',
-    title: 'what runs, writes or stores is found in every spelling',
+    title: 'options that run commands, write files or store are found in every spelling',
     rules: { allow: ['*', 'env', 'jobs', 'printf', 'sed', 'awk', 'find', 'git'] },
     verdict: 'not allow',
     commands: [

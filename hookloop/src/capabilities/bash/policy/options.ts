@@ -1,9 +1,9 @@
-/** A word of a command that a rule must name itself, and why. */
+/** A word of a command that a rule must name explicitly, and why. */
 export type Danger = { readonly index: number; readonly why: string }
 
-/** The options that a program may have without being named by a rule: all others are dangers. */
+/** The options that a rule need not name: all others are dangers. */
 export type SafeOptions = {
-  /** Letters of options that take no value. */
+  /** Letters of options without a value. */
   readonly flags?: string
   /** Letters of options that take a value. */
   readonly valued?: string
@@ -11,24 +11,24 @@ export type SafeOptions = {
   readonly long?: readonly string[]
 }
 
-/** The options of a program that run something or write. */
+/** The options of a program that run commands or write files. */
 export type UnsafeOptions = {
   readonly letters?: string
-  /** Letters of harmless options that take the rest of the word as their value. */
+  /** Letters of safe options that take the rest of the word as their value. */
   readonly valued?: string
   readonly long?: readonly string[]
 }
 
-/** Every option that is not known to be harmless. Long ones must be written out. */
+/** Every option that is not known to be safe. Long ones must be written out. */
 export function optionsBut({ flags = '', valued = '', long = [] }: SafeOptions, argv: readonly string[]): Danger[] {
   const dangers: Danger[] = []
   for (let index = 1; index < argv.length; index += 1) {
     const word = argv[index]!
-    // Behind an option it may be the value of that, and what follows is options still.
+    // After an option it may be the value of that option, and more options follow.
     if (word === '--' && !(index > 1 && argv[index - 1]!.startsWith('-'))) break
     if (word === '-' || word === '--' || !word.startsWith('-')) continue
-    const taken = word.startsWith('--') ? knownLong(long, word) : knownLetters({ flags, valued }, word)
-    if (taken === undefined) dangers.push({ index, why: `${shown(word)} is not known to be harmless` })
+    const taken = word.startsWith('--') ? knownLong(long, word) : wordsTaken({ flags, valued }, word)
+    if (taken === undefined) dangers.push({ index, why: `${shown(word)} is not known to be safe` })
     else index += taken
   }
   return dangers
@@ -38,9 +38,9 @@ function knownLong(long: readonly string[], word: string): 0 | undefined {
   return long.includes(word.slice(2).split('=')[0]!) ? 0 : undefined
 }
 
-/** How many further words a cluster of letters takes, or undefined when one is not known. */
-function knownLetters(
-  { flags, valued }: Required<Pick<SafeOptions, 'flags' | 'valued'>>,
+/** How many further words a cluster of letters takes as values; undefined if a letter is unknown. */
+export function wordsTaken(
+  { flags = '', valued = '' }: { readonly flags?: string; readonly valued?: string },
   word: string,
 ): 0 | 1 | undefined {
   for (let at = 1; at < word.length; at += 1) {
@@ -50,10 +50,10 @@ function knownLetters(
   return 0
 }
 
-/** Every option of a list, also abbreviated, in a cluster, or with its value attached. */
+/** Every unsafe option, also abbreviated, in a cluster, or with its value attached. */
 export function optionsOf(unsafe: UnsafeOptions, argv: readonly string[]): Danger[] {
   return argv.flatMap((word, index) =>
-    index > 0 && isUnsafe(word, unsafe) ? [{ index, why: `${shown(word)} runs something or writes` }] : [],
+    index > 0 && isUnsafe(word, unsafe) ? [{ index, why: `${shown(word)} runs commands or writes files` }] : [],
   )
 }
 
@@ -67,7 +67,7 @@ function isUnsafe(word: string, { letters = '', valued = '', long = [] }: Unsafe
   return name !== '' && long.some((each) => each.startsWith(name))
 }
 
-/** The words that are no options, as places. What an option takes counts as well. */
+/** The indexes of words that are not options. Values of options count too. */
 export function operandsOf(argv: readonly string[]): readonly number[] {
   const end = argv.indexOf('--')
   return [...argv.keys()].slice(1).filter((index) => {

@@ -1,21 +1,21 @@
-/** Why a text is refused or doubted before it is read as a command. */
+/** Why a text is denied or needs approval before it is parsed. */
 export type Suspicion = { readonly verdict: 'ask' | 'deny'; readonly rule: string }
 
-/** Linux hands no longer text to a program. */
+/** The longest argument on Linux. */
 const MAX_LENGTH = 131_072
-/** How deep brackets may be within each other, and how many here-documents there may be: parsing must stay fast. */
+/** Limits for nested brackets and here-documents keep parsing fast. */
 const MAX_BRACKETS = 100
 const MAX_DOCUMENTS = 200
 
-/** Whether a text is too much to be parsed. */
-export function tooMuch(text: string): string | undefined {
+/** Why a text is too large or too complex to parse. */
+export function sizeProblem(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `it is longer than ${MAX_LENGTH} characters`
-  if (depthOf(text) > MAX_BRACKETS) return `it has brackets more than ${MAX_BRACKETS} deep`
+  if (depthOf(text) > MAX_BRACKETS) return `it has more than ${MAX_BRACKETS} nested brackets`
   if (text.split('<<').length > MAX_DOCUMENTS) return `it has more than ${MAX_DOCUMENTS} here-documents`
   return undefined
 }
 
-/** How many brackets are open at once at most, whatever stands in quotes. */
+/** The deepest nesting of brackets, ignoring quotes. */
 function depthOf(text: string): number {
   let [depth, deepest] = [0, 0]
   for (let at = 0; at < text.length; at += 1) {
@@ -27,19 +27,19 @@ function depthOf(text: string): number {
   return deepest
 }
 
-/** Characters that a reader does not see, or that shells and terminals read in different ways. */
+/** Characters that are invisible, or that shells and terminals read differently. */
 export function suspicionIn(text: string): Suspicion | undefined {
   const control = /[^\P{Cc}\t\n]/u.exec(text)?.[0]
   if (control !== undefined) return { verdict: 'deny', rule: `it contains the control character ${codeOf(control)}` }
   const hidden = HIDDEN.exec(text.replace(JOINED_EMOJI, ''))?.[0]
-  if (hidden !== undefined) return { verdict: 'ask', rule: `it contains ${codeOf(hidden)}, which cannot be seen` }
+  if (hidden !== undefined) return { verdict: 'ask', rule: `it contains the invisible character ${codeOf(hidden)}` }
   return undefined
 }
 
-/** Format characters, lone surrogates, private ones, spaces other than the usual one, and line ends other than LF. */
+/** Format characters, lone surrogates, private use, unusual spaces, and line ends other than LF. */
 const HIDDEN = /[\p{Cf}\p{Cs}\p{Co}]|\p{Default_Ignorable_Code_Point}(?<!\uFE0F)|[^\S \t\n]/u
 
-/** A family is one picture made of several. */
+/** Joined emoji contain an invisible joiner. */
 const JOINED_EMOJI = /(?<=\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]*)\u200D(?=\p{Extended_Pictographic})/gu
 
 function codeOf(character: string): string {

@@ -1,18 +1,19 @@
-import type { SeenWord } from './commands-in.ts'
-import { baseName } from './matching.ts'
+import type { ParsedWord } from './parse-commands.ts'
+import { baseName } from './rules.ts'
+import { wordsTaken } from './options.ts'
 import { shells, wrappers, type Wrapper } from './wrapper-table.ts'
 
 export type Wrapped = {
-  /** Where the command that is run may begin. More than one when an option is not known. */
+  /** Where the inner command may start; several places if an option is unknown. */
   readonly starts: readonly number[]
-  /** Texts that a shell is going to read. */
+  /** Shell code that it runs. */
   readonly texts: readonly string[]
-  /** Whether it is as harmless as the command that it runs. */
+  /** Whether it is as safe as the command it runs. */
   readonly isPlain: boolean
 }
 
-/** What a command runs besides itself, or undefined when it is a command like any other. */
-export function wrappedIn(words: readonly SeenWord[], inputs: readonly string[] = []): Wrapped | undefined {
+/** The commands that a command runs; undefined if it runs none. */
+export function wrappedIn(words: readonly ParsedWord[], inputs: readonly string[] = []): Wrapped | undefined {
   const [first, ...rest] = words
   if (first === undefined) return undefined
   const name = withoutPrefix(baseName(first.value ?? first.loose))
@@ -27,7 +28,7 @@ export function wrappedIn(words: readonly SeenWord[], inputs: readonly string[] 
   return found === undefined ? undefined : wrapper(found.wrapper, words, found.from)
 }
 
-/** `gxargs` is the GNU `xargs` where that is another one. */
+/** `gxargs` is the GNU `xargs` on systems with another one. */
 function withoutPrefix(name: string): string {
   const short = name.startsWith('g') ? name.slice(1) : name
   const isKnown = Object.hasOwn(wrappers, short) || short === 'find'
@@ -45,7 +46,7 @@ function only(starts: readonly number[]): Wrapped | undefined {
   return starts.length === 0 ? undefined : { starts, texts: [], isPlain: false }
 }
 
-/** `bash -c text`, with the letter anywhere among the options, or what it reads. */
+/** `bash -c text`, with the letter anywhere in the options, or its here-document. */
 function shellText(args: readonly string[], inputs: readonly string[]): Wrapped | undefined {
   const at = args.findIndex((arg) => /^[-+][a-zA-Z]*c[a-zA-Z]*$/i.test(arg) || /^--?command$/i.test(arg))
   if (at === -1) return inputs.length === 0 ? undefined : { starts: [], texts: inputs, isPlain: false }
@@ -53,7 +54,7 @@ function shellText(args: readonly string[], inputs: readonly string[]): Wrapped 
   return { starts: [], texts: text === undefined ? [] : [text], isPlain: false }
 }
 
-/** What builtins read as a command. */
+/** The arguments that builtins evaluate. */
 function evaluatedTexts(name: string, args: readonly string[]): readonly string[] | undefined {
   switch (name) {
     case 'eval':
@@ -72,7 +73,7 @@ function evaluatedTexts(name: string, args: readonly string[]): readonly string[
   }
 }
 
-/** By one, two or three words, with options between them. */
+/** Finds a wrapper by one to three words, with options between them. */
 function wrapperNamed(name: string, args: readonly string[]): { wrapper: Wrapper; from: number } | undefined {
   const single = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined
   if (single !== undefined) {
@@ -94,12 +95,12 @@ function wrapperNamed(name: string, args: readonly string[]): { wrapper: Wrapper
   return undefined
 }
 
-/** `git`, `git bisect` and `git bisect run`. */
+/** All beginnings of wrappers: `git`, `git bisect` and `git bisect run`. */
 const beginnings: ReadonlySet<string> = new Set(
   Object.keys(wrappers).flatMap((key) => key.split(' ').map((_, index, words) => words.slice(0, index + 1).join(' '))),
 )
 
-/** How far the words that make a wrapper are looked for. */
+/** How far to search for the words of a wrapper. */
 const MAX_WORDS = 6
 
 type Options = {
@@ -109,11 +110,11 @@ type Options = {
   readonly texts: readonly string[]
 }
 
-function wrapper(table: Wrapper, words: readonly SeenWord[], from: number): Wrapped {
+function wrapper(table: Wrapper, words: readonly ParsedWord[], from: number): Wrapped {
   const { next, starts, used, texts } = readOptions(table, words, from)
   const operands = table.operands ?? 0
-  const beyond = operands > 0 && words[next + operands]?.value === '--' ? 1 : 0 // kubectl exec pod -- ls
-  const start = skipAssignments(table, words, next + operands + beyond)
+  const separator = operands > 0 && words[next + operands]?.value === '--' ? 1 : 0 // kubectl exec pod -- ls
+  const start = skipAssignments(table, words, next + operands + separator)
   const all = [...starts.map((each) => each + operands), start].filter((each) => each < words.length)
   const isKnown = starts.length === 0 && words.every(({ value }) => value !== null)
   const isPlain =
@@ -125,8 +126,8 @@ function isIn(letters: string): (letter: string) => boolean {
   return (letter) => letters.includes(letter)
 }
 
-/** Reads options until the first word that is none. An option that is not known may take the word after it, or not. */
-function readOptions(table: Wrapper, words: readonly SeenWord[], from: number): Options {
+/** Reads options up to the first other word. An unknown option may take the next word as its value, or not. */
+function readOptions(table: Wrapper, words: readonly ParsedWord[], from: number): Options {
   const [starts, texts]: [number[], string[]] = [[], []]
   let used = ''
   let at = from
@@ -138,7 +139,7 @@ function readOptions(table: Wrapper, words: readonly SeenWord[], from: number): 
     else if (!word.startsWith('-')) break
     const text = textOption(table, words, at)
     if (text !== undefined) texts.push(text)
-    const taken = word.startsWith('--') ? longTaken(table, word) : shortTaken(table, word)
+    const taken = word.startsWith('--') ? longTaken(table, word) : wordsTaken(table, word)
     used += word.startsWith('--') ? longUsed(table, word) : lettersUsed(table, word)
     const isValue = at + 1 < words.length && !(words[at + 1]!.value ?? '-').startsWith('-')
     if (taken === undefined && isValue) starts.push(at + 1)
@@ -149,33 +150,25 @@ function readOptions(table: Wrapper, words: readonly SeenWord[], from: number): 
 
 const MAX_STARTS = 8
 
-/** How many further words an option takes; undefined when that is not known. */
+/** How many further words a long option takes; undefined if it is unknown. */
 function longTaken({ long = [], longFlags = [] }: Wrapper, word: string): 0 | 1 | undefined {
   if (word.includes('=') || longFlags.includes(word)) return 0
   return long.includes(word) ? 1 : undefined
 }
 
-function shortTaken({ valued = '', flags = '' }: Wrapper, word: string): 0 | 1 | undefined {
-  for (let index = 1; index < word.length; index += 1) {
-    if (valued.includes(word[index]!)) return index === word.length - 1 ? 1 : 0
-    if (!flags.includes(word[index]!)) return undefined
-  }
-  return 0
-}
-
-/** A long option stands for its letter where it is as harmless, and for none that is. */
+/** An empty string for a safe long option, and an unknown letter for any other. */
 function longUsed({ plainLong = [] }: Wrapper, word: string): string {
   return plainLong.includes(word.split('=')[0]!) ? '' : '?'
 }
 
-/** The letters of a cluster until one that takes the rest as its value. */
+/** The letters of a cluster up to one that takes the rest as its value. */
 function lettersUsed({ valued = '' }: Wrapper, word: string): string {
   const end = word.split('').findIndex((letter, index) => index > 0 && valued.includes(letter))
   return word === '-' ? '?' : word.slice(1, end === -1 ? word.length : end + 1)
 }
 
-/** The text that an option takes: the next word or what follows the option at once, also in a cluster of letters or abbreviated. */
-function textOption(table: Wrapper, words: readonly SeenWord[], at: number): string | undefined {
+/** The shell code that an option takes: the next word or the rest of this one, also in a cluster or abbreviated. */
+function textOption(table: Wrapper, words: readonly ParsedWord[], at: number): string | undefined {
   const word = looseAt(words, at)
   const taken = word.startsWith('--') ? longText(table, word) : lettersText(table, word)
   return taken === '' ? looseAt(words, at + 1) : taken
@@ -196,19 +189,19 @@ function lettersText({ text = [], valued = '' }: Wrapper, word: string): string 
   return undefined
 }
 
-function looseAt(words: readonly SeenWord[], at: number): string {
+function looseAt(words: readonly ParsedWord[], at: number): string {
   return words[at]?.value ?? words[at]?.loose ?? ''
 }
 
-function skipAssignments({ assigns }: Wrapper, words: readonly SeenWord[], from: number): number {
+function skipAssignments({ assigns }: Wrapper, words: readonly ParsedWord[], from: number): number {
   if (assigns !== true) return from
   let at = from
   while (at < words.length && /^\w+=/.test(looseAt(words, at))) at += 1
   return at
 }
 
-/** What stands behind `flock file -c`, and the words that are handed to a shell. */
-function shellTexts(table: Wrapper, words: readonly SeenWord[], start: number): readonly string[] {
+/** The text after `flock file -c`, and the words that are passed to a shell. */
+function shellTexts(table: Wrapper, words: readonly ParsedWord[], start: number): readonly string[] {
   if (start >= words.length) return []
   if (table.text?.includes(looseAt(words, start)) === true) return [looseAt(words, start + 1)]
   const texts = words.slice(start).map(({ value, loose }) => value ?? loose)

@@ -1,0 +1,201 @@
+import { checkOptions, invalidOption } from '../../../agent/check-options.ts'
+import type { ParsedWord } from './parse-commands.ts'
+
+/** Rules for commands. A rule is a program and its first arguments, such as `git log`; `*` matches anything. */
+export type CommandRules = {
+  readonly allow?: readonly string[]
+  readonly deny?: readonly string[]
+  readonly ask?: readonly string[]
+}
+
+export type Rule = {
+  /** For messages: `allow "git log"`. */
+  readonly name: string
+  readonly words: readonly string[]
+}
+
+export type Rules = { readonly allow: readonly Rule[]; readonly deny: readonly Rule[]; readonly ask: readonly Rule[] }
+
+/** Parses rules. Throws on a rule that can never match. */
+export function readRules(rules: CommandRules, where = 'bash'): Rules {
+  if (typeof rules !== 'object' || rules === null) throw invalidOption(where, 'the rules must be an object', rules)
+  checkOptions(where, rules, ['allow', 'deny', 'ask'])
+  return {
+    allow: readList('allow', rules.allow, where),
+    deny: readList('deny', rules.deny, where),
+    ask: readList('ask', rules.ask, where),
+  }
+}
+
+function readList(kind: keyof CommandRules, list: readonly string[] | undefined, where: string): readonly Rule[] {
+  if (list === undefined) return []
+  if (!Array.isArray(list)) throw invalidOption(where, `"${kind}" must be a list of rules such as ['git log']`, list)
+  return list.map((text: unknown) => readRule(kind, text, where))
+}
+
+/** Characters that are not part of a plain word in a shell. */
+const SHELL_SYNTAX = /[;&|<>()`$"'\\]|\p{C}/u
+
+function readRule(kind: keyof CommandRules, text: unknown, where: string): Rule {
+  const invalid = (why: string) => invalidOption(where, `${kind} rule ${JSON.stringify(text)}: ${why}`, text)
+  if (typeof text !== 'string') throw invalid('it must be a string')
+  const words = text.split(/\s+/).filter((word) => word !== '')
+  const [program] = words
+  if (program === undefined) throw invalid('it is empty')
+  if (SHELL_SYNTAX.test(text.replace(/\s/g, ''))) {
+    throw invalid(
+      'a rule is plain words, such as "git log" or "npm run *". Each command of a chain is judged separately',
+    )
+  }
+  if (program.startsWith('-')) throw invalid('it must start with the name of a program')
+  if (/^\w+\+?=/.test(program)) throw invalid('it must start with the name of a program, not with a variable')
+  return { name: `${kind} "${words.join(' ')}"`, words }
+}
+
+/**
+ * Whether an allow rule matches a command, word for word from the start. A program with a slash is matched only by a rule with
+ * the same slashes: `./ls` is not `ls`.
+ */
+export function allowMatches({ words }: Rule, argv: readonly string[]): boolean {
+  if (words.length > argv.length || argv[0]!.includes('=')) return false
+  return words.every((pattern, index) => {
+    const word = argv[index]!
+    return index === 0 ? matchesProgram(pattern, word) : matchesPattern(pattern, word)
+  })
+}
+
+function matchesProgram(pattern: string, program: string): boolean {
+  const [patterns, parts] = [pattern.split('/'), program.split('/')]
+  return patterns.length === parts.length && patterns.every((each, index) => matchesPattern(each, parts[index]!))
+}
+
+/** Whether an allow rule names the word at this index explicitly, which a lone `*` does not. */
+export function isNamedBy({ words }: Rule, argv: readonly string[], index: number): boolean {
+  const [pattern, word] = [words[index], argv[index]]
+  if (pattern === undefined || word === undefined) return false
+  if (!pattern.includes('*')) return pattern === word
+  const known = pattern.slice(0, pattern.indexOf('*'))
+  return word.startsWith('-') ? known.endsWith('=') : known !== ''
+}
+
+/**
+ * The first deny or ask rule that matches a command: by the base name of the program, with any options between the words of the rule,
+ * and with its options in any order and form.
+ */
+export function broadMatch(rules: readonly Rule[], words: readonly ParsedWord[]): Rule | undefined {
+  if (rules.length === 0 || words[0] === undefined) return undefined
+  const names = namesOf(words[0])
+  return rules.find(({ words: [program = '', ...rest] }) => {
+    if (!names.some((name) => matchesName(baseName(program), name))) return false
+    if (rest.length === 0) return true
+    const args = words.slice(1).map(({ value, loose }) => value ?? loose)
+    const options = rest.filter(isOption)
+    return options.every((option) => hasOption(args, option)) && hasInOrder(args, rest.filter(isNoOption))
+  })
+}
+
+const isOption = (word: string): boolean => word.length > 1 && word.startsWith('-')
+const isNoOption = (word: string): boolean => !isOption(word)
+
+/** `rm` for `/bin/rm`, and for `RM.EXE`: some file systems ignore case. */
+export function baseName(program: string): string {
+  const name = program.slice(program.lastIndexOf('/') + 1).toLowerCase()
+  return name.endsWith('.exe') ? name.slice(0, -4) : name
+}
+
+/** The possible names of a program. A word with expansions may be any of its parts. */
+function namesOf({ value, loose }: ParsedWord): readonly (string | Glob)[] {
+  if (value !== null) return [baseName(value)]
+  const pieces = loose.slice(0, MAX_LOOSE).split(/[^\w./+:[-]+/)
+  const glob =
+    loose.length <= MAX_LOOSE && /[*?[]/.test(loose) ? [{ glob: baseName(loose.replace(/\[[^\]]*\]/g, '?')) }] : []
+  return [...pieces.filter((piece) => piece !== '').map(baseName), ...glob]
+}
+
+/** A pattern that may match many names. */
+type Glob = { readonly glob: string }
+
+const MAX_LOOSE = 1000
+
+function matchesName(pattern: string, name: string | Glob): boolean {
+  if (typeof name === 'string') return matchesPattern(pattern, name)
+  return !/^[*?]*$/.test(name.glob) && matchesPattern(name.glob, pattern, { one: '?' })
+}
+
+const synonyms: readonly (readonly string[])[] = [
+  ['r', 'R', 'recursive'],
+  ['f', 'force'],
+  ['i', 'in-place'],
+]
+
+function hasOption(args: readonly string[], wanted: string): boolean {
+  if (args.some((arg) => matchesPattern(wanted, arg) || isLongForm(arg, wanted))) return true
+  const letters = /^-([a-zA-Z]{1,3})$/.exec(wanted)?.[1]
+  const names = letters === undefined ? [wanted.replace(/^-+/, '')] : letters.split('')
+  return names.every((name) => {
+    const same = synonyms.find((group) => group.includes(name)) ?? (letters === undefined ? [] : [name])
+    return same.some((other) => args.some((arg) => isGiven(arg, other)))
+  })
+}
+
+/** `--force=x` and the abbreviation `--forc` mean `--force`. */
+function isLongForm(arg: string, wanted: string): boolean {
+  if (!wanted.startsWith('--')) return false
+  const name = arg.split('=')[0]!
+  return name.length >= 4 && wanted.startsWith(name)
+}
+
+function isGiven(arg: string, name: string): boolean {
+  if (name.length > 1) return isLongForm(arg, `--${name}`)
+  return /^-[a-zA-Z]{1,6}$/.test(arg) && arg.includes(name)
+}
+
+/** How far to search for the next word of a rule. */
+const MAX_GAP = 64
+
+/** Whether the words occur in this order, with only options and their possible values between them. */
+function hasInOrder(args: readonly string[], wanted: readonly string[]): boolean {
+  let starts = new Set([0])
+  for (const pattern of wanted) {
+    const next = new Set<number>()
+    for (const start of [...starts].slice(0, MAX_GAP)) {
+      for (let at = start; at < Math.min(args.length, start + MAX_GAP); at += 1) {
+        if (matchesPattern(pattern, args[at]!)) next.add(at + 1)
+        const belongs = at > start && isOption(args[at - 1]!) && mayTakeValue(args[at - 1]!)
+        if (!isOption(args[at]!) && !belongs) break
+      }
+    }
+    if (next.size === 0) return false
+    starts = next
+  }
+  return true
+}
+
+const flags: ReadonlySet<string> = new Set(
+  '--no-pager -P -p --paginate --bare --no-optional-locks --silent -s --quiet -q --verbose -v -y --yes'.split(' '),
+)
+
+function mayTakeValue(option: string): boolean {
+  return !option.includes('=') && !flags.has(option)
+}
+
+/** Whether a text matches a pattern in which `*` matches any characters. With `one`, that character matches any single one. */
+export function matchesPattern(pattern: string, text: string, { any = '*', one = '' } = {}): boolean {
+  let [p, t, star, resume] = [0, 0, -1, 0]
+  while (t < text.length) {
+    if (p < pattern.length && pattern[p] === any) {
+      star = p
+      p += 1
+      resume = t
+    } else if (p < pattern.length && (pattern[p] === text[t] || (one !== '' && pattern[p] === one))) {
+      p += 1
+      t += 1
+    } else if (star !== -1) {
+      p = star + 1
+      resume += 1
+      t = resume
+    } else return false
+  }
+  while (pattern[p] === any) p += 1
+  return p === pattern.length
+}
