@@ -44,7 +44,7 @@ function says(code: ErrorCode, value: unknown, wayOut: RegExp): (thrown: unknown
 // ── unknown triggers
 
 for (const name of ['beforeLunch', 'constructor', '', 17, undefined, null]) {
-  test(`the trigger ${JSON.stringify(name) ?? 'undefined'} is refused, and the known ones are named`, () => {
+  test(`the trigger ${JSON.stringify(name) ?? 'undefined'} is rejected, and the error lists the known ones`, () => {
     const same = (ctx: never): never => ctx
     const on = name as never
     for (const declare of [() => hook(on, same as never), () => guard(on, same), () => observe(on, same)]) {
@@ -53,7 +53,7 @@ for (const name of ['beforeLunch', 'constructor', '', 17, undefined, null]) {
   })
 }
 
-test('one unknown trigger among known ones is refused', () => {
+test('one unknown trigger among known ones is rejected', () => {
   assert.throws(
     () => hook(['beforeStep', 'beforeLunch'] as never, (ctx: never) => ctx),
     says('HOOK_UNKNOWN_TRIGGER', 'beforeLunch', /Known: .*beforeStep/),
@@ -62,14 +62,14 @@ test('one unknown trigger among known ones is refused', () => {
 
 // ── names that are taken
 
-test('two tools of one name are refused', () => {
+test('two tools with the same name are rejected', () => {
   const again = tool({ name: 'work', description: 'Works, too.', input, execute: () => 'worked' })
   assert.throws(() => agentOf(work, again), says('TOOL_DUPLICATE', 'work', /"work"/))
   assert.throws(() => agentOf(work).agent.with(again), says('TOOL_DUPLICATE', 'work', /"work"/))
   assert.throws(() => agentOf(work, { name: 'kit', tools: [again] }), says('TOOL_DUPLICATE', 'work', /"work"/))
 })
 
-test('two hooks of one name are refused, also one hook twice', () => {
+test('two hooks with the same name are rejected, also the same hook twice', () => {
   const one = hook('beforeStep', (ctx) => ctx, { name: 'mine' })
   const other = guard('afterStep', (ctx) => ctx, { name: 'mine' })
   assert.throws(() => agentOf(one, other), says('HOOK_DUPLICATE', 'mine', /own name/))
@@ -77,7 +77,7 @@ test('two hooks of one name are refused, also one hook twice', () => {
   assert.throws(() => agentOf(one, one), says('HOOK_DUPLICATE', 'mine', /own name/))
 })
 
-test('hooks without a name never collide', () => {
+test('hooks without a name never conflict', () => {
   assert.doesNotThrow(() =>
     agentOf(
       hook('beforeStep', (ctx) => ctx),
@@ -102,7 +102,7 @@ const numbers: readonly Refused[] = [
     (value) => guards({ [name]: value }),
     [-1, -0.5, -Infinity, NaN, '20', true],
     'AGENT_INVALID_OPTION',
-    new RegExp(`"${name}" must be a number from 0 up, or null`),
+    new RegExp(`"${name}" must be a number, 0 or more, or null`),
   ]),
   [
     'errorPolicy({ maxFailures })',
@@ -116,7 +116,7 @@ const numbers: readonly Refused[] = [
     (maxRetries) => retryLimit({ maxRetries }),
     [-1, 0.5, NaN],
     'AGENT_INVALID_OPTION',
-    /from 0 up/,
+    /0 or more/,
   ],
   [
     'approval({ expiresInMs })',
@@ -156,7 +156,7 @@ const numbers: readonly Refused[] = [
   ],
 ]
 for (const [what, make, values, code, wayOut] of numbers) {
-  test(`${what} refuses ${values.map(String).join(', ')}`, () => {
+  test(`${what} rejects ${values.map(String).join(', ')}`, () => {
     for (const value of values) assert.throws(() => make(value as never), says(code, value, wayOut))
   })
 }
@@ -172,7 +172,7 @@ async function steal(): Promise<Stolen> {
   return stolen!
 }
 
-test('a hook that returns the context of another run fails, and nothing of that run gets in', async () => {
+test('a hook that returns the context of another run fails, and no state of that run is used', async () => {
   const foreign = (await steal()).withState((state) => state.withMetadata('stolen', true))
   const { model, agent } = agentOf(hook('beforeStep', () => foreign, { name: 'thief' }))
   const run = await agent.run('go')
@@ -181,7 +181,7 @@ test('a hook that returns the context of another run fails, and nothing of that 
   assert.deepEqual([model.requests.length, run.state.metadata['stolen']], [0, undefined])
 })
 
-test('a hook that returns its context of an earlier firing fails', async () => {
+test('a hook that returns a context from an earlier invocation fails', async () => {
   let kept: Stolen | undefined
   const late = hook('beforeStep', (ctx) => (kept ??= ctx), { name: 'late' })
   const again = hook('onStop', (ctx) => ctx.requestContinuation('again'))
@@ -205,7 +205,7 @@ for (const [what, returned, code] of [
   ['null', null, 'HOOK_FOREIGN_CONTEXT'],
   ['a lookalike', { trigger: 'beforeStep' }, 'HOOK_FOREIGN_CONTEXT'],
 ] as const) {
-  test(`a hook that returns ${what} fails with ${code}, which names the hook`, async () => {
+  test(`a hook that returns ${what} fails with ${code}, and the error names the hook`, async () => {
     const run = await agentOf(hook('beforeStep', () => returned as never, { name: 'careless' })).agent.run('go')
     assert.ok(run.status === 'failed')
     assert.deepEqual([run.error.code, run.error.value], [code, returned])
@@ -243,7 +243,7 @@ function altered(saved: string, change: (run: Saved) => void): Run {
 }
 
 for (const part of ['run', 'state'] as const) {
-  test(`a ${part} of a newer version is refused by name before anything runs, and is left as it was`, async () => {
+  test(`a ${part} of a newer version is rejected before anything runs, and stays unchanged`, async () => {
     const { finished, suspended, agent, asked } = await savedRuns()
     const newer = (saved: string): Run => altered(saved, (run) => ((part === 'run' ? run : run.state).version = 99))
     const [from, waiting] = [newer(finished), newer(suspended)]
@@ -266,7 +266,7 @@ const damages: { readonly [what: string]: (run: Saved) => void } = {
   'with steps that are none': (run) => Object.assign(run.state.execution, { steps: [{}] }),
   'without a state': (run) => Reflect.deleteProperty(run, 'state'),
 }
-suite('a saved run that is damaged is refused before anything runs', () => {
+suite('a damaged saved run is rejected before anything runs', () => {
   for (const [what, damage] of Object.entries(damages)) {
     test(`one ${what}`, async () => {
       const { finished, suspended, agent, asked } = await savedRuns()
@@ -286,7 +286,7 @@ suite('a saved run that is damaged is refused before anything runs', () => {
   }
 })
 
-test('a text to resume from is the id of a session, for which an agent needs a store', async () => {
+test('resume takes a string as a session id, for which the agent needs a store', async () => {
   const { agent, asked } = await savedRuns()
   await assert.rejects(
     agent.resume('nonsense'),
@@ -295,7 +295,7 @@ test('a text to resume from is the id of a session, for which an agent needs a s
   assert.equal(asked(), 0)
 })
 
-test('new input for a suspended run is refused, and the run can still be resumed', async () => {
+test('new input for a suspended run is rejected, and the run can still be resumed', async () => {
   const { suspended, agent } = await savedRuns()
   const run = JSON.parse(suspended) as Run
   await assert.rejects(
@@ -309,7 +309,7 @@ test('new input for a suspended run is refused, and the run can still be resumed
   )
 })
 
-test('a finished run cannot be resumed, and the way to go on with it is named', async () => {
+test('a finished run cannot be resumed, and the error says how to continue it', async () => {
   const { finished, agent, asked } = await savedRuns()
   await assert.rejects(
     agent.resume(JSON.parse(finished) as Run),
@@ -323,7 +323,7 @@ const result = { type: 'tool-result', toolCallId: 'a', toolName: 'work', output:
 const shapeless = [17, null, undefined, {}, { role: 'user' }, { role: 'user', content: 'hi' }, ['hi']]
 const notOfAUser = ['assistant', 'tool', 'system'].map((role) => ({ role, content: said }))
 for (const bad of [...shapeless, ...notOfAUser, { role: 'user', content: [result] }]) {
-  test(`the input ${JSON.stringify(bad) ?? 'undefined'} is refused before anything runs`, async () => {
+  test(`the input ${JSON.stringify(bad) ?? 'undefined'} is rejected before anything runs`, async () => {
     const { model, agent } = agentOf()
     await assert.rejects(agent.run(bad as never), { name: 'AgentError' })
     assert.equal(model.requests.length, 0)
@@ -348,7 +348,7 @@ const lines: readonly (readonly [what: string, text: string, line: number])[] = 
   ['two first lines', `${head}\n${head}\n`, 2],
 ]
 for (const [what, text, line] of lines) {
-  test(`a recording with ${what} is refused with its line, and the file stays as it is`, () => {
+  test(`a recording with ${what} is rejected with its line number, and the file stays unchanged`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'recording-'))
     try {
       const path = join(folder, 'run.jsonl')
@@ -363,12 +363,12 @@ for (const [what, text, line] of lines) {
   })
 }
 
-test('a recording of a newer version is refused by name', () => {
+test('a recording of a newer version is rejected, and the error names the version', () => {
   const newer = JSON.stringify({ type: 'run', version: 99, id: 'a', at: 0 })
   assert.throws(() => parseRecording(`${newer}\n`), says('STATE_VERSION', 99, /Use a newer one/))
 })
 
-test('a malformed recording is refused before anything runs', async () => {
+test('a malformed recording is rejected before anything runs', async () => {
   const { model, agent } = agentOf()
   const recording = memoryRecording()
   await agent.run('go', { effects: recordEffects(recording) })
@@ -380,7 +380,7 @@ test('a malformed recording is refused before anything runs', async () => {
 
 // ── nothing is lost
 
-test('an agent that was refused something works as before', async () => {
+test('an agent works as before after it rejected something', async () => {
   const { agent } = agentOf(work)
   assert.throws(() => agent.with(work))
   await assert.rejects(agent.run(17 as never))

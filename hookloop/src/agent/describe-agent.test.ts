@@ -32,7 +32,7 @@ const write = tool({
   },
 })
 
-test('an agent says what it consists of before it runs', () => {
+test('describe lists the parts of an agent before it runs', () => {
   const agent = createAgent({
     name: 'clerk',
     model: scriptedModel([], { modelId: 'tiny' }),
@@ -68,7 +68,7 @@ test('an agent says what it consists of before it runs', () => {
   ])
 })
 
-test('nobody is asked unless the agent says how', () => {
+test('no approver is asked by default', () => {
   const model = scriptedModel([])
   const { approval: policy, notes } = createAgent({ model }).describe()
   assert.equal(policy, 'deny')
@@ -76,7 +76,7 @@ test('nobody is asked unless the agent says how', () => {
   assert.equal(createAgent({ model, use: [approval(() => 'allow')] }).describe().approval, 'ask')
 })
 
-test('tools that approval asks about are shown as such', () => {
+test('describe marks the tools that need approval', () => {
   const use = [read, approval({ answer: 'suspend', tools: ['re*'] })]
   const [described] = createAgent({ model: scriptedModel([]), use }).describe().tools
   assert.equal(described!.asks, true)
@@ -87,7 +87,7 @@ test('a description is plain JSON', () => {
   assert.deepEqual(JSON.parse(JSON.stringify(description)), description)
 })
 
-test('an agent made with more in it leaves the first as it was', () => {
+test('an agent that is extended leaves the original unchanged', () => {
   const first = createAgent({ model: scriptedModel([]) })
   const before = first.describe()
   const second = first.with(read, guards({ maxSteps: 2 }))
@@ -152,7 +152,7 @@ const criteria: Readonly<Record<string, Criterion>> = {
 }
 
 for (const [criterion, { use, script, by, reason }] of Object.entries(criteria)) {
-  test(`${criterion} is the hook "${by}", which ends a run with the reason ${reason}`, async () => {
+  test(`${criterion} is the hook "${by}", which stops a run with the reason ${reason}`, async () => {
     const agent = createAgent({ model: scriptedModel(script), use: [read, write, ...use] })
     const run = await agent.run('go', { effects: liveEffects({ clock }) })
     const { final } = run.status === 'suspended' ? assert.fail('suspended') : run

@@ -166,7 +166,7 @@ function assertValid(messages: Iterable<Message>): void {
   assert.deepEqual(open, [])
 }
 
-test('Every run ends with exactly one final record.', async () => {
+test('every run ends with exactly one final record', async () => {
   await fc.assert(
     fc.asyncProperty(someWorld, async (world) => {
       const { agent, signal } = agentOf(world, [])
@@ -232,7 +232,7 @@ async function runUnder(mute: Hook, others: readonly Does[]): Promise<void> {
   })
 }
 
-test('A guard that does not answer is a no.', async () => {
+test('guards fail closed', async () => {
   const someOther = fc.record<Does>({
     on: fc.constantFrom(...judging),
     mode: fc.constant('guard'),
@@ -292,7 +292,7 @@ const whitewash: readonly Hook[] = [
   hook('aroundToolUse', (_ctx, next) => next(), { name: 'around' }),
 ]
 
-test('A block is never lowered.', async () => {
+test('a block is never overridden', async () => {
   await fc.assert(
     fc.asyncProperty(someBlocked, async ({ verdict, priority, others, how, asks }) => {
       const started: string[] = []
@@ -331,7 +331,7 @@ test('A block is never lowered.', async () => {
 
 // ── what was done
 
-test('What was recorded as done is never done again.', async () => {
+test('a recorded effect is never executed again', async () => {
   await fc.assert(
     fc.asyncProperty(someWorld, fc.nat(40), async (world, cut) => {
       const recording = memoryRecording()

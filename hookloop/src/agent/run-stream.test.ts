@@ -54,7 +54,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
 
 // ── events
 
-test('a stream tells the whole run, in order', async () => {
+test('a stream reports the complete run, in order', async () => {
   const { types } = await recordEvents(agentOf([{ ...callWork, text: 'Let me see.' }, 'Done.']).stream('go'))
   const told = types.filter((type) => type !== 'hook')
   const step = ['stepStarted', 'inferenceStarted', 'text', 'responded', 'counted', 'stepFinished']
@@ -63,7 +63,7 @@ test('a stream tells the whole run, in order', async () => {
   assert.deepEqual(told, ['started', ...step.toSpliced(4, 0, ...tools).toSpliced(2, 1, ...words), ...step, 'finished'])
 })
 
-test('events carry what they are about', async () => {
+test('events have the data of their subject', async () => {
   const recorded = await recordEvents(agentOf([callWork, 'Done.']).stream('go'))
   const [finished] = recorded.of('finished')
   const [tooled] = recorded.of('toolFinished')
@@ -86,7 +86,7 @@ test('events carry what they are about', async () => {
   assert.deepEqual(finished?.record, recorded.run.status === 'completed' && recorded.run.final)
 })
 
-test('the events of hooks are the ledger of the run', async () => {
+test('hook events equal the ledger of the run', async () => {
   const vote = guard('afterStep', (ctx) => ctx.allowContinuation('fine'), { name: 'vote' })
   const recorded = await recordEvents(agentOf([callWork, 'Done.'], vote).stream('go'))
   assert.deepEqual(
@@ -95,7 +95,7 @@ test('the events of hooks are the ledger of the run', async () => {
   )
 })
 
-test('a stream of a run that waits ends with suspended, and says what was asked', async () => {
+test('the stream of a run that needs approval ends with suspended and the pending approvals', async () => {
   const ask = guard('beforeToolUse', (ctx) => ctx.ask('sure?'))
   const recorded = await recordEvents(agentOf([callWork], ask, approval('suspend')).stream('go'))
   const [asked] = recorded.of('asked')
@@ -146,13 +146,13 @@ for (const [title, use, expected] of streams) {
   })
 }
 
-test('held text that is withheld is never seen', async () => {
+test('text that is withheld is never streamed', async () => {
   const hold = guard('afterInference', (ctx) => ctx.block('no'), { name: 'hold' })
   const { events } = await recordEvents(agentOf([answer, answer], hold).stream('go'))
   assert.deepEqual(shown(events), ['[withheld by "hold": no]'])
 })
 
-test('text is held while the guard is at work, and comes before the step is finished', async () => {
+test('text is held back while a guard judges it, and comes before the step is finished', async () => {
   const seen: string[] = []
   const slow = guard('afterInference', async (ctx) => (await delay(5), seen.push('judged'), ctx))
   for await (const event of agentOf([answer], slow).stream('go')) {
@@ -161,7 +161,7 @@ test('text is held while the guard is at work, and comes before the step is fini
   assert.deepEqual(seen, ['judged', 'text', 'responded'])
 })
 
-test('what was seen of an attempt that failed is retracted before the next one begins', async () => {
+test('the text of a failed attempt is retracted before the next attempt', async () => {
   const again = hook('aroundInference', async (_ctx, next) => {
     try {
       return await next()
@@ -175,7 +175,7 @@ test('what was seen of an attempt that failed is retracted before the next one b
   assert.equal(run.text, 'All is well.')
 })
 
-test('what was seen of a failed call is retracted, whether onError tries again or not', async () => {
+test('the text of a failed call is retracted, whether onError retries or not', async () => {
   const retry = hook('onError', (ctx) => ctx.retry())
   const script: Script = [{ chunks: ['All '], error: 'lost' }, answer]
   const retried = await recordEvents(agentOf(script, retry).stream('go'))
@@ -184,14 +184,14 @@ test('what was seen of a failed call is retracted, whether onError tries again o
   assert.deepEqual([shown(failed.events), failed.run.status], [['All ', '(the model call failed)'], 'failed'])
 })
 
-test('thoughts come as they are thought', async () => {
+test('reasoning is streamed', async () => {
   const { events } = await recordEvents(agentOf([{ reasoning: 'Hm.', text: 'Yes.' }]).stream('go'))
   assert.deepEqual(shown(events), ['Hm.', 'Yes.'])
 })
 
 // ── consumers of a stream
 
-test('a slow reader misses nothing and slows nothing down', async () => {
+test('a slow reader misses no event and does not delay the run', async () => {
   const live = agentOf([callWork, callWork, 'Done.']).stream('go')
   const run = await live.run
   assert.equal(run.status, 'completed')
@@ -203,7 +203,7 @@ test('a slow reader misses nothing and slows nothing down', async () => {
   assert.deepEqual([events[0]?.type, events.at(-1)?.type], ['started', 'finished'])
 })
 
-test('a stream that nobody reads goes to its end', async () => {
+test('the run of an unread stream continues to its end', async () => {
   assert.equal((await soon(agentOf([callWork, 'Done.']).stream('go').run)).status, 'completed')
 })
 
@@ -215,7 +215,7 @@ test('a reader that asks for several events at once gets them in order', async (
   assert.deepEqual([first, others.length], ['started', 2])
 })
 
-test('a stream that cannot begin rejects, for its reader and for its run', async () => {
+test('a stream that cannot start rejects, for its reader and for its run', async () => {
   const live = agentOf(['Done.']).stream(17 as never)
   await assert.rejects(live.run, { code: 'INPUT_INVALID' })
   await assert.rejects(collect(live), { code: 'INPUT_INVALID' })
@@ -267,7 +267,7 @@ test('a step in which the model failed is yielded as the last', async () => {
   )
 })
 
-test('a step is not taken before it is asked for', async () => {
+test('a step does not start before the consumer requests it', async () => {
   const model = scriptedModel([callWork, callWork, 'Done.'])
   const live = createAgent({ model, use: [work] }).iterate('go')
   const asked: number[] = [model.requests.length]
@@ -279,7 +279,7 @@ test('a step is not taken before it is asked for', async () => {
   assert.deepEqual(asked, [0, 1, 2, 3])
 })
 
-suite('asking for the run of an iteration never deadlocks', () => {
+suite('awaiting the run of an iteration never deadlocks', () => {
   const script: Script = [callWork, callWork, 'Done.']
 
   test('before iterating, and without', async () => {
@@ -308,7 +308,7 @@ suite('asking for the run of an iteration never deadlocks', () => {
     assert.deepEqual(seen, ['1 completed', '2 completed', '3 completed'])
   })
 
-  test('while iterating, by somebody else', async () => {
+  test('while iterating, from elsewhere', async () => {
     const live = agentOf(script).iterate('go')
     const states = live[Symbol.asyncIterator]()
     await states.next()
@@ -326,7 +326,7 @@ suite('asking for the run of an iteration never deadlocks', () => {
   })
 })
 
-test('breaking out pauses the run after the step just seen, and resume takes the rest', async () => {
+test('breaking out pauses the run after the current step, and resume continues it', async () => {
   const model = scriptedModel([callWork, callWork, 'Done.'])
   const agent = createAgent({ model, use: [work] })
   const live = agent.iterate('go')
@@ -337,7 +337,7 @@ test('breaking out pauses the run after the step just seen, and resume takes the
   assert.deepEqual([resumed.status, resumed.state.stepCount, model.requests.length], ['completed', 3, 3])
 })
 
-test('an error in the body of the loop pauses the run, too', async () => {
+test('an error in the loop body pauses the run, too', async () => {
   const live = agentOf([callWork, 'Done.']).iterate('go')
   const reading = async (): Promise<void> => {
     for await (const state of live) throw new Error(`after ${state.stepCount}`)
@@ -354,7 +354,7 @@ test('breaking out at the last state leaves the run as it ended', async () => {
 
 // ── many at once
 
-test('200 runs of one agent at once know nothing of each other', async () => {
+test('200 concurrent runs of one agent are independent', async () => {
   const seen = hook('beforeToolUse', async (ctx) => {
     await delay(1)
     return ctx.withState((state) => state.withMetadata('last', ctx.toolCall.id))

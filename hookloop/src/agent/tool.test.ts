@@ -45,7 +45,7 @@ const kinds = {
 }
 
 for (const [kind, input] of Object.entries(kinds)) {
-  test(`a tool whose input is ${kind} is shown to the model as JSON Schema and gets what fits it`, async () => {
+  test(`a tool whose input is ${kind} is sent to the model as JSON Schema and gets valid arguments`, async () => {
     const received: unknown[] = []
     const echo = tool({ name: 'echo', description: 'Echoes.', input, execute: (args) => void received.push(args) })
     const { run } = await useOnce({ name: 'echo', args: { command: 'ls' } }, echo)
@@ -69,7 +69,7 @@ for (const [kind, input] of Object.entries(kinds)) {
     JSON.parse('{"__proto__":{"command":"ls"}}') as Json,
   ]
   for (const args of misfits) {
-    test(`with ${kind}, the arguments ${JSON.stringify(args)} are a failed call the model can read, and the run goes on`, async () => {
+    test(`with ${kind}, the arguments ${JSON.stringify(args)} fail the call with a message to the model, and the run continues`, async () => {
       let ran = false
       const echo = tool({ name: 'echo', description: 'Echoes.', input, execute: () => (ran = true) })
       const { run, execution, read, entries } = await useOnce({ name: 'echo', args }, echo)
@@ -80,14 +80,14 @@ for (const [kind, input] of Object.entries(kinds)) {
   }
 }
 
-test('what is wrong with arguments is told with the place at fault', async () => {
+test('a validation error names the path of the invalid argument', async () => {
   const input = z.object({ files: z.array(z.object({ path: z.string() })) })
   const open = tool({ name: 'open', description: 'Opens.', input, execute: () => null })
   const { read } = await useOnce({ name: 'open', args: { files: [{ path: 'a' }, { path: 2 }] } }, open)
   assert.match(read, /files\.1\.path/)
 })
 
-test('plain JSON Schema is validated by a library, down to its keywords', async () => {
+test('plain JSON Schema is validated with all keywords', async () => {
   const input = {
     type: 'object',
     properties: { size: { type: 'integer', minimum: 1, maximum: 9 }, kind: { enum: ['a', 'b'] } },
@@ -103,7 +103,7 @@ test('plain JSON Schema is validated by a library, down to its keywords', async 
   assert.deepEqual(statuses, ['ok', 'failed', 'failed', 'failed', 'failed'])
 })
 
-test('a schema that answers later is waited for', async () => {
+test('an asynchronous schema is awaited', async () => {
   const free = async (name: string): Promise<boolean> => (await Promise.resolve(name)) !== 'taken'
   const input = z.object({ name: z.string().refine(free, 'is taken') })
   const claim = tool({ name: 'claim', description: 'Claims.', input, execute: ({ name }) => `claimed ${name}` })
@@ -122,20 +122,20 @@ for (const when of ['at once', 'later'] as const) {
   }
   const claim = tool({ name: 'claim', description: 'Claims.', input, execute: () => 'claimed' })
 
-  test(`a schema that throws ${when} is a failed call the model can read, not a failed run`, async () => {
+  test(`a schema that throws ${when} fails the call with a message to the model, not the run`, async () => {
     const { run, execution, read } = await useOnce({ name: 'claim', args: { name: 'new' } }, claim)
     assert.deepEqual([run.status, execution.status], ['completed', 'failed'])
     assert.match(read, /the schema is broken/)
   })
 
-  test(`a schema that throws ${when} is a failed call also where a hook is typed by the tool`, async () => {
+  test(`a schema that throws ${when} fails the call, also with a hook that is typed by the tool`, async () => {
     const typed = hook('beforeToolUse', (ctx) => ctx, { tool: claim })
     const { run, execution } = await useOnce({ name: 'claim', args: { name: 'new' } }, claim, typed)
     assert.deepEqual([run.status, execution.status], ['completed', 'failed'])
   })
 }
 
-test('the tool gets what its schema made of the arguments, and the record keeps the JSON before that', async () => {
+test('the tool gets the parsed arguments, and the state has the JSON before parsing', async () => {
   const at = z.iso.datetime().transform((text) => new Date(text))
   const input = z.object({ at, tags: z.string().transform((text) => new Set(text.split(','))) })
   const received: unknown[] = []
@@ -149,7 +149,7 @@ test('the tool gets what its schema made of the arguments, and the record keeps 
 const odd = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']
 
 for (const name of odd) {
-  test(`a model that invents the tool "${name}" is told that there is none`, async () => {
+  test(`a call of the unknown tool "${name}" fails with a message to the model`, async () => {
     const { run, execution, read, entries } = await useOnce(
       { name, args: {} },
       returning(() => 1),
@@ -166,7 +166,7 @@ for (const name of odd) {
   })
 }
 
-test('a model may invent any tool name and any arguments: the run goes on, and nothing is left on the prototypes', async () => {
+test('with any tool name and any arguments the run continues, and no prototype is polluted', async () => {
   const before = Reflect.ownKeys(Object.prototype).length
   const names = fc.oneof(fc.string(), fc.constantFrom(...odd, '', 'make'))
   await fc.assert(
@@ -206,7 +206,7 @@ for (const [what, thrown, words] of failures) {
     ['throws', () => raise(thrown)],
     ['rejects with', async () => raise(thrown)],
   ] as const) {
-    test(`a tool that ${when} ${what} has failed, and the model reads why`, async () => {
+    test(`a tool that ${when} ${what} fails, and the model gets the message`, async () => {
       const { run, execution, read } = await useOnce({ name: 'make' }, returning(execute))
       assert.deepEqual([run.status, execution.status], ['completed', 'failed'])
       assert.match(read, words)
@@ -229,14 +229,14 @@ const unshowable: readonly [string, () => unknown][] = [
 ]
 
 for (const [what, make] of unshowable) {
-  test(`output that ${what} is a failed call which says that the tool ran`, async () => {
+  test(`output that ${what} fails the call, and the message says that the tool ran`, async () => {
     const { run, execution, read } = await useOnce({ name: 'make' }, returning(make))
     assert.deepEqual([run.status, execution.status], ['completed', 'failed'])
     assert.match(read, /^The tool ran, but/)
   })
 }
 
-test('a tool that returns nothing is ok, and the model reads that there is no output', async () => {
+test('a tool may return nothing, and the model is sent "no output"', async () => {
   const { execution } = await useOnce(
     { name: 'make' },
     returning(() => undefined),
@@ -244,7 +244,7 @@ test('a tool that returns nothing is ok, and the model reads that there is no ou
   assert.deepEqual(execution, { status: 'ok', output: '(no output)' })
 })
 
-test('huge output keeps its head and its tail and is marked as cut', async () => {
+test('long output keeps its beginning and its end and is marked as truncated', async () => {
   const long = `first ${'x'.repeat(200_000)} last`
   const { execution } = await useOnce(
     { name: 'make' },
@@ -267,7 +267,7 @@ const bulky: readonly [string, unknown][] = [
 ]
 
 for (const [what, value] of bulky) {
-  test(`the cap on output holds for a list of ${what}`, async () => {
+  test(`maxOutputChars applies to a list of ${what}`, async () => {
     const { execution } = await useOnce(
       { name: 'make' },
       returning(() => value),
@@ -277,7 +277,7 @@ for (const [what, value] of bulky) {
   })
 }
 
-test('output just within the cap is not touched', async () => {
+test('output just within maxOutputChars is unchanged', async () => {
   const { execution } = await useOnce(
     { name: 'make' },
     returning(() => 'x'.repeat(1000), { maxOutputChars: 1000 }),
@@ -313,7 +313,7 @@ const unusable: readonly [string, () => unknown, RegExp][] = [
 const made = { name: 'made', description: 'Is made.', input: anything, execute: () => 1 }
 
 for (const [what, declare, words] of unusable) {
-  test(`a tool with ${what} is refused when it is declared`, () => {
+  test(`a tool with ${what} is rejected when it is declared`, () => {
     assert.throws(
       declare,
       (error) => error instanceof AgentError && error.code === 'TOOL_INVALID' && words.test(error.message),
@@ -321,12 +321,12 @@ for (const [what, declare, words] of unusable) {
   })
 }
 
-test('two tools of one name are refused before anything runs', () => {
+test('two tools with the same name are rejected before anything runs', () => {
   const use = [returning(() => 1), returning(() => 2)]
   assert.throws(() => createAgent({ model: scriptedModel([]), use }), { code: 'TOOL_DUPLICATE', value: 'make' })
 })
 
-test('duplicate and empty call ids are told apart, so that each result finds its call', async () => {
+test('duplicate and empty call ids are replaced, so that each result belongs to one call', async () => {
   const toolCalls = ['same', 'same', '', '', 'same-1'].map((id, n) => ({ name: 'echo', id, args: { n } }))
   const model = scriptedModel([{ toolCalls }, 'Done.'])
   const echo = tool({ name: 'echo', description: 'Echoes.', input: anything, execute: (args) => args })
@@ -348,7 +348,7 @@ for (const [how, around] of [
   ['alone', []],
   ['with a hook around it', [hook('aroundToolUse', (_ctx, next) => next())]],
 ] as const) {
-  test(`a tool sees the state as it was when the call was started, with what hooks wrote before, ${how}`, async () => {
+  test(`a tool sees the state at the start of its call, with earlier changes by hooks, ${how}`, async () => {
     const seen: Json[] = []
     const count = tool({
       name: 'count',
@@ -365,7 +365,7 @@ for (const [how, around] of [
   })
 }
 
-test('a made-up tool name is answered with the tools that were offered, not with those that were left out', async () => {
+test('the error for an unknown tool lists the tools of the request, not those that were removed from it', async () => {
   const [shown, hidden] = ['shown', 'hidden'].map((name) =>
     tool({ name, description: 'Does.', input: anything, execute: () => 'done' }),
   ) as [Use, Use]
@@ -374,7 +374,7 @@ test('a made-up tool name is answered with the tools that were offered, not with
   assert.equal(read, 'There is no tool "made_up". Use one of: shown.')
 })
 
-test('what a tool throws is no longer for the model than what it may return', async () => {
+test('an error of a tool is truncated like its output', async () => {
   const shouts = tool({
     name: 'shouts',
     description: 'Fails at length.',

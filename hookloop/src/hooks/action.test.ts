@@ -54,19 +54,19 @@ suite('an action', () => {
     assert.ok(blocked.ledger.some(({ hook: by, decision }) => by === 'fake action' && decision === 'block'))
   })
 
-  test('may ask under hook, and nobody to ask is a no', async () => {
+  test('may ask under hook, and without an approver the call is blocked', async () => {
     const done: string[] = []
     const asks = hook('beforeToolUse', answering({ decision: 'ask', message: 'sure?' }))
     const run = await createAgent({ model: script(), use: [worker(done), asks] }).run('go')
     assert.deepEqual([done, run.state.execution!.steps.at(0)?.toolExecutions[0]?.status], [[], 'blocked'])
   })
 
-  test('that fails is a no of a guard', async () => {
+  test('that fails blocks under guard', async () => {
     const outcome = await fire(guard('beforeToolUse', failing), 'beforeToolUse')
     assert.deepEqual([outcome.decision, /not reached/.test(outcome.message!)], ['block', true])
   })
 
-  test('that watches decides nothing, whatever it answers', async () => {
+  test('under observe decides nothing, whatever it returns', async () => {
     const [done, seen]: [string[], string[]] = [[], []]
     const watches = observe('beforeToolUse', answering({ decision: 'block' }, seen))
     await createAgent({ model: script(), use: [worker(done), watches] }).run('go')
@@ -95,13 +95,13 @@ suite('an action', () => {
     ['a vote to go on', { votes: [{ decision: 'requestContinuation', reason: 'completed', message: 'more' }] }],
   ]
   for (const [what, outcome] of ignored) {
-    test(`that answers with ${what}, where it has no effect, has failed`, async () => {
+    test(`that returns ${what}, where it has no effect, fails`, async () => {
       const judged = await fire(guard('beforeToolUse', answering(outcome)), 'beforeToolUse')
       assert.deepEqual([judged.decision, /no effect at beforeToolUse/.test(judged.message!)], ['block', true])
     })
   }
 
-  test('cannot wrap a call, and cannot be a shadow', () => {
+  test('cannot wrap a call, and cannot run in shadow mode', () => {
     assert.throws(() => hook('aroundToolUse', answering({}) as never), { code: 'HOOK_INVALID_OPTION' })
     assert.throws(() => shadow(guard('beforeToolUse', answering({}))), { code: 'HOOK_INVALID_OPTION' })
   })

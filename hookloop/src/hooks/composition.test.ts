@@ -205,7 +205,7 @@ const refusing = specAt('guard', 'beforeToolUse', ['block', ...fails]).filter(sa
 const about = ({ only }: Spec, happened: readonly Happened[]): readonly Happened[] =>
   happened.filter(({ n }) => only === undefined || n === only)
 
-test('a block is never lost: no call runs that any guard refused, by word or by failing', async () => {
+test('a block is never lost: no call runs that any guard blocked, by decision or by failing', async () => {
   const property = fc.asyncProperty(refusing, someHooks, fc.nat(6), someDelays, async (no, others, at, delays) => {
     const { happened, run } = await runWith(others.toSpliced(at, 0, no), delays)
     const executions = run.state.execution!.steps.at(0)?.toolExecutions ?? []
@@ -216,7 +216,7 @@ test('a block is never lost: no call runs that any guard refused, by word or by 
   await fc.assert(property, { numRuns: 60 })
 })
 
-test('an ask never hides a block: nobody is asked about a call that any guard refused', async () => {
+test('an ask never hides a block: no approver is asked about a call that any guard blocked', async () => {
   const sets = fc.tuple(asking, refusing, someHooks)
   const property = fc.asyncProperty(sets, fc.nat(6), someDelays, async ([ask, no, others], at, delays) => {
     const { happened } = await runWith([ask, ...others.toSpliced(at, 0, no)], delays)
@@ -225,7 +225,7 @@ test('an ask never hides a block: nobody is asked about a call that any guard re
   await fc.assert(property, { numRuns: 60 })
 })
 
-test('an ask is never answered by another guard: without a yes no call runs', async () => {
+test('an ask is never satisfied by another guard: without an approval no call runs', async () => {
   const property = fc.asyncProperty(asking, someHooks, someDelays, async (ask, others, delays) => {
     const { happened } = await runWith([...others, ask], delays, { answer: 'deny' })
     assert.equal(count(about(ask, happened), 'tool'), 0)
@@ -233,7 +233,7 @@ test('an ask is never answered by another guard: without a yes no call runs', as
   await fc.assert(property, { numRuns: 50 })
 })
 
-test('a forbid is never taken back: nothing starts after it, and the run is not completed', async () => {
+test('a forbid is never revoked: nothing starts after it, and the run is not completed', async () => {
   const stopping = fc
     .constantFrom(...places)
     .chain((at) =>

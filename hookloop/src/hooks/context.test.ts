@@ -83,7 +83,7 @@ test('a guard at beforeStep has no block, and one at onStop cannot change the st
   assert.deepEqual(seen, ['beforeStep.stop', 'onStop.stop', 'beforeToolUse.block', 'beforeToolUse.stop'])
 })
 
-test('a context around a call can say what was spent, and nothing else', async () => {
+test('a context of an around hook can report usage, and nothing else', async () => {
   const seen: ReadonlySet<string>[] = []
   await tour(
     hook('aroundInference', (ctx, next) => (seen.push(methodsOf(ctx)), next())),
@@ -93,7 +93,7 @@ test('a context around a call can say what was spent, and nothing else', async (
   assert.deepEqual(seen, [spend, spend, spend, spend])
 })
 
-test('every method returns a changed copy and leaves its context as it was', async () => {
+test('every method returns a changed copy and leaves its context unchanged', async () => {
   const seen: unknown[] = []
   const change = hook('beforeToolUse', (ctx) => {
     const changed = ctx.withArgs({ text: 'bye' }).withState((state) => state.withMetadata('a', 1))
@@ -113,7 +113,7 @@ function* writable(value: unknown, path: string): Generator<string> {
   for (const [key, inner] of Object.entries(value)) yield* writable(inner, `${path}.${key}`)
 }
 
-test('nothing that a context shows can be written to', async () => {
+test('all values of a context are read-only', async () => {
   const found = new Set<string>()
   const look = observe('*', (ctx) => {
     for (const fact of [...triggers[ctx.trigger].carries, 'spent'] as (keyof typeof ctx)[]) {
@@ -126,7 +126,7 @@ test('nothing that a context shows can be written to', async () => {
   assert.deepEqual([...found], [])
 })
 
-test('what a context has cannot be assigned', async () => {
+test('properties of a context cannot be assigned', async () => {
   const assigned: string[] = []
   const assign = (ctx: object & { readonly trigger: string }): void => {
     for (const [key, value] of Object.entries({ state: undefined, trigger: 'onStop', now: 0 })) {
@@ -140,13 +140,13 @@ test('what a context has cannot be assigned', async () => {
   assert.deepEqual(assigned, [])
 })
 
-test('nothing can be added to a context', async () => {
+test('properties cannot be added to a context', async () => {
   const added: string[] = []
   await tour(observe('*', (ctx) => Reflect.defineProperty(ctx, 'note', { value: 'psst' }) && added.push(ctx.trigger)))
   assert.deepEqual(added, [])
 })
 
-test('what one guard does to its context does not disarm the next', async () => {
+test('a guard cannot disable the next guard through its context', async () => {
   const sly = guard('beforeToolUse', (ctx) => (Reflect.defineProperty(ctx, 'block', { value: () => ctx }), ctx), {
     priority: 1,
   })
@@ -155,7 +155,7 @@ test('what one guard does to its context does not disarm the next', async () => 
   assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]!.by, 'strict')
 })
 
-test('an observer can do nothing, whatever it returns', async () => {
+test('an observer changes nothing, whatever it returns', async () => {
   const watched = await tour(
     observe('*', (ctx) => ctx),
     observe('*', () => ({ decision: 'block', votes: [{ decision: 'forbidContinuation' }] })),

@@ -63,15 +63,15 @@ const misuse: { readonly [what: string]: [ErrorCode, () => unknown] } = {
   'a name that is not a text': [option, () => js.hook('beforeStep', same, { name: 7 })],
 }
 
-describe('misuse is an AgentError where the hook is declared', () => {
+describe('invalid declarations throw an AgentError', () => {
   for (const [what, [code, declare]] of Object.entries(misuse)) {
-    test(`${what} is refused with ${code}`, () => {
+    test(`${what} is rejected with ${code}`, () => {
       assert.throws(declare, (error) => error instanceof AgentError && error.code === code && error.message !== '')
     })
   }
 })
 
-test('an unknown trigger is refused by name, and the known ones are listed', () => {
+test('an unknown trigger is rejected, and the error lists the known ones', () => {
   assert.throws(() => js.hook('beforeLunch', same), {
     code: 'HOOK_UNKNOWN_TRIGGER',
     value: 'beforeLunch',
@@ -79,14 +79,14 @@ test('an unknown trigger is refused by name, and the known ones are listed', () 
   })
 })
 
-test('a refused option is named together with its hook', () => {
+test('the error for an invalid option names the option and the hook', () => {
   assert.throws(() => js.guard('beforeStep', same, { name: 'night', tool: 'bash' }), {
     value: 'bash',
     message: 'The hook "night" cannot work: there is no tool at beforeStep, so "tool" could never match.',
   })
 })
 
-describe('an agent refuses hooks before anything runs', () => {
+describe('an agent rejects hooks before anything runs', () => {
   const first = hook('beforeStep', (ctx) => ctx, { name: 'twin' })
   const second = guard('beforeStep', (ctx) => ctx, { name: 'twin' })
   const unnamed = observe('beforeStep', () => undefined)
@@ -102,31 +102,31 @@ describe('an agent refuses hooks before anything runs', () => {
     'a pattern that is not linear': ['HOOK_INVALID_PATTERN', [guard('beforeToolUse', (ctx) => ctx, { tool: /(?=a)/ })]],
   }
   for (const [what, [code, use]] of Object.entries(refused)) {
-    test(`${what} is refused with ${code}`, () => {
+    test(`${what} is rejected with ${code}`, () => {
       assert.throws(() => createAgent({ model: scriptedModel([]), use: use as never[] }), { name: 'AgentError', code })
     })
   }
 
-  test('an agent that is given a hook it has stays as it was', async () => {
+  test('an agent that rejects a duplicate hook stays unchanged', async () => {
     const agent = createAgent({ model: scriptedModel(['done']), use: [first] })
     assert.throws(() => agent.with(second), { code: 'HOOK_DUPLICATE', value: 'twin' })
     assert.equal((await agent.run('go')).status, 'completed')
   })
 })
 
-test('a hook is frozen, and only what was declared is a hook', () => {
+test('a hook is frozen, and only a declared hook is accepted', () => {
   const made = guard('beforeStep', (ctx) => ctx)
   assert.deepEqual([Object.isFrozen(made), isHook(made), isHook({ ...made }), isHook(null)], [true, true, false, false])
 })
 
-test('a hook on one trigger twice fires once', async () => {
+test('a hook that lists a trigger twice fires once', async () => {
   const fired: string[] = []
   const twice = observe(['beforeStep', 'beforeStep'], (ctx) => void fired.push(ctx.trigger))
   await createAgent({ model: scriptedModel(['done']), use: [twice] }).run('go')
   assert.deepEqual(fired, ['beforeStep'])
 })
 
-test('an observer of everything is on every trigger but the wrappers', () => {
+test('an observer of "*" is on every trigger except the around triggers', () => {
   assert.deepEqual(
     observe('*', () => undefined).triggers,
     triggerNames.filter((name) => !name.startsWith('around')),
@@ -147,14 +147,14 @@ test('a handler may be an object with a method handle, which keeps its own this'
   assert.deepEqual(audit.log, ['echo: ok'])
 })
 
-test('an object may decide as a function does', async () => {
+test('a handler object may decide like a function', async () => {
   const curfew = { handle: (ctx: GuardContext<'beforeStep'>) => (ctx.now > 5 ? ctx.stop('late') : ctx) }
   const judge = guard('beforeStep', curfew)
   const [early, late] = [await fire(judge, 'beforeStep', { now: 1 }), await fire(judge, 'beforeStep', { now: 9 })]
   assert.deepEqual([early, late.votes?.[0]?.message], [{}, 'late'])
 })
 
-test('a function may be asynchronous', async () => {
+test('a handler may be asynchronous', async () => {
   const slow = hook('onUserInput', async (ctx) => {
     await Promise.resolve()
     return ctx.withInput('other')
@@ -181,7 +181,7 @@ const names: { readonly [expected: string]: { readonly name: string } } = {
 }
 
 for (const [expected, { name }] of Object.entries(names)) {
-  test(`a hook is called "${expected}" after its name, its handler or its trigger`, () => {
+  test(`a hook gets the name "${expected}" from its options, its handler or its trigger`, () => {
     assert.equal(name, expected)
   })
 }

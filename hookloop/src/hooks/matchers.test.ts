@@ -59,7 +59,7 @@ for (const [pattern, name, expected] of patterns) {
   })
 }
 
-test('a pattern answers the same however often it is asked', () => {
+test('a pattern gives the same result each time', () => {
   const matches = toolName(/read/g)
   assert.deepEqual(
     [1, 2, 3].map(() => matches(callOf('read'))),
@@ -86,7 +86,7 @@ test('toolName matches nothing where there is no call', () => {
 const refused = [/(?=a)b/, /(?!a)b/, /(?<=a)b/, /(?<!a)b/, /(a)\1/, /a{1001}/, /(((a{100}){100}){100})/]
 
 for (const pattern of refused) {
-  test(`${String(pattern)} cannot be matched in linear time and is refused`, () => {
+  test(`${String(pattern)} cannot be matched in linear time and is rejected`, () => {
     const refusal = { code: 'HOOK_INVALID_PATTERN', value: String(pattern) }
     const never = guard('beforeToolUse', (ctx) => ctx.block('never'), { tool: pattern })
     assert.throws(() => toolName(pattern), refusal)
@@ -103,7 +103,7 @@ const foreign = [
 ]
 
 for (const pattern of foreign) {
-  test(`${String(pattern)} is refused, or matches what it matches in JavaScript`, () => {
+  test(`${String(pattern)} is rejected, or matches the same as in JavaScript`, () => {
     let matches: Matcher
     try {
       matches = toolName(pattern)
@@ -137,7 +137,7 @@ for (const pattern of hostile) {
     assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]!.status, 'ok')
   })
 
-  test(`${String(pattern)} does not hang on a name the model invents`, async () => {
+  test(`${String(pattern)} does not hang on an unknown tool name`, async () => {
     const invented = `${'a'.repeat(50_000)}b`
     const seen: string[] = []
     const run = await callHostile(invented, [
@@ -150,14 +150,14 @@ for (const pattern of hostile) {
   })
 }
 
-test('a hook about a name the model invents never fires at that call', async () => {
+test('a hook for an unknown tool name never fires for that call', async () => {
   const fired: string[] = []
   const watch = observe(['beforeToolUse', 'afterToolUse'], (ctx) => void fired.push(ctx.trigger), { tool: 'ghost*' })
   await callHostile('ghost_write', [watch])
   assert.deepEqual(fired, [])
 })
 
-test('stepType looks at the step at hand, and before it at the last one', async () => {
+test('stepType matches the current step, and before it the previous one', async () => {
   const seen: string[] = []
   const note = (word: string) => (): void => void seen.push(word)
   const model = scriptedModel([{ toolCalls: [{ name: 'x' }] }, { error: 'down' }, 'done'])
@@ -172,7 +172,7 @@ test('stepType looks at the step at hand, and before it at the last one', async 
   assert.deepEqual(seen, ['tools', 'after tools', 'error', 'final'])
 })
 
-test('hasMetadata asks for a key, and for a value by what it says', () => {
+test('hasMetadata matches a key, or a key with an equal value', () => {
   const ctx = withMetadata('user', { role: 'admin', id: 7 })
   const looks: readonly Matcher[] = [
     hasMetadata('user'),
@@ -187,18 +187,18 @@ test('hasMetadata asks for a key, and for a value by what it says', () => {
   )
 })
 
-test('hasMetadata tells null from nothing', () => {
+test('hasMetadata distinguishes null from a missing key', () => {
   assert.deepEqual(
     [hasMetadata('x', null)(withMetadata('x', null)), hasMetadata('x', null)(withMetadata('y', null))],
     [true, false],
   )
 })
 
-test('a value that cannot be in metadata is refused where the matcher is made', () => {
+test('hasMetadata rejects a value that is not JSON', () => {
   assert.throws(() => hasMetadata('at', new Date() as unknown as Json), { code: 'JSON_INVALID' })
 })
 
-test('all, any and not are the logic of their words', () => {
+test('all, any and not combine matchers', () => {
   const value = fc.array(fc.boolean(), { maxLength: 5 })
   fc.assert(
     fc.property(value, (values) => {

@@ -58,12 +58,12 @@ const failureOf = (run: Run): [string, string] | string =>
   run.status === 'failed' ? [run.error.code, run.error.message] : run.status
 
 describe('around the model', () => {
-  test('next() called once gives what the model said', async () => {
+  test('next() called once returns the response of the model', async () => {
     const { run } = await runWith([hook('aroundInference', (_ctx, next) => next())], ['done'])
     assert.equal(run.text, 'done')
   })
 
-  test('next() never called is a substitute: no model is called, and the ledger says so', async () => {
+  test('a hook that never calls next() substitutes the response: no model is called, and the ledger says so', async () => {
     const { run, model } = await runWith([hook('aroundInference', async () => say('cached'), { name: 'cache' })], [])
     assert.deepEqual([run.text, model.requests.length, entryOf(run, 'cache')?.decision], ['cached', 0, 'substituted'])
   })
@@ -74,7 +74,7 @@ describe('around the model', () => {
     assert.deepEqual([run.text, model.requests.length, entryOf(run, 'retry')?.decision], ['done', 2, 'called 2 times'])
   })
 
-  test('every attempt is an effect with a key of its own beneath that of the call', async () => {
+  test('every attempt is an effect with its own key below that of the call', async () => {
     const recording = memoryRecording()
     const retry = hook('aroundInference', tryTwice)
     const model = scriptedModel([{ error: 'down' }, 'done'])
@@ -84,13 +84,13 @@ describe('around the model', () => {
     assert.deepEqual(keys, [place, `${place}/1`, `${place}/2`])
   })
 
-  test('what every attempt cost is paid, also of one that was thrown away', async () => {
+  test('usage of every attempt is counted, also of a discarded one', async () => {
     const twice = hook('aroundInference', async (_ctx, next) => (await next(), next()))
     const { run } = await runWith([twice], ['first', 'second'])
     assert.deepEqual([run.text, run.state.usage.inputTokens], ['second', 20])
   })
 
-  test('another model may be tried when the first is down', async () => {
+  test('a hook may call another model when the first fails', async () => {
     const backup = scriptedModel(['from the backup'])
     const fallBack = hook('aroundInference', async (_ctx, next) => {
       try {
@@ -103,7 +103,7 @@ describe('around the model', () => {
     assert.equal(run.text, 'from the backup')
   })
 
-  test('a request that is changed around the call is what hooks further in see and the model gets', async () => {
+  test('inner hooks and the model get the request that an around hook changed', async () => {
     const seen: string[] = []
     const outer = hook('aroundInference', (_ctx, next) => next({ system: 'A' }), { priority: 2 })
     const middle = hook('aroundInference', (ctx, next) => (seen.push(ctx.request.system), next({ tools: [] })), {
@@ -118,13 +118,13 @@ describe('around the model', () => {
     name: 'noSecrets',
   })
 
-  test('a request that is changed around the call passes the guards of beforeInference again', async () => {
+  test('guards at beforeInference judge a request that an around hook changed', async () => {
     const leak = hook('aroundInference', (_ctx, next) => next({ system: 'secret' }))
     const { run, model } = await runWith([noSecrets, leak], ['done'])
     assert.deepEqual([run.status, 'final' in run && run.final.by, model.requests.length], ['stopped', 'noSecrets', 0])
   })
 
-  test('a forbid of a changed request is not taken back by another attempt: no model call starts after it', async () => {
+  test('a forbid of a changed request stays: no model call starts after it', async () => {
     const stubborn = hook('aroundInference', async (_ctx, next) => {
       try {
         return await next({ system: 'secret' })
@@ -136,7 +136,7 @@ describe('around the model', () => {
     assert.deepEqual([run.status, model.requests.length], ['stopped', 0])
   })
 
-  test('a guard that judged again is in the ledger of a replay as it was in that of the run', async () => {
+  test('the ledger of a replay has the guard that judged again, as that of the run', async () => {
     const recording = memoryRecording()
     const change = hook('aroundInference', (_ctx, next) => next({ system: 'fine' }))
     const agent = createAgent({ model: scriptedModel(['done']), use: [noSecrets, change] })
@@ -159,7 +159,7 @@ describe('around the model', () => {
     ],
   }
   for (const [what, [words, handler]] of Object.entries(misuses)) {
-    test(`${what} is diagnosed with words`, async () => {
+    test(`${what} fails with an explanation`, async () => {
       const { run } = await runWith([hook('aroundInference', handler, { name: 'careless' })], ['done'])
       const [code, message] = failureOf(run)
       assert.equal(code, 'HOOK_NEXT_MISUSED')
@@ -168,7 +168,7 @@ describe('around the model', () => {
     })
   }
 
-  test('next() called after the hook had returned is diagnosed with words, and calls nothing', async () => {
+  test('next() called after the hook returned fails with an explanation, and calls nothing', async () => {
     let late: Promise<unknown> | undefined
     const hasty = hook('aroundInference', async (_ctx, next) => {
       const callLate = async (): Promise<unknown> => (await delay(5), next())
@@ -182,7 +182,7 @@ describe('around the model', () => {
 })
 
 describe('around a tool', () => {
-  test('hooks are nested by priority, the highest outermost, ties as they were registered', async () => {
+  test('hooks are nested by priority, the highest outermost, ties in order of registration', async () => {
     const log: string[] = []
     const layer = (name: string, priority: number): Use =>
       hook(
@@ -205,7 +205,7 @@ describe('around a tool', () => {
     assert.deepEqual(log, ['high', 'a', 'b', 'low', 'tool', '/low', '/b', '/a', '/high'])
   })
 
-  test('next() never called is a substitute: the tool does not run', async () => {
+  test('a hook that never calls next() substitutes the result: the tool does not run', async () => {
     const { count, keys } = counter()
     const execution = await callWith([count, hook('aroundToolUse', async () => ({ status: 'ok', output: 'cached' }))])
     assert.deepEqual([execution, keys.length], [{ status: 'ok', output: 'cached' }, 0])
@@ -217,7 +217,7 @@ describe('around a tool', () => {
     assert.deepEqual([execution.output, keys.length, new Set(keys).size], [2, 2, 1])
   })
 
-  test('every attempt is an effect with a key of its own beneath that of the call', async () => {
+  test('every attempt is an effect with its own key below that of the call', async () => {
     const recording = memoryRecording()
     const twice = hook('aroundToolUse', async (_ctx, next) => (await next(), next()))
     const agent = createAgent({ model: scriptedModel(callOnce), use: [counter().count, twice] })
@@ -230,7 +230,7 @@ describe('around a tool', () => {
     )
   })
 
-  test('a wrapped call is replayed as a whole: neither the hook nor the tool runs again', async () => {
+  test('a wrapped call is replayed as one effect: neither the hook nor the tool runs again', async () => {
     const recording = memoryRecording()
     const { count, keys } = counter()
     let wrapped = 0
@@ -253,7 +253,7 @@ describe('around a tool', () => {
     assert.deepEqual(seen, ['here'])
   })
 
-  test('a throw before next() is a failed call, which the model can read', async () => {
+  test('a throw before next() fails the call, with a message to the model', async () => {
     const { count, keys } = counter()
     const execution = await callWith([count, hook('aroundToolUse', () => Promise.reject(new Error('no network')))])
     assert.deepEqual([execution, keys.length], [{ status: 'failed', output: 'no network' }, 0])
@@ -264,17 +264,17 @@ describe('around a tool', () => {
     throw new Error('oops')
   })
 
-  test('a throw after next() had succeeded leaves the call done, with its result withheld', async () => {
+  test('a throw after a successful next() leaves the call done, with its result withheld', async () => {
     const { status, withheld, output } = await callWith([counter(() => 'secret').count, throwsLate])
     assert.deepEqual([status, withheld, /secret/.test(JSON.stringify(output))], ['ok', true, false])
   })
 
-  test('a throw after next() had failed is a failed call', async () => {
+  test('a throw after a failed next() fails the call', async () => {
     const execution = await callWith([counter(() => Promise.reject(new Error('tool'))).count, throwsLate])
     assert.deepEqual(execution, { status: 'failed', output: 'oops' })
   })
 
-  test('a forgotten return after the tool ran leaves the call done, with its result withheld', async () => {
+  test('a missing return after the tool ran leaves the call done, with its result withheld', async () => {
     const careless = hook(
       'aroundToolUse',
       (async (_ctx: unknown, next: () => Promise<unknown>) => void (await next())) as never,
@@ -283,7 +283,7 @@ describe('around a tool', () => {
     assert.deepEqual([status, withheld, /did not return its result/.test(JSON.stringify(output))], ['ok', true, true])
   })
 
-  test('a call is not said to have failed when its hook gave up on it while it was running', async () => {
+  test('a call that was running when its hook failed is not reported as failed', async () => {
     const done: string[] = []
     const { count } = counter(() => delay(20).then(() => done.push('done')))
     const impatient = hook('aroundToolUse', (_ctx, next) => next(), { timeoutMs: 5 })
@@ -294,19 +294,19 @@ describe('around a tool', () => {
 })
 
 describe('when, timeoutMs and onFailure', () => {
-  test('a hook whose when says no is passed by, and the ledger has nothing to tell of it', async () => {
+  test('a hook whose "when" is false is skipped, and is not in the ledger', async () => {
     const never = hook('aroundInference', async () => say('mine'), { when: () => false, name: 'never' })
     const { run } = await runWith([never], ['done'])
     assert.deepEqual([run.text, entryOf(run, 'never')], ['done', undefined])
   })
 
-  test('a hook whose when says no does not call the model again when it fails', async () => {
+  test('a hook whose "when" is false does not retry a failed model call', async () => {
     const never = hook('aroundInference', (_ctx, next) => next(), { when: () => false, onFailure: 'continue' })
     const { run, model } = await runWith([never], [{ error: 'down' }, 'second'])
     assert.deepEqual([run.status, model.requests.length], ['failed', 1])
   })
 
-  test('a when that throws fails like the hook would', async () => {
+  test('a "when" that throws fails the hook', async () => {
     const broken = () => {
       throw new Error('when?')
     }
@@ -314,7 +314,7 @@ describe('when, timeoutMs and onFailure', () => {
     assert.deepEqual(execution, { status: 'failed', output: 'when?' })
   })
 
-  test('a hook that takes too long fails', async () => {
+  test('a hook that times out fails', async () => {
     const slow = hook('aroundInference', () => new Promise<never>(() => undefined), { timeoutMs: 5 })
     const { run } = await runWith([slow], ['done'])
     assert.equal(failureOf(run)[0], 'HOOK_TIMED_OUT')
@@ -329,7 +329,7 @@ describe('when, timeoutMs and onFailure', () => {
     assert.deepEqual([run.text, model.requests.length, entryOf(run, 'broken')?.error], ['done', 1, 'oops'])
   })
 
-  test('a hook that was passed over did not substitute anything, and the ledger does not say so', async () => {
+  test('a hook that was skipped after a failure is not reported as a substitute', async () => {
     const broken = hook('aroundInference', () => Promise.reject(new Error('oops')), {
       onFailure: 'continue',
       name: 'broken',
@@ -347,7 +347,7 @@ describe('when, timeoutMs and onFailure', () => {
     assert.deepEqual([keys.length, status, withheld], [1, 'ok', true])
   })
 
-  test('a hook that was passed over because it was slow cannot make the call a second time', async () => {
+  test('a hook that was skipped after a timeout cannot make the call a second time', async () => {
     const { count, keys } = counter(() => delay(30))
     const slow = hook('aroundToolUse', async (_ctx, next) => (await delay(15), next()), {
       timeoutMs: 5,

@@ -93,21 +93,21 @@ async function failing<T extends GuardTrigger>(trigger: T, how: string): Promise
 for (const how of Object.keys(failures)) {
   describe(`a guard that ${how}`, () => {
     for (const [trigger, isNo] of Object.entries(noes) as [GuardTrigger, (seen: Seen) => void][]) {
-      test(`a guard that ${how} at ${trigger} has said no`, async () => {
+      test(`a guard that ${how} at ${trigger} blocks`, async () => {
         const seen = await runWith(await failing(trigger, how))
         isNo(seen)
         assert.ok(entriesOf(seen.run, 'judge').every((entry) => entry.error !== undefined))
       })
     }
     for (const trigger of notFiredYet) {
-      test(`a guard that ${how} at ${trigger} has said no`, async () => {
+      test(`a guard that ${how} at ${trigger} blocks`, async () => {
         assert.equal((await fire(await failing(trigger, how), trigger)).decision, 'block')
       })
     }
   })
 }
 
-test('a guard has 60 seconds to answer unless told otherwise', async () => {
+test('a guard times out after 60 seconds by default', async () => {
   const clock = fakeClock({ auto: true })
   const model = scriptedModel(['done'])
   const agent = createAgent({ model, use: [guard('beforeStep', forever, { name: 'slow' })] })
@@ -115,12 +115,12 @@ test('a guard has 60 seconds to answer unless told otherwise', async () => {
   assert.deepEqual([entriesOf(run, 'slow')[0]?.error, clock.now()], ['No answer within 60000 ms.', 60_000])
 })
 
-test('a guard that may take a month is not given up at once', async () => {
+test('a timeout of a month does not end at once', async () => {
   const patient = guard('beforeToolUse', async (ctx) => (await delay(5), ctx), { timeoutMs: 31 * 24 * 3_600_000 })
   assert.equal((await runWith(patient)).ran, 1)
 })
 
-test('within one hook, too, a verdict is only ever raised', async () => {
+test('within one hook, too, a decision is only made stricter', async () => {
   const torn = guard('beforeToolUse', (ctx) => ctx.allow().ask('may it?').block('never').ask('or?').allow())
   assert.deepEqual(await fire(torn, 'beforeToolUse'), { decision: 'block', message: 'never' })
 })
@@ -133,7 +133,7 @@ test('guards after a block are skipped, and the ledger says so', async () => {
   assert.deepEqual([decision, message], ['skipped', 'blocked by "first" before'])
 })
 
-test('allow answers what a tool asks by default, never the ask of another guard', async () => {
+test('allow satisfies the "ask" of a tool, never the ask of another guard', async () => {
   const ask = guard('beforeToolUse', (ctx) => ctx.ask('may it?'), { name: 'asks' })
   const allow = guard('beforeToolUse', (ctx) => ctx.allow(), { name: 'allows', priority: 1 })
   const byDefault = approval({ answer: 'deny', tools: ['work'] })
@@ -141,13 +141,13 @@ test('allow answers what a tool asks by default, never the ask of another guard'
   assert.deepEqual([defaulted.ran, asked.ran, firstCall(asked).by], [1, 0, 'approval'])
 })
 
-test('a hook sees what the one before it returned', async () => {
+test('a hook sees the context that the previous hook returned', async () => {
   const add = (n: number): Use => hook('beforeToolUse', (ctx) => ctx.withArgs({ a: [ctx.toolCall.args['a']!, n] }))
   const { run } = await runWith(add(2), add(3))
   assert.deepEqual(run.state.execution!.steps.at(0)!.toolCalls[0]!.args, { a: [[1, 2], 3] })
 })
 
-test('a hook that returns nothing is an error that names it, because a forgotten return would lose a decision', async () => {
+test('a hook that returns nothing fails with its name, because a missing return would lose a decision', async () => {
   const forgetful = hook('beforeStep', ((ctx: { stop(why: string): unknown }) => void ctx.stop('x')) as never, {
     name: 'forgetful',
   })
@@ -158,7 +158,7 @@ test('a hook that returns nothing is an error that names it, because a forgotten
   ])
 })
 
-test('a hook that fails with onFailure continue is passed over: its change is dropped, the others stand', async () => {
+test('a hook that fails with onFailure "continue" is skipped: its change is dropped, the others stay', async () => {
   const one = hook('beforeToolUse', (ctx) => ctx.withArgs({ a: 'one' }), { priority: 1 })
   const broken = hook('beforeToolUse', (ctx) => (ctx.withArgs({ a: 'broken' }), oops()), {
     onFailure: 'continue',
@@ -172,19 +172,19 @@ test('a hook that fails with onFailure continue is passed over: its change is dr
   )
 })
 
-test('a hook that fails with onFailure block has said no', async () => {
+test('a hook that fails with onFailure "block" blocks', async () => {
   const call = await runWith(hook('beforeToolUse', oops, { onFailure: 'block', name: 'judge' }))
   const step = await runWith(hook('beforeStep', oops, { onFailure: 'block', name: 'judge' }))
   noes.beforeToolUse!(call)
   noes.beforeStep!(step)
 })
 
-test('a hook that takes too long fails', async () => {
+test('a hook that times out fails', async () => {
   const { run } = await runWith(hook('beforeStep', forever, { timeoutMs: 2 }))
   assert.equal(run.status === 'failed' && run.error.code, 'HOOK_TIMED_OUT')
 })
 
-test('a state of another moment is refused', async () => {
+test('a state from another invocation is rejected', async () => {
   const states: Run['state'][] = []
   const stale = hook('beforeStep', (ctx) => (states.push(ctx.state), ctx.withState(() => states[0]!)), {
     name: 'stale',
@@ -193,7 +193,7 @@ test('a state of another moment is refused', async () => {
   assert.equal(run.status === 'failed' && run.error.code, 'HOOK_FOREIGN_CONTEXT')
 })
 
-test('a hook with an effect is recorded, and on a replay what it did is done again without it', async () => {
+test('a hook with an effect is recorded, and a replay applies its result without running it', async () => {
   let calls = 0
   const critic = hook(
     'onStop',
@@ -223,19 +223,19 @@ test('a hook with an effect that failed is replayed as failed', async () => {
   assert.deepEqual([live.status, replayed.status], ['stopped', 'stopped'])
 })
 
-test('a hook with an effect may take an output away', async () => {
+test('a hook with an effect may remove an output', async () => {
   const clear = hook('afterToolUse', (ctx) => ctx.withOutput(null), { name: 'clear', effect: true })
   assert.equal(firstCall(await runWith(clear)).output, null)
 })
 
-test('a hook with an effect cannot choose a model, which cannot be recorded, and says so', async () => {
+test('a hook with an effect cannot choose a model, because it cannot be recorded', async () => {
   const model = scriptedModel([])
   const choose = hook('beforeInference', (ctx) => ctx.withRequest({ model }), { name: 'choose', effect: true })
   const { run } = await runWith(choose)
   assert.equal(run.status === 'failed' && run.error.code, 'HOOK_INVALID_OPTION')
 })
 
-test('handlers that answer at once cost no microtask', async () => {
+test('synchronous handlers cost no microtask', async () => {
   const log: string[] = []
   const note =
     (word: string) =>
@@ -267,7 +267,7 @@ test('an observer starts together with the others', async () => {
   assert.deepEqual(log, ['a', 'b', '/a', '/b'])
 })
 
-test('an observer that fails is in the ledger and nowhere else', async () => {
+test('a failed observer is in the ledger and has no other effect', async () => {
   const broken = [
     observe('beforeStep', oops, { name: 'throws' }),
     observe('beforeStep', async () => (await delay(2), oops()), { name: 'rejects' }),
@@ -288,7 +288,7 @@ test('an observer that fails is in the ledger and nowhere else', async () => {
   )
 })
 
-test('an observer sees the value as it was used, also of a call that was blocked', async () => {
+test('an observer sees the value that was used, also of a blocked call', async () => {
   const seen: unknown[] = []
   await runWith(
     hook('beforeToolUse', (ctx) => ctx.withArgs({ a: 2 })),

@@ -7,13 +7,13 @@ import type { PlainTrigger } from './triggers.ts'
 
 const no = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'no', priority: 3, tool: 'bash' })
 
-test('a shadow is the same hook, marked, and the hook itself stays in force', () => {
+test('shadow() returns a marked copy, and the hook itself stays active', () => {
   const made = shadow(no)
   assert.deepEqual({ ...made, shadow: false }, { ...no })
   assert.deepEqual([isHook(made), made.shadow, no.shadow, Object.isFrozen(made)], [true, true, false, true])
 })
 
-test('a shadow may be given a name of its own', () => {
+test('a shadow hook may have its own name', () => {
   assert.deepEqual([shadow(no, { name: 'next' }).name, shadow(shadow(no)).name], ['next', 'no'])
   assert.throws(() => shadow(no, { name: '' }), { code: 'HOOK_INVALID_OPTION' })
 })
@@ -25,12 +25,12 @@ for (const [what, made] of Object.entries({
   'what is not a hook': { ...no },
   nothing: undefined,
 })) {
-  test(`${what} cannot be a shadow`, () => {
+  test(`${what} cannot run in shadow mode`, () => {
     assert.throws(() => shadow(made as Hook<PlainTrigger>), { code: 'HOOK_INVALID_OPTION' })
   })
 }
 
-test('hooks in force are called the same whether there are shadows or not', () => {
+test('names of active hooks do not depend on shadow hooks', () => {
   const plain = (): Hook<'beforeStep'> => hook('beforeStep', (ctx) => ctx)
   const [first, second] = [plain(), plain()]
   const names = (stack: HookStack): readonly string[] =>
@@ -39,20 +39,20 @@ test('hooks in force are called the same whether there are shadows or not', () =
   assert.deepEqual(names(new HookStack([...shadows, first, second])), names(new HookStack([first, second])))
 })
 
-test('a shadow cannot have the name of a hook in force', () => {
+test('a shadow hook cannot have the name of an active hook', () => {
   assert.throws(() => new HookStack([no, shadow(no)]), { code: 'HOOK_DUPLICATE' })
   assert.throws(() => new HookStack([hook('beforeStep', (ctx) => ctx), shadow(no, { name: 'hook:beforeStep' })]), {
     code: 'HOOK_DUPLICATE',
   })
 })
 
-test('where there are only shadows no hook is in force', () => {
+test('a trigger with only shadow hooks has no active hook', () => {
   const stack = new HookStack([shadow(no)], ['bash'])
   const { empty, shadowed } = stack.plan('beforeToolUse', 'bash')
   assert.deepEqual([empty, shadowed, stack.records, stack.plan('beforeStep').shadowed], [true, true, [], false])
 })
 
-test('a shadow is tested for what it would do', async () => {
+test('fire() reports what a shadow hook would do', async () => {
   const outcome = await fire(shadow(no), 'beforeToolUse', { toolCall: { name: 'bash' } })
   assert.deepEqual(outcome, { decision: 'block', message: 'No.' })
 })

@@ -36,7 +36,7 @@ test('transforms run before guards and guards before observers, whatever their p
   assert.deepEqual(order, ['hook', 'guard', 'observe'])
 })
 
-test('hooks of a capability and hooks of their own keep one order of registration', async () => {
+test('hooks of capabilities and single hooks have one order of registration', async () => {
   const order = await orderOf((log) => {
     const make = (name: string): Hook => hook('beforeStep', (ctx) => (log(name), ctx), { name })
     return [make('a'), { name: 'room', hooks: [make('b'), make('c')] }, make('d')]
@@ -44,7 +44,7 @@ test('hooks of a capability and hooks of their own keep one order of registratio
   assert.deepEqual(order, ['a', 'b', 'c', 'd'])
 })
 
-test('an order is a stable sort by priority, for any hooks', () => {
+test('the order is a stable sort by priority, for any hooks', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -3, max: 3 }), { maxLength: 40 }), (priorities) => {
       const hooks = priorities.map((priority, i) => guard('beforeStep', (ctx) => ctx, { priority, name: `${i}` }))
@@ -63,7 +63,7 @@ test('an empty stack has nothing at any trigger', () => {
   )
 })
 
-test('a stack grows into another and stays as it was', () => {
+test('adding to a stack returns another and leaves it unchanged', () => {
   const one = new HookStack([guard('beforeStep', (ctx) => ctx, { name: 'a' })])
   const two = one.with(guard('beforeStep', (ctx) => ctx, { name: 'b', priority: 1 }))
   assert.deepEqual(
@@ -72,19 +72,19 @@ test('a stack grows into another and stays as it was', () => {
   )
 })
 
-test('names that were made up are told apart by a number', () => {
+test('generated names are made unique by a number', () => {
   const make = (): Hook => guard('beforeStep', (ctx) => ctx)
   const stack = new HookStack([make(), make(), make()])
   assert.deepEqual(namesOf(stack.hooks), ['guard:beforeStep', 'guard:beforeStep#2', 'guard:beforeStep#3'])
 })
 
-test('a name that was made up gives way to one that was given, wherever that stands', () => {
+test('a generated name yields to a given one, in any order', () => {
   const madeUp = guard('beforeStep', (ctx) => ctx)
   const given = guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' })
   assert.deepEqual(namesOf(new HookStack([madeUp, given]).hooks), ['guard:beforeStep#2', 'guard:beforeStep'])
 })
 
-test('names are unique in every stack, for any mixture of given and made-up ones', () => {
+test('names are unique in every stack, for any mixture of given and generated ones', () => {
   const word = fc.constantFrom('a', 'a#2', 'a#3', 'guard:beforeStep', 'guard:beforeStep#2')
   fc.assert(
     fc.property(fc.uniqueArray(word), fc.nat(6), fc.nat(6), (given, before, after) => {
@@ -97,19 +97,19 @@ test('names are unique in every stack, for any mixture of given and made-up ones
   )
 })
 
-test('one hook twice is refused, also when it is added later', () => {
+test('the same hook twice is rejected, also when it is added later', () => {
   const unnamed = guard('beforeStep', (ctx) => ctx)
   assert.throws(() => new HookStack([unnamed, unnamed]), { code: 'HOOK_DUPLICATE' })
   assert.throws(() => new HookStack([unnamed]).with(unnamed), { code: 'HOOK_DUPLICATE' })
 })
 
-test('a name that was made up stays one that gives way when the stack grows', () => {
+test('a generated name still yields to a given one when the stack grows', () => {
   const madeUp = guard('beforeStep', (ctx) => ctx)
   const given = guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' })
   assert.equal(new HookStack([madeUp]).with(given).hooks.length, 2)
 })
 
-test('agents grow without a clash of made-up names', async () => {
+test('agents can be extended without conflicts of generated names', async () => {
   const make = (): Use => guard('beforeStep', (ctx) => ctx)
   const agent = createAgent({ model: scriptedModel(['done']), use: [make()] })
     .with(make())
@@ -137,7 +137,7 @@ test('a call gets the hooks of its tool and those of every tool', () => {
   )
 })
 
-test('a hook that was given the tool itself is about that tool alone', async () => {
+test('a hook that was given a tool object applies to that tool only', async () => {
   const make = (name: string) => tool({ name, description: '', input: { type: 'object' }, execute: () => name })
   const [a, b] = [make('a'), make('b')]
   const model = scriptedModel([{ toolCalls: [{ name: 'a' }, { name: 'b' }] }, 'done'])

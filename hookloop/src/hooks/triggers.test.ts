@@ -338,8 +338,7 @@ const firedByTheLoop = triggerNames.filter((name) => !/Session|Subagent|Compacti
 const plain = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
 
 for (const trigger of plain.filter((name) => firedByTheLoop.includes(name))) {
-  test(`what a hook writes into the state at ${trigger} is still there when the run has ended`, () =>
-    stateIsKept(trigger))
+  test(`the final state has what a hook wrote into it at ${trigger}`, () => stateIsKept(trigger))
 }
 
 test('the triggers fire in the order of the lifecycle', async () => {

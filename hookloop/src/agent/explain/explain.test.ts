@@ -168,7 +168,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
 
 for (const reason of stopReasons) {
   const { script, use = [], options, status, by, value, says } = rows[reason]
-  test(`${reason}: says why it ended, who decided on what value, and what would have let it go on`, async () => {
+  test(`${reason}: explain reports why the run ended, which hook decided on what value, and what would have let it continue`, async () => {
     const run = await agentWith(script, ...use).run('go', options)
     const data = explanation(run)
     const text = explain(run)
@@ -180,7 +180,7 @@ for (const reason of stopReasons) {
   })
 }
 
-test('the votes of the last count are there, with the one that decided, wherever it was cast', async () => {
+test('explain lists the votes of the last count and marks the one that decided', async () => {
   for (const reason of stopReasons) {
     if (reason === 'inputBlocked' || reason === 'userRequested') continue // nobody votes before there is an execution
     const { script, use = [], options, by } = rows[reason]
@@ -194,7 +194,7 @@ test('the votes of the last count are there, with the one that decided, wherever
 
 // ── a run that waits
 
-test('a run that waits for a person says what was asked by whom and how to answer', async () => {
+test('explain of a suspended run reports what was asked, by which hook, and how to answer', async () => {
   const run = await agentWith([call('echo', { a: 1 })], approval('suspend'), asks).run('go')
   const { status, decided, wayOn } = explanation(run)
   assert.equal(status, 'suspended')
@@ -203,7 +203,7 @@ test('a run that waits for a person says what was asked by whom and how to answe
   assert.match(wayOn, /agent\.resume\(run, \{ answers/)
 })
 
-test('calls that were blocked while others wait are told, too', async () => {
+test('explain also reports calls that were blocked while others wait', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never', tool: 'fails' })
   const script = [{ toolCalls: [{ name: 'fails' }, { name: 'echo' }] }]
   const run = await agentWith(script, approval('suspend'), asks, never).run('go')
@@ -213,7 +213,7 @@ test('calls that were blocked while others wait are told, too', async () => {
   )
 })
 
-test('a paused run says that it is paused and how to go on', async () => {
+test('explain of a paused run says that it is paused and how to resume it', async () => {
   const live = agentWith([call('echo'), 'done']).iterate('go')
   const steps = live[Symbol.asyncIterator]()
   await steps.next()
@@ -225,7 +225,7 @@ test('a paused run says that it is paused and how to go on', async () => {
 
 // ── what happened on the way
 
-test('what was asked and how it was answered is told, whoever answered', async () => {
+test('explain reports each question and its answer, from a handler or at resume', async () => {
   const script = [call('echo'), 'done']
   const answered = async (...use: readonly Use[]) => {
     const { asked } = explanation(await agentWith(script, asks, ...use).run('go'))
@@ -239,7 +239,7 @@ test('what was asked and how it was answered is told, whoever answered', async (
   ])
 })
 
-test('a question that was answered on resume is told with its answer', async () => {
+test('explain reports a question that was answered at resume with its answer', async () => {
   const agent = agentWith([call('echo'), 'done'], approval('suspend'), asks)
   const waiting = await agent.run('go')
   const [pending] = waiting.status === 'suspended' ? waiting.pending : []
@@ -250,7 +250,7 @@ test('a question that was answered on resume is told with its answer', async () 
   )
 })
 
-test('what was blocked is told with who blocked it, in the words of the block', async () => {
+test('explain reports each blocked call with the hook that blocked it and its message', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
   const tidy = hook('afterToolUse', (ctx) => ctx.withOutput('tidied'), { name: 'tidy' })
   const plain = explanation(await agentWith([call('echo'), 'done'], never).run('go')).blocked
@@ -259,7 +259,7 @@ test('what was blocked is told with who blocked it, in the words of the block', 
   assert.deepEqual(rewritten, plain)
 })
 
-test('a result that was withheld is told as such: the call ran', async () => {
+test('explain reports a withheld result as withheld: the call ran', async () => {
   const hush = guard('afterToolUse', (ctx) => ctx.block('Too much.'), { name: 'hush' })
   const run = await agentWith([call('echo'), 'done'], hush).run('go')
   const [{ tool, by, withheld, message }] = explanation(run).blocked as [ReturnType<typeof explanation>['blocked'][0]]
@@ -267,14 +267,14 @@ test('a result that was withheld is told as such: the call ran', async () => {
   assert.match(message, /Too much\./)
 })
 
-test('who withheld an answer is named where the end is explained', async () => {
+test('explain names the hook that withheld the answer', async () => {
   const hush = guard('afterInference', (ctx) => ctx.block('No numbers.'), { name: 'hush' })
   const text = explain(await agentWith(['It is 42.'], hush).run('go'))
   assert.match(text, /hush/)
   assert.match(text, /No numbers\./)
 })
 
-test('steps taken over an allowed stop are told with who asked for them, and only those', async () => {
+test('explain reports the steps that a hook requested after an allowed stop, with the hook, and no others', async () => {
   const once = hook('onStop', (ctx) => (ctx.continuations === 0 ? ctx.requestContinuation('Run the test.') : ctx), {
     name: 'tester',
   })
@@ -285,7 +285,7 @@ test('steps taken over an allowed stop are told with who asked for them, and onl
   assert.equal(explanation(limited).continued.length, 8)
 })
 
-test('errors that were lived through and hooks that failed are told', async () => {
+test('explain reports errors that the run recovered from and hooks that failed', async () => {
   const watcher = observe('afterStep', () => Promise.reject(new Error('lost sight')), { name: 'watcher' })
   const run = await agentWith([{ error: 'hiccup' }, 'done'], errorPolicy('tolerant'), watcher).run('go')
   const { errors, hookFailures } = explanation(run)
@@ -293,7 +293,7 @@ test('errors that were lived through and hooks that failed are told', async () =
   assert.deepEqual(hookFailures[0], { step: 0, hook: 'watcher', trigger: 'afterStep', error: 'lost sight' })
 })
 
-test('the way on never proposes what could not have helped', async () => {
+test('explain never suggests a change that could not have helped', async () => {
   const limited = await agentWith([{ text: 'x', finishReason: 'length' }], guards({ finishReasons: ['length'] })).run(
     'go',
   )
@@ -304,7 +304,7 @@ test('the way on never proposes what could not have helped', async () => {
   assert.doesNotMatch(closed.wayOn, /errorPolicy/) // a guard that fails is a no, whatever the policy
 })
 
-test('an input that was refused later in a conversation is not explained with what happened before', async () => {
+test('explain of an input that was rejected later in a conversation leaves earlier runs out', async () => {
   const manners = guard('onUserInput', (ctx) => (ctx.state.executionCount > 0 ? ctx.block('Rude.') : ctx), {
     name: 'manners',
   })
@@ -316,7 +316,7 @@ test('an input that was refused later in a conversation is not explained with wh
 
 // ── the ledger
 
-test('what a hook changed is told as a difference, and long values are cut', async () => {
+test('explain reports what a hook changed as a difference, with long values cut', async () => {
   const change = hook(
     'beforeToolUse',
     (ctx) =>
@@ -338,7 +338,7 @@ test('what a hook changed is told as a difference, and long values are cut', asy
   assert.match(explain(run), /change at beforeToolUse: args\.b 2 → 3/)
 })
 
-test('a secret that a hook took out is in no ledger, no explanation and no state', async () => {
+test('a secret that a hook removed is not in the ledger, the explanation or the state', async () => {
   const secret = 'hunter2'
   const leak = tool({ name: 'leak', description: 'Leaks.', input: { type: 'object' }, execute: () => secret })
   const clean = [
@@ -353,7 +353,7 @@ test('a secret that a hook took out is in no ledger, no explanation and no state
   assert.equal(`${JSON.stringify(run)}${JSON.stringify(explanation(run))}${explain(run)}`.includes(secret), false)
 })
 
-test('every firing is in the ledger: hook, trigger, decision, change, time taken, error', async () => {
+test('the ledger has every invocation of a hook: trigger, decision, change, duration, error', async () => {
   const script = [call('echo', { a: 1 }), 'done']
   const run = await agentWith(
     script,
@@ -376,7 +376,7 @@ test('every firing is in the ledger: hook, trigger, decision, change, time taken
   )
 })
 
-test('hooks see the ledger up to themselves, without durations', async () => {
+test('a hook sees the ledger up to its own invocation, without durations', async () => {
   const seen: object[] = []
   const look = hook('onStop', (ctx) => (seen.push(...ctx.ledger), ctx), { name: 'look' })
   const run = await agentWith(['done'], look).run('go')

@@ -44,7 +44,7 @@ function loopNotes(run: Run): readonly (string | undefined)[] {
   return run.ledger.filter(({ mode }) => mode === 'loop').map(({ decision, message }) => `${decision}: ${message}`)
 }
 
-test('a summary takes the place of all but the latest messages, and a call keeps its result', async () => {
+test('a summary replaces all but the latest messages, and a call stays with its result', async () => {
   const model = looker(3)
   const seen: string[] = []
   const summarize: CompactOptions['summarize'] = ({ messages }) => (seen.push(...said(messages)), 'It looked.')
@@ -65,7 +65,7 @@ test('a summary takes the place of all but the latest messages, and a call keeps
   assert.deepEqual(loopNotes(run), ['compacted: 5 messages became 3, requested by "short"'])
 })
 
-test('the system prompt stays, and what stays is the very same', async () => {
+test('the system prompt stays, and messages that stay are the same objects', async () => {
   const model = looker(3)
   const agent = createAgent({ model, instructions: 'Be brief.', use: [look, compactsAt(2)] })
   const run = await agent.run('go')
@@ -77,7 +77,7 @@ test('the system prompt stays, and what stays is the very same', async () => {
   assert.equal(run.status, 'completed')
 })
 
-test('pinned messages stay word for word, a call with its result', async () => {
+test('pinned messages stay unchanged, a call with its result', async () => {
   const model = looker(4)
   const pin = ({ role, content }: Message): boolean => role === 'user' || textOf(content) === 'look 1'
   await createAgent({ model, use: [look, compactsAt(3, { pin })] }).run('go')
@@ -91,7 +91,7 @@ test('pinned messages stay word for word, a call with its result', async () => {
   ])
 })
 
-test('hooks may change what is summed up and what comes of it', async () => {
+test('hooks may change the messages to summarize and the summary', async () => {
   const model = looker(3)
   const seen: string[] = []
   const summarize: CompactOptions['summarize'] = ({ messages }) => (seen.push(...said(messages)), 'S.')
@@ -109,7 +109,7 @@ test('hooks may change what is summed up and what comes of it', async () => {
   assert.equal(run.state.metadata['kept'], 'S.')
 })
 
-describe('the conversation stays as it is, the run goes on and the ledger says so', () => {
+describe('the conversation stays unchanged, the run continues and the ledger reports it', () => {
   const broken = (): never => {
     throw new Error('out of order')
   }
@@ -154,7 +154,7 @@ describe('the conversation stays as it is, the run goes on and the ledger says s
     })
   }
 
-  test('when the run is cancelled, which then ends', async () => {
+  test('when the run is cancelled, which then ends as cancelled', async () => {
     const summarize = (): Promise<string> => new Promise(() => undefined)
     const model = looker(3)
     const run = await createAgent({ model, use: [look, compactsAt(2, { summarize })] }).run('go', {
@@ -170,7 +170,7 @@ describe('a summary by a model', () => {
       summarize: async ({ messages, infer }) => (await infer({ model: writer, messages, prompt: 'Sum up.' })).text,
     })
 
-  test('is counted, and judged by limits, which end the run', async () => {
+  test('is counted, and limits apply to it and stop the run', async () => {
     const writer = scriptedModel(['By a model.'], { modelId: 'writer' })
     const paid = await createAgent({ model: looker(3), use: [look, byModel(writer)] }).run('go')
     assert.equal(totalTokens(paid.state.usage), 5 * 15)
@@ -179,7 +179,7 @@ describe('a summary by a model', () => {
     assert.deepEqual([none.requests.length, 'final' in run && run.final.reason], [0, 'tokenLimit'])
   })
 
-  test('is not asked for again in a replay', async () => {
+  test('is not requested again in a replay', async () => {
     const recording = memoryRecording()
     const first = await createAgent({ model: looker(3), use: [look, byModel(scriptedModel(['S.']))] }).run('go', {
       effects: recordEffects(recording),
@@ -189,7 +189,7 @@ describe('a summary by a model', () => {
     assert.equal(JSON.stringify(again.state), JSON.stringify(first.state))
   })
 
-  test('is kept in a session, and the next run goes on from it', async () => {
+  test('is stored in a session, and the next run continues from it', async () => {
     const store = memoryStore()
     const model = scriptedModel([
       ...Array.from({ length: 3 }, () => ({ toolCalls: [{ name: 'look' }] })),
@@ -204,7 +204,7 @@ describe('a summary by a model', () => {
   })
 })
 
-test('only the hook that asked first is heard, and one that asks for nonsense fails', async () => {
+test('only the first request for compaction is used, and an invalid one fails the hook', async () => {
   const model = looker(3)
   const second = hook('beforeStep', (ctx) => ctx.compact({ keep: 0, summarize: () => 'Second.' }), { priority: -1 })
   const run = await createAgent({ model, use: [look, compactsAt(0, { keep: 0 }), second] }).run('go')
@@ -214,7 +214,7 @@ test('only the hook that asked first is heard, and one that asks for nonsense fa
   }
 })
 
-test('a hook with an effect cannot ask for it, and fire shows that it was asked for', async () => {
+test('a hook with an effect cannot request compaction, and fire reports a request', async () => {
   const asks = hook('beforeStep', (ctx) => ctx.compact({ keep: 3, summarize: () => 'S.' }), { name: 'e', effect: true })
   const run = await createAgent({ model: looker(0), use: [asks] }).run('go')
   assert.match(run.status === 'failed' ? run.error.message : '', /cannot compact/)
@@ -226,7 +226,7 @@ test('a hook with an effect cannot ask for it, and fire shows that it was asked 
 const call = (id: string): Part => ({ type: 'tool-call', toolCallId: id, toolName: 'look', input: {} })
 const result = (id: string): Part => ({ type: 'tool-result', toolCallId: id, toolName: 'look', output: 'x' })
 
-test('no call is ever parted from its result, whatever is kept', () => {
+test('no call is ever separated from its result, whichever messages stay', () => {
   // Conversations of steps with up to three calls whose results may stand behind other messages.
   const step = fc.record({ calls: fc.integer({ min: 0, max: 3 }), between: fc.boolean(), reuse: fc.boolean() })
   fc.assert(
@@ -253,7 +253,7 @@ test('no call is ever parted from its result, whatever is kept', () => {
   )
 })
 
-test('a result without a call does not keep everything', () => {
+test('a result without a call does not prevent compaction', () => {
   const messages = [
     textMessage('user', 'a'),
     textMessage('user', 'b'),

@@ -68,7 +68,7 @@ for (const [names, goesOn, by] of [
   [['allowContinuation'], true, 'allowContinuation'],
   [[], true, undefined],
 ] as const) {
-  test(`of the votes ${names.join(', ') || '(none)'}, ${by ?? 'nobody'} decides: ${goesOn ? 'go on' : 'stop'}`, async () => {
+  test(`of the votes ${names.join(', ') || '(none)'}, ${by ?? 'no vote'} decides: ${goesOn ? 'continue' : 'stop'}`, async () => {
     const ended = await run(() => 'said', [silent, guards({ maxSteps: 3 }), ...names.map((name) => votes[name])])
     const [first] = outcomesOf(ended)
     assert.deepEqual([first?.shouldContinue, first?.resolvedBy], [goesOn, by])
@@ -79,7 +79,7 @@ for (const [names, goesOn, by] of [
   })
 }
 
-test('of two forbids the more urgent reason is told, whatever their order', async () => {
+test('of two forbids the one with the more urgent reason is reported, in any order', async () => {
   const late = guard('afterStep', (ctx) => ctx.stop('limit', { reason: 'stepsLimit' }), { name: 'limit', priority: 9 })
   const person = guard('afterStep', (ctx) => ctx.stop('person', { reason: 'userRequested' }), { name: 'person' })
   assert.deepEqual(final(await run(['said'], [late, person])), {
@@ -102,7 +102,7 @@ test('each step records the outcome of its own votes, and no vote is counted twi
   assert.deepEqual(ended.state.execution?.votes, [])
 })
 
-test('a vote at beforeStep is counted before the step, and is gone when the step is counted', async () => {
+test('a vote at beforeStep is counted before the step, and not again after it', async () => {
   const early = guard('beforeStep', (ctx) => ctx.allowContinuation('fine'), { name: 'early' })
   const [first] = outcomesOf(await run(['said'], [early]))
   assert.deepEqual(
@@ -111,7 +111,7 @@ test('a vote at beforeStep is counted before the step, and is gone when the step
   )
 })
 
-test('requestContinuation tells the model why', async () => {
+test('requestContinuation sends its reason to the model', async () => {
   const model = scriptedModel(['half', 'whole'])
   const more = guard('afterStep', (ctx) => (ctx.step.index === 0 ? ctx.requestContinuation('Name the file.') : ctx))
   await createAgent({ model, use: [more] }).run('go')
@@ -123,7 +123,7 @@ test('requestContinuation tells the model why', async () => {
 
 // ── onStop
 
-test('onStop overturns an allowStop, and the model is told why', async () => {
+test('onStop overrides an allowStop, and the model receives the reason', async () => {
   const model = scriptedModel(['half', 'whole'])
   const back = hook('onStop', (ctx) => (ctx.continuations === 0 ? ctx.requestContinuation('Run the test.') : ctx))
   const ended = await createAgent({ model, use: [back] }).run('go')
@@ -131,14 +131,14 @@ test('onStop overturns an allowStop, and the model is told why', async () => {
   assert.equal(textOf(model.requests[1]!.messages.at(-1)!.content), 'Run the test.')
 })
 
-test('onStop never overturns a forbid, and the ledger says that it tried', async () => {
+test('onStop never overrides a forbid, and the ledger has the attempt', async () => {
   const back = hook('onStop', (ctx) => ctx.requestContinuation('go on'), { name: 'back' })
   const ended = await run(['said', 'more'], [votes.forbid, back])
   assert.deepEqual(final(ended), { status: 'stopped', reason: 'stopRequested', by: 'forbid' })
   assert.ok(ended.ledger.some((entry) => entry.trigger === 'onStop' && entry.decision === 'overruled'))
 })
 
-test('onStop sees the real outcome with every vote, from beforeStep and from afterStep', async () => {
+test('onStop sees the outcome with every vote, from beforeStep and from afterStep', async () => {
   const seen: ContinuationOutcome[] = []
   const look = hook('onStop', (ctx) => (seen.push(ctx.outcome), ctx))
   await run(['said'], [votes.allowContinuation, look])
@@ -157,7 +157,7 @@ test('onStop sees the real outcome with every vote, from beforeStep and from aft
   )
 })
 
-test('what onStop does to the state is kept, whether the run goes on or ends', async () => {
+test('changes of the state at onStop are applied, whether the run continues or ends', async () => {
   const count = hook('onStop', (ctx) => {
     const times = (ctx.state.metadata['stops'] as number | undefined) ?? 0
     const kept = ctx.withState((state) => state.withMetadata('stops', times + 1))
@@ -182,20 +182,20 @@ test('after 8 continuations in a row the run ends with continuationLimit', async
   assert.deepEqual([ended.state.stepCount, seen], [9, [0, 1, 2, 3, 4, 5, 6, 7, 8]])
 })
 
-test('continuations asked for at afterStep are counted like those of onStop', async () => {
+test('continuations requested at afterStep are counted like those of onStop', async () => {
   const again = guard('afterStep', (ctx) => ctx.requestContinuation('again'), { name: 'again' })
   const ended = await run(() => 'said', [free, again])
   assert.deepEqual([final(ended).reason, ended.state.stepCount], ['continuationLimit', 9])
 })
 
-test('a step that nobody wanted to end is no continuation', async () => {
+test('a step without a vote to stop is not a continuation', async () => {
   const again = guard('afterStep', (ctx) => (ctx.step.index < 20 ? ctx.requestContinuation('again') : ctx))
   const ended = await run(({ messages }) => (messages.length < 60 ? callWork : 'said'), [free, again])
   assert.equal(ended.status, 'completed')
   assert.deepEqual(ended.state.execution?.continuations, { inRow: 0, total: 0 })
 })
 
-test('an ok tool call resets the row, and 32 continuations are the limit of an execution', async () => {
+test('a successful tool call resets the count in a row, and an execution has at most 32 continuations', async () => {
   let turns = 0
   const back = hook('onStop', (ctx) => ctx.requestContinuation('again'))
   const ended = await run(() => (turns++ % 2 === 0 ? callWork : 'said'), [free, back])
@@ -203,14 +203,14 @@ test('an ok tool call resets the row, and 32 continuations are the limit of an e
   assert.deepEqual([final(ended).reason, ended.state.stepCount], ['continuationLimit', 66])
 })
 
-test('a failed tool call does not reset the row', async () => {
+test('a failed tool call does not reset the count in a row', async () => {
   let turns = 0
   const back = hook('onStop', (ctx) => ctx.requestContinuation('again'))
   const ended = await run(() => (turns++ % 2 === 0 ? { toolCalls: [{ name: 'broken' }] } : 'said'), [free, back])
   assert.deepEqual(final(ended).value, { inRow: 8, total: 8 })
 })
 
-test('continuations are counted anew in each execution', async () => {
+test('each execution starts its own count of continuations', async () => {
   const agent = createAgent({
     model: scriptedModel(() => 'said'),
     use: [hook('onStop', (ctx) => (ctx.continuations < 5 ? ctx.requestContinuation('again') : ctx))],
@@ -238,7 +238,7 @@ for (const [what, turn, value] of endings) {
   })
 }
 
-test('a run that only met failed tool calls on its way is completed', async () => {
+test('a run in which some tool calls failed is completed', async () => {
   assert.equal((await run([{ toolCalls: [{ name: 'broken' }] }, 'said'])).status, 'completed')
 })
 
@@ -343,7 +343,7 @@ const reached: readonly Reached[] = [
   { reason: 'completed', by: 'completion', status: 'completed' },
 ]
 
-suite('every stop reason says who decided and on what value', () => {
+suite('every stop reason names the hook that decided and the value', () => {
   for (const { reason, by, value, status = 'stopped', script = ['said'], use = [], options } of reached) {
     test(`${reason}: decided by ${by}`, async () => {
       assert.deepEqual(final(await run(script, use, options)), {
@@ -369,7 +369,7 @@ suite('every stop reason says who decided and on what value', () => {
 
 // ── the status is fixed once
 
-test('the status is fixed when onStop ends: neither a cancel nor an error nor a vote changes it later', async () => {
+test('the status is final after onStop: no cancel, error or vote changes it later', async () => {
   const controller = new AbortController()
   const late = hook('afterExecution', (ctx) => {
     controller.abort()

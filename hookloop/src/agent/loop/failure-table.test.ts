@@ -156,7 +156,7 @@ const cancels: readonly Case[] = [
   cancelAt('afterExecution', 'status stands', { ending: completed, fired: natural }),
 ]
 
-suite('what happens when something goes wrong at a trigger', { concurrency: true }, () => {
+suite('failures at each trigger', { concurrency: true }, () => {
   for (const row of [...cases, ...cancels]) {
     test(row.title, async () => {
       const { agent, cancel, fired, started, model, signal } = stage(row)
@@ -171,7 +171,7 @@ suite('what happens when something goes wrong at a trigger', { concurrency: true
   }
 
   for (const around of ['aroundInference', 'aroundToolUse'] as const) {
-    test(`${around}, cancel: aborted, also when the hook pays no attention to it`, async () => {
+    test(`${around}, cancel: aborted, also when the hook ignores its signal`, async () => {
       const { agent, cancel, signal } = stage()
       const deaf = (): Promise<never> => (setImmediate(cancel), new Promise<never>(() => undefined))
       const wrap = around === 'aroundInference' ? hook('aroundInference', deaf) : hook('aroundToolUse', deaf)
@@ -181,7 +181,7 @@ suite('what happens when something goes wrong at a trigger', { concurrency: true
   }
 })
 
-test('onUserInput throws or blocks: the input is dropped and the state is as it was', async () => {
+test('onUserInput throws or blocks: the input is dropped and the state is unchanged', async () => {
   const refusals: readonly Hook[] = [failing('onUserInput'), guard('onUserInput', (ctx) => ctx.block('no'))]
   const runs = await Promise.all(refusals.map((refusal) => stage().agent(refusal).run('go')))
   assert.deepEqual(
@@ -205,7 +205,7 @@ test('onUserInput, a guard whose record cannot be written: failed, no execution'
   assert.deepEqual([model.requests.length, run.state.execution], [0, undefined])
 })
 
-test('onError throws: the error told is the first one, and both are in the ledger', async () => {
+test('onError throws: the first error is reported, and both are in the ledger', async () => {
   const broken = hook('onError', () => Promise.reject(new Error('second')), { name: 'policy' })
   const run = await stage().agent(failing('beforeStep'), broken).run('go')
   assert.ok(run.status === 'failed')
@@ -213,7 +213,7 @@ test('onError throws: the error told is the first one, and both are in the ledge
   assert.ok(run.ledger.some((entry) => entry.trigger === 'onError' && entry.error?.includes('second')))
 })
 
-test('afterExecution throws: it is noted in the ledger', async () => {
+test('afterExecution throws: the error is in the ledger', async () => {
   const run = await stage().agent(failing('afterExecution')).run('go')
   const [noted] = run.ledger.filter((entry) => entry.hook === 'failing')
   assert.deepEqual([noted?.trigger, noted?.error], ['afterExecution', 'boom'])
@@ -237,7 +237,7 @@ for (const [how, break_] of [
   })
 }
 
-test('observers are waited for when the run settles, and the loop goes on without them', async () => {
+test('observers run in the background, and the run settles after them', async () => {
   const seen: string[] = []
   const slow = observe('beforeExecution', async () => (await delay(30), seen.push('observed')))
   const run = await stage()
@@ -261,7 +261,7 @@ function answers(run: Run): { readonly [id: string]: 'allow' } {
   return Object.fromEntries(run.pending.map(({ id }) => [id, 'allow']))
 }
 
-test('beforeToolUse, ask: suspended once the runnable calls have ended', async () => {
+test('beforeToolUse, ask: suspended after the other calls have ended', async () => {
   const { agent, fired, started } = stage()
   const asked = agent(asking, approval('suspend'))
   const { run, types } = await recordEvents(asked.stream('go'))
@@ -281,7 +281,7 @@ for (const policy of Object.keys(policies) as (keyof typeof policies)[]) {
     assert.equal(endingOf(await asked.resume(run, { answers: answers(run) })), completed)
   })
 
-  test(`onResume throws: onError (${policy}); stays suspended unless it is recovered, and no answer is lost`, async () => {
+  test(`onResume throws: onError (${policy}); stays suspended unless onError recovers, and no answer is lost`, async () => {
     const { agent, fired, started } = stage()
     const asked = agent(asking, approval('suspend'), failing('onResume'), ...policies[policy])
     const run = await asked.run('go')
@@ -293,7 +293,7 @@ for (const policy of Object.keys(policies) as (keyof typeof policies)[]) {
   })
 }
 
-test('onPause, cancel: cancelled, and what waited is blocked', async () => {
+test('onPause, cancel: cancelled, and pending calls are blocked', async () => {
   const { agent, cancel, fired, signal } = stage()
   const cancelling = hook('onPause', (ctx) => (cancel(), ctx))
   const run = await agent(asking, approval('suspend'), cancelling).run('go', { signal })
@@ -301,7 +301,7 @@ test('onPause, cancel: cancelled, and what waited is blocked', async () => {
   assert.deepEqual(fired, [...paused, 'afterToolUse', 'afterStep', ...end])
 })
 
-test('onResume, cancel: cancelled, and what waited is blocked', async () => {
+test('onResume, cancel: cancelled, and pending calls are blocked', async () => {
   const { agent, cancel, fired, signal } = stage()
   const asked = agent(
     asking,
@@ -327,7 +327,7 @@ test('a consumer that stops iterating: suspended, paused between steps, and resu
   assert.deepEqual([endingOf(resumed), started.length], [completed, 2])
 })
 
-test('a consumer that stops streaming: the run goes on to its end', async () => {
+test('a consumer that stops streaming: the run continues to its end', async () => {
   const { agent, fired } = stage()
   const live = agent().stream('go')
   for await (const event of live) if (event.type === 'stepStarted') break
@@ -346,7 +346,7 @@ const noGuard: readonly HookTrigger[] = [
 ]
 
 for (const trigger of noGuard) {
-  test(`${trigger} has nothing for a guard to judge`, () => {
+  test(`${trigger} takes no guard`, () => {
     assert.throws(
       () => guard(trigger as never, (ctx: never) => ctx),
       (error) => error instanceof AgentError && error.code === 'HOOK_INVALID_OPTION' && error.value === trigger,
@@ -370,7 +370,7 @@ test('only a guard at beforeToolUse can ask', async () => {
   assert.deepEqual(able, ['guard beforeToolUse'])
 })
 
-test('a guard at onStop cannot block: it can ask to go on, or say that the run is not completed', async () => {
+test('a guard at onStop cannot block: it can request a continuation, or mark the run as not completed', async () => {
   const words: string[] = []
   const look = guard('onStop', (ctx) => {
     words.push(...['stop', 'block', 'allow', 'allowStop', 'requestContinuation'].filter((word) => word in ctx))

@@ -57,7 +57,7 @@ function rolesOf({ state }: Run): string {
 
 // ── the picture
 
-test('a run fires its triggers in the order of the lifecycle picture', async () => {
+test('a run fires its triggers in the order of the lifecycle', async () => {
   const fired: string[] = []
   const note = <T>(name: string, value: T): T => (fired.push(name), value)
   const tooling = tool({
@@ -97,7 +97,7 @@ test('a call and an answer are two steps, toolExecution and finalResponse', asyn
   )
 })
 
-test('a model that fails after a good step leaves that step, an error step, and the error itself', async () => {
+test('a model that fails after a successful step leaves that step, an error step and the error', async () => {
   const error = new RangeError('overloaded')
   const run = await agentOf([two, { error }]).agent.run('go')
   assert.ok(run.status === 'failed')
@@ -109,7 +109,7 @@ test('a model that fails after a good step leaves that step, an error step, and 
   assert.match(explain(run), /overloaded/)
 })
 
-test('an error is told on the step in which it happened, also one at afterStep', async () => {
+test('an error is reported on the step in which it happened, also one at afterStep', async () => {
   const fail = hook('afterStep', () => Promise.reject(new Error('boom')), { name: 'fail' })
   const [step] = (await agentOf(['Done.'], fail).agent.run('go')).state.execution!.steps
   assert.deepEqual(
@@ -169,7 +169,7 @@ const mishaps: readonly Mishap[] = [
   ],
 ]
 
-suite('every call has exactly one result right behind it', () => {
+suite('every call has exactly one result, right after it', () => {
   for (const [what, use, turn = two] of mishaps) {
     test(what, async () => {
       const controller = new AbortController()
@@ -199,7 +199,7 @@ const edits: { readonly [what: string]: (messages: readonly Message[]) => readon
   'clears the conversation': () => [],
 }
 
-suite('a hook that changes the conversation among the calls leaves it valid', () => {
+suite('a hook that changes the conversation between calls leaves it valid', () => {
   for (const [what, edit] of Object.entries(edits)) {
     for (const on of ['beforeToolUse', 'afterToolUse'] as const) {
       test(`one that ${what} at ${on}`, async () => {
@@ -232,14 +232,14 @@ suite('a hook that changes the conversation among the calls leaves it valid', ()
   }
 })
 
-test('what hooks say among the calls stands behind the results', async () => {
+test('messages that hooks add between calls come after the results', async () => {
   const say = hook('beforeToolUse', (ctx) => ctx.withState((state) => state.withMessage('A note.')))
   assert.equal(rolesOf(await agentOf([two, 'Done.'], say).agent.run('go')), 'user assistant tool user user assistant')
 })
 
 // ── going on with a finished run
 
-test('from goes on with a finished run: the conversation, the count and the usage go on, the execution is new', async () => {
+test('from continues a finished run: same conversation, step count and usage, new execution', async () => {
   const { model, agent } = agentOf([two, 'One.', 'Two.', 'Three.'])
   const first = await agent.run('a', { metadata: { user: 'Ada' } })
   const second = await agent.run('b', { from: first })
@@ -261,7 +261,7 @@ test('from goes on with a finished run: the conversation, the count and the usag
   )
 })
 
-test('a run leaves the run it goes on from as it was', async () => {
+test('a run leaves the run it continues unchanged', async () => {
   const { agent } = agentOf(['One.', 'Two.', 'Three.'])
   const first = await agent.run('a')
   const before = JSON.stringify(first)
@@ -269,7 +269,7 @@ test('a run leaves the run it goes on from as it was', async () => {
   assert.equal(JSON.stringify(first), before)
 })
 
-test('limits count one execution, not the conversation', async () => {
+test('limits apply to one execution, not to the conversation', async () => {
   const { agent } = agentOf(() => 'Done.', guards({ maxSteps: 1, maxTokens: 20 }))
   const first = await agent.run('a')
   const second = await agent.run('b', { from: first })
@@ -280,7 +280,7 @@ for (const [how, script, options] of [
   ['failed', [{ error: 'lost' }, 'Done.'], {}],
   ['cancelled', ['Done.', 'Done.'], { signal: AbortSignal.abort() }],
 ] as const) {
-  test(`from goes on with a ${how} run`, async () => {
+  test(`from continues a ${how} run`, async () => {
     const { agent } = agentOf(script)
     const first = await agent.run('a', options)
     const second = await agent.run('b', { from: first })
@@ -291,7 +291,7 @@ for (const [how, script, options] of [
 
 // ── what was spent
 
-test('hooks see what was spent, the call at hand included', async () => {
+test('hooks see the usage, including the current call', async () => {
   const seen: string[] = []
   const look = hook(['beforeInference', 'afterInference', 'beforeToolUse', 'afterStep'], (ctx) => {
     const { inputTokens, steps, toolCalls } = ctx.spent
@@ -308,7 +308,7 @@ test('hooks see what was spent, the call at hand included', async () => {
   ])
 })
 
-test('a run knows what it spent, step by step and in all', async () => {
+test('a run reports its usage per step and in total', async () => {
   const usage = { inputTokens: 7, outputTokens: 3, costUsd: 0.5 }
   const run = await agentOf([
     { ...two, usage },
@@ -333,7 +333,7 @@ test('a run knows what it spent, step by step and in all', async () => {
 
 // ── cost
 
-test('a step costs the same however long the run is: conversation and steps share what they grew from', async () => {
+test('a step costs the same however long the run is: conversation and steps share their earlier parts', async () => {
   const turns = 300
   const { model, agent } = agentOf(
     ({ messages }) => (messages.length < 2 * turns ? two : 'Done.'),

@@ -40,7 +40,7 @@ async function assertReadable(run: Run): Promise<void> {
 
 // ── what guards have passed
 
-test('nobody changes a request after guards have passed it, neither an observer nor a hook that kept what it gave', async () => {
+test('a request cannot change after guards passed it, by an observer or by a hook that kept a reference', async () => {
   const model = scriptedModel(['ok'])
   const tools = ['safe']
   const settings = { temperature: 0 }
@@ -64,7 +64,7 @@ test('nobody changes a request after guards have passed it, neither an observer 
   assert.deepEqual([sent.map(({ name }) => name), set, failed], [['safe'], { temperature: 0 }, ['tools', 'heat']])
 })
 
-test('a second approval adds to what is asked about, and is the one that answers', async () => {
+test('a second approval adds its tools, and its handler answers', async () => {
   const asked: string[] = []
   const answer = ({ toolCall }: Approval) => (asked.push(toolCall.name), { block: 'no' })
   const first = agentOf(
@@ -84,7 +84,7 @@ test('a second approval adds to what is asked about, and is the one that answers
 })
 
 for (const trigger of ['beforeStep', 'beforeToolUse'] as const) {
-  test(`a forbid that a hook has cast at ${trigger} outlives the retry of that trigger`, async () => {
+  test(`a forbid that a hook cast at ${trigger} stays when the trigger is retried`, async () => {
     let [worked, fired] = [0, 0]
     const forbids = hook(trigger, (ctx) => (fired++ === 0 ? ctx.stop('once') : ctx), { name: 'forbids', priority: 5 })
     const fails = hook(trigger, (ctx) => (fired === 1 ? assert.fail('now') : ctx))
@@ -94,7 +94,7 @@ for (const trigger of ['beforeStep', 'beforeToolUse'] as const) {
   })
 }
 
-test('a "when" that gives a promise is a failure: the no of a guard, an error of a hook', async () => {
+test('a "when" that returns a promise fails: a guard blocks, a hook throws', async () => {
   const later = (async () => false) as unknown as () => boolean
   const work = make('work')
   const judged = await agentOf(
@@ -109,7 +109,7 @@ test('a "when" that gives a promise is a failure: the no of a guard, an error of
   assert.deepEqual([executionsOf(judged)[0]!.status, changed.status], ['blocked', 'failed'])
 })
 
-test('observers see what was withheld as withheld', async () => {
+test('observers see a withheld result as withheld', async () => {
   const seen: unknown[] = []
   const run = await agentOf(
     [{ text: 'secret', toolCalls: [{ name: 'work' }] }, 'secret'],
@@ -125,14 +125,14 @@ test('observers see what was withheld as withheld', async () => {
   assert.match(JSON.stringify(seen), /withheld.*withheld/)
 })
 
-test('a call of a tool that a hook took out of the request fails, and the tool does not run', async () => {
+test('a call of a tool that a hook removed from the request fails, and the tool does not run', async () => {
   let worked = 0
   const hide = hook('beforeInference', (ctx) => ctx.withRequest({ tools: [] }))
   const run = await agentOf([calling('work'), 'ok'], make('work', { execute: () => ++worked }), hide).run('hi')
   assert.deepEqual([executionsOf(run)[0]!.status, worked], ['failed', 0])
 })
 
-test('changes in the ledger cannot be written to, however many there are', async () => {
+test('changes in the ledger are read-only, however many there are', async () => {
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`key${i}`, { deep: [i] }]))
   const change = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('many', many)), {
     name: 'first',
@@ -172,7 +172,7 @@ class Path {
   }
 }
 
-test('an instance of a class that a schema makes has its methods, in guards and in the tool', async () => {
+test('a class instance that a schema returns has its methods, in guards and in the tool', async () => {
   const seen: boolean[] = []
   const remove = tool({
     name: 'rm',
@@ -185,14 +185,14 @@ test('an instance of a class that a schema makes has its methods, in guards and 
   assert.deepEqual(seen, [false, false])
 })
 
-test('what belongs to the schema itself is not frozen with the arguments', async () => {
+test('objects of the schema itself are not frozen with the arguments', async () => {
   const shared = { options: { depth: 1 } }
   const work = tool({ name: 'work', description: 'Works.', input: schemaOf(() => shared), execute: () => 'worked' })
   await agentOf([calling('work'), 'ok'], work).run('hi')
   assert.deepEqual([Object.isFrozen(shared), Object.isFrozen(shared.options)], [false, false])
 })
 
-test('arguments that a schema makes circular are a call like any other, not a crash', async () => {
+test('arguments that a schema makes circular do not crash the run', async () => {
   const input = schemaOf(() => {
     const ring: { self?: unknown; at: Date } = { at: new Date() }
     return Object.assign(ring, { self: ring })
@@ -210,7 +210,7 @@ ring.self = ring
 
 for (const message of [{ why: 'x' }, ['a', 'b'], 5, null, ring, undefined]) {
   const words = message === ring ? 'a ring' : (JSON.stringify(message) ?? 'nothing')
-  test(`a run in which hooks ask, block and stop with ${words} in place of a text can be saved and read`, async () => {
+  test(`a run in which hooks ask, block and stop with ${words} instead of a string can be saved and read`, async () => {
     const say = message as never
     const speaks: readonly Hook[] = [
       guard('beforeToolUse', (ctx) => ctx.ask(say)),
@@ -235,7 +235,7 @@ for (const message of [{ why: 'x' }, ['a', 'b'], 5, null, ring, undefined]) {
   })
 }
 
-test('a reason that does not exist is refused, and what was saved can be read', async () => {
+test('an unknown reason is rejected, and the saved run can be read', async () => {
   const bogus = guard('beforeStep', (ctx) => ctx.stop('no', { reason: 'bogus' as never }))
   const run = await agentOf(['ok'], bogus).run('hi')
   assert.equal(reasonOf(run), 'stopped errorForbade')
@@ -249,7 +249,7 @@ const bogusChanges: readonly JsonObject[] = [
   { finishReason: 'bogus' },
 ]
 for (const change of bogusChanges) {
-  test(`a response changed to ${JSON.stringify(change)} is refused, and what was saved can be read`, async () => {
+  test(`a response changed to ${JSON.stringify(change)} is rejected, and the saved run can be read`, async () => {
     const run = await agentOf(
       ['ok'],
       hook('afterInference', (ctx) => ctx.withResponse(change)),
@@ -259,7 +259,7 @@ for (const change of bogusChanges) {
   })
 }
 
-test('a hook that sends a window of the conversation sends the very messages, not copies of them', async () => {
+test('a hook that sends a window of the conversation sends the same message objects, not copies', async () => {
   const model = scriptedModel([...Array.from({ length: 10 }, () => calling('work')), 'ok'])
   let whole: readonly Message[] = []
   const recent = hook('beforeInference', (ctx) => {
@@ -282,7 +282,7 @@ const asking = (...use: readonly Use[]): Agent =>
     ...use,
   )
 
-test('arguments nested 399 levels deep are asked about, saved, read and used', async () => {
+test('arguments nested 399 levels deep can be approved, saved, read and used', async () => {
   let args: Json = {}
   for (let level = 1; level < 399; level++) args = { a: args }
   const agent = agentOf(
@@ -295,14 +295,14 @@ test('arguments nested 399 levels deep are asked about, saved, read and used', a
   assert.deepEqual([resumed.status, executionsOf(resumed)[0]!.status], ['completed', 'ok'])
 })
 
-test('a saved run says how it stands and what it waits for', async () => {
+test('a saved run has its status and its pending approvals', async () => {
   const waiting = await asking().run('hi')
   const done = await agentOf(['ok']).run('hi')
   assert.deepEqual([saved(waiting).status, saved(waiting).pending], ['suspended', pendingOf(waiting)])
   assert.deepEqual([saved(done).status, saved(done).pending], ['completed', []])
 })
 
-test('the text of a suspended run is what the model said in the step that is open', async () => {
+test('the text of a suspended run is the model text of the open step', async () => {
   assert.equal((await asking().run('hi')).text, 'May I?')
 })
 
@@ -316,7 +316,7 @@ const tamperings: { readonly [how: string]: (run: Loose) => unknown } = {
   'changes in its ledger that are null': (run) => Object.assign(run['ledger']![0]!, { changes: null }),
 }
 for (const [how, tamper] of Object.entries(tamperings)) {
-  test(`a saved run with ${how} is refused`, async () => {
+  test(`a saved run with ${how} is rejected`, async () => {
     const agent = asking()
     const json = saved(await agent.run('hi'))
     tamper(json as unknown as Loose)
@@ -324,13 +324,13 @@ for (const [how, tamper] of Object.entries(tamperings)) {
   })
 }
 
-test('a guard that joined a run at a resume may not be missing at the next', async () => {
+test('a guard that was added at a resume must be present at the next resume', async () => {
   const run = await asking().run('hi')
   const joined = await asking(guard('beforeToolUse', (ctx) => ctx, { name: 'joined' })).resume(saved(run))
   await assert.rejects(asking().resume(saved(joined)), { code: 'RESUME_GUARD_MISSING', value: 'joined' })
 })
 
-test('acceptMissing takes a list of names or true; a text, in which a name might hide, is refused', async () => {
+test('acceptMissing takes a list of names or true, and a string is rejected', async () => {
   const run = await asking(guard('beforeToolUse', (ctx) => ctx, { name: 'no' })).run('hi')
   const resuming = asking().resume(run, { acceptMissing: 'another' as never })
   await assert.rejects(resuming, { code: 'AGENT_INVALID_OPTION' })
@@ -338,12 +338,12 @@ test('acceptMissing takes a list of names or true; a text, in which a name might
 
 // ── what an agent is made of
 
-test('two capabilities of one name are refused by that name', () => {
+test('two capabilities with the same name are rejected, and the error names it', () => {
   const both = (): unknown => agentOf(['ok'], guards({ maxSteps: 3 }), guards({ maxCost: 1 }))
   assert.throws(both, { code: 'AGENT_INVALID_OPTION', message: /"guards"/ })
 })
 
-test('an agent tells of a hook that selects none of its tools', () => {
+test('an agent reports a hook that matches none of its tools', () => {
   const idle = guard('beforeToolUse', (ctx) => ctx.block('no'), { name: 'no push', tool: 'bahs' })
   const { notes } = agentOf(['ok'], make('bash'), idle).describe()
   assert.ok(notes.some((note) => note.includes('"no push" can never fire')))

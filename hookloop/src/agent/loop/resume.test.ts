@@ -58,7 +58,7 @@ const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 const executions = (run: Run) => run.state.execution!.steps.at(0)!.toolExecutions
 const statuses = (run: Run): readonly string[] => executions(run).map(({ status }) => status)
 
-test('before a run is suspended, calls that can run do, and pass afterToolUse', async () => {
+test('before a run is suspended, calls that need no approval run, and pass afterToolUse', async () => {
   const { agent, written, fired } = scene(['a', '?b', 'c'])
   const run = await suspend(agent)
   assert.deepEqual(written, ['a', 'c'])
@@ -70,7 +70,7 @@ test('before a run is suspended, calls that can run do, and pass afterToolUse', 
   )
 })
 
-test('a suspended run is not over: onPause fires with what is asked, onStop and afterExecution do not', async () => {
+test('a suspended run has not ended: onPause fires with the approvals, onStop and afterExecution do not', async () => {
   const shown: unknown[] = []
   const pausing = hook('onPause', (ctx) => {
     shown.push(ctx.pending.map(({ message }) => message))
@@ -83,7 +83,7 @@ test('a suspended run is not over: onPause fires with what is asked, onStop and 
   assert.deepEqual([fired.includes('onStop'), fired.includes('afterStep'), 'final' in run], [false, false, false])
 })
 
-test('a suspended run is plain JSON, and what is read from it is the same run', async () => {
+test('a suspended run is plain JSON, and reading it gives the same run', async () => {
   const { agent } = scene(['a', '?b'])
   const run = await suspend(agent)
   const saved = save(run)
@@ -91,7 +91,7 @@ test('a suspended run is plain JSON, and what is read from it is the same run', 
   assert.deepEqual(JSON.parse(JSON.stringify(fromSavedRun(saved).state)), saved.state)
 })
 
-test('a run goes on exactly where it stood in another process', async () => {
+test('another process resumes a run exactly where it was suspended', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hookloop-resume-'))
   const script = fileURLToPath(new URL('resume-process.fixture.ts', import.meta.url))
   type Printed = { status: string; pending: string[]; modelCalls: number }
@@ -137,7 +137,7 @@ const mistakes: readonly Mistake[] = [
 ]
 
 for (const [what, wrong, code] of mistakes) {
-  test(`an answer ${what} is refused before anything runs, and uses up no other answer`, async () => {
+  test(`an answer ${what} is rejected before anything runs, and consumes no other answer`, async () => {
     const { agent, written, fired } = scene(['?a', '?b'])
     const run = await suspend(agent)
     const [a, b] = run.pending.map(({ id }) => id) as [string, string]
@@ -149,7 +149,7 @@ for (const [what, wrong, code] of mistakes) {
   })
 }
 
-test('an answer that was used is refused, and the rest stays pending', async () => {
+test('an answer that was used is rejected, and the others stay pending', async () => {
   const { agent, written } = scene(['?a', '?b'])
   const run = await suspend(agent)
   const [first, second] = run.pending.map(({ id }) => id) as [string, string]
@@ -172,7 +172,7 @@ const tampering: readonly [string, (call: SavedCall) => void][] = [
 ]
 
 for (const [what, tamper] of tampering) {
-  test(`a saved run in which ${what} was changed is refused`, async () => {
+  test(`a saved run in which ${what} was changed is rejected`, async () => {
     const { agent, written } = scene(['?a'])
     const saved = structuredClone(save(await suspend(agent)))
     const call = (saved.state as unknown as { execution: { cursor: { step: { calls: [SavedCall] } } } }).execution
@@ -186,7 +186,7 @@ for (const [what, tamper] of tampering) {
 }
 
 for (const smuggled of ['allow', 7]) {
-  test(`an answer (${smuggled}) that is in the saved run but was never given runs nothing`, async () => {
+  test(`an answer (${smuggled}) that was written into the saved run executes nothing`, async () => {
     const { agent, written } = scene(['?a'])
     const saved = structuredClone(save(await suspend(agent)))
     const { calls } = (saved.state as unknown as { execution: { cursor: { step: { calls: [SavedCall] } } } }).execution
@@ -204,7 +204,7 @@ test('a run that is not suspended cannot be resumed', async () => {
 
 // ── going on
 
-test('onResume fires once with the answers and may change the state; nothing of the step fires again', async () => {
+test('onResume fires once with the answers and may change the state; no trigger of the step fires again', async () => {
   const given: Answers[] = []
   const resuming = hook('onResume', (ctx) => {
     given.push(ctx.answers)
@@ -224,7 +224,7 @@ test('onResume fires once with the answers and may change the state; nothing of 
   )
 })
 
-test('at resume no hook changes arguments again, but they are parsed and judged again', async () => {
+test('at resume arguments are parsed and judged again, and no hook changes them again', async () => {
   let judged = 0
   const longer = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: `${ctx.toolCall.args['path'] as string}+` }))
   const judge = guard('beforeToolUse', (ctx) => (judged++, ctx))
@@ -234,7 +234,7 @@ test('at resume no hook changes arguments again, but they are parsed and judged 
   assert.deepEqual([written, parsed, judged], [['?a+'], ['?a+', '?a+'], 2])
 })
 
-test('an answer satisfies the asks on a call, never a block', async () => {
+test('an answer satisfies the asks about a call, never a block', async () => {
   let closed = false
   const fence = guard('beforeToolUse', (ctx) => (closed ? ctx.block('Closed.') : ctx), { name: 'fence', priority: -5 })
   const { agent, written } = scene(['?a'], { use: [fence] })
@@ -244,7 +244,7 @@ test('an answer satisfies the asks on a call, never a block', async () => {
   assert.deepEqual([written, executions(resumed)[0]], [[], { status: 'blocked', output: 'Closed.', by: 'fence' }])
 })
 
-test('a refusal shows as a blocked call with its words', async () => {
+test('a denied call is blocked with the message of the answer', async () => {
   const { agent, written } = scene(['?a'])
   const run = await suspend(agent)
   const resumed = await agent.resume(run, { answers: toAll(run, { block: 'Not this one.' }) })
@@ -252,7 +252,7 @@ test('a refusal shows as a blocked call with its words', async () => {
   assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'Not this one.', by: 'approval' }])
 })
 
-test('edited arguments are the ones that are judged, run and recorded', async () => {
+test('edited arguments are the ones that are judged, executed and recorded', async () => {
   const seen: unknown[] = []
   const judge = guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args), ctx))
   const { agent, written } = scene(['?a'], { use: [judge] })
@@ -262,7 +262,7 @@ test('edited arguments are the ones that are judged, run and recorded', async ()
   assert.deepEqual(resumed.state.execution!.steps.at(0)!.toolCalls[0]!.args, { path: '?b' })
 })
 
-test('partial answers leave the rest pending under the same ids, and what ran is not run again', async () => {
+test('partial answers leave the others pending under the same ids, and no call runs twice', async () => {
   const { agent, written, fired } = scene(['?a', '?b', '?c'])
   const run = await suspend(agent)
   const [a, b, c] = run.pending.map(({ id }) => id) as [string, string, string]
@@ -276,7 +276,7 @@ test('partial answers leave the rest pending under the same ids, and what ran is
   assert.equal(fired.filter((trigger) => trigger === 'onPause').length, 3)
 })
 
-test('answers given at resume are in the ledger, where explain finds them', async () => {
+test('answers passed to resume are in the ledger, where explain finds them', async () => {
   const { agent } = scene(['?a', '?b', '?c'])
   const run = await suspend(agent)
   const [a, b, c] = run.pending.map(({ id }) => id) as [string, string, string]
@@ -290,7 +290,7 @@ test('answers given at resume are in the ledger, where explain finds them', asyn
 
 // ── another agent than the one that was suspended
 
-test('a guard that is missing at resume refuses it, unless that is accepted', async () => {
+test('resume is rejected when a guard is missing, unless acceptMissing names it', async () => {
   const { agent, write, written } = scene(['?a'])
   const run = await suspend(agent)
   const answers = toAll(run, 'allow')
@@ -310,7 +310,7 @@ test('a new guard judges the pending calls', async () => {
   assert.deepEqual([written, executions(resumed)[0]!.by], [[], 'new rule'])
 })
 
-test('a pending call whose tool is missing can be refused, but not allowed', async () => {
+test('a pending call whose tool is missing can be denied, but not allowed', async () => {
   const { agent, asks } = scene(['?a'])
   const run = await suspend(agent)
   const bare = createAgent({ model: scriptedModel(['Done.']), use: [asks] })
@@ -319,7 +319,7 @@ test('a pending call whose tool is missing can be refused, but not allowed', asy
   assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'No.', by: 'approval' }])
 })
 
-test('a suspended run takes no new input, in whatever form it is given', async () => {
+test('a suspended run takes no new input, in any form', async () => {
   const { agent } = scene(['?a'])
   const run = await suspend(agent)
   for (const from of [run, save(run), run.state]) {
@@ -331,7 +331,7 @@ test('a suspended run takes no new input, in whatever form it is given', async (
 
 // ── what it costs, and how it ends
 
-test('time spent waiting for a person does not count against the limit on time', async () => {
+test('time spent waiting for an approver does not count against maxTimeMs', async () => {
   const clock = fakeClock()
   const effects = liveEffects({ clock })
   const { agent } = scene(['?a'], { use: [guards({ maxTimeMs: 1000 })] })
@@ -341,7 +341,7 @@ test('time spent waiting for a person does not count against the limit on time',
   assert.deepEqual([resumed.status, resumed.state.execution!.waitedMs], ['completed', 10_000_000])
 })
 
-test('a run that waited has spent what one that did not wait has spent', async () => {
+test('a run that was suspended has the same usage as one that was not', async () => {
   const { agent } = scene(['a', '?b', '?c'])
   const run = await suspend(agent)
   const partly = await agent.resume(save(run), { answers: { [run.pending[0]!.id]: 'allow' } })
@@ -351,7 +351,7 @@ test('a run that waited has spent what one that did not wait has spent', async (
   assert.deepEqual([...waited.state.messages], [...atOnce.state.messages])
 })
 
-test('whoever stops iterating pauses the run, and resume goes on with the next step', async () => {
+test('a consumer that stops iterating pauses the run, and resume continues with the next step', async () => {
   const { agent, written, model, fired } = scene(['a'])
   const live = agent.iterate('Go.')
   for await (const state of live) if (state.stepCount === 1) break
@@ -362,7 +362,7 @@ test('whoever stops iterating pauses the run, and resume goes on with the next s
   assert.deepEqual([resumed.status, written, model.requests.length], ['completed', ['a'], 2])
 })
 
-test('a run may be suspended again and again', async () => {
+test('a run may be suspended many times', async () => {
   const step = (path: string) => ({ toolCalls: [{ name: 'write', args: { path } }] })
   const { agent, written } = scene([], { script: [step('?a'), step('?b'), 'Done.'] })
   const first = await suspend(agent)
@@ -371,7 +371,7 @@ test('a run may be suspended again and again', async () => {
   assert.deepEqual([second.status, last.status, written], ['suspended', 'completed', ['?a', '?b']])
 })
 
-test('a cancelled resume runs nothing: what was pending is blocked, and the run has its one final record', async () => {
+test('a cancelled resume executes nothing: pending calls are blocked, and the run has one final record', async () => {
   const { agent, written, fired } = scene(['?a', '?b'])
   const run = await suspend(agent)
   const answers = { [run.pending[0]!.id]: 'allow' } as const

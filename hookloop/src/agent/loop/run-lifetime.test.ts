@@ -24,7 +24,7 @@ const deaf: LanguageModel = {
 }
 
 for (const how of ['run', 'stream'] as const) {
-  test(`a model call is cut off when the time of the run is over (${how})`, async () => {
+  test(`a model call is aborted when the run times out (${how})`, async () => {
     const chunks = Array.from({ length: 500 }, () => 'word ')
     const model = scriptedModel([{ chunks, delayMs: how === 'run' ? 5_000 : 20 }])
     const agent = createAgent({ model, use: [guards({ maxTimeMs: 60 })] })
@@ -34,21 +34,21 @@ for (const how of ['run', 'stream'] as const) {
   })
 }
 
-test('a model that does not heed its signal is cut off as well, and not asked again', async () => {
+test('a model that ignores its signal is abandoned as well, and not called again', async () => {
   const run = await createAgent({ model: deaf, use: [guards({ maxTimeMs: 50 }), retry({ backoffMs: 1 })] }).run('Go.')
   const { decided, wayOn, failedAttempts } = explanation(run)
   assert.deepEqual([decided.by, decided.reason, failedAttempts.length], ['guards.maxTimeMs', 'timeLimit', 1])
   assert.match(wayOn, /maxTimeMs/)
 })
 
-test('of several guards the shortest time holds', async () => {
+test('of several time limits the shortest applies', async () => {
   const long = guard('beforeInference', (ctx) => ctx.within(60_000), { name: 'long' })
   const short = guard('beforeInference', (ctx) => ctx.within(30), { name: 'short' })
   const run = await createAgent({ model: deaf, use: [long, short] }).run('Go.')
   assert.equal(run.status === 'stopped' && run.by, 'short')
 })
 
-test('a call that was cut off is cut off in a replay', async () => {
+test('a call that timed out times out in a replay', async () => {
   const recording = memoryRecording()
   const agent = createAgent({ model: deaf, use: [guards({ maxTimeMs: 40 })] })
   const live = await agent.run('Go.', { effects: recordEffects(recording) })
@@ -56,7 +56,7 @@ test('a call that was cut off is cut off in a replay', async () => {
   assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
 })
 
-test('a time that is no time fails closed', async () => {
+test('an invalid time limit fails closed', async () => {
   const odd = guard('beforeInference', (ctx) => ctx.within(Number.NaN), { name: 'odd' })
   const run = await createAgent({ model: scriptedModel(['Hi.']), use: [odd] }).run('Go.')
   assert.equal(run.status === 'stopped' && run.by, 'odd')

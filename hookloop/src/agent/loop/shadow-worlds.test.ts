@@ -10,7 +10,7 @@ import { look, shadowWorlds, work, type Played } from './shadow-worlds.fixture.t
 const plainTriggers = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
 const guardTriggers = plainTriggers.filter((name): name is GuardTrigger => specOf(name).guard.length > 0)
 
-describe('a shadow sees what the hook would see in force, and as often', () => {
+describe('a shadow hook sees what the active hook would see, and as often', () => {
   for (const [name, play] of Object.entries(shadowWorlds)) {
     test(`in the world "${name}"`, async () => {
       const [inForce, inShadow]: [unknown[], unknown[]] = [[], []]
@@ -22,9 +22,9 @@ describe('a shadow sees what the hook would see in force, and as often', () => {
   }
 })
 
-describe('nothing comes of a shadow', () => {
+describe('a shadow hook changes nothing', () => {
   for (const [name, play] of Object.entries(shadowWorlds)) {
-    test(`in the world "${name}": with any shadows a run is the run without them`, async () => {
+    test(`in the world "${name}": a run with any shadow hooks equals the run without them`, async () => {
       const alone = visible(await play([]))
       await fc.assert(
         fc.asyncProperty(fc.array(anyShadow, { minLength: 1, maxLength: 4 }), async (shadows) => {

@@ -45,7 +45,7 @@ const noPush = guard(
   { name: 'no-push', tool: shell },
 )
 
-test('what a shadow would have decided is in the ledger, marked, and the call runs', async () => {
+test('the ledger has the decision of a shadow hook, marked as such, and the call runs', async () => {
   const run = await createAgent({ model: pushing(), use: [shell, shadow(noPush)] }).run('go')
   const entry = run.ledger.find(({ hook: name }) => name === 'no-push')
   assert.deepEqual(
@@ -68,7 +68,7 @@ test('what a shadow would have decided is in the ledger, marked, and the call ru
   )
 })
 
-test('a shadow is given what stands at its place, and its change is told', async () => {
+test('a shadow hook gets the value at its position, and its change is reported', async () => {
   const seen: Json[] = []
   const first = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'a' }), { tool: shell, priority: 10 })
   const last = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'c' }), { tool: shell, priority: -10 })
@@ -87,7 +87,7 @@ test('a shadow is given what stands at its place, and its change is told', async
   assert.deepEqual(seen, ['c'])
 })
 
-test('a shadow also judges what a guard in force has blocked', async () => {
+test('a shadow guard also judges a call that an active guard blocked', async () => {
   const run = await createAgent({ model: pushing(), use: [shell, noPush, shadow(noPush, { name: 'other' })] }).run('go')
   assert.deepEqual(
     run.ledger.filter((each) => each.decision === 'block').map((each) => [each.hook, each.shadow]),
@@ -98,7 +98,7 @@ test('a shadow also judges what a guard in force has blocked', async () => {
   )
 })
 
-test('hooks and observers do not see shadows in their ledger, also after a run was saved', async () => {
+test('hooks and observers do not see shadow entries in their ledger, also after a run was saved', async () => {
   const seen = new Set<string>()
   const reader = hook('beforeStep', (ctx) => (ctx.ledger.map((each) => seen.add(each.hook)), ctx), { name: 'reader' })
   const watcher = observe('afterExecution', (ctx) => ctx.ledger.map((each) => seen.add(each.hook)), { name: 'watcher' })
@@ -121,7 +121,7 @@ test('hooks and observers do not see shadows in their ledger, also after a run w
   assert.equal(run.ledger.filter((each) => each.hook === 'hidden').length, 2)
 })
 
-test('a shadow takes its time while the loop goes on, and is told when it has answered', async () => {
+test('a shadow hook runs in the background, and is reported when it has finished', async () => {
   const order: string[] = []
   const slow = guard(
     'beforeToolUse',
@@ -144,7 +144,7 @@ test('a shadow takes its time while the loop goes on, and is told when it has an
   assert.deepEqual(of('hook').filter((each) => each.entry.shadow).length, 1)
 })
 
-test('a shadow sees the run as it was at the event, also when it looks later', async () => {
+test('a shadow hook sees the run as it was at the event, also when it reads it later', async () => {
   const late: unknown[] = []
   const slow = hook('beforeStep', async (ctx) => {
     const soon = [ctx.spent.steps, ctx.ledger.length]
@@ -157,7 +157,7 @@ test('a shadow sees the run as it was at the event, also when it looks later', a
   for (const [soon, later] of late as unknown[][]) assert.deepEqual(later, soon)
 })
 
-test('a shadow that throws, answers nonsense or not at all is a line in the ledger, with the no it would have been', async () => {
+test('a shadow guard that throws, returns an invalid value or nothing is in the ledger as the block it would have been', async () => {
   const broken = guard(
     'beforeToolUse',
     () => {
@@ -185,16 +185,20 @@ test('a shadow that throws, answers nonsense or not at all is a line in the ledg
   )
 })
 
-test('a shadow that never answers keeps no run from ending, and is told as such', { timeout: 120_000 }, async () => {
-  const never = hook('beforeStep', () => new Promise<never>(() => undefined), { name: 'never' })
-  const run = await createAgent({ model: scriptedModel(['Done.']), use: [shadow(never)] }).run('go')
-  assert.deepEqual(
-    run.ledger.filter((each) => each.shadow).map((each) => each.error),
-    ['It had not answered when the run ended.'],
-  )
-})
+test(
+  'a shadow hook that never finishes does not delay the end of the run, and is reported as such',
+  { timeout: 120_000 },
+  async () => {
+    const never = hook('beforeStep', () => new Promise<never>(() => undefined), { name: 'never' })
+    const run = await createAgent({ model: scriptedModel(['Done.']), use: [shadow(never)] }).run('go')
+    assert.deepEqual(
+      run.ledger.filter((each) => each.shadow).map((each) => each.error),
+      ['It had not answered when the run ended.'],
+    )
+  },
+)
 
-test('what a shadow spends is not billed, and its votes are not counted', async () => {
+test('usage and votes of a shadow hook are not counted', async () => {
   const greedy = hook('beforeStep', (ctx) => ctx.spend({ inputTokens: 1e9 }).stop('Enough.'), { name: 'greedy' })
   const run = await createAgent({ model: pushing(), use: [shell, guards({ maxTokens: 1000 }), shadow(greedy)] }).run(
     'go',
@@ -202,7 +206,7 @@ test('what a shadow spends is not billed, and its votes are not counted', async 
   assert.deepEqual([run.status, run.state.usage.inputTokens], ['completed', 20])
 })
 
-test('a shadow does not hold a stream', async () => {
+test('a shadow hook does not delay a stream', async () => {
   const nosy = guard('afterInference', (ctx) => ctx.block('no'), { name: 'nosy' })
   const model = scriptedModel([{ chunks: ['a', 'b', 'c'] }])
   const { of } = await recordEvents(createAgent({ model, use: [shadow(nosy)] }).stream('go'))
@@ -212,7 +216,7 @@ test('a shadow does not hold a stream', async () => {
   )
 })
 
-test('a run that began under a guard cannot be resumed with it as a shadow', async () => {
+test('a run that started with a guard cannot be resumed with it in shadow mode', async () => {
   const make = (no: Hook) =>
     createAgent({
       model: scriptedModel([{ toolCalls: [{ name: 'shell', args: { command: 'ls' } }] }, 'Done.']),
@@ -222,7 +226,7 @@ test('a run that began under a guard cannot be resumed with it as a shadow', asy
   await assert.rejects(make(shadow(noPush)).resume(waiting), { code: 'RESUME_GUARD_MISSING' })
 })
 
-test('a recording made with shadows replays without them, and the other way round', async () => {
+test('a recording with shadow hooks replays without them, and the other way round', async () => {
   const suspicious = shadow(
     guard(['beforeInference', 'beforeToolUse'], (ctx) => ctx.stop('no'), { name: 'suspicious' }),
   )
@@ -245,7 +249,7 @@ test('a recording made with shadows replays without them, and the other way roun
   }
 })
 
-test('attempts inside an around hook are judged by shadows, and a replay still tells of it', async () => {
+test('shadow guards judge attempts inside an around hook, and a replay reports the same', async () => {
   const strict = shadow(guard('beforeInference', (ctx) => ctx.stop('no'), { name: 'strict' }))
   const agent = createAgent({ model: scriptedModel([{ error: 'busy' }, 'Done.']), use: [retry, strict] })
   const recording = memoryRecording()
@@ -258,7 +262,7 @@ test('attempts inside an around hook are judged by shadows, and a replay still t
   assert.deepEqual(told(again), told(live))
 })
 
-test('explain tells what shadows would have done apart from what was done', async () => {
+test('explain lists decisions of shadow hooks separately', async () => {
   const loud = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'LS' }), { name: 'loud', tool: shell })
   const run = await createAgent({ model: pushing(), use: [shell, shadow(noPush), shadow(loud)] }).run('go')
   const { blocked, changed, shadows } = explanation(run)
@@ -276,7 +280,7 @@ test('explain tells what shadows would have done apart from what was done', asyn
   )
 })
 
-test('a description says which hooks are shadows', () => {
+test('describe marks shadow hooks', () => {
   const { hooks } = createAgent({
     model: pushing(),
     use: [shell, noPush, shadow(noPush, { name: 'other' })],

@@ -269,7 +269,7 @@ if (isMainThread) {
     assert.deepEqual([wrong.length, wrong.slice(0, 10), stories > 20 * worlds.length], [0, [], true])
   })
 
-  test(`in every small world, its process dead at any point or never, ${sentence}`, async () => {
+  test(`in every small world, with the process killed at any point or never, ${sentence}`, async () => {
     const { stories, wrong } = await dead
     assert.deepEqual([wrong.length, wrong.slice(0, 10), stories > 20 * worlds.length], [0, [], true])
   })

@@ -64,7 +64,7 @@ async function costTwice(script: () => Script, ...use: readonly Use[]): Promise<
 
 // ── hooks and guards
 
-suite('what is spent is counted, each time, at', () => {
+suite('usage reported by a hook is counted at', () => {
   /** A run that passes every trigger there is: it waits for a person, is resumed elsewhere, and lives through an error. */
   const passAll = async (spender: Use): Promise<number> => {
     const script = [call, { error: 'hiccup' }, 'Done.']
@@ -113,7 +113,7 @@ suite('what is spent is counted, each time, at', () => {
   }
 })
 
-test('amounts add up; what is negative, endless or no number is ignored', async () => {
+test('amounts add up; negative, infinite and non-number amounts are ignored', async () => {
   const odd = [-1, Number.NaN, Infinity, -Infinity, '7', null] as unknown as readonly number[]
   const spender = hook('beforeStep', (ctx) => {
     const paid = ctx.spend({ inputTokens: 3, costUsd: 0.5 }).spend({ inputTokens: 4, reasoningTokens: 2 })
@@ -124,19 +124,19 @@ test('amounts add up; what is negative, endless or no number is ignored', async 
   assert.deepEqual([inputTokens, outputTokens, reasoningTokens, costUsd], [7, 0, 2, 0.5])
 })
 
-test('only what is returned counts', async () => {
+test('only usage on the returned context counts', async () => {
   const forgets = hook('beforeStep', (ctx) => (ctx.spend(dollar), ctx))
   assert.equal(await costOf(['Done.'], forgets), 0)
 })
 
-test('who decides and spends does both', async () => {
+test('a hook may decide and report usage', async () => {
   const judge = guard('beforeToolUse', (ctx) => ctx.spend(dollar).block('No.'), { name: 'judge' })
   const run = await agentOn([call, 'Done.'], work(), judge).agent.run('go')
   const step = run.state.execution!.steps.at(0)!
   assert.deepEqual([run.state.usage.costUsd, step.toolExecutions[0]!.status], [1, 'blocked'])
 })
 
-test('those who come after see what those before have spent', async () => {
+test('a hook sees the usage that earlier hooks reported', async () => {
   const seen: number[] = []
   const look = guard('beforeInference', (ctx) => (seen.push(ctx.spent.costUsd), ctx))
   const pay = hook('beforeInference', (ctx) => ctx.spend(dollar))
@@ -145,7 +145,7 @@ test('those who come after see what those before have spent', async () => {
 })
 
 for (const trigger of ['afterInference', 'afterToolUse', 'afterStep', 'beforeStep'] as const) {
-  test(`a limit sees what was spent at ${trigger} before the next call is made`, async () => {
+  test(`a limit includes usage from ${trigger} before the next call is made`, async () => {
     const critic = hook(trigger, (ctx) => ctx.spend({ costUsd: 1, inputTokens: 100 }))
     for (const limit of [{ maxCost: 1 }, { maxTokens: 100 }]) {
       const { agent, model } = agentOn([call, call, call], work(), critic, guards(limit))
@@ -155,7 +155,7 @@ for (const trigger of ['afterInference', 'afterToolUse', 'afterStep', 'beforeSte
   })
 }
 
-test('what a hook with an effect has spent is the same in a replay, where it does not run', async () => {
+test('usage of a hook with an effect is the same in a replay, where the hook does not run', async () => {
   let ran = 0
   const ask = hook('beforeStep', async (ctx) => ctx.spend(await delay(1, (ran++, dollar))), {
     name: 'ask',
@@ -164,7 +164,7 @@ test('what a hook with an effect has spent is the same in a replay, where it doe
   assert.deepEqual([await costTwice(() => [call, 'Done.'], work(), ask), ran], [[2, 2], 2])
 })
 
-test('when a trigger is tried again, what an effect has spent is counted once', async () => {
+test('when a trigger is retried, usage of a hook with an effect is counted once', async () => {
   let failed = false
   const script = () => ((failed = false), ['Done.'])
   const pay = (effect: boolean) => hook('beforeStep', async (ctx) => ctx.spend(dollar), { name: 'pay', effect })
@@ -176,19 +176,19 @@ test('when a trigger is tried again, what an effect has spent is counted once', 
 
 // ── around and inside a model call
 
-test('a guard that judges every attempt is paid for every attempt, also in a replay', async () => {
+test('usage of a guard is counted for every attempt it judges, also in a replay', async () => {
   const judge = guard('beforeInference', (ctx) => ctx.spend(dollar))
   assert.deepEqual(await costTwice(() => [busy, busy, 'Done.'], judge, again), [3, 3])
 })
 
-test('at a further attempt, too, a limit sees what a guard before it has just spent', async () => {
+test('at a further attempt a limit includes usage that an earlier guard just reported', async () => {
   const judge = guard('beforeInference', (ctx) => ctx.spend(dollar), { priority: 900 })
   const { agent, model } = agentOn([busy, busy, 'Done.'], judge, guards({ maxCost: 2 }), again)
   const run = await agent.run('go')
   assert.deepEqual([run.status, model.requests.length], ['stopped', 1])
 })
 
-suite('guards that look at an answer while it is written', () => {
+suite('usage of guards that judge a streamed answer', () => {
   const text = 'word '.repeat(120)
   const cut = { chunks: [text], delayMs: 5, error: new AgentError('MODEL_UNREACHABLE', 'cut') }
   const fine = { chunks: [text], delayMs: 5 }
@@ -201,7 +201,7 @@ suite('guards that look at an answer while it is written', () => {
     ['for a call that came to nothing', [cut], []],
   ]
   for (const [how, script, use] of costs) {
-    test(`are paid ${how}`, async () => {
+    test(`is counted ${how}`, async () => {
       let looks = 0
       const look = guard('afterInference', (ctx) => (looks++, ctx.spend(dollar)), { stream: 'window' })
       const { run } = await recordEvents(agentOn(script, look, ...use).agent.stream('go'))
@@ -225,12 +225,12 @@ const endings: readonly (readonly [string, Working, ToolOptions])[] = [
   ['gives nothing that can be kept', (run) => (paying(run), 1n), {}],
 ]
 for (const [how, execute, options] of endings) {
-  test(`what a tool has spent that ${how} is counted, also in a replay`, async () => {
+  test(`usage of a tool that ${how} is counted, also in a replay`, async () => {
     assert.deepEqual(await costTwice(() => [call, 'Done.'], work(execute, options)), [1, 1])
   })
 }
 
-test('what a tool has spent counts when its result is withheld, and when the run is cancelled', async () => {
+test('usage of a tool counts when its result is withheld, and when the run is cancelled', async () => {
   const hush = guard('afterToolUse', (ctx) => ctx.block('No.'))
   assert.equal(await costOf([call, 'Done.'], work(paying), hush), 1)
   const { agent } = agentOn(
@@ -241,7 +241,7 @@ test('what a tool has spent counts when its result is withheld, and when the run
   assert.deepEqual([run.status, run.state.usage.costUsd], ['cancelled', 1])
 })
 
-test('a tool that is tried again by a hook is paid each time, whatever the hook makes of it', async () => {
+test('usage of a tool that a hook retries is counted each time, whatever the hook returns', async () => {
   const twice = hook('aroundToolUse', async (_ctx, next) => (await next(), next()))
   const gone = hook('aroundToolUse', async (_ctx, next) => (await next(), { status: 'ok', output: 'mine' }))
   const throws = hook('aroundToolUse', async (_ctx, next) => (await next(), assert.fail('no')))
@@ -254,7 +254,7 @@ test('a tool that is tried again by a hook is paid each time, whatever the hook 
   }
 })
 
-test('what a tool has spent counts when the hook around it did not wait for it', async () => {
+test('usage of a tool counts when the hook around it did not wait for it', async () => {
   const impatient = hook('aroundToolUse', (_ctx, next) => next(), { timeoutMs: 20 })
   assert.equal(
     await costOf(
@@ -266,20 +266,20 @@ test('what a tool has spent counts when the hook around it did not wait for it',
   )
 })
 
-test('a result that a hook puts in place of a call cannot earn money', async () => {
+test('a result that a hook substitutes for a call cannot have negative cost', async () => {
   const usage = { costUsd: -5, inputTokens: 'many' } as unknown as TokenUsage
   const substitute = hook('aroundToolUse', async () => ({ status: 'ok', output: 'mine', usage }))
   const { usage: spent } = (await agentOn([call, 'Done.'], work(), substitute).agent.run('go')).state
   assert.deepEqual([spent.costUsd, spent.inputTokens], [0, 0])
 })
 
-test('tools that run together are counted one by one', async () => {
+test('usage of tools that run concurrently is counted one by one', async () => {
   const calls = { toolCalls: Array.from({ length: 9 }, () => ({ name: 'work' })) }
   const slow = work(async (run) => (await delay(Math.random() * 5), paying(run)), { concurrent: true })
   assert.deepEqual(await costTwice(() => [calls, 'Done.'], slow), [9, 9])
 })
 
-test('a limit sees what a tool has spent before the next model call', async () => {
+test('a limit includes usage of a tool before the next model call', async () => {
   const spends = work(({ spend }) => (spend({ costUsd: -9 }), spend({ costUsd: 1, outputTokens: 100 })))
   for (const limit of [{ maxCost: 1 }, { maxTokens: 100 }]) {
     const { agent, model } = agentOn([call, call, call], spends, guards(limit))
@@ -303,7 +303,7 @@ const settings = { maxOutputTokens: 1_000 }
 
 for (const change of [undefined, { system: 'Be quick.' }]) {
   for (const times of [2, 3, 5]) {
-    test(`${times} attempts at once${change ? ' that differ from the request' : ''} know of each other`, async () => {
+    test(`the usage of ${times} concurrent attempts${change ? ' that differ from the request' : ''} counts for each of them`, async () => {
       const slow = () => ({ text: 'Done.', delayMs: 5 })
       for (const room of [1, times - 1, times]) {
         const model = scriptedModel(slow)
@@ -315,7 +315,7 @@ for (const change of [undefined, { system: 'Be quick.' }]) {
   }
 }
 
-test('attempts that nobody waited for are billed by an upper guess at what they cost', async () => {
+test('attempts that the hook did not wait for are counted with an upper estimate', async () => {
   const perToken: LanguageModel['cost'] = ({ inputTokens, outputTokens }) => (inputTokens + outputTokens) / 1_000
   const speak = scriptedModel([{ text: 'Late.', delayMs: 40 }, 'Done.'], { usage: { costUsd: 0.015 } })
   const model = { ...speak, cost: perToken }
@@ -327,13 +327,13 @@ test('attempts that nobody waited for are billed by an upper guess at what they 
   assert.ok(Math.abs(costUsd - (0.015 + (1_000 + guessed) / 1_000)) < 1e-9, `${costUsd}`)
 })
 
-test('when all are waited for, all are billed as they were', async () => {
+test('attempts that the hook waited for are counted with their actual usage', async () => {
   const all = hook('aroundInference', async (_ctx, next) => (await Promise.all([next(), next(), next()]))[0])
   const { usage } = (await createAgent({ model: scriptedModel(() => 'Done.'), use: [all] }).run('go')).state
   assert.deepEqual([usage.inputTokens, usage.outputTokens], [30, 15])
 })
 
-test('an attempt that is still being judged when another has answered is not made', async () => {
+test('an attempt that guards still judge when another has answered is not made', async () => {
   let judged = 0
   const slow = guard('beforeInference', (ctx) => delay(judged++ === 1 ? 20 : 0, ctx))
   const { agent, model } = agentOn(
@@ -349,7 +349,7 @@ test('an attempt that is still being judged when another has answered is not mad
 
 // ── what models cost
 
-test('a model that says what its tokens cost is billed by that', async () => {
+test('a model with prices is billed by them', async () => {
   const model: LanguageModel = { ...scriptedModel(() => 'Done.'), cost: ({ outputTokens }) => outputTokens / 10 }
   assert.equal((await createAgent({ model }).run('go')).state.usage.costUsd, 0.5)
 })
@@ -375,7 +375,7 @@ function sdkModel(): LanguageModelV4 & { asked: number } {
   return model
 }
 
-test('a limit on cost is not kept blindly: without a price nothing is asked, and the way out is named', async () => {
+test('with maxCost, a model without a price is not called, and the error says what to do', async () => {
   const model = sdkModel()
   const run = await createAgent({ model, use: [guards({ maxCost: 5 })] }).run('go')
   assert.ok(run.status === 'stopped')
@@ -383,11 +383,11 @@ test('a limit on cost is not kept blindly: without a price nothing is asked, and
   assert.match(run.final.message, /acme\/big.*createAgent\(\{ prices: \{ 'acme\/big': \{ input, output \} \} \}\)/)
 })
 
-test('without a limit on cost, a model without a price is asked', async () => {
+test('without maxCost, a model without a price is called', async () => {
   assert.equal((await createAgent({ model: sdkModel() }).run('go')).status, 'completed')
 })
 
-test('with its price, a model is asked until the limit is reached', async () => {
+test('with maxCost, a model with a price is called until the limit is reached', async () => {
   const model = sdkModel()
   const prices = { 'acme/big': { input: 1_000, output: 2_000 } }
   const more = hook('onStop', (ctx) => ctx.requestContinuation('More.'))

@@ -53,7 +53,7 @@ function attemptsOf(run: Run): readonly string[] {
 
 // ── the events of calls
 
-test('every time a model is asked and fails is told, with its number, its name and why', async () => {
+test('every failed model call is reported with its attempt number, model and error', async () => {
   const b = scriptedModel([failing('slow', 'MODEL_TIMED_OUT'), 'Done.'], { modelId: 'b' })
   const { events } = await watch([failing(), failing()], retry({ maxRetries: 1, backoffMs: 0 }), fallback([b]))
   assert.deepEqual(callsIn(events), [
@@ -67,7 +67,7 @@ test('every time a model is asked and fails is told, with its number, its name a
   ])
 })
 
-test('a failure is told in the words of the model; an error without a code is MODEL_FAILED', async () => {
+test('a failure is reported with the message of the model; an error without a code is MODEL_FAILED', async () => {
   const { of } = await watch([{ error: 'boom' }])
   assert.deepEqual(
     of('inferenceFailed').map(({ error }) => error),
@@ -75,12 +75,12 @@ test('a failure is told in the words of the model; an error without a code is MO
   )
 })
 
-test('a model that answers with nonsense has failed', async () => {
+test('a model call with an invalid reply has failed', async () => {
   const odd: LanguageModel = { provider: 'test', modelId: 'odd', infer: async () => ({}) as ModelReply }
   assert.deepEqual(callsIn((await watch(odd)).events), ['0: 1 test/odd', '0: 1 test/odd MODEL_REPLY_INVALID'])
 })
 
-test('attempts are counted within a step, whoever asks for them, and begin anew with the next', async () => {
+test('attempts are numbered within a step, whichever hook makes them', async () => {
   const script = [failing(), failing(), call, failing(), 'Done.']
   const { events } = await watch(script, errorPolicy({ backoffMs: 0 }))
   assert.deepEqual(
@@ -95,13 +95,13 @@ test('attempts are counted within a step, whoever asks for them, and begin anew 
   )
 })
 
-test('a call comes after its step has begun and before anything is seen of it', async () => {
+test('inferenceStarted comes after stepStarted and before any text', async () => {
   const { types } = await watch(['Done.'])
   const order = types.filter((type) => ['stepStarted', 'inferenceStarted', 'text', 'responded'].includes(type))
   assert.deepEqual(order, ['stepStarted', 'inferenceStarted', 'text', 'responded'])
 })
 
-test('what was shown of an attempt is retracted before the next begins', async () => {
+test('the text of a failed attempt is retracted before the next attempt starts', async () => {
   const error = new AgentError('MODEL_UNREACHABLE', 'cut')
   const { events } = await watch([{ chunks: ['Half'], error }, 'Done.'], again)
   assert.deepEqual(callsIn(events), [
@@ -112,12 +112,12 @@ test('what was shown of an attempt is retracted before the next begins', async (
   ])
 })
 
-test('an attempt of which nothing was shown needs no retraction', async () => {
+test('an attempt without text needs no retraction', async () => {
   const { of } = await watch([failing(), 'Done.'], again)
   assert.equal(of('retracted').length, 0)
 })
 
-test('an answer from a cache, and a call that a guard forbade, are no calls', async () => {
+test('a cached response and a call that a guard blocked are not reported as model calls', async () => {
   const agent = agentOn(['Done.'], cacheResponses())
   await agent.run('go')
   assert.deepEqual(callsIn((await recordEvents(agent.stream('go'))).events), [])
@@ -125,7 +125,7 @@ test('an answer from a cache, and a call that a guard forbade, are no calls', as
   assert.deepEqual(callsIn((await watch(['Done.'], no)).events), [])
 })
 
-test('a cancelled call has not failed', async () => {
+test('a cancelled call is not a failed attempt', async () => {
   for (const use of [[], [again]]) {
     const signal = AbortSignal.timeout(20)
     const agent = agentOn([{ text: 'Late.', delayMs: 60_000 }], ...use)
@@ -134,14 +134,14 @@ test('a cancelled call has not failed', async () => {
   }
 })
 
-test('a replay asks nobody, and says so', async () => {
+test('a replay calls no model, and its events say so', async () => {
   const recording = memoryRecording()
   await agentOn([failing(), 'Done.'], again).run('go', { effects: recordEffects(recording) })
   const { events, run } = await recordEvents(agentOn([], again).stream('go', { effects: replayEffects(recording) }))
   assert.deepEqual([run.text, callsIn(events)], ['Done.', []])
 })
 
-test('of attempts at once, each is told', async () => {
+test('each of several concurrent attempts is reported', async () => {
   const both = hook('aroundInference', (_ctx, next) => Promise.any([next(), next()]))
   const { events } = await watch([failing(), { text: 'Done.', delayMs: 5 }], both)
   assert.deepEqual(callsIn(events).toSorted(), [
@@ -163,16 +163,16 @@ suite('the arguments of a call', () => {
   }
   const told = ['call-1-1 work {"a":1}', 'toolStarted']
 
-  test('are shown as they are written, before the call is made', async () => {
+  test('are streamed before the call is made', async () => {
     assert.deepEqual(await deltas(), told)
     assert.deepEqual(await deltas(guard('afterInference', (ctx) => ctx, { stream: 'after' })), told)
   })
 
-  test('are shown once the answer has passed, where it is held', async () => {
+  test('are sent after the guards passed the answer, where it is held back', async () => {
     assert.deepEqual(await deltas(guard('afterInference', (ctx) => ctx)), told)
   })
 
-  test('are shown as a hook has changed them', async () => {
+  test('are sent as a hook changed them', async () => {
     const change = hook('afterInference', (ctx) => {
       const content = ctx.response.content.map((part) =>
         part.type === 'tool-call' ? { ...part, input: { b: 2 } } : part,
@@ -182,13 +182,13 @@ suite('the arguments of a call', () => {
     assert.deepEqual((await deltas(change))[0], 'call-1-1 work {"b":2}')
   })
 
-  test('are not shown of an answer that is withheld, and are retracted if they were', async () => {
+  test('are not sent for a withheld answer, and are retracted if they were', async () => {
     assert.deepEqual(await deltas(guard('afterInference', (ctx) => ctx.block('No.'))), [])
     const late = await deltas(guard('afterInference', (ctx) => ctx.block('No.'), { stream: 'after' }))
     assert.deepEqual(late, ['call-1-1 work {"a":1}', 'retracted'])
   })
 
-  test('are shown whole when the answer comes from a cache', async () => {
+  test('are sent complete when the answer comes from a cache', async () => {
     const agent = agentOn([call, 'Done.'], cacheResponses())
     await agent.run('go')
     const { of } = await recordEvents(agent.stream('go'))
@@ -212,7 +212,7 @@ const around: readonly (readonly [string, readonly Use[]])[] = [
   ['with hooks around it', [again, hook('aroundInference', (_ctx, next) => next())]],
 ]
 for (const [how, use] of around) {
-  test(`what a provider has to say is an event, in the ledger and in explain, ${how}`, async () => {
+  test(`a warning of a provider is an event, in the ledger and in explain, ${how}`, async () => {
     const { of, run } = await watch(warning('topK is not supported', 'seed is ignored'), ...use)
     const told = [0, 0, 1, 1].map((step, i) => ({
       step,
@@ -226,7 +226,7 @@ for (const [how, use] of around) {
     assert.match(explain(run), /warnings +step 1: topK is not supported\n +step 1: seed is ignored\n +step 2: topK/)
   })
 
-  test(`in a replay, it is said again, ${how}`, async () => {
+  test(`a replay reports the warning again, ${how}`, async () => {
     const recording = memoryRecording()
     const live = await agentOn(warning('odd'), ...use).run('go', { effects: recordEffects(recording) })
     const replayed = await agentOn([], ...use).run('go', { effects: replayEffects(recording) })
@@ -234,13 +234,13 @@ for (const [how, use] of around) {
   })
 }
 
-test('a provider that has nothing to say leaves no section', async () => {
+test('explain has no warnings section without warnings', async () => {
   const { of, run } = await watch(warning())
   assert.equal(of('warning').length, 0)
   assert.doesNotMatch(explain(run), /warnings|attempts/)
 })
 
-test('the same warning, step after step, is told once and counted', async () => {
+test('explain reports a repeated warning once, with its count', async () => {
   const model: LanguageModel = {
     provider: 'test',
     modelId: 'odd',
@@ -251,7 +251,7 @@ test('the same warning, step after step, is told once and counted', async () => 
 
 // ── failed attempts
 
-test('attempts that failed are told step by step, also when all went well in the end', async () => {
+test('explain reports failed attempts per step, also of a completed run', async () => {
   const script = [failing('busy'), failing('still busy'), call, failing('busy again'), 'Done.']
   const run = await agentOn(script, again).run('go')
   assert.deepEqual(attemptsOf(run), [
@@ -262,7 +262,7 @@ test('attempts that failed are told step by step, also when all went well in the
   assert.match(explain(run), /The run is complete[^]*attempts +step 1: attempt 1, scripted\/script: busy\n/)
 })
 
-test('attempts are numbered through the step when onError asks for more of them', async () => {
+test('attempts are numbered through the step when onError retries', async () => {
   const policy = errorPolicy({ backoffMs: 0 })
   const run = await agentOn(
     [failing(), failing(), failing(), 'Done.'],
@@ -275,14 +275,14 @@ test('attempts are numbered through the step when onError asks for more of them'
   )
 })
 
-test('attempts that failed are told when none came through, with the error of the run', async () => {
+test('explain reports failed attempts and the error when all attempts failed', async () => {
   const run = await agentOn([failing('one'), failing('two'), failing('three')], again).run('go')
   const { failedAttempts, errors, decided } = explanation(run)
   assert.deepEqual([failedAttempts.length, errors.map(({ message }) => message)], [3, ['three']])
   assert.equal(decided.message, 'three')
 })
 
-test('an entry of the ledger about an attempt is the loop’s own, in its place among the hooks', async () => {
+test('the ledger entry of an attempt belongs to the loop and stands in order among those of hooks', async () => {
   const run = await agentOn([failing(), 'Done.'], again).run('go')
   const entries = run.ledger.filter(({ trigger }) => trigger === 'aroundInference')
   assert.deepEqual(
@@ -301,7 +301,7 @@ test('an entry of the ledger about an attempt is the loop’s own, in its place 
   )
 })
 
-test('each entry of the ledger about an attempt is an event as well', async () => {
+test('each ledger entry of an attempt is also an event', async () => {
   const { of, run } = await watch([failing(), failing(), 'Done.'], again)
   assert.deepEqual(
     of('hook').map(({ entry }) => entry),
@@ -309,7 +309,7 @@ test('each entry of the ledger about an attempt is an event as well', async () =
   )
 })
 
-test('hooks that come later see in their ledger what has failed', async () => {
+test('later hooks see failed attempts in their ledger', async () => {
   const seen: (string | undefined)[] = []
   const look = hook('afterStep', (ctx) => {
     seen.push(ctx.ledger.findLast((entry) => entry.decision === 'failed')?.message)
@@ -319,7 +319,7 @@ test('hooks that come later see in their ledger what has failed', async () => {
   assert.deepEqual(seen, ['attempt 1, scripted/script: busy'])
 })
 
-test('a run that was saved and resumed still knows of its attempts and warnings', async () => {
+test('a run that was saved and resumed still has its attempts and warnings', async () => {
   const ask = tool({ name: 'ask', description: 'Asks.', input: { type: 'object' }, ask: true, execute: () => 'yes' })
   const script = scriptedModel([failing(), { toolCalls: [{ name: 'ask' }] }, failing(), 'Done.'])
   const agent = agentOn(script, ask, approval('suspend'), again)

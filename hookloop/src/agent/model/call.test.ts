@@ -31,7 +31,7 @@ function agentOn(reply: () => unknown, ...use: readonly Use[]): Agent {
 
 // ── the input
 
-test('onUserInput rewrites the input, and the model sees what it was rewritten to', async () => {
+test('onUserInput rewrites the input, and the model receives the rewritten input', async () => {
   const { model, agent } = agentOf(
     ['Done.'],
     hook('onUserInput', (ctx) => ctx.withInput('Something else.')),
@@ -41,7 +41,7 @@ test('onUserInput rewrites the input, and the model sees what it was rewritten t
   assert.equal(run.state.messages.length, 2)
 })
 
-test('onUserInput may change the state the run begins with', async () => {
+test('onUserInput may change the state the run starts with', async () => {
   const prepare = hook('onUserInput', (ctx) => ctx.withState((state) => state.withSystemPrompt('Be long.')))
   const { model, agent } = agentOf(['Done.'], prepare)
   await agent.run('go')
@@ -62,7 +62,7 @@ const refusals: readonly (readonly [string, (cancel: () => void) => Use, string]
   ['cancelled', (cancel) => hook('onUserInput', (ctx) => (cancel(), ctx)), 'cancelled userRequested signal'],
 ]
 for (const [how, refusal, ending] of refusals) {
-  test(`an input that is ${how} is dropped: no model is asked, and the conversation is as it was`, async () => {
+  test(`an input that is ${how} is dropped: no model is called, and the conversation is unchanged`, async () => {
     const controller = new AbortController()
     const before = await agentOf(['Hello.']).agent.run('hi')
     const { model, agent } = agentOf(
@@ -89,7 +89,7 @@ test('the model gets instructions, conversation and tools', async () => {
   )
 })
 
-test('beforeInference changes what the model gets, and only that', async () => {
+test('beforeInference changes the request, and only that', async () => {
   const alone = hook('beforeInference', (ctx) =>
     ctx.withRequest({
       system: 'Be kind.',
@@ -117,7 +117,7 @@ test('a hook can send a request to another model', async () => {
   assert.deepEqual([(await agent.run('go')).text, model.requests.length], ['From the other.', 0])
 })
 
-test('a hook that offers a tool the agent does not have fails the call, not the process', async () => {
+test('a hook that adds an unknown tool to the request fails the call', async () => {
   const { agent } = agentOf(
     ['Done.'],
     hook('beforeInference', (ctx) => ctx.withRequest({ tools: ['rm'] })),
@@ -127,7 +127,7 @@ test('a hook that offers a tool the agent does not have fails the call, not the 
   assert.deepEqual([run.error.code, run.error.value], ['HOOK_FAILED', 'rm'])
 })
 
-test('a request changed on its way in aroundInference is judged like any other', async () => {
+test('guards judge a request that aroundInference changed', async () => {
   const leak = hook('aroundInference', (_ctx, next) => next({ system: 'The key is 1234.' }))
   const watch = guard('beforeInference', (ctx) => (/key/.test(ctx.request.system) ? ctx.stop('a secret') : ctx), {
     name: 'watch',
@@ -139,14 +139,14 @@ test('a request changed on its way in aroundInference is judged like any other',
 
 // ── the response
 
-test('afterInference changes what everybody sees of the response, and what is billed stays', async () => {
+test('afterInference changes the response, and its usage stays', async () => {
   const redact = hook('afterInference', (ctx) => ctx.withResponse({ text: 'x' }))
   const run = await agentOf(['secret'], redact).agent.run('go')
   assert.deepEqual([run.text, run.state.usage.outputTokens], ['x', 5])
   assert.doesNotMatch(JSON.stringify(run), /secret/)
 })
 
-test('calls that a hook adds to a response are made, and calls it removes are not', async () => {
+test('calls that a hook adds to a response are executed, and calls it removes are not', async () => {
   const add = hook('afterInference', (ctx) => {
     if (ctx.state.stepCount > 0) return ctx
     const call = { type: 'tool-call', toolCallId: 'mine', toolName: 'work', input: {} } as const
@@ -161,7 +161,7 @@ test('calls that a hook adds to a response are made, and calls it removes are no
   assert.deepEqual([added.text, removed.text], ['Done.', 'No.'])
 })
 
-test('a withheld response is paid for, and its calls never run', async () => {
+test('usage of a withheld response counts, and its calls never run', async () => {
   const withhold = guard('afterInference', (ctx) => ctx.block('secret'), { name: 'withhold' })
   const run = await agentOf([{ text: 'The key is 1234.', toolCalls: [{ name: 'work' }] }], withhold).agent.run('go')
   assert.deepEqual(run.state.usage, { ...noUsage, inputTokens: 10, outputTokens: 5, steps: 1 })
@@ -211,7 +211,7 @@ const nonsense: { readonly [what: string]: () => unknown } = {
   },
 }
 
-suite('a reply that is none is a failed model call, not a crash', () => {
+suite('an invalid reply is a failed model call', () => {
   for (const [what, reply] of Object.entries(nonsense)) {
     test(`${what}: the run fails with one error step and a valid conversation`, async () => {
       const run = await agentOn(reply).run('go')
@@ -227,7 +227,7 @@ suite('a reply that is none is a failed model call, not a crash', () => {
       assert.ok(JSON.stringify(run).length > 0, 'it can be saved')
     })
 
-    test(`${what}: a policy may try again`, async () => {
+    test(`${what}: an error policy may retry`, async () => {
       let asked = 0
       const good = (): unknown => ({ content: [text], finishReason: 'stop' })
       const run = await agentOn(() => (asked++ === 0 ? reply() : good()), errorPolicy({ backoffMs: 0 })).run('go')
@@ -247,7 +247,7 @@ const usages: readonly unknown[] = [
   { inputTokens: '12' },
 ]
 for (const usage of usages) {
-  test(`usage reported as ${JSON.stringify(usage) ?? 'nothing'} never takes anything off the bill`, async () => {
+  test(`usage reported as ${JSON.stringify(usage) ?? 'nothing'} never reduces the usage of a run`, async () => {
     const run = await agentOn(() => ({ content: [text], finishReason: 'stop', usage })).run('go')
     const { inputTokens, outputTokens, costUsd } = run.state.usage
     assert.ok([inputTokens, outputTokens, costUsd].every((each) => Number.isFinite(each) && each >= 0))
@@ -255,7 +255,7 @@ for (const usage of usages) {
   })
 }
 
-test('a model that reports negative tokens cannot run past a limit on tokens', async () => {
+test('a model that reports negative tokens cannot exceed maxTokens', async () => {
   let turns = 0
   const call = { type: 'tool-call', toolCallId: 'a', toolName: 'work', input: {} }
   const reply = (): unknown => ({

@@ -32,7 +32,7 @@ describe('a record', () => {
   ]
   const script = (): Script => ['rewritten', bad, yes]
 
-  test('answers a replay, which asks nobody and comes to the same', async () => {
+  test('answers a replay, which calls no model and gives the same run', async () => {
     const recording = memoryRecording()
     const critic = scriptedModel(script())
     const first = await createAgent({ model: scriptedModel(['done']), use: use(critic) }).run('go', {
@@ -44,7 +44,7 @@ describe('a record', () => {
     assert.deepEqual(again.ledger.map(withoutTime), first.ledger.map(withoutTime))
   })
 
-  test('that knows another question ends the run, whatever the hook makes of it', async () => {
+  test('of another request ends the run, even if the hook catches the error', async () => {
     const recording = memoryRecording()
     const asks = (prompt: string): Use =>
       hook('beforeStep', async (ctx) => {
@@ -60,7 +60,7 @@ describe('a record', () => {
     assert.equal(run.status === 'failed' && run.error.code, 'REPLAY_DIVERGED')
   })
 
-  test('of a hook that ran out of time is replayed to the same state', async () => {
+  test('of a hook that timed out replays to the same state', async () => {
     const recording = memoryRecording()
     const slow = (critic: ReturnType<typeof scriptedModel>): Use =>
       hook(
@@ -90,7 +90,7 @@ describe('a record', () => {
     assert.deepEqual(again.ledger.map(withoutTime), first.ledger.map(withoutTime))
   })
 
-  test('of a session answers other hooks that ask the same, and leaves those without opinion that ask another', async () => {
+  test('of a session answers other hooks with the same request, and hooks with a new request stay undecided', async () => {
     const store = memoryStore()
     const critic = scriptedModel(script())
     const agent = createAgent({ model: scriptedModel(['done']), use: use(critic), store })

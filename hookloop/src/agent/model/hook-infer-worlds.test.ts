@@ -90,7 +90,7 @@ function modelsFor({ failsEvery }: World) {
   return { model, helper }
 }
 
-test('whatever hooks ask in whatever way, a replay asks nobody and tells the same', async () => {
+test('for any model calls of hooks, a replay calls no model and reports the same', async () => {
   await fc.assert(
     fc.asyncProperty(worlds, async (world) => {
       const recording = memoryRecording()

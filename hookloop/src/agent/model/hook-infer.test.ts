@@ -28,7 +28,7 @@ function entries(run: Run, hookName: string) {
   return run.ledger.filter((entry) => entry.hook === hookName).map(({ decision, message }) => [decision, message])
 }
 
-test('a hook asks a model, and what it costs is counted in the run', async () => {
+test('a hook calls a model, and its usage is counted in the run', async () => {
   const { critic, agent } = withCritic(
     ['fine'],
     hook('onStop', async (ctx) => {
@@ -41,7 +41,7 @@ test('a hook asks a model, and what it costs is counted in the run', async () =>
   assert.deepEqual([critic.requests[0]!.system, critic.requests[0]!.tools], ['Judge.', []])
 })
 
-test('the model of the conversation is asked unless another is named', async () => {
+test('ctx.infer calls the model of the agent by default', async () => {
   const model = scriptedModel(['done', 'asked'])
   const agent = createAgent({
     model,
@@ -52,7 +52,7 @@ test('the model of the conversation is asked unless another is named', async () 
   assert.equal((await agent.run('go')).status, 'stopped')
 })
 
-test('a conversation may be given, and then a prompt', async () => {
+test('ctx.infer takes messages and a prompt', async () => {
   const { critic, agent } = withCritic(
     ['x'],
     hook('onStop', async (ctx) => {
@@ -67,7 +67,7 @@ test('a conversation may be given, and then a prompt', async () => {
   )
 })
 
-describe('a typed answer', () => {
+describe('a typed answer of ctx.infer', () => {
   const ask = (critic: ReturnType<typeof scriptedModel>) =>
     hook('onStop', async (ctx) => {
       const { output, usage } = await ctx.infer({ model: critic, prompt: 'Good?', output: Verdict })
@@ -80,21 +80,21 @@ describe('a typed answer', () => {
     ['text', 'Sure:\n```json\n{"good": true}\n```'],
   ] as const
   for (const [form, says] of forms) {
-    test(`is come to by ${form}`, async () => {
+    test(`is requested by ${form}`, async () => {
       const critic = { ...scriptedModel([says]), structuredOutput: form }
       const run = await createAgent({ model: scriptedModel(['done']), use: [ask(critic)] }).run('go')
       assert.deepEqual(run.state.metadata['verdict'], { good: true, tokens: 15 })
     })
   }
 
-  test('that does not fit goes back once, with what is wrong with it', async () => {
+  test('that does not fit the schema is returned to the model once, with the problems', async () => {
     const critic = scriptedModel([bad, yes])
     const run = await createAgent({ model: scriptedModel(['done']), use: [ask(critic)] }).run('go')
     assert.deepEqual(run.state.metadata['verdict'], { good: true, tokens: 30 })
     assert.match(JSON.stringify(critic.requests[1]!.messages.at(-1)), /tool-result.*does not fit: good: /)
   })
 
-  test('that never fits is OUTPUT_INVALID', async () => {
+  test('that never fits the schema is OUTPUT_INVALID', async () => {
     const critic = scriptedModel([bad, bad])
     const caught = hook('beforeStep', async (ctx) => {
       const failed = await ctx.infer({ model: critic, prompt: 'Good?', output: Verdict }).catch((error) => error)
@@ -116,7 +116,7 @@ describe('limits', () => {
       { name: 'asks' },
     )
 
-  test('on tokens hold for what hooks ask, and the run ends by them', async () => {
+  test('on tokens include model calls of hooks, and stop the run', async () => {
     const critic = scriptedModel(() => 'x', { usage: { inputTokens: 50 } })
     const model = scriptedModel(() => 'done')
     const run = await createAgent({ model, use: [asks(critic, 9), guards({ maxTokens: 100 })] }).run('go')
@@ -125,7 +125,7 @@ describe('limits', () => {
     assert.match(run.ledger.find((entry) => entry.hook === 'asks' && entry.error)!.error!, /"guards.maxTokens" forbade/)
   })
 
-  test('forbid a call also to a hook that knows how to go on', async () => {
+  test('stop the run also when the hook catches the error', async () => {
     const critic = scriptedModel(() => 'x')
     const stubborn = hook('beforeStep', async (ctx) => {
       await ctx.infer({ model: critic, prompt: 'x' }).catch(() => undefined)
@@ -143,7 +143,7 @@ describe('limits', () => {
     assert.deepEqual([critic.requests.length, run.status, 'final' in run && run.final.by], [0, 'stopped', 'policy'])
   })
 
-  test('on cost and on time hold for it', async () => {
+  test('on cost and on time apply to model calls of hooks', async () => {
     const unpriced = { ...scriptedModel(['x']), cost: 'unknown' as const }
     const dear = await createAgent({
       model: scriptedModel([]),
@@ -155,7 +155,7 @@ describe('limits', () => {
     assert.equal('final' in late && late.final.reason, 'timeLimit')
   })
 
-  test('count calls that are under way at once', async () => {
+  test('count concurrent calls', async () => {
     const critic = scriptedModel(() => ({ text: 'x', delayMs: 5 }))
     const both = hook('beforeStep', async (ctx) => {
       await Promise.all([1, 2, 3].map((n) => ctx.infer({ model: critic, prompt: `${n}` })))
@@ -165,7 +165,7 @@ describe('limits', () => {
     assert.equal(critic.requests.length, 2) // the second is judged with a guess at the first, the third with both
   })
 
-  test('do not count an earlier run of the conversation at the input of the next', async () => {
+  test('at onUserInput do not count an earlier run of the conversation', async () => {
     const { critic, agent } = withCritic(
       ['a', 'b'],
       hook('onUserInput', async (ctx) => ctx.withInput((await ctx.infer({ model: critic, prompt: 'x' })).text)),
@@ -177,7 +177,7 @@ describe('limits', () => {
   })
 })
 
-test('a failed call rejects with how it failed, and is in the ledger and in the events', async () => {
+test('a failed call rejects with its error, and is in the ledger and in the events', async () => {
   const { critic, agent } = withCritic(
     [{ error: 'down' }],
     hook(
@@ -208,7 +208,7 @@ test('a failed call rejects with how it failed, and is in the ledger and in the 
   )
 })
 
-test('a call says in the ledger who asked whom, and explain still reads it', async () => {
+test('the ledger has the hook and the model of a call, and explain reads it', async () => {
   const { critic, agent } = withCritic(
     ['x'],
     guard(
@@ -225,7 +225,7 @@ test('a call says in the ledger who asked whom, and explain still reads it', asy
   assert.deepEqual(explanation(run).blocked, [])
 })
 
-test('a cancel cuts it off', async () => {
+test('a cancel aborts the call', async () => {
   const signal = AbortSignal.timeout(30)
   const { critic, agent } = withCritic(
     [{ text: 'x', delayMs: 60_000 }],
@@ -235,7 +235,7 @@ test('a cancel cuts it off', async () => {
   assert.equal(run.status, 'cancelled')
 })
 
-test('what was asked is waited for, also where the hook does not wait', async () => {
+test('the run waits for a call that its hook did not wait for', async () => {
   const { critic, agent } = withCritic(
     [{ text: 'x', delayMs: 20 }, { error: 'down' }],
     hook('beforeStep', (ctx) => {
@@ -248,7 +248,7 @@ test('what was asked is waited for, also where the hook does not wait', async ()
   assert.deepEqual([run.status, totalTokens(run.state.usage)], ['completed', 30])
 })
 
-test('a call that is cut off because the hook has failed is counted with a guess', async () => {
+test('a call that is aborted because the hook failed is counted with an estimate', async () => {
   const { critic, agent } = withCritic(
     [{ text: 'x', delayMs: 60_000 }, { error: 'down' }],
     hook('beforeStep', async (ctx) => {
@@ -261,7 +261,7 @@ test('a call that is cut off because the hook has failed is counted with a guess
   assert.ok(totalTokens(run.state.usage) > 4_000)
 })
 
-test('a hook that has ended, one with an effect, a shadow and a look at half an answer ask nobody', async () => {
+test('a hook that has ended, a hook with an effect, a shadow hook and a check of a partial answer call no model', async () => {
   const why: string[] = []
   const keep = (error: unknown): void => void why.push((error as Error).message)
   const { critic, agent } = withCritic(
@@ -284,7 +284,7 @@ test('a hook that has ended, one with an effect, a shadow and a look at half an 
   )
 })
 
-test('a thousand runs at once ask, each for itself', async () => {
+test('a thousand concurrent runs call the model independently', async () => {
   const critic = scriptedModel(({ messages }) => textOf(messages.at(-1)!.content).replace('q', 'a'), {
     modelId: 'critic',
   })
@@ -301,7 +301,7 @@ test('a thousand runs at once ask, each for itself', async () => {
   assert.ok(runs.every((run, i) => run.state.metadata['answer'] === `a${i}` && totalTokens(run.state.usage) === 30))
 })
 
-test('fire() lets a hook ask the model it is given', async () => {
+test('fire() lets a hook call the given model', async () => {
   const judge = guard('onStop', async (ctx) =>
     (await ctx.infer({ prompt: 'x' })).text === 'no' ? ctx.stop('no') : ctx,
   )
@@ -310,7 +310,7 @@ test('fire() lets a hook ask the model it is given', async () => {
   assert.match(JSON.stringify(await fire(judge, 'onStop')), /was given no model/)
 })
 
-test('a misspelt option, nothing to ask and an unknown model are told in words', async () => {
+test('an unknown option, an empty request and an unknown model are rejected with a message', async () => {
   const said: string[] = []
   const asks = hook('beforeStep', async (ctx) => {
     for (const asked of [{ promt: 'x' }, {}, { prompt: 'x', model: 'nonsense' }, { prompt: 'x', output: 7 }]) {

@@ -57,21 +57,21 @@ function screens({ events }: EventRecorder<string>): readonly string[] {
   return seen
 }
 
-test('a streamed answer that an around hook replaces is retracted, and the one in its place is shown', async () => {
+test('a streamed answer that an around hook replaces is retracted, and its replacement is sent', async () => {
   const redact = hook('aroundInference', async (_ctx, next) => (await next(), saying('[redacted]')))
   const agent = createAgent({ model: scriptedModel([{ chunks: ['my secret ', 'is 42'] }]), use: [redact] })
   const seen = screens(await recordEvents(agent.stream('hi')))
   assert.deepEqual(seen, ['', 'my secret ', 'my secret is 42', '', '[redacted]'])
 })
 
-test('half an answer that failed is retracted before its substitute is shown', async () => {
+test('a partial answer that failed is retracted before its replacement is sent', async () => {
   const cached = hook('aroundInference', (_ctx, next) => next().catch(() => saying('cached')))
   const agent = createAgent({ model: scriptedModel([{ chunks: ['half an '], error: 'lost' }]), use: [cached] })
   assert.deepEqual(screens(await recordEvents(agent.stream('hi'))), ['', 'half an ', '', 'cached'])
 })
 
 for (const winner of ['first', 'second']) {
-  test(`of two attempts in a race only one is on the screen at a time, and the ${winner} one when it wins`, async () => {
+  test(`of two concurrent attempts only one is streamed at a time, and the ${winner} one when it wins`, async () => {
     const paces = winner === 'first' ? [4, 9] : [9, 4]
     const turns = ['a', 'b'].map((text, i) => ({ chunks: [text, text, text], delayMs: paces[i]! }))
     const race = hook('aroundInference', (_ctx, next) => Promise.race([next(), next()]))
@@ -99,13 +99,13 @@ function chatty(script: readonly ScriptedTurn[]): LanguageModel {
   }
 }
 
-test('what a model writes after it has answered is not shown', async () => {
+test('text that a model sends after its reply is ignored', async () => {
   const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx))
   const seen = screens(await recordEvents(createAgent({ model: chatty(['ok']), use: [slow] }).stream('hi')))
   assert.deepEqual(seen, ['', 'ok'])
 })
 
-test('what a failed attempt writes later does not get into the answer of the next one', async () => {
+test('text that a failed attempt sends later is not part of the next answer', async () => {
   const script = [{ error: 'lost' }, { chunks: ['all ', 'well'], delayMs: 20 }]
   const wrapped = createAgent({
     model: chatty(script),
@@ -118,7 +118,7 @@ test('what a failed attempt writes later does not get into the answer of the nex
   }
 })
 
-test('nothing comes after finished, however late a tool reports its progress', async () => {
+test('no event comes after finished, however late a tool reports its progress', async () => {
   const late = make({ execute: (_args, run) => void setTimeout(() => run.progress('late'), 10) })
   const agent = createAgent({ model: scriptedModel([work, 'ok']), use: [late] })
   const types: string[] = []
@@ -157,7 +157,7 @@ function heedful(kind: Kind, trigger: 'beforeStep', cancel: () => void): Hook {
 
 for (const trigger of ['onUserInput', 'beforeExecution', 'beforeStep', 'beforeInference', 'afterStep'] as const) {
   for (const kind of ['hook', 'guard'] as const) {
-    test(`a ${kind} at ${trigger} that rejects because it was cancelled leaves the run cancelled`, async () => {
+    test(`a ${kind} at ${trigger} that rejects because of a cancel leaves the run cancelled`, async () => {
       const controller = new AbortController()
       const use = [heedful(kind, trigger as 'beforeStep', () => controller.abort())]
       const run = await createAgent({ model: scriptedModel(['ok']), use }).run('hi', { signal: controller.signal })
@@ -194,7 +194,7 @@ const unsettled: Schema = {
 
 for (const who of ['a tool', 'a tool and a hook that was given the tool itself']) {
   test(
-    `an asynchronous schema that never settles does not hold up a cancelled run, with ${who}`,
+    `an asynchronous schema that never settles does not delay a cancelled run, with ${who}`,
     { timeout: 60_000 },
     async () => {
       const stuck = tool({ name: 'work', description: 'Works.', input: unsettled, execute: () => 'worked' })
@@ -212,7 +212,7 @@ for (const who of ['a tool', 'a tool and a hook that was given the tool itself']
   )
 }
 
-test('a tool with a timeout leaves nothing behind on a signal that outlives the run', async () => {
+test('a tool with a timeout leaves no listener on a signal that outlives the run', async () => {
   const { signal } = new AbortController()
   for (let i = 0; i < 50; i++) {
     const use = [make({ timeoutMs: 60_000, execute: async () => (await soon(), 'worked') })]
@@ -230,7 +230,7 @@ function dependentsOf(signal: AbortSignal): number {
 
 // ── time
 
-test('the time limit holds among calls that run together: it is looked at after each batch', async () => {
+test('maxTimeMs is checked after each batch of concurrent calls', async () => {
   const clock = fakeClock()
   let started = 0
   const read = make({ concurrent: true, execute: () => (started++, clock.advance(20)) })
@@ -259,7 +259,7 @@ function toldBy(run: Run): unknown {
 
 for (const kind of ['hook', 'guard'] as const) {
   for (const trigger of ['beforeStep', 'beforeToolUse', 'afterToolUse', 'afterStep'] as const) {
-    test(`a ${kind} at ${trigger} that a cancel has cut off is cut off in the replay as well`, async () => {
+    test(`a ${kind} at ${trigger} that was aborted by a cancel is aborted in the replay as well`, async () => {
       const controller = new AbortController()
       const stuck = declare(kind)(trigger, () => (controller.abort(), never), { name: 'stuck' })
       const build = (): Agent => createAgent({ model: scriptedModel([work, 'ok']), use: [make(), stuck] })
@@ -287,7 +287,7 @@ function tryingAgain(...judges: (() => Hook)[]): () => Agent {
     })
 }
 
-test('guards that are effects and are asked again inside aroundInference replay', async () => {
+test('guards with effects that judge again inside aroundInference replay', async () => {
   const paid = (): Hook => {
     let asked = 0
     return guard('beforeInference', (ctx) => (++asked === 3 ? ctx.stop('enough') : ctx), { name: 'paid', effect: true })
@@ -296,7 +296,7 @@ test('guards that are effects and are asked again inside aroundInference replay'
   assert.equal(run.status === 'stopped' && run.by, 'paid')
 })
 
-test('a guard that runs out of time only when it is asked again replays', async () => {
+test('a guard that times out only at the second attempt replays', async () => {
   const slow = (): Hook => {
     let asked = 0
     return guard('beforeInference', async (ctx) => (++asked === 3 ? never : ctx), { name: 'slow', timeoutMs: 20 })
@@ -305,13 +305,13 @@ test('a guard that runs out of time only when it is asked again replays', async 
   assert.equal(run.status === 'stopped' && run.by, 'slow')
 })
 
-test('hooks whose names look like the repetition of another replay', async () => {
+test('hooks whose names look like a numbered repetition replay', async () => {
   const named = (name: string) => (): Hook => guard('beforeInference', (ctx) => ctx, { name, effect: true })
   const run = await assertReplays(tryingAgain(named('x'), named('x~2'), named('x~~2')))
   assert.equal(run.text, 'ok')
 })
 
-test('the timeout of an inner around hook that nobody waits for any more does not move the clock', async () => {
+test('the timeout of an abandoned inner around hook does not move the clock', async () => {
   const build = (): Agent => {
     const outer = hook(
       'aroundInference',
@@ -336,7 +336,7 @@ test('the timeout of an inner around hook that nobody waits for any more does no
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-'))
 after(() => rmSync(folder, { recursive: true }))
 
-test('a file recording that was torn in its first line is begun again, and replays', async () => {
+test('a file recording that was cut in its first line is started again, and replays', async () => {
   const path = join(folder, 'torn.jsonl')
   writeFileSync(path, '{"type":"run","vers')
   const build = (): Agent => createAgent({ model: scriptedModel([work, 'ok']), use: [make()] })
@@ -368,7 +368,7 @@ for (const [what, open] of Object.entries(sharings)) {
   })
 }
 
-test('a recording that fails while a hook at onPause is written down fails the run', async () => {
+test('a recording that fails while it stores a hook at onPause fails the run', async () => {
   const kept = memoryRecording()
   const full: Recording = {
     entries: () => kept.entries(),

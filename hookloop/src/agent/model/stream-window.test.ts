@@ -109,8 +109,8 @@ for (const [pace, answer] of Object.entries(paces)) {
     { ...window, name: 'secrets' },
   )
 
-  suite(`with a guard that answers ${pace}`, () => {
-    test('not a character of a secret is shown at any time, however the answer is cut into pieces', async () => {
+  suite(`with a guard that decides ${pace}`, () => {
+    test('no character of a secret is ever streamed, however the answer is split into chunks', async () => {
       await fc.assert(
         fc.asyncProperty(filler, body, filler, sizes, fc.integer({ min: 1, max: 9 }), async (a, b, c, cuts, pause) => {
           const { versions, run } = await watch(writing({ pieces: cut(`${a}<${b}>${c}`, cuts), pause }), secrets)
@@ -122,7 +122,7 @@ for (const [pace, answer] of Object.entries(paces)) {
       )
     })
 
-    test('nor of a secret in what the model thinks', async () => {
+    test('no character of a secret in the reasoning is ever streamed', async () => {
       await fc.assert(
         fc.asyncProperty(filler, body, filler, sizes, async (a, b, c, cuts) => {
           const pieces = [...cut(`${a}<${b}>`, cuts, 'reasoning'), ...cut(c, cuts)]
@@ -133,7 +133,7 @@ for (const [pace, answer] of Object.entries(paces)) {
       )
     })
 
-    test('an answer without a secret is shown once, whole and unchanged', async () => {
+    test('an answer without a secret is streamed once, complete and unchanged', async () => {
       await fc.assert(
         fc.asyncProperty(filler, filler, sizes, fc.integer({ min: 1, max: 9 }), async (a, b, cuts, pause) => {
           const pieces = [...cut(a, cuts, 'reasoning'), ...cut(b, cuts)]
@@ -144,7 +144,7 @@ for (const [pace, answer] of Object.entries(paces)) {
       )
     })
 
-    test('the run ends as it does when nobody watches', async () => {
+    test('the run ends as it does without streaming', async () => {
       await fc.assert(
         fc.asyncProperty(filler, fc.option(body), filler, sizes, async (a, b, c, cuts) => {
           const model = writing({ pieces: cut(`${a}${b === null ? '' : `<${b}>`}${c}`, cuts) })
@@ -160,7 +160,7 @@ for (const [pace, answer] of Object.entries(paces)) {
   })
 }
 
-test('a text that a hook adds at the end does not let the beginning of a secret through', async () => {
+test('text that a hook appends does not release the beginning of a secret', async () => {
   const secret = `<${'s'.repeat(60)}>`
   const add = hook(
     'afterInference',
@@ -186,7 +186,7 @@ const policies: readonly (readonly [readonly StreamPolicy[], 'nothing' | 'some' 
   [['hold', 'after', 'window'], 'nothing'],
 ]
 for (const [each, expected] of policies) {
-  test(`with ${each.join(' and ') || 'nobody'} at afterInference, ${expected} is shown while it is written`, async () => {
+  test(`with ${each.join(' and ') || 'no hook'} at afterInference, ${expected} is streamed`, async () => {
     const log: AgentEvent[] = []
     const text = words(300)
     let early = ''
@@ -200,7 +200,7 @@ for (const [each, expected] of policies) {
   })
 }
 
-test('a call is shown when it is made, not while it is written', async () => {
+test('a call is sent when it is executed, not while it is streamed', async () => {
   const log: (AgentEvent | { type: 'judged' })[] = []
   const model: LanguageModel = {
     provider: 'test',
@@ -237,7 +237,7 @@ test('a call is shown when it is made, not while it is written', async () => {
 
 const replacements = { 'as long': '*'.repeat(20), longer: '[taken out by a rule]', shorter: '[gone]', nothing: '' }
 for (const [size, replacement] of Object.entries(replacements)) {
-  test(`a hook that takes secrets out is seen at work: ${size} in their place`, async () => {
+  test(`a hook that redacts secrets applies to the stream: ${size} in their place`, async () => {
     let looks = 0
     const redact = hook(
       'afterInference',
@@ -258,7 +258,7 @@ for (const [size, replacement] of Object.entries(replacements)) {
   })
 }
 
-test('a hook that rewrites everything each time is never shown in a mixture of what it made', async () => {
+test('a hook that rewrites everything each time is never streamed as a mixture of its results', async () => {
   const made: string[] = []
   const count = hook(
     'afterInference',
@@ -275,7 +275,7 @@ test('a hook that rewrites everything each time is never shown in a mixture of w
 
 // ── guards that fail, are slow, or change their mind
 
-test('once a guard has failed on a part of the answer, nothing more is seen before it has judged the whole', async () => {
+test('after a guard failed on a part of the answer, nothing is streamed until it has judged the complete answer', async () => {
   const text = words(300)
   let failed = false
   const moody = guard(
@@ -289,7 +289,7 @@ test('once a guard has failed on a part of the answer, nothing more is seen befo
   assert.ok(last > text.length - 900 && last < text.length, `${last} of ${text.length}`)
 })
 
-test('a guard that fails on the whole has withheld it, and what was shown is retracted', async () => {
+test('a guard that fails on the complete answer withholds it, and the streamed text is retracted', async () => {
   const broken = guard('afterInference', (ctx) => (ctx.response.finishReason === 'stop' ? assert.fail('no') : ctx), {
     ...window,
     name: 'broken',
@@ -299,7 +299,7 @@ test('a guard that fails on the whole has withheld it, and what was shown is ret
   assert.match(versions[1]!, /^\[withheld by "broken"/)
 })
 
-test('a guard that is still looking when the answer ends shows nothing twice and nothing late', async () => {
+test('a guard that still judges when the answer ends causes no repeated and no late text', async () => {
   const slow = guard('afterInference', (ctx) => delay(ctx.response.finishReason === 'other' ? 30 : 0, ctx), window)
   const text = words(300)
   const model = scriptedModel([
@@ -309,7 +309,7 @@ test('a guard that is still looking when the answer ends shows nothing twice and
   assert.deepEqual((await watch(model, slow)).versions, [`${text}Done.`])
 })
 
-test('after a retry in the middle, the new answer is shown from its beginning', async () => {
+test('after a retry in the middle, the new answer is streamed from its beginning', async () => {
   const [first, second] = [words(200), words(150).toUpperCase()]
   const error = new AgentError('MODEL_UNREACHABLE', 'cut')
   const model = scriptedModel([
@@ -322,7 +322,7 @@ test('after a retry in the middle, the new answer is shown from its beginning', 
   assert.ok(versions[0]!.length > 100 && first.startsWith(versions[0]!))
 })
 
-test('a cancel in the middle ends it: the answer goes on for nobody', async () => {
+test('a cancel in the middle ends the stream and the model call', async () => {
   const model = scriptedModel([{ text: words(5_000), delayMs: 1 }])
   const look = guard('afterInference', async (ctx) => ctx, window)
   const live = createAgent({ model, use: [look] }).stream('go', { signal: AbortSignal.timeout(120) })
@@ -332,7 +332,7 @@ test('a cancel in the middle ends it: the answer goes on for nobody', async () =
 
 // ── what it leaves behind
 
-test('looking costs about as much as the answer is long, not its square', async () => {
+test('the cost of judging a stream is linear in its length', async () => {
   let [looks, characters] = [0, 0]
   const look = guard('afterInference', (ctx) => ((looks++, (characters += ctx.response.text.length)), ctx), window)
   const text = 'x'.repeat(200_000)
@@ -340,7 +340,7 @@ test('looking costs about as much as the answer is long, not its square', async 
   assert.ok(looks < 200 && characters < 30 * text.length, `${looks} looks at ${characters} characters`)
 })
 
-test('looks leave nothing in the ledger', async () => {
+test('checks of partial answers are not in the ledger', async () => {
   const look = guard('afterInference', (ctx) => ctx, { ...window, name: 'look' })
   const { run } = await watch(writing({ pieces: cut(words(300), [10]) }), look)
   assert.equal(run.ledger.filter((entry) => entry.hook === 'look').length, 1)
@@ -357,7 +357,7 @@ function late(isLate: (finishReason: string) => boolean): Use {
 }
 
 for (const when of ['other', 'stop']) {
-  test(`a guard that was late ${when === 'stop' ? 'at the end' : 'on the way'} is as late in a replay`, async () => {
+  test(`a guard that timed out ${when === 'stop' ? 'at the end' : 'on the way'} does so in a replay`, async () => {
     const recording = memoryRecording()
     let live = true
     const model = scriptedModel([{ text: words(200), delayMs: 1 }])

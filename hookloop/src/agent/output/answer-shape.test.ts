@@ -21,7 +21,7 @@ async function isShown(schema: Schema | JsonObject, value: Json): Promise<boolea
 
 const flat = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
 
-test('an object is shown as it is, closed to what was not asked for', () => {
+test('an object schema is sent as it is, without additional properties', () => {
   const schemas: readonly (Schema | JsonObject)[] = [
     z.object({ n: z.number() }),
     type({ n: 'number' }),
@@ -33,13 +33,13 @@ test('an object is shown as it is, closed to what was not asked for', () => {
   }
 })
 
-test('objects inside of objects, lists and choices are closed as well', () => {
+test('nested objects, arrays and unions are sent without additional properties as well', () => {
   const inner = z.object({ n: z.number() })
   const { jsonSchema } = answerShape(z.object({ a: inner, b: z.array(inner), c: z.union([inner, z.null()]) }))
   assert.equal(JSON.stringify(jsonSchema).match(/"additionalProperties":false/g)?.length, 4)
 })
 
-test('what a schema says itself about other properties stays', () => {
+test('a schema that defines additional properties keeps them', () => {
   const open = z.object({ inner: z.looseObject({ n: z.number() }), map: z.record(z.string(), z.number()) })
   const { properties } = answerShape(open).jsonSchema as { properties: { [name: string]: JsonObject } }
   assert.deepEqual(properties['inner']!['additionalProperties'], {})
@@ -57,14 +57,14 @@ const others: readonly (readonly [string, Schema | JsonObject, Json])[] = [
   ['JSON Schema without a type', { enum: [1, 2] }, 2],
 ]
 for (const [what, schema, value] of others) {
-  test(`${what} is shown inside of an object, and read from it and without it`, async () => {
+  test(`${what} is sent wrapped in an object, and read with and without it`, async () => {
     const { jsonSchema, parse } = answerShape(schema)
     assert.deepEqual([jsonSchema['type'], jsonSchema['required']], ['object', ['value']])
     assert.deepEqual(await parse({ value }), { value })
     assert.equal(await isShown(schema, { value }), true)
   })
 }
-test('what is not an object is also read when the model left the object out', async () => {
+test('a wrapped value is also read when the model left the wrapper out', async () => {
   assert.deepEqual(await answerShape(z.array(z.number())).parse([1]), { value: [1] })
   assert.deepEqual(await answerShape(z.string()).parse('a'), { value: 'a' })
 })
@@ -90,7 +90,7 @@ const refs: readonly (readonly [string, Schema | JsonObject, Json])[] = [
   ],
 ]
 for (const [what, schema, value] of refs) {
-  test(`${what} is shown as an object, and can be given as it is shown`, async () => {
+  test(`${what} is sent as an object, and can be answered as sent`, async () => {
     const { jsonSchema, parse } = answerShape(schema)
     const given = isJsonObject(jsonSchema['properties']) && 'value' in jsonSchema['properties'] ? { value } : value
     assert.deepEqual([jsonSchema['type'], await isShown(schema, given)], ['object', true])
@@ -98,7 +98,7 @@ for (const [what, schema, value] of refs) {
   })
 }
 
-test('what cannot be shown to a model is refused with words', () => {
+test('a schema that cannot be sent to a model is rejected with a message', () => {
   const unshown = [z.date(), z.object({ f: z.map(z.string(), z.string()) }), v.object({ n: v.number() }), 7, null]
   for (const schema of unshown) {
     const refused = { code: 'AGENT_INVALID_OPTION', message: /"output" cannot be shown to a model/ }
@@ -117,7 +117,7 @@ test('a schema that throws says that the value does not fit', async () => {
 const anyJson = fc.jsonValue({ maxDepth: 4 }).map((value) => toJson(JSON.parse(JSON.stringify(value))))
 const anyObject = fc.dictionary(fc.string(), anyJson).map((value) => toJson(JSON.parse(JSON.stringify(value))))
 
-test('a text that is JSON is read as it is', () => {
+test('a JSON text is parsed', () => {
   fc.assert(
     fc.property(anyJson, fc.constantFrom('', ' ', '\n'), (value, space) => {
       assert.deepEqual(readJson(`${space}${JSON.stringify(value, null, 2)}${space}`), value)
@@ -125,7 +125,7 @@ test('a text that is JSON is read as it is', () => {
   )
 })
 
-test('JSON is found in a code fence, and among words without brackets', () => {
+test('JSON is found in a code fence, and in text without other brackets', () => {
   const words = fc.constantFrom('', 'Here it is:', 'Sure! Two lines\nof words.')
   fc.assert(
     fc.property(anyObject, words, words, (value, before, after) => {
@@ -138,11 +138,11 @@ test('JSON is found in a code fence, and among words without brackets', () => {
   )
 })
 
-test('brackets among the words do not hide what is in a fence', () => {
+test('brackets in the text do not hide JSON in a code fence', () => {
   assert.deepEqual(readJson('See [1] and {2}.\n```json\n{"a": 1}\n```\nIs {that} right?'), { a: 1 })
 })
 
-test('a text without JSON gives nothing, and never throws', () => {
+test('a text without JSON gives undefined, and never throws', () => {
   for (const text of ['', 'no', '{', '}{', '[1, 2', '```json\n{"a":\n```', '{"a": 1', '}']) {
     assert.equal(readJson(text), undefined, text)
   }

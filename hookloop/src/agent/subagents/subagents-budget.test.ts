@@ -30,7 +30,7 @@ const stepsOf = (run: Run, call: string): number =>
 const outputOf = (run: Run, index = 0): string =>
   run.state.execution!.steps.at(0)!.toolExecutions[index]!.output as string
 
-test('what subagents spend counts in the run, to the last token and cent', async () => {
+test('the usage of subagents counts in the run exactly', async () => {
   const model = planModel({ usage: { inputTokens: 7, costUsd: 0.25 } })
   const { agent } = familyWorld({ model })
   const run = await agent.run(
@@ -44,7 +44,7 @@ test('what subagents spend counts in the run, to the last token and cent', async
   assert.equal(model.requests.length, 7)
 })
 
-test('a limit on tokens holds for the run and its subagents together', async () => {
+test('maxTokens applies to the run and its subagents together', async () => {
   const { agent } = familyWorld({
     use: [guards({ maxTokens: 1000, maxSteps: null })],
     who: { busy: { model: busy(100) } },
@@ -55,7 +55,7 @@ test('a limit on tokens holds for the run and its subagents together', async () 
   assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'tokenLimit'])
 })
 
-test('subagents that begin together share what is left, in the order of the calls', async () => {
+test('subagents that start together share the remaining budget, in the order of the calls', async () => {
   const { agent } = familyWorld({
     use: [guards({ maxTokens: 1015, maxSteps: null })],
     who: { busy: { model: busy(10) } },
@@ -73,7 +73,7 @@ test('subagents that begin together share what is left, in the order of the call
   assert.equal(run.state.usage.inputTokens, 10 + 1000)
 })
 
-test('what one has not needed is there for the next', async () => {
+test('the unused budget of a subagent is available to the next', async () => {
   const { agent } = familyWorld({
     use: [guards({ maxTokens: 1030, maxSteps: null })],
     who: { busy: { model: busy(10) } },
@@ -84,7 +84,7 @@ test('what one has not needed is there for the next', async () => {
   assert.equal(stepsOf(run, 'c'), Math.ceil((1030 - 4 * 15) / 10))
 })
 
-test('tool calls and money are shared as well, and what cannot be divided goes to the first', async () => {
+test('tool calls and cost are shared as well, and the remainder goes to the first', async () => {
   const calling = familyWorld({
     use: [guards({ maxToolCalls: 9, maxSteps: null, maxTokens: null })],
     who: { busy: { model: busy(1) } },
@@ -109,7 +109,7 @@ test('tool calls and money are shared as well, and what cannot be divided goes t
   assert.deepEqual([stepsOf(paid, 'a'), stepsOf(paid, 'b'), paid.state.usage.costUsd], [4, 4, 1])
 })
 
-test('a limit of a subagent counts what it spends itself, with those inside it, and nothing of its parent', async () => {
+test('a limit of a subagent counts its own usage and that of its subagents, not that of its parent', async () => {
   const { agent } = familyWorld({
     use: [guards({ maxTokens: null, maxSteps: null })],
     who: { small: { limits: { maxTokens: 300 } }, busy: { model: busy(100) } },
@@ -124,7 +124,7 @@ test('a limit of a subagent counts what it spends itself, with those inside it, 
   assert.equal(run.status, 'completed')
 })
 
-test('a guard of the parent sees all that was spent, and one of the subagent what it spent itself', async () => {
+test('a guard of the parent sees the total usage, and one of the subagent its own usage', async () => {
   const seen: unknown[] = []
   const see = (name: string) =>
     guard('beforeInference', (ctx) => (seen.push([name, ctx.spent.inputTokens]), ctx), { name })
@@ -143,7 +143,7 @@ test('a guard of the parent sees all that was spent, and one of the subagent wha
   ])
 })
 
-test('a limit on time goes on for a subagent where its parent had come to', async () => {
+test('maxTimeMs of the parent continues to count in a subagent', async () => {
   const clock = fakeClock({ startAt: 1_000 })
   const model = scriptedModel(({ system, messages }) => {
     void clock.advance(400)
@@ -156,14 +156,14 @@ test('a limit on time goes on for a subagent where its parent had come to', asyn
   assert.equal(stepsOf(run, 'a'), 3)
 })
 
-test('the steps of each agent are counted for themselves', async () => {
+test('the steps of each agent are counted separately', async () => {
   const { agent } = familyWorld({ use: [guards({ maxSteps: 3 })] })
   const three: Turn[] = [calls(look('1')), calls(look('2')), 'Done.']
   const run = await agent.run(plan(calls(spawn('a', 'plain', ...three)), calls(spawn('b', 'plain', ...three)), 'Done.'))
   assert.deepEqual([run.status, run.state.usage.steps, run.state.stepCount], ['completed', 9, 3])
 })
 
-test('a thousand subagents in one step end, eight at a time, with nothing lost', async () => {
+test('a thousand subagents in one step run eight at a time, and all finish', async () => {
   let [atOnce, most] = [0, 0]
   const model = planModel()
   const { agent, looked } = familyWorld({
@@ -187,7 +187,7 @@ test('a thousand subagents in one step end, eight at a time, with nothing lost',
   assert.ok(most <= 9, `${most} at once, the run itself included`)
 })
 
-test('whatever subagents do, a recorded run replays to the same state, byte by byte, and nothing happens', async () => {
+test('a recorded run with any subagents replays to the same state byte by byte, without effects', async () => {
   const id = (): (() => string) => {
     let n = 0
     return () => `c${++n}`

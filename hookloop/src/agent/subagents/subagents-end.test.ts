@@ -15,7 +15,7 @@ import type { Run } from '../run.ts'
 const results = (run: Run, step = 0): readonly ToolExecution[] => run.state.execution!.steps.at(step)!.toolExecutions
 const outputs = (run: Run, step = 0): readonly unknown[] => results(run, step).map(({ output }) => output)
 
-describe('what goes wrong in a subagent is told to the model, and the run goes on', () => {
+describe('a failure in a subagent is reported to the model, and the run continues', () => {
   const broken = (error: unknown) => scriptedModel(() => ({ error: error as Error }))
   const cases: {
     readonly [what: string]: [Parameters<typeof familyWorld>[0], string, ToolExecution['status'], RegExp]
@@ -147,7 +147,7 @@ describe('what goes wrong in a subagent is told to the model, and the run goes o
   }
 })
 
-test('an error inside a subagent is dealt with by its own policy, and does not count in its parent', async () => {
+test('an error inside a subagent is handled by its own error policy, and does not count in its parent', async () => {
   let asked = 0
   const model = scriptedModel(() => (++asked < 3 ? { error: 'once more' } : 'At last.'))
   const { agent } = familyWorld({
@@ -158,7 +158,7 @@ test('an error inside a subagent is dealt with by its own policy, and does not c
   assert.equal(run.state.execution!.failures, 0)
 })
 
-test('agents are at most sixteen deep inside each other', async () => {
+test('subagents are nested at most sixteen levels deep', async () => {
   const { agent } = familyWorld({ use: [guards({ maxTokens: null })] })
   const deep = (levels: number): string =>
     levels === 0
@@ -172,7 +172,7 @@ test('agents are at most sixteen deep inside each other', async () => {
 })
 
 describe('onSubagentStop', () => {
-  test('a hook is told who ends and how, and may change what the model gets', async () => {
+  test('a hook gets the subagent and its result, and may change the result', async () => {
     const seen: unknown[] = []
     const { agent } = familyWorld({
       use: [
@@ -188,7 +188,7 @@ describe('onSubagentStop', () => {
     assert.deepEqual([outputs(run), run.state.metadata['last']], [['Seen.!'], 'plain'])
   })
 
-  test('a hook or a guard may want more of it: it goes on in the same conversation', async () => {
+  test('a hook or a guard may request a continuation in the same conversation', async () => {
     const more = [
       hook('onSubagentStop', (ctx) => (ctx.output === 'One.' ? ctx.requestContinuation('And two?') : ctx), {
         name: 'more',
@@ -210,7 +210,7 @@ describe('onSubagentStop', () => {
     assert.equal(run.state.usage.steps, 5)
   })
 
-  test('somebody who always wants more is refused after eight times in a row', async () => {
+  test('a hook that always requests a continuation is overruled after eight in a row', async () => {
     let fired = 0
     const { agent } = familyWorld({
       use: [hook('onSubagentStop', (ctx) => (fired++, ctx.requestContinuation('More!')), { name: 'greedy' })],
@@ -219,7 +219,7 @@ describe('onSubagentStop', () => {
     assert.deepEqual([run.status, fired], ['completed', 9])
   })
 
-  test('one that was stopped by a limit cannot be made to go on', async () => {
+  test('a subagent that was stopped by a limit cannot be continued', async () => {
     const { agent } = familyWorld({
       use: [hook('onSubagentStop', (ctx) => ctx.requestContinuation('More!'), { name: 'greedy' })],
       who: { short: { limits: { maxSteps: 1 } } },
@@ -228,7 +228,7 @@ describe('onSubagentStop', () => {
     assert.match(String(outputs(run)[0]), /Step limit reached: 1\/1/)
   })
 
-  test('a guard may withhold what it came to', async () => {
+  test('a guard may withhold the result', async () => {
     const { agent } = familyWorld({
       use: [guard('onSubagentStop', (ctx) => ctx.block('not for you'), { name: 'judge' })],
     })
@@ -271,7 +271,7 @@ describe('onSubagentStop', () => {
     })
   }
 
-  test('it fires in the order of the calls, whoever is done first', async () => {
+  test('it fires in the order of the calls, whichever subagent ends first', async () => {
     const order: string[] = []
     const slow = scriptedModel(() => ({ text: 'Slow.', delayMs: 30 }))
     const { agent } = familyWorld({
@@ -284,7 +284,7 @@ describe('onSubagentStop', () => {
 })
 
 describe('a cancel', () => {
-  test('stops every subagent, however deep, and leaves nothing at work', async () => {
+  test('stops every subagent, however deep, and leaves nothing running', async () => {
     const controller = new AbortController()
     const { agent, looked, atWork } = familyWorld({ lookMs: 60_000 })
     const busy = (id: string) => spawn(id, 'plain', calls(look(`${id}1`), look(`${id}2`)), 'Done.')
@@ -332,7 +332,7 @@ describe('a cancel', () => {
   })
 })
 
-test('a recording that cannot be written, or does not fit, ends the run, also when a subagent finds out', async () => {
+test('a recording that cannot be written or has diverged ends the run, also from within a subagent', async () => {
   const task = plan(calls(spawn('s', 'plain', calls(look('a')), 'Done.')), 'End.')
   let lines = 0
   const full = {

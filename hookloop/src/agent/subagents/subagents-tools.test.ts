@@ -17,7 +17,7 @@ const spawn = { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'reader'
 const reader = (model: ReturnType<typeof scriptedModel>) =>
   subagents({ agents: { reader: { description: 'Reads.', model } } })
 
-test('a tool does for a subagent what it does for its parent', async () => {
+test('a tool works for a subagent as for its parent', async () => {
   writeFileSync(join(root, 'note.txt'), 'hello\n')
   const child = scriptedModel([{ toolCalls: [{ name: 'read_file', args: { path: 'note.txt' } }] }, 'read'])
   await createAgent({ model: scriptedModel([spawn, 'done']), use: [files({ root }), reader(child)] }).run('go')
@@ -25,7 +25,7 @@ test('a tool does for a subagent what it does for its parent', async () => {
   assert.match(shown, /"output":" +1\\thello/)
 })
 
-test('a subagent is not sent hundreds of tools that its parent was not sent either', async () => {
+test('a subagent is sent only the loaded tools of a tool registry, as its parent is', async () => {
   const many = Array.from({ length: 200 }, (_, i) =>
     tool({ name: `tool_${i}`, description: 'One.', input: { type: 'object' }, execute: () => 'done' }),
   )
@@ -38,7 +38,7 @@ test('a subagent is not sent hundreds of tools that its parent was not sent eith
   )
 })
 
-test('the answer of a subagent is not what the critic of its parent judges', async () => {
+test('the critic of the parent does not judge the answer of a subagent', async () => {
   const critic = scriptedModel([JSON.stringify({ verdict: 'approve', summary: '', weaknesses: [], suggestions: [] })])
   const use = [selfCritique({ model: critic }), reader(scriptedModel(['seen']))]
   const run = await createAgent({ model: scriptedModel([spawn, 'done']), use }).run('go')

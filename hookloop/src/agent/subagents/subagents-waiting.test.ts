@@ -41,7 +41,7 @@ const answerAll = (run: Run, answer: Answer = 'allow') =>
   Object.fromEntries(pendingOf(run).map(({ id }) => [id, answer]))
 const at = (approval: Approval): unknown => approval.toolCall.args['at']
 
-test('a question inside a subagent suspends the run, and says who asks', async () => {
+test('a call of a subagent that needs approval suspends the run, and names the subagent', async () => {
   const { agent, looked } = world()
   const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('a'), look('b', '?b')), 'Done.')), 'End.'))
   assert.deepEqual([run.status, looked], ['suspended', ['a']])
@@ -51,7 +51,7 @@ test('a question inside a subagent suspends the run, and says who asks', async (
   )
 })
 
-test('answered by its id, after a way through JSON, it goes on exactly there', async () => {
+test('after JSON and an answer to its id, the subagent resumes exactly there', async () => {
   const { agent, looked } = world()
   const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('a'), look('b', '?b')), 'Done.')), 'End.'))
   const resumed = await agent.resume(saved(run), { answers: answerAll(run) })
@@ -62,7 +62,7 @@ test('answered by its id, after a way through JSON, it goes on exactly there', a
   )
 })
 
-test('a no reaches the subagent as a blocked call, and edited arguments are those that are used', async () => {
+test('a denied call of a subagent is blocked, and edited arguments are used', async () => {
   for (const [answer, expected] of [
     [{ block: 'not today' }, []],
     [{ allow: { at: 'other' } }, ['other']],
@@ -74,7 +74,7 @@ test('a no reaches the subagent as a blocked call, and edited arguments are thos
   }
 })
 
-test('several subagents wait at once, two of them deep inside, and are answered one by one', async () => {
+test('several subagents wait for approval at once, two of them nested, and are answered one by one', async () => {
   const { agent, looked } = world()
   const deep = (id: string) =>
     spawn(id, 'plain', calls(spawn(`${id}i`, 'plain', calls(look(`${id}x`, `?${id}`)), 'In.')), 'Out.')
@@ -102,7 +102,7 @@ test('several subagents wait at once, two of them deep inside, and are answered 
   assert.equal(run.state.usage.steps, 2 + 4 + 4 + 2)
 })
 
-test('a subagent may ask again after it was answered', async () => {
+test('a subagent may need approval again after it was answered', async () => {
   const { agent, looked } = world()
   let run: Run = await agent.run(
     plan(calls(spawn('s', 'plain', calls(look('1', '?1')), calls(look('2', '?2')), 'Done.')), 'End.'),
@@ -114,7 +114,7 @@ test('a subagent may ask again after it was answered', async () => {
   assert.deepEqual([run.status, looked], ['completed', ['?1', '?2']])
 })
 
-test('a call that itself was asked about waits for its subagent next, and cannot be answered twice', async () => {
+test('an approved subagent call waits for the approvals inside it, and cannot be answered twice', async () => {
   const asksAboutAgents = guard('beforeToolUse', (ctx) => ctx.ask('Another agent?'), { name: 'agents', tool: 'spawn' })
   const { agent, looked } = world({ use: [asksAboutAgents] })
   const first = await agent.run(plan(calls(spawn('s', 'plain', calls(look('x', '?x')), 'Done.')), 'End.'))
@@ -129,7 +129,7 @@ test('a call that itself was asked about waits for its subagent next, and cannot
   assert.deepEqual([third.status, looked], ['completed', ['?x']])
 })
 
-test('several subagents that ask a person right now ask one after the other', async () => {
+test('several subagents that ask a handler ask one after the other', async () => {
   let [asking, most] = [0, 0]
   const { agent, looked } = familyWorld({
     use: [
@@ -148,7 +148,7 @@ test('several subagents that ask a person right now ask one after the other', as
   assert.deepEqual([run.status, most, looked.toSorted()], ['completed', 1, ['?a', '?b', '?c', '?d']])
 })
 
-test('D06: a run with agents two deep is resumed by other processes, and nothing is done twice', async () => {
+test('D06: a run with nested subagents is resumed by other processes, and nothing is executed twice', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-subagents-'))
   const script = fileURLToPath(new URL('subagents-process.fixture.ts', import.meta.url))
   const go = (mode: string, given: string): { status: string; text: string; pending: string[]; modelCalls: number } =>
@@ -177,7 +177,7 @@ test('D06: a run with agents two deep is resumed by other processes, and nothing
   assert.deepEqual(log.toSorted(), ['?e', '?f', 'd1', 'e1'])
 })
 
-test('what an answer says is checked inside subagents as it is outside', async () => {
+test('answers for calls of subagents are validated like others', async () => {
   const { agent } = world()
   const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'))
   const [{ id }] = pendingOf(run) as [Approval]
@@ -201,7 +201,7 @@ test('what an answer says is checked inside subagents as it is outside', async (
   assert.equal(await refused(newer, {}), 'STATE_VERSION')
 })
 
-test('an agent that has lost a guard, the tool or the subagent cannot go on', async () => {
+test('an agent that lacks a guard, the tool or the subagent cannot resume', async () => {
   const task = plan(calls(spawn('s', 'mine', calls(look('b', '?b')), 'Done.')), 'End.')
   const inner = guard('beforeStep', (ctx) => ctx, { name: 'inner' })
   const run = await world({ who: { mine: { use: [inner] } } }).agent.run(task)
@@ -216,7 +216,7 @@ test('an agent that has lost a guard, the tool or the subagent cannot go on', as
   assert.equal((await resume({ who: { mine: { use: [inner] } } })).status, 'completed')
 })
 
-test('guards judge a pending call of a subagent again, also those that are new', async () => {
+test('guards judge a pending call of a subagent again, also new guards', async () => {
   const run = await world().agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'))
   const never = guard('beforeToolUse', (ctx) => ctx.block('never'), { name: 'never', tool: 'look' })
   const { agent, looked } = world({ use: [never] })
@@ -224,7 +224,7 @@ test('guards judge a pending call of a subagent again, also those that are new',
   assert.deepEqual([resumed.status, looked], ['completed', []])
 })
 
-test('a run that is cancelled where it waits for a subagent ends, and the subagent with it', async () => {
+test('a run that is cancelled while a subagent waits ends, and the subagent with it', async () => {
   const controller = new AbortController()
   const { agent, looked } = world({ use: [hook('onPause', (ctx) => (controller.abort(), ctx), { name: 'give up' })] })
   const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('b', '?b')), 'Done.')), 'End.'), {
@@ -233,7 +233,7 @@ test('a run that is cancelled where it waits for a subagent ends, and the subage
   assert.deepEqual([run.status, looked], ['cancelled', []])
 })
 
-test('the ledger of a subagent that waited is whole when it has ended, with nothing told twice', async () => {
+test('the ledger of a subagent that waited is complete when it ends, without duplicates', async () => {
   const { agent } = world()
   const task = (quiet: boolean) =>
     plan(calls(spawn('s', 'plain', calls(look('a'), look('b', quiet ? 'b' : '?b')), 'Done.')), 'End.')
@@ -247,7 +247,7 @@ test('the ledger of a subagent that waited is whole when it has ended, with noth
   assert.deepEqual(firings(resumed), firings(straight))
 })
 
-test('a run that waited and went on, recorded twice, replays to the same states', async () => {
+test('a run that was suspended and resumed, with a recording each, replays to the same states', async () => {
   const [begun, continued] = [memoryRecording(), memoryRecording()]
   const task = plan(
     calls(spawn('s', 'plain', calls(look('a'), look('b', '?b')), 'Done.'), spawn('t', 'plain', 'T.')),

@@ -18,7 +18,7 @@ import { tool } from '../tool.ts'
 const results = (run: Run, step = 0): readonly ToolExecution[] => run.state.execution!.steps.at(step)!.toolExecutions
 const outputs = (run: Run, step = 0): readonly unknown[] => results(run, step).map(({ output }) => output)
 
-test('what a subagent answers is the result of the call, and nothing else of it is in the conversation', async () => {
+test('the answer of a subagent is the result of the call, and nothing else of it is in the conversation', async () => {
   const { agent, looked } = familyWorld()
   const run = await agent.run(plan(calls(spawn('s', 'plain', calls(look('a')), 'I saw it.')), 'All done.'))
   assert.deepEqual([run.status, run.text, outputs(run), looked], ['completed', 'All done.', ['I saw it.'], ['a']])
@@ -28,7 +28,7 @@ test('what a subagent answers is the result of the call, and nothing else of it 
   )
 })
 
-test('a subagent sees what it is told and nothing of the conversation of its parent', async () => {
+test('a subagent sees its prompt and nothing of the conversation of its parent', async () => {
   const { agent, model } = familyWorld()
   await agent.run(plan(calls(spawn('s', 'plain', 'Hi.')), 'Done.'))
   const child = model.requests.find(({ system }) => system === 'plain')!
@@ -38,7 +38,7 @@ test('a subagent sees what it is told and nothing of the conversation of its par
   )
 })
 
-test('a subagent knows the metadata of its parent and who it is, and what it writes stays with it', async () => {
+test('a subagent has the metadata and the id of its parent, and its own changes stay with it', async () => {
   const seen: unknown[] = []
   const { agent } = familyWorld({
     use: [
@@ -60,7 +60,7 @@ test('a subagent knows the metadata of its parent and who it is, and what it wri
   assert.deepEqual({ ...run.state.metadata }, { user: 'ann' })
 })
 
-test('tools left out are all of the parent, an empty list is none, and nobody gets what its parent has not', async () => {
+test('without "tools" a subagent has all tools of its parent, with an empty list none, and never others', async () => {
   const { agent, model } = familyWorld({
     who: {
       all: { instructions: 'all' },
@@ -87,13 +87,13 @@ test('tools left out are all of the parent, an empty list is none, and nobody ge
   assert.deepEqual(offered('most'), [['look']])
 })
 
-test('a call of a tool that a subagent was not given fails, and does nothing', async () => {
+test('a call of a tool that a subagent does not have fails, and executes nothing', async () => {
   const { agent, looked } = familyWorld({ who: { none: { tools: [] } } })
   const run = await agent.run(plan(calls(spawn('s', 'none', calls(look('a')), 'Done.'))))
   assert.deepEqual([run.status, looked], ['completed', []])
 })
 
-test('a tool brings along the hooks that its capability has bound to it', async () => {
+test('a tool comes with the hooks that its capability bound to it', async () => {
   const bound = hook('afterToolUse', (ctx) => ctx.withState((state) => state.withMetadata('looked', true)), {
     tool: 'keep',
     name: 'keep.write',
@@ -120,7 +120,7 @@ test('a tool brings along the hooks that its capability has bound to it', async 
   )
 })
 
-test('a whole agent works with its own model and tools, under the guards of its parent', async () => {
+test('an agent as a subagent uses its own model and tools, under the guards of its parent', async () => {
   const own = tool({ name: 'rm', description: 'Removes.', input: { type: 'object' }, execute: () => 'removed' })
   const inner = createAgent({
     name: 'cleaner',
@@ -138,7 +138,7 @@ test('a whole agent works with its own model and tools, under the guards of its 
   assert.deepEqual(outputs(run), ['Cleaned.'])
 })
 
-test('the typed answer of a whole agent is the result as it is', async () => {
+test('the typed answer of an agent as a subagent is the result', async () => {
   const inner = createAgent({
     model: scriptedModel(['{"found":3}']),
     output: z.object({ found: z.number() }),
@@ -202,7 +202,7 @@ describe('a guard of the parent fires exactly once for every call of every subag
     })
   }
 
-  test('when it is replayed, without anything happening', async () => {
+  test('when it is replayed, without effects', async () => {
     const recording = memoryRecording()
     const recorded = await judgedWorld().agent.run(task, { effects: recordEffects(recording) })
     const world = judgedWorld()
@@ -212,7 +212,7 @@ describe('a guard of the parent fires exactly once for every call of every subag
     assert.equal(world.model.requests.length, 0)
   })
 
-  test('when it waits for a person and is resumed: twice for those that were asked about', async () => {
+  test('when it is suspended and resumed: twice for calls that needed approval', async () => {
     const ask = guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'c1' ? ctx.ask('Really?') : ctx), { name: 'ask' })
     const world = judgedWorld({ use: [ask, approval('suspend')] })
     const waiting = await world.agent.run(task)
@@ -224,7 +224,7 @@ describe('a guard of the parent fires exactly once for every call of every subag
   })
 })
 
-test('a guard that parent and subagent both have judges once', async () => {
+test('a guard of both parent and subagent judges once', async () => {
   const judged: string[] = []
   const shared = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.id), ctx), { name: 'shared' })
   const { agent } = familyWorld({ use: [shared], who: { both: { use: [shared] } } })
@@ -232,7 +232,7 @@ test('a guard that parent and subagent both have judges once', async () => {
   assert.deepEqual(judged, ['s', 'a'])
 })
 
-test('hooks that change are not inherited, and a subagent may have its own', async () => {
+test('hooks that transform are not inherited, and a subagent may have its own', async () => {
   const { agent, looked } = familyWorld({
     use: [hook('beforeToolUse', (ctx) => ctx.withArgs({ at: 'parent' }), { tool: 'look', name: 'parent' })],
     who: { own: { use: [hook('beforeToolUse', (ctx) => ctx.withArgs({ at: 'own' }), { tool: 'look', name: 'own' })] } },
@@ -241,7 +241,7 @@ test('hooks that change are not inherited, and a subagent may have its own', asy
   assert.deepEqual([run.status, looked.toSorted()], ['completed', ['own', 'parent']])
 })
 
-test('observers see what subagents do, and which one it is', async () => {
+test('observers see the events of subagents, with their path', async () => {
   const seen: string[] = []
   const { agent } = familyWorld({
     use: [
@@ -255,7 +255,7 @@ test('observers see what subagents do, and which one it is', async () => {
   assert.deepEqual(seen, ['plain: look', 'main: spawn'])
 })
 
-test('whoever listens hears a subagent from its beginning to its end, with the way to it', async () => {
+test('a stream has the events of a subagent from start to end, with its path', async () => {
   const { agent } = familyWorld()
   const events: AgentEvent[] = []
   const task = plan(calls(spawn('s', 'plain', calls(spawn('t', 'plain', calls(look('a')), 'In.')), 'Out.')), 'End.')
@@ -283,7 +283,7 @@ test('whoever listens hears a subagent from its beginning to its end, with the w
   assert.deepEqual(words, ['In.', 'Out.'])
 })
 
-test('a hook around calls is told that it does not wrap the work of an agent', async () => {
+test('an around hook on a subagent call is reported as having no effect', async () => {
   const wrapped: string[] = []
   const around = hook('aroundToolUse', async (ctx, next) => (wrapped.push(ctx.toolCall.name), next()), {
     name: 'around',
@@ -294,7 +294,7 @@ test('a hook around calls is told that it does not wrap the work of an agent', a
   assert.deepEqual([wrapped, skipped.map(({ call }) => call)], [['look'], ['s']])
 })
 
-test('the story of a subagent is told inside the story of its parent', async () => {
+test('explain of the parent includes the explanation of its subagents', async () => {
   const noRm = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['at'] === 'rm' ? ctx.block('Never.') : ctx), {
     name: 'noRm',
   })

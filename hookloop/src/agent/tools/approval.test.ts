@@ -52,7 +52,7 @@ for (const [how, use] of [
   ['nobody can be asked', []],
   ['approval is set to deny', [approval('deny')]],
 ] as const) {
-  test(`when ${how}, a question is a no, and the run goes on`, async () => {
+  test(`when ${how}, a call that needs approval is blocked, and the run continues`, async () => {
     const { run, written, status, output } = await play([asking, ...use])
     assert.deepEqual([run.status, status, written], ['completed', 'blocked', []])
     assert.match(output, /Really write\?.*has no approver/)
@@ -60,7 +60,7 @@ for (const [how, use] of [
   })
 }
 
-test('a handler is shown the call, the questions and who asks, once', async () => {
+test('a handler gets the call, the questions and the hooks that asked, once', async () => {
   const shown: Approval[] = []
   const handler: ApprovalHandler = (question, signal) => {
     assert.ok(signal instanceof AbortSignal)
@@ -78,12 +78,12 @@ test('a handler is shown the call, the questions and who asks, once', async () =
   ])
 })
 
-test('a handler that blocks is a block with its words', async () => {
+test('a handler that denies blocks the call with its message', async () => {
   const { run, written, status, output, by } = await play([asking, approval(() => ({ block: 'Not today.' }))])
   assert.deepEqual([run.status, status, output, by, written], ['completed', 'blocked', 'Not today.', 'approval', []])
 })
 
-test('a handler may let the call run with other arguments, which is what is run and what is recorded', async () => {
+test('a handler may edit the arguments, and the edited ones are executed and recorded', async () => {
   const { run, written } = await play([asking, approval(async () => ({ allow: { path: 'b.txt' } }))])
   assert.deepEqual(written, ['b.txt'])
   assert.deepEqual(run.state.execution!.steps.at(0)!.toolCalls[0]!.args, { path: 'b.txt' })
@@ -96,18 +96,18 @@ test('arguments edited by a handler pass the guards again, and a block on them i
   assert.deepEqual([written, status], [[], 'blocked'])
 })
 
-test('arguments edited by a handler are changed by no hook', async () => {
+test('no hook changes arguments that a handler edited', async () => {
   const upper = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: `${ctx.toolCall.args['path'] as string}!` }))
   const { written } = await play([asking, upper, approval(() => ({ allow: { path: 'b' } }))])
   assert.deepEqual(written, ['b'])
 })
 
-test('arguments edited by a handler that do not fit the tool are a failed call', async () => {
+test('arguments edited by a handler that do not fit the schema fail the call', async () => {
   const { run, written, status } = await play([asking, approval(() => ({ allow: { path: 7 } }))])
   assert.deepEqual([run.status, written, status], ['completed', [], 'failed'])
 })
 
-test('what a handler does to its edited arguments after it has answered changes nothing', async () => {
+test('a handler cannot change its edited arguments after it answered', async () => {
   const edited = { path: 'b.txt' }
   const late = guard('beforeToolUse', (ctx) => ((edited.path = 'evil.txt'), ctx), { name: 'late', priority: -9 })
   const { run, written } = await play([asking, late, approval(() => ((edited.path = 'b.txt'), { allow: edited }))])
@@ -115,7 +115,7 @@ test('what a handler does to its edited arguments after it has answered changes 
   assert.deepEqual(run.state.execution!.steps.at(0)!.toolCalls[0]!.args, { path: 'b.txt' })
 })
 
-test('a handler may leave the question open, which suspends the run', async () => {
+test('a handler may leave the question unanswered, which suspends the run', async () => {
   const { run, written } = await play([asking, approval(() => 'suspend')])
   assert.equal(run.status, 'suspended')
   assert.deepEqual([run.status === 'suspended' && run.pending[0]!.message, written], ['Really write?', []])
@@ -145,7 +145,7 @@ const nonsense: readonly unknown[] = [
 ]
 
 for (const answer of nonsense) {
-  test(`a handler that answers ${inspect(answer, { breakLength: Infinity })} has not said yes`, async () => {
+  test(`a handler that answers ${inspect(answer, { breakLength: Infinity })} does not approve`, async () => {
     const { run, written, status } = await play([asking, approval(() => answer as AskedAnswer)])
     assert.deepEqual([run.status, written, status], ['completed', [], 'blocked'])
     assert.ok(JSON.parse(JSON.stringify(run)))
@@ -156,7 +156,7 @@ for (const [how, handler] of [
   ['throws', () => raise()],
   ['rejects', async () => raise()],
 ] as const) {
-  test(`a handler that ${how} has said no`, async () => {
+  test(`a handler that ${how} denies`, async () => {
     const { run, written, status, output } = await play([asking, approval(handler)])
     assert.deepEqual([run.status, written, status], ['completed', [], 'blocked'])
     assert.match(output, /the line is dead/)
@@ -167,7 +167,7 @@ function raise(): never {
   throw new Error('the line is dead')
 }
 
-test('a handler that never answers holds a run until it is cancelled, and no longer', async () => {
+test('a run waits for a handler that never answers until it is cancelled', async () => {
   const cancel = new AbortController()
   const silent: ApprovalHandler = () => {
     setTimeout(() => cancel.abort(), 1)
@@ -177,14 +177,14 @@ test('a handler that never answers holds a run until it is cancelled, and no lon
   assert.deepEqual([run.status, written, status], ['cancelled', [], 'blocked'])
 })
 
-test('a yes that comes together with a cancel starts nothing', async () => {
+test('an approval that comes together with a cancel executes nothing', async () => {
   const cancel = new AbortController()
   const late: ApprovalHandler = () => (cancel.abort(), 'allow')
   const { run, written, status } = await play([asking, approval(late)], {}, { signal: cancel.signal })
   assert.deepEqual([run.status, written, status], ['cancelled', [], 'blocked'])
 })
 
-test('the time a handler takes does not count against the limit on time', async () => {
+test('the time a handler takes does not count against maxTimeMs', async () => {
   const clock = fakeClock()
   const slow = async (): Promise<AskedAnswer> => {
     await clock.advance(400_000)
@@ -197,14 +197,14 @@ test('the time a handler takes does not count against the limit on time', async 
 
 // ── questions that a tool or `approval` asks by default
 
-test('a tool that asks is asked about, and a yes lets it run', async () => {
+test('a tool with "ask" needs approval, and an approval lets it run', async () => {
   const asked: Approval[] = []
   const { written } = await play([approval((question) => (asked.push(question), 'allow'))], { ask: true })
   assert.deepEqual([written, asked.map(({ by }) => by)], [['a.txt'], ['tool "write"']])
 })
 
 for (const pattern of ['write', 'wr*', /^WRITE$/i]) {
-  test(`approval asks about tools that match ${String(pattern)}, though no guard does`, async () => {
+  test(`approval asks about tools that match ${String(pattern)}, without a guard`, async () => {
     const { run, written } = await play([approval({ answer: 'suspend', tools: [pattern] })])
     assert.deepEqual([run.status, written], ['suspended', []])
   })
@@ -215,25 +215,25 @@ test('approval does not ask about other tools', async () => {
   assert.deepEqual([run.status, written], ['completed', ['a.txt']])
 })
 
-test('the allow of a guard answers the question of a tool', async () => {
+test('the allow of a guard satisfies the "ask" of a tool', async () => {
   const { run, written } = await play([allowing, approval('suspend')], { ask: true })
   assert.deepEqual([run.status, written], ['completed', ['a.txt']])
 })
 
-test('the allow of a guard answers the question of approval', async () => {
+test('the allow of a guard satisfies the approval capability', async () => {
   const { run, written } = await play([allowing, approval({ answer: 'suspend', tools: ['*'] })])
   assert.deepEqual([run.status, written], ['completed', ['a.txt']])
 })
 
 for (const priority of [1, -1]) {
-  test(`an allow never answers the question of another guard (priority ${priority})`, async () => {
+  test(`an allow never satisfies the ask of another guard (priority ${priority})`, async () => {
     const eager = guard('beforeToolUse', (ctx) => ctx.allow(), { name: 'eager', priority })
     const { run, written } = await play([asking, eager, approval('suspend')], { ask: true })
     assert.deepEqual([run.status, written], ['suspended', []])
     assert.deepEqual(run.status === 'suspended' && run.pending[0]!.asks.map(({ by }) => by), ['asking'])
   })
 
-  test(`a block beats an ask, whatever the order (priority ${priority}), and nobody is asked`, async () => {
+  test(`a block overrides an ask in any order (priority ${priority}), and no approver is asked`, async () => {
     let asked = 0
     const fence = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'fence', priority })
     const use = [asking, fence, approval(() => (asked++, 'allow'))]
@@ -241,33 +241,33 @@ for (const priority of [1, -1]) {
     assert.deepEqual([written, status, by, asked], [[], 'blocked', 'fence', 0])
   })
 
-  test(`a stop beats an ask, whatever the order (priority ${priority}), and nobody is asked`, async () => {
+  test(`a stop overrides an ask in any order (priority ${priority}), and no approver is asked`, async () => {
     let asked = 0
     const stopper = guard('beforeToolUse', (ctx) => ctx.stop('Enough.'), { name: 'stopper', priority })
     const { run, written, status } = await play([asking, stopper, approval(() => (asked++, 'allow'))])
     assert.deepEqual([run.status, written, status, asked], ['stopped', [], 'blocked', 0])
   })
 
-  test(`a guard that fails beats an ask, whatever the order (priority ${priority})`, async () => {
+  test(`a guard that fails overrides an ask in any order (priority ${priority})`, async () => {
     const broken = guard('beforeToolUse', () => raise(), { name: 'broken', priority })
     const { written, status, by } = await play([asking, broken, approval(() => 'allow')])
     assert.deepEqual([written, status, by], [[], 'blocked', 'broken'])
   })
 }
 
-test('within one guard, too, an allow does not lower an ask', async () => {
+test('within one guard, too, an allow does not override an ask', async () => {
   const torn = guard('beforeToolUse', (ctx) => ctx.ask('Really?').allow())
   const { run, written } = await play([torn, approval('suspend')])
   assert.deepEqual([run.status, written], ['suspended', []])
 })
 
-test('nobody is asked about arguments that do not fit the tool', async () => {
+test('no approver is asked about arguments that do not fit the schema', async () => {
   let asked = 0
   const { run, status } = await play([asking, approval(() => (asked++, 'allow'))], { args: { path: 7 } })
   assert.deepEqual([run.status, status, asked], ['completed', 'failed', 0])
 })
 
-test('whoever is asked sees the arguments as hooks have changed them, as JSON before parsing', async () => {
+test('an approver sees the arguments as hooks changed them, as JSON before parsing', async () => {
   const prefix = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: `dir/${ctx.toolCall.args['path'] as string}` }))
   const shown: unknown[] = []
   await play([asking, prefix, approval((question) => (shown.push(question.toolCall.args), 'allow'))])
@@ -281,7 +281,7 @@ const answers: readonly ['deny' | 'suspend' | ApprovalHandler, string, AgentEven
 ]
 
 for (const [answer, word, last] of answers) {
-  test(`a question that is ${word} is told as an event, with the approval`, async () => {
+  test(`a question that is ${word} is an event, with the approval`, async () => {
     const { agent }: { agent: Agent } = scene([asking, approval(answer)])
     const recorded = await recordEvents(agent.stream('Go.'))
     assert.deepEqual(
@@ -294,7 +294,7 @@ for (const [answer, word, last] of answers) {
 
 // ── how long a yes is good for
 
-test('a question says until when it can be answered with yes', async () => {
+test('an approval has the time until which it can be approved', async () => {
   const clock = fakeClock({ startAt: 1000 })
   const use = [asking, approval({ answer: 'suspend', expiresInMs: 500 })]
   const { run } = await play(use, {}, { effects: liveEffects({ clock }) })
@@ -324,7 +324,7 @@ for (const [waited, answer, outcome] of [
 }
 
 for (const how of ['maybe', undefined, { answer: 'ask' }, { answer: 'suspend', expiresInMs: 0 }, { tools: ['*'] }]) {
-  test(`approval(${JSON.stringify(how)}) is refused when the agent is put together`, () => {
+  test(`approval(${JSON.stringify(how)}) is rejected when the agent is created`, () => {
     assert.throws(() => approval(how as 'deny'), { code: 'AGENT_INVALID_OPTION' })
   })
 }

@@ -51,13 +51,13 @@ function noting(log: string[]) {
   ]
 }
 
-test('calls of one step run in order, each from before to after', async () => {
+test('calls of one step run in order, each from beforeToolUse to afterToolUse', async () => {
   const log: string[] = []
   await useAll(numbers('write', 2), { use: [slow('write', log), ...noting(log)] })
   assert.deepEqual(log, ['before 0', 'begin 0', 'end 0', 'after 0', 'before 1', 'begin 1', 'end 1', 'after 1'])
 })
 
-test('neighbours that may run together do: all before, then all tools, then all after, in call order', async () => {
+test('adjacent concurrent calls run together: all beforeToolUse, all tools, all afterToolUse, in call order', async () => {
   const log: string[] = []
   await useAll(numbers('read', 3), { use: [slow('read', log, { concurrent: true }), ...noting(log)] })
   const ends = ['end 0', 'end 1', 'end 2']
@@ -68,7 +68,7 @@ test('neighbours that may run together do: all before, then all tools, then all 
   assert.deepEqual(log.slice(6, 9).toSorted(), ends)
 })
 
-test('a tool that does not say so runs alone, also between tools that do', async () => {
+test('a tool without "concurrent" runs alone, also between concurrent tools', async () => {
   const log: string[] = []
   const calls = ['read', 'read', 'write', 'read', 'read'].map((name, n) => ({ name, args: { n } }))
   await useAll(calls, { use: [slow('read', log, { concurrent: true }), slow('write', log)] })
@@ -79,7 +79,7 @@ test('a tool that does not say so runs alone, also between tools that do', async
   assert.ok(begins(4) < ended(3), 'the last two run together')
 })
 
-test('results stand in the order of the calls, whatever the order in which they came', async () => {
+test('results are in the order of the calls, whichever ended first', async () => {
   const execute = async ({ n }: { n: number }): Promise<number> => (await delay(20 - 5 * n), n)
   const read = tool({ name: 'read', description: 'Reads.', input: numbered, execute, concurrent: true })
   const run = await useAll(numbers('read', 4), { use: [read] })
@@ -89,7 +89,7 @@ test('results stand in the order of the calls, whatever the order in which they 
   )
 })
 
-test('no more tools run together than maxConcurrentTools says', async () => {
+test('at most maxConcurrentTools tools run at once', async () => {
   let [now, most] = [0, 0]
   const execute = async (): Promise<void> => {
     most = Math.max(most, ++now)
@@ -101,7 +101,7 @@ test('no more tools run together than maxConcurrentTools says', async () => {
   assert.deepEqual([most, statuses(run).filter((status) => status === 'ok').length], [3, 12])
 })
 
-test('a forbid cast before one call of a batch starts none of them, and each is told who stopped it', async () => {
+test('a forbid before one call of a batch executes none of them, and each result names the hook', async () => {
   const log: string[] = []
   const stopper = guard('beforeToolUse', (ctx) => (ctx.toolCall.args.n === 1 ? ctx.stop('enough') : ctx), {
     name: 'stopper',
@@ -113,7 +113,7 @@ test('a forbid cast before one call of a batch starts none of them, and each is 
   assert.match(executions(run)[2]!.output as string, /stopped by "stopper": enough/)
 })
 
-test('a forbid cast before a call lets what ran before it stand and starts nothing after it', async () => {
+test('a forbid before a call keeps earlier results and executes nothing after it', async () => {
   const log: string[] = []
   const stopper = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['n'] === 1 ? ctx.stop('enough') : ctx))
   const run = await useAll(numbers('write', 3), { use: [slow('write', log), stopper] })
@@ -126,7 +126,7 @@ test('a forbid cast before a call lets what ran before it stand and starts nothi
   )
 })
 
-test('a cancel while a guard thinks starts nothing: unstarted calls are blocked', async () => {
+test('a cancel while a guard judges executes nothing: calls that did not start are blocked', async () => {
   const log: string[] = []
   const cancel = new AbortController()
   const thinking = guard('beforeToolUse', async (ctx) => (await delay(1), cancel.abort(), ctx))
@@ -134,7 +134,7 @@ test('a cancel while a guard thinks starts nothing: unstarted calls are blocked'
   assert.deepEqual([run.status, log, statuses(run)], ['cancelled', [], ['blocked', 'blocked']])
 })
 
-test('a cancelled run leaves no timer behind that would keep its process alive', async () => {
+test('a cancelled run leaves no timer that keeps the process alive', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
   const cancel = new AbortController()
@@ -143,7 +143,7 @@ test('a cancelled run leaves no timer behind that would keep its process alive',
   assert.deepEqual([run.status, timers() - before], ['cancelled', 0])
 })
 
-test('a cancel while some of a batch run starts no more of it', async () => {
+test('a cancel while some calls of a batch run starts no others', async () => {
   const cancel = new AbortController()
   const begun: number[] = []
   const execute = async ({ n }: { n: number }): Promise<void> => {
@@ -157,7 +157,7 @@ test('a cancel while some of a batch run starts no more of it', async () => {
   assert.deepEqual([run.status, begun, statuses(run).slice(1)], ['cancelled', [0], ['blocked', 'blocked']])
 })
 
-test('a cancelled tool is told by its signal, and whether it had an effect is unknown', async () => {
+test('a cancel aborts the signal of a tool, and the outcome of the call is unknown', async () => {
   const cancel = new AbortController()
   const execute = (_: unknown, { signal }: ToolRun): Promise<never> =>
     new Promise((_resolve, reject) => {
@@ -172,7 +172,7 @@ test('a cancelled tool is told by its signal, and whether it had an effect is un
 const untilTold = (_: unknown, { signal }: ToolRun): Promise<string> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('told to stop'))))
 
-test('a tool that takes too long is told to stop, and the model reads that', async () => {
+test('a tool that times out is aborted, and the model gets the message', async () => {
   const keepAlive = setTimeout(() => undefined, 4000)
   const wait = tool({ name: 'wait', description: 'Waits.', input: anything, execute: untilTold, timeoutMs: 5 })
   const run = await useAll([{ name: 'wait' }], { use: [wait] })
@@ -182,7 +182,7 @@ test('a tool that takes too long is told to stop, and the model reads that', asy
   assert.match(execution!.output as string, /did not end within 5 ms/)
 })
 
-test('a tool that does not stop when it is told to holds the run up for a moment only', async () => {
+test('a tool that ignores its signal delays the run only briefly', async () => {
   const execute = (): Promise<never> => new Promise(() => undefined)
   const wait = tool({ name: 'wait', description: 'Waits.', input: anything, execute, timeoutMs: 5 })
   const keepAlive = setTimeout(() => undefined, 4000)
@@ -191,7 +191,7 @@ test('a tool that does not stop when it is told to holds the run up for a moment
   assert.deepEqual([run.status, statuses(run)], ['completed', ['failed']])
 })
 
-test('a timeout of a tool keeps its process alive until it has fired', async () => {
+test('the timeout of a tool keeps the process alive until it fires', async () => {
   const url = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
   const script = `
     const { createAgent } = await import(${url('../../create-agent.ts')})
@@ -208,7 +208,7 @@ test('a timeout of a tool keeps its process alive until it has fired', async () 
   assert.equal(printed.trim(), 'completed')
 })
 
-test('the idempotency key is the same on every attempt at a call, and another for another call', async () => {
+test('the idempotency key is the same for every attempt of a call, and differs between calls', async () => {
   const keys: string[] = []
   const execute = (_: unknown, { idempotencyKey }: ToolRun): void => {
     keys.push(idempotencyKey)
@@ -227,7 +227,7 @@ test('the idempotency key is the same on every attempt at a call, and another fo
   assert.deepEqual([new Set(keys).size, keys.length], [2, 6])
 })
 
-test('progress is told as events, between the start and the end of its call', async () => {
+test('progress is reported as events, between the start and the end of its call', async () => {
   const execute = async (_: unknown, run: ToolRun): Promise<void> => {
     run.progress({ done: 1, of: 2 })
     await delay(1)
@@ -250,7 +250,7 @@ test('progress is told as events, between the start and the end of its call', as
 })
 
 for (const how of ['run', 'stream'] as const) {
-  test(`progress that cannot be shown does not break the tool that reports it (${how})`, async () => {
+  test(`invalid progress does not fail the tool that reports it (${how})`, async () => {
     const circular: { self?: unknown } = {}
     circular.self = circular
     const execute = (_: unknown, run: ToolRun): string => (run.progress(circular), run.progress(1n), 'copied')
@@ -261,7 +261,7 @@ for (const how of ['run', 'stream'] as const) {
   })
 }
 
-test('arguments cannot be written to, neither by hooks nor by the tool', async () => {
+test('arguments are read-only, for hooks and for the tool', async () => {
   const input = z.object({ list: z.array(z.object({ n: z.number() })) })
   const writes: boolean[] = []
   const tamper = (args: unknown): void => {
@@ -289,7 +289,7 @@ const unfreezable = {
 }
 
 for (const [where, input] of Object.entries(unfreezable)) {
-  test(`guards get copies of what cannot be frozen ${where}, so that the tool gets what they saw`, async () => {
+  test(`guards get copies of values that cannot be frozen ${where}, so that the tool gets what they judged`, async () => {
     type Parsed = z.infer<(typeof unfreezable)['at the top']>
     const seen: unknown[] = []
     const spoil = (args: unknown): void => {
@@ -313,7 +313,7 @@ for (const [where, input] of Object.entries(unfreezable)) {
   })
 }
 
-test('a hook given the tool sees only valid input, one given its name may repair what is not', async () => {
+test('a hook that is typed by the tool sees only valid input, and one that names it may repair invalid input', async () => {
   const seen: unknown[] = []
   const write = tool({ name: 'write', description: 'Writes.', input: numbered, execute: ({ n }) => n })
   const typed = hook('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args), ctx), { tool: write, priority: 2 })
@@ -332,7 +332,7 @@ test('a hook given the tool sees only valid input, one given its name may repair
   assert.equal(run.ledger.filter(({ decision }) => decision === 'skipped').length, 1)
 })
 
-test('arguments are changed, then parsed once, then judged, then used', async () => {
+test('arguments are transformed, then parsed once, then judged, then used', async () => {
   const log: unknown[] = []
   const parsed = (n: number): number => (log.push(`parse ${n}`), n * 10)
   const input = z.object({ n: z.number().transform(parsed) })
