@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command. It must run on any Node, if only to say which one is needed, so it is plain JavaScript and small.
+// The executable. It must run on any Node, to report which version is needed, so it is small and plain JavaScript.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,14 +20,14 @@ if (pinned === undefined) {
 }
 runWith(pinned)
 
-/** What was built. In a clone without a build, or with `--conditions=hookloop-source`, the sources themselves. */
+/** The build, or the sources in a clone without a build or with `--conditions=hookloop-source`. */
 function entryPoint() {
   const built = new URL('../dist/cli/index.js', import.meta.url)
   const wantsSource = import.meta.resolve('hookloop').endsWith('.ts')
   return existsSync(built) && !wantsSource ? built.href : new URL('../src/cli/index.ts', import.meta.url).href
 }
 
-/** The Node that the workspace of a clone brings along. */
+/** The Node in the node_modules of a clone. */
 function pinnedNode() {
   for (let folder = here; folder !== dirname(folder); folder = dirname(folder)) {
     const node = join(folder, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node')
@@ -36,10 +36,10 @@ function pinnedNode() {
   return undefined
 }
 
-/** Stands aside: signals go to the one that does the work, and it ends as that one does. */
+/** Runs the command with another Node: forwards signals to it, and exits like it. */
 function runWith(node) {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
-  for (const signal of signals) process.on(signal, () => child.kill(signal)) // from before there is a child to leave behind
+  for (const signal of signals) process.on(signal, () => child.kill(signal)) // before the child exists, so that no signal leaves it behind
   const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit' })
   child.on('error', (error) => {
     console.error(`hookloop: ${node} cannot be started: ${error.message}`)

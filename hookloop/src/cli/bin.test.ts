@@ -43,14 +43,14 @@ function pinnedNode(root: string, script: string): void {
   chmodSync(join(bin, 'node'), 0o755)
 }
 
-test('on an older Node the command says which one it needs', async () => {
+test('on an older Node the command names the version it needs', async () => {
   const { bin, older } = installed('alone')
   const { code, output } = await ended(['--import', older, bin, 'models'])
   assert.equal(code, 1)
   assert.match(output, /^hookloop needs Node 22\.18 or later; this is v\S+\. Install it from nodejs\.org\.\n$/)
 })
 
-test('on an older Node in a clone it goes on with the one of the workspace, and ends as that does', async (t) => {
+test('on an older Node in a clone the command runs with the Node of the workspace, and exits like it', async (t) => {
   if (process.platform !== 'linux') return t.skip('the workspace brings a Node for Linux')
   const { root, bin, older } = installed('clone')
   pinnedNode(root, 'echo "$3 $4"; exit 7')
@@ -58,7 +58,7 @@ test('on an older Node in a clone it goes on with the one of the workspace, and 
   assert.deepEqual([code, output], [7, `${bin} models\n`])
 })
 
-test('signals reach the one that does the work', async (t) => {
+test('signals are forwarded to the Node of the workspace', async (t) => {
   if (process.platform !== 'linux') return t.skip('the workspace brings a Node for Linux')
   const { root, bin, older } = installed('signals')
   pinnedNode(root, `trap 'echo told; exit 130' INT; echo ready; for i in $(seq 200); do sleep 0.05; done`)
@@ -66,7 +66,7 @@ test('signals reach the one that does the work', async (t) => {
   assert.deepEqual([code, output], [130, 'ready\ntold\n'])
 })
 
-test('a clone without a build runs from its sources, and an agent file gets the same ones', async () => {
+test('a clone without a build runs from its sources, and an agent file imports the same ones', async () => {
   const root = join(folder, 'unbuilt')
   const workspace = fileURLToPath(new URL('../../../', import.meta.url))
   for (const part of ['bin', 'src', 'package.json']) {

@@ -15,7 +15,7 @@ import { hookloop, start, type Ended, type Started, type StartOptions } from './
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-hooks-')))
 process.on('exit', () => rmSync(root, { recursive: true, force: true }))
 
-/** Calls `work`, which leaves a mark, as often as the input has words that begin with it. */
+/** Calls the tool that the first word of the input names, once for each other word. Its tools write marks. */
 const agentCode = `import { appendFileSync } from 'node:fs'
 import { tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
@@ -34,7 +34,7 @@ const model = scriptedModel(({ messages }) => {
 export default { name: 'worker', model, use: [work, edit] }
 `
 
-/** A project with hooks in files, beside an agent and a home that are not part of it, and marks of what really ran. */
+/** A project with hooks in files, an agent and a home folder outside of it, and a file with marks of what really ran. */
 export class ProjectWithHooks {
   readonly root = mkdtempSync(join(root, 'project-'))
   readonly dir = join(this.root, 'project')
@@ -60,7 +60,7 @@ export class ProjectWithHooks {
     return join(this.home, '.config', 'hookloop', 'trust.json')
   }
 
-  /** Writes a file of the project; one that is no text is written as JSON. */
+  /** Writes a file of the project; a value that is not a string as JSON. */
   write(path: string, content: unknown, mode = 0o644): string {
     const file = join(this.dir, path)
     mkdirSync(dirname(file), { recursive: true })
@@ -69,24 +69,24 @@ export class ProjectWithHooks {
     return file
   }
 
-  /** Hooks of the project's own file. */
+  /** Writes .hookloop/hooks.json. */
   hooks(...entries: readonly object[]): string {
     return this.write('.hookloop/hooks.json', { hooks: entries })
   }
 
-  /** Hooks of the user. */
+  /** Writes the hooks of the user. */
   ownHooks(...entries: readonly object[]): void {
     const folder = join(this.home, '.config', 'hookloop')
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'hooks.json'), JSON.stringify({ hooks: entries }))
   }
 
-  /** A command that leaves a mark. */
+  /** A command that writes a mark. */
   mark(word: string): string {
     return `echo ${word} >> "${this.marks}"`
   }
 
-  /** What ran, line by line. */
+  /** The marks, line by line. */
   marked(): readonly string[] {
     return existsSync(this.marks) ? readFileSync(this.marks, 'utf8').split('\n').slice(0, -1) : []
   }

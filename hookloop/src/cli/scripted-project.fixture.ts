@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hookloop, start, type Ended, type Started, type StartOptions } from './cli.fixture.ts'
 
-// An agent whose model does what it is told in every process, and whose tools leave a line for each thing they really do.
+// An agent with a scripted model, whose tools write a line to a log for each call that they really execute.
 
 const code = `import { appendFileSync } from 'node:fs'
 import { approval, guard, tool, type AgentOptions } from 'hookloop'
@@ -31,12 +31,12 @@ const model = scriptedModel(({ messages }) => {
 export default { name: 'shipper', model, use: [deploy, charge, careful, polite] } satisfies AgentOptions
 `
 
-const root = mkdtempSync(join(tmpdir(), 'hookloop-kept-'))
+const root = mkdtempSync(join(tmpdir(), 'hookloop-scripted-'))
 process.on('exit', () => rmSync(root, { recursive: true, force: true }))
 
-/** A folder with the agent in it and a store of its own, which goes away with the process. */
-export class Workshop {
-  readonly folder = mkdtempSync(join(root, 'shop-'))
+/** A temporary folder with the agent and its own session store. */
+export class ScriptedProject {
+  readonly folder = mkdtempSync(join(root, 'project-'))
   readonly agent = join(this.folder, 'agent.ts')
   readonly env: NodeJS.ProcessEnv
 
@@ -49,10 +49,10 @@ export class Workshop {
     return join(this.folder, name)
   }
 
-  /** What the tools have really done. */
+  /** The calls that the tools have executed. */
   done(): readonly string[] {
     const file = this.path('log')
-    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [] // only whole lines
+    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [] // complete lines only
   }
 
   hookloop(args: readonly string[], options: StartOptions = {}): Promise<Ended> {

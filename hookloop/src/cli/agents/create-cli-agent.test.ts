@@ -68,7 +68,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     })
   }
 
-  test('what the file logs is not in the answer, nor among the events', async () => {
+  test('console output of the file is neither in the answer nor among the events', async () => {
     const { stdout } = await hookloop(['run', 'Go.', '--agent', options, '--json'])
     assert.doesNotThrow(() =>
       stdout
@@ -78,7 +78,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     )
   })
 
-  test('limits of the command line hold for it', async () => {
+  test('limits of the command line apply to it', async () => {
     const ends = await Promise.all(
       [options, built].map((file) => hookloop(['run', 'Go.', '--agent', file, '--max-steps', '1'])),
     )
@@ -91,12 +91,12 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     )
   })
 
-  test('an agent with guards of its own keeps them, and says so', async () => {
+  test('an agent with its own guards() rejects limits of the command line', async () => {
     const { code, stderr } = await hookloop(['run', 'Go.', '--agent', limited, '--max-steps', '1'])
     assert.deepEqual([code, stderr], [2, `error: --agent ${limited}: it has guards() already. Set the limits there.\n`])
   })
 
-  test('--model goes before the model of the options, and cannot change a finished agent', async () => {
+  test('--model overrides the model of the options, and is rejected for an agent from createAgent()', async () => {
     const [other, finished] = await Promise.all([
       hookloop(['run', 'Go.', '--agent', options, '--model', 'groq/x']),
       hookloop(['run', 'Go.', '--agent', built, '--model', 'groq/x']),
@@ -112,13 +112,13 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     assert.match(stderr, /modelless\.ts names no model\. /)
   })
 
-  test('where nobody can be asked, now or later, a question is answered with no', async () => {
+  test('without a terminal and a store, an approval is denied', async () => {
     const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', asking, '--no-store'])
     assert.deepEqual([code, stdout], [0, 'So be it.\n'])
     assert.match(stderr, /⊘ remove path: "a\.md" blocked by approval: .* nobody can be asked/)
   })
 
-  test('a run that waits for a person ends with 4 and shows what is asked, once', async () => {
+  test('a run suspended for approval exits with 4 and shows the approval once', async () => {
     const ways = [[], ['--quiet'], ['--no-stream']]
     const ends = await Promise.all(ways.map((way) => hookloop(['run', 'Go.', '--agent', waiting, ...way])))
     const asked = '? remove path: "a.md" Run "remove"? (asked by tool "remove")\n‖ suspended, waiting for 1 approval'
@@ -128,7 +128,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     )
   })
 
-  test('a file that exports something else, or throws, is refused with its name', async () => {
+  test('a file with another export, or one that throws, is rejected with its name', async () => {
     const broken = agentFile('broken.ts', `throw new Error('not today')`)
     const empty = agentFile('empty.ts', 'export const agent = 1')
     const [first, second] = await Promise.all([broken, empty].map((file) => hookloop(['run', 'Go.', '--agent', file])))
@@ -142,7 +142,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(stdout), { n: 7 })
   })
 
-  test('a module in a package that is not of modules is told what to do', async () => {
+  test('a module in a commonjs package is rejected with a way to fix it', async () => {
     const inside = join(folder, 'commonjs')
     mkdirSync(inside)
     writeFileSync(join(inside, 'package.json'), '{"type":"commonjs"}')
@@ -152,7 +152,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     assert.match(stderr, /outside a module\n.*Rename the file to \.mts, or run: npm pkg set type=module\n$/)
   })
 
-  test('what is thrown in the file and is not about its options is a failure, not a refusal', async () => {
+  test('an unexpected error of the file exits with 1, not with 2', async () => {
     const file = agentFile('bug.ts', `${parts} export default { model, get use() { throw new TypeError('a bug') } }`)
     const { code, stderr } = await hookloop(['run', 'Go.', '--agent', file])
     assert.equal(code, 1)

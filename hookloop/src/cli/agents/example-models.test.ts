@@ -4,7 +4,7 @@ import { priceList } from '../../models/price-list.ts'
 import { providers } from '../../models/providers.ts'
 import { exampleModel } from './example-models.ts'
 
-test('the example of a provider whose prices are known is a model that is in the list', () => {
+test('the example of a provider with a price list is a model in that list', () => {
   const listed = Object.keys(priceList)
   const priced = providers.filter(({ name }) => listed.some((model) => model.startsWith(`${name}/`)))
   const examples = priced.map(exampleModel)

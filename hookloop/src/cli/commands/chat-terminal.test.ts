@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chat } from './chat.ts'
-import { Workshop } from '../scripted-project.fixture.ts'
+import { ScriptedProject } from '../scripted-project.fixture.ts'
 import { Terminal } from '../terminal/terminal.fixture.ts'
 
-async function led(keys: readonly (readonly [after: string, keys: string])[], session = 'talk', shop = new Workshop()) {
+async function led(
+  keys: readonly (readonly [after: string, keys: string])[],
+  session = 'talk',
+  project = new ScriptedProject(),
+) {
   const terminal = new Terminal()
-  const chatting = chat({ agent: shop.agent, session, stream: true }, terminal.cli(shop.env))
+  const chatting = chat({ agent: project.agent, session, stream: true }, terminal.cli(project.env))
   for (const [after, press] of keys) await terminal.after(after, press)
-  return { code: await chatting, written: terminal.written, shop }
+  return { code: await chatting, written: terminal.written, project }
 }
 
-test('a conversation at a terminal: messages, commands, and the way back to it', async () => {
+test('chat at a terminal takes messages and commands, and prints how to continue', async () => {
   const { code, written } = await led([
     ['› ', 'hello\r'],
     ['completed', ''],
@@ -38,8 +42,8 @@ test('a conversation at a terminal: messages, commands, and the way back to it',
   assert.match(written, /Unknown command \/nothing\./)
 })
 
-test('questions are asked where the conversation is', async () => {
-  const { shop, written } = await led([
+test('chat asks for approvals at the terminal', async () => {
+  const { project, written } = await led([
     ['› ', 'deploy one\r'],
     ['Allow this call?', 'y\n'],
     ['› ', 'deploy two\r'],
@@ -49,16 +53,16 @@ test('questions are asked where the conversation is', async () => {
     ['JSON', '{"to":"staging"}\n'],
     ['› ', '\u0004'],
   ])
-  assert.deepEqual(shop.done(), ['deployed to one', 'deployed to staging'])
+  assert.deepEqual(project.done(), ['deployed to one', 'deployed to staging'])
   assert.match(written, /It says: The user denied this call: not on Fridays/)
 })
 
-test('a question that is left for later ends the conversation; who comes back is asked again', async () => {
+test('an approval that is answered later ends the conversation, and is asked again when it continues', async () => {
   const later = await led([
     ['› ', 'deploy one\r'],
     ['Allow this call?', 'l\n'],
   ])
-  assert.deepEqual([later.code, later.shop.done()], [4, []])
+  assert.deepEqual([later.code, later.project.done()], [4, []])
   assert.match(later.written, /hookloop approve \w{8}, or hookloop deny/)
   const back = await led(
     [
@@ -69,18 +73,18 @@ test('a question that is left for later ends the conversation; who comes back is
       ['› ', '\u0004'],
     ],
     'talk',
-    later.shop,
+    later.project,
   )
-  assert.deepEqual([back.code, back.shop.done()], [0, ['deployed to one']])
+  assert.deepEqual([back.code, back.project.done()], [0, ['deployed to one']])
 })
 
-test('Ctrl-C cancels an answer and the conversation goes on; at the prompt it leaves when pressed twice', async () => {
+test('Ctrl-C cancels a run and the conversation continues; pressed twice at the prompt, it exits', async () => {
   const terminal = new Terminal()
-  const shop = new Workshop()
-  const chatting = chat({ agent: shop.agent, session: 'talk', stream: true }, terminal.cli(shop.env))
+  const project = new ScriptedProject()
+  const chatting = chat({ agent: project.agent, session: 'talk', stream: true }, terminal.cli(project.env))
   await terminal.after('› ', 'slow\r')
   await terminal.after('word word', '')
-  process.emit('SIGINT', 'SIGINT') // as a terminal sends it while nobody edits a line
+  process.emit('SIGINT', 'SIGINT') // as a terminal sends it while no line is edited
   await terminal.after('■ cancelled', '')
   await terminal.after('› ', 'hello\r')
   await terminal.after('I heard slow, hello', '')

@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Workshop, type Result } from '../scripted-project.fixture.ts'
+import { ScriptedProject, type Result } from '../scripted-project.fixture.ts'
 
 const agent = ['--agent', 'agent.ts']
 
 describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
-  test('one line is one message, and answers go to stdout', async () => {
-    const shop = new Workshop()
-    const { code, stdout, stderr } = await shop.hookloop(['chat', ...agent], { input: 'one\r\n\n  \ntwo' })
+  test('sends each line as a message, and prints answers to stdout', async () => {
+    const project = new ScriptedProject()
+    const { code, stdout, stderr } = await project.hookloop(['chat', ...agent], { input: 'one\r\n\n  \ntwo' })
     assert.deepEqual([code, stdout], [0, 'I heard one\nI heard one, two\n'])
     assert.equal(stderr.match(/✓ completed/g)?.length, 2)
   })
 
-  test('may be as long as it likes', async () => {
-    const shop = new Workshop()
-    const { code, stdout, stderr } = await shop.hookloop(['chat', ...agent], { input: 'x\n'.repeat(15) })
+  test('takes any number of lines', async () => {
+    const project = new ScriptedProject()
+    const { code, stdout, stderr } = await project.hookloop(['chat', ...agent], { input: 'x\n'.repeat(15) })
     assert.deepEqual([code, stdout.split('\n').length], [0, 16])
     assert.doesNotMatch(stderr, /Warning/)
   })
 
-  test('goes on with a session, and needs no agent to be named again', async () => {
-    const shop = new Workshop()
-    await shop.hookloop(['chat', ...agent, '--session', 'talk'], { input: 'one\n' })
-    const { stdout } = await shop.hookloop(['chat', '--session', 'talk', '-q'], {
+  test('continues a session without naming its agent again', async () => {
+    const project = new ScriptedProject()
+    await project.hookloop(['chat', ...agent, '--session', 'talk'], { input: 'one\n' })
+    const { stdout } = await project.hookloop(['chat', '--session', 'talk', '-q'], {
       input: '/clear is no command here\n',
     })
     assert.equal(stdout, 'I heard one, /clear is no command here\n')
   })
 
-  test('with --json every message ends in a result with the session', async () => {
-    const shop = new Workshop()
-    const { stdout, stderr } = await shop.hookloop(['chat', ...agent, '--json', '--session', 'talk'], {
+  test('with --json prints a result with the session after each message', async () => {
+    const project = new ScriptedProject()
+    const { stdout, stderr } = await project.hookloop(['chat', ...agent, '--json', '--session', 'talk'], {
       input: 'one\ntwo\n',
     })
     const lines = stdout
@@ -48,27 +48,29 @@ describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
     assert.equal(stderr, '')
   })
 
-  test('ends with what did not end well, and with its exit code', async () => {
-    const shop = new Workshop()
+  test('ends with the first run that does not complete, and with its exit code', async () => {
+    const project = new ScriptedProject()
     const [failed, waits] = await Promise.all([
-      shop.hookloop(['chat', ...agent], { input: 'fail\nnever said\n' }),
-      shop.hookloop(['chat', ...agent], { input: 'deploy production\nnever said\n' }),
+      project.hookloop(['chat', ...agent], { input: 'fail\nnever said\n' }),
+      project.hookloop(['chat', ...agent], { input: 'deploy production\nnever said\n' }),
     ])
     assert.deepEqual([failed.code, failed.stdout, waits.code, waits.stdout], [1, '', 4, ''])
     assert.match(waits.stderr, / approve \w{8}, or /)
   })
 
-  test('keeps nothing with --no-store, and then nobody can be asked', async () => {
-    const shop = new Workshop()
-    const { code, stdout } = await shop.hookloop(['chat', ...agent, '--no-store', '-q'], { input: 'deploy x\nand?\n' })
+  test('stores nothing with --no-store, and denies approvals', async () => {
+    const project = new ScriptedProject()
+    const { code, stdout } = await project.hookloop(['chat', ...agent, '--no-store', '-q'], {
+      input: 'deploy x\nand?\n',
+    })
     assert.equal(code, 0)
     assert.match(stdout, /^It says: Not run: .*nobody can be asked\.\nI heard deploy x, and\?\n$/)
-    assert.equal((await shop.hookloop(['sessions', '--json'])).stdout, '[]\n')
+    assert.equal((await project.hookloop(['sessions', '--json'])).stdout, '[]\n')
   })
 
   test('is cancelled with Ctrl-C', async () => {
-    const shop = new Workshop()
-    const running = shop.start(['chat', ...agent, '--json'], { input: 'slow\nnever said\n' })
+    const project = new ScriptedProject()
+    const running = project.start(['chat', ...agent, '--json'], { input: 'slow\nnever said\n' })
     await running.wrote(/"type":"text"/)
     running.kill('SIGINT')
     const { code, stdout } = await running.ended

@@ -1,39 +1,39 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Explanation } from '../../agent/explain/explanation.ts'
-import { Workshop } from '../scripted-project.fixture.ts'
+import { ScriptedProject } from '../scripted-project.fixture.ts'
 
-const shop = new Workshop()
+const project = new ScriptedProject()
 
 async function explained(text: string, session: string): Promise<string> {
-  await shop.hookloop(['run', text, '--agent', 'agent.ts', '--session', session])
-  return (await shop.hookloop(['explain', session])).stdout
+  await project.hookloop(['run', text, '--agent', 'agent.ts', '--session', session])
+  return (await project.hookloop(['explain', session])).stdout
 }
 
 describe('hookloop explain', { concurrency: 2 }, () => {
-  test('says who decided what in a run that ended in another process', async () => {
+  test('explains how a run ended', async () => {
     const words = await explained('hello', 'done')
     assert.match(words, /^The run is complete: .*\n {2}decided by +completion, reason completed\n {2}spent +1 step, /)
   })
 
-  test('says what to type when the run waits', async () => {
+  test('prints the commands that continue a suspended run', async () => {
     const words = await explained('deploy production', 'waiting')
     assert.match(words, /^The run waits for a person: deploy: Deploy to production\?\n/)
     assert.match(words, / {2}to go on +\S.* approve \w{8}, then \S.* resume waiting\n$/)
   })
 
-  test('says who refused an input, not what became of the one before', async () => {
+  test('explains who blocked an input, not the run before it', async () => {
     await explained('hello', 'rude')
     const words = await explained('rude words', 'rude')
     assert.match(words, /^The run was stopped: Be polite\.\n {2}decided by +polite, reason inputBlocked\n/)
   })
 
-  test('says why a run failed', async () => {
+  test('explains why a run failed', async () => {
     assert.match(await explained('fail', 'failed'), /^The run failed: .*The model is out/)
   })
 
-  test('gives it as data, of the latest session if none is named', async () => {
-    const own = new Workshop()
+  test('prints JSON, of the latest session by default', async () => {
+    const own = new ScriptedProject()
     await own.hookloop(['run', 'hello', '--agent', 'agent.ts', '--session', 'only'])
     const { stdout } = await own.hookloop(['explain', '--json'])
     const { session, status, decided, spent } = JSON.parse(stdout) as Explanation & { session: string }

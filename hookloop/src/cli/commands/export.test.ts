@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
-import { Workshop } from '../scripted-project.fixture.ts'
+import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 const SECRET = 'sk-live-0123456789abcdef0123'
-const shop = new Workshop()
+const project = new ScriptedProject()
 
 before(async () => {
-  await shop.hookloop(['run', `my key is ${SECRET} and I am Jane`, '--agent', 'agent.ts', '--session', 'talk'])
+  await project.hookloop(['run', `my key is ${SECRET} and I am Jane`, '--agent', 'agent.ts', '--session', 'talk'])
 })
 
 describe('hookloop export and import', { concurrency: 2 }, () => {
-  test('a session is one file of JSON lines, without what looks like a secret', async () => {
-    const { code, stdout, stderr } = await shop.hookloop(['export', 'talk'])
+  test('a session is exported as JSON lines, with secrets redacted', async () => {
+    const { code, stdout, stderr } = await project.hookloop(['export', 'talk'])
     const lines = stdout
       .trimEnd()
       .split('\n')
@@ -22,27 +22,27 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
     assert.doesNotMatch(stdout, /seal:[0-9a-f]/)
   })
 
-  test('more is taken out by text or by pattern, or nothing at all', async () => {
+  test('--redact redacts a text or a pattern, and --no-redact nothing', async () => {
     const [more, nothing] = await Promise.all([
-      shop.hookloop(['export', 'talk', '--redact', 'Jane', '--redact', '/i\\s+AM/i']),
-      shop.hookloop(['export', 'talk', '--no-redact']),
+      project.hookloop(['export', 'talk', '--redact', 'Jane', '--redact', '/i\\s+AM/i']),
+      project.hookloop(['export', 'talk', '--no-redact']),
     ])
     assert.match(more.stdout, /my key is \[redacted\] and \[redacted\] \[redacted\]/)
     assert.ok(!more.stdout.includes('Jane') && nothing.stdout.includes(SECRET))
   })
 
-  test('a file is written for this user alone, and not over another one unless forced', async () => {
+  test('the file is readable by its owner only, and overwrites another one only with --force', async () => {
     const write = ['export', 'talk', '--output', 'talk.jsonl']
-    const [first, again] = [await shop.hookloop(write), await shop.hookloop(write)]
-    const forced = await shop.hookloop([...write, '--force', '--json'])
+    const [first, again] = [await project.hookloop(write), await project.hookloop(write)]
+    const forced = await project.hookloop([...write, '--force', '--json'])
     assert.deepEqual([first.code, first.stdout, again.code, forced.code], [0, '', 2, 0])
     assert.deepEqual(JSON.parse(forced.stdout), { session: 'talk', file: 'talk.jsonl' })
-    assert.equal(statSync(shop.path('talk.jsonl')).mode & 0o777, 0o600)
+    assert.equal(statSync(project.path('talk.jsonl')).mode & 0o777, 0o600)
   })
 
-  test('what was exported goes on elsewhere', async () => {
-    const { stdout: exported } = await shop.hookloop(['export', 'talk', '--redact', 'Jane'])
-    const other = new Workshop()
+  test('an exported session continues in another store', async () => {
+    const { stdout: exported } = await project.hookloop(['export', 'talk', '--redact', 'Jane'])
+    const other = new ScriptedProject()
     writeFileSync(other.path('in.jsonl'), exported)
     const [first, again] = [await other.hookloop(['import', 'in.jsonl']), await other.hookloop(['import', 'in.jsonl'])]
     const named = await other.hookloop(['import', '-', '--as', 'other', '--json'], { input: exported })
@@ -53,9 +53,9 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
     assert.equal(last.text, 'I heard my key is [redacted] and I am [redacted], and?')
   })
 
-  test('what is not an exported session is refused, and leaves nothing behind', async () => {
-    const other = new Workshop()
-    const lines = (await shop.hookloop(['export', 'talk'])).stdout.trimEnd().split('\n')
+  test('a file that is not an exported session is rejected, and nothing is stored', async () => {
+    const other = new ScriptedProject()
+    const lines = (await project.hookloop(['export', 'talk'])).stdout.trimEnd().split('\n')
     const wrong = [
       '',
       'hello',
@@ -74,10 +74,10 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
     assert.equal((await other.hookloop(['sessions', '--json'])).stdout, '[]\n')
   })
 
-  test('a pattern that is none is refused before anything is written', async () => {
-    const { code, stderr } = await shop.hookloop(['export', 'talk', '--redact', '/(/', '-o', 'never.jsonl'])
+  test('an invalid pattern is rejected before anything is written', async () => {
+    const { code, stderr } = await project.hookloop(['export', 'talk', '--redact', '/(/', '-o', 'never.jsonl'])
     assert.equal(code, 2)
     assert.match(stderr, /^error: --redact \/\(\/: /)
-    assert.throws(() => readFileSync(shop.path('never.jsonl')))
+    assert.throws(() => readFileSync(project.path('never.jsonl')))
   })
 })

@@ -31,7 +31,7 @@ const everywhere = paths.join(' ')
 const outside = everywhere.replace(' subagent', '')
 
 describe('hookloop hooks doctor', { concurrency: 2 }, () => {
-  test('finds that guards fire exactly once on every path, whatever they say, and nothing real runs', async () => {
+  test('checks that guards fire exactly once on every path, and runs no tool', async () => {
     const project = new ProjectWithHooks()
     project.hooks(
       judge,
@@ -45,7 +45,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     assert.deepEqual(seen, { judge: everywhere, steps: everywhere, summing: everywhere, asked: everywhere })
   })
 
-  test('says where a hook has nothing to do, and why', async () => {
+  test('reports where a hook has nothing to do, and why', async () => {
     const project = new ProjectWithHooks()
     project.hooks(
       { name: 'session', on: ['onSessionStart', 'onSessionEnd'], mode: 'hook', shell: quiet },
@@ -71,7 +71,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     assert.ok(notes.some((note) => /"when" of guest/.test(note)))
   })
 
-  test('tries hooks that ask a model, whichever they name, and asks none', async () => {
+  test('checks hooks that call a model, and calls no model', async () => {
     const project = new ProjectWithHooks()
     const model = 'anthropic/claude-haiku-4-5' // there is no key, and no package need be there
     project.hooks(
@@ -95,7 +95,7 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     })
   })
 
-  test('looks at each handler of the settings of Claude Code by itself', async () => {
+  test('checks each Claude Code handler separately', async () => {
     const project = new ProjectWithHooks()
     const running = (word: string): readonly object[] => [
       { type: 'command', command: `${quiet}; ${project.mark(word)}; exit 2` },
@@ -144,12 +144,12 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
       /^the hook "PostToolUse .*" is for the tool nothing, which the agent does not have$/,
     )
     const words = ['again', 'begins', 'broken', 'child', 'denied', 'failure', 'pre', 'prompt', 'question', 'shown']
-    // A notice ends with its run, which waits for nobody here: it has begun, and may not have come to its mark.
+    // An observer ends with its run, which does not wait for it: it has started, and may not have written its mark.
     const marks = new Set(project.marked().filter((mark) => mark !== 'notice'))
     assert.deepEqual([...marks].toSorted(), [...words, 'summing', 'task'])
   })
 
-  test('names what is wrong', async () => {
+  test('reports every problem', async () => {
     const project = new ProjectWithHooks()
     const rewriting = (name: string, to: string): object => ({
       name,
@@ -195,20 +195,20 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
     assert.deepEqual([problems.length, project.marked()], [expected.length, []])
   })
 
-  test('names a file that cannot be read, with the line', async () => {
+  test('reports an invalid file with the line', async () => {
     const project = new ProjectWithHooks()
     writeFileSync(project.hooks(judge), '{\n"hooks": [{ "on": "nowhere" }]\n}')
     const { code, problems } = await examine(project)
     assert.deepEqual([code, problems.some((each) => /hooks\.json:2: /.test(each))], [1, true])
   })
 
-  test('says that there is nothing to look at', async () => {
+  test('reports that there are no hooks to check', async () => {
     const { code, stdout, stderr } = await new ProjectWithHooks().hookloop(['hooks', 'doctor'])
     assert.deepEqual([code, stderr], [0, ''])
     assert.match(stdout, /^No hooks to check/)
   })
 
-  test('ends at once with Ctrl-C, and leaves no process', async () => {
+  test('is cancelled at once with Ctrl-C, and leaves no process', async () => {
     const project = new ProjectWithHooks()
     const time = anHour()
     project.hooks({ name: 'slow', on: 'onUserInput', mode: 'guard', shell: `sleep ${time}` })

@@ -22,7 +22,7 @@ function everything(): ProjectWithHooks {
 
 type Reported = { readonly hooks: readonly { readonly source: string; readonly trust: string }[] | number }
 
-describe('a place that is named', { concurrency: 2 }, () => {
+describe('--dir of hooks list and hooks import', { concurrency: 2 }, () => {
   for (const [what, path, file, importedTo] of [
     ['a plugin', 'plugin', 'plugin/hooks/hooks.json', 'plugin'],
     ['the file of hooks of a plugin', 'plugin/hooks/hooks.json', 'plugin/hooks/hooks.json', 'plugin'],
@@ -50,7 +50,7 @@ describe('a place that is named', { concurrency: 2 }, () => {
     })
   }
 
-  test('a marketplace, and what is not there: it is said', async () => {
+  test('a marketplace and a missing path are reported', async () => {
     const project = everything()
     for (const command of ['list', 'import']) {
       const market = await project.hookloop(['hooks', command, '--dir', join(project.dir, 'market')])
@@ -62,8 +62,8 @@ describe('a place that is named', { concurrency: 2 }, () => {
   })
 })
 
-describe('hooks that were imported', { concurrency: 2 }, () => {
-  test('from a plugin find its folder, wherever they are written, and their scripts need trust', async () => {
+describe('imported hooks', { concurrency: 2 }, () => {
+  test('of a plugin find its folder, and their scripts need trust', async () => {
     const project = new ProjectWithHooks()
     const command = 'bash "${CLAUDE_PLUGIN_ROOT}/check.sh"'
     project.write('tools/p/.claude-plugin/plugin.json', { name: 'p' })
@@ -86,7 +86,7 @@ describe('hooks that were imported', { concurrency: 2 }, () => {
   })
 
   for (const type of ['prompt', 'agent']) {
-    test(`from a handler of the type ${type} ask the model of the agent, and its no is one`, async () => {
+    test(`from a handler of the type ${type} call the model of the agent, which can block`, async () => {
       const project = new ProjectWithHooks()
       writeFileSync(project.agent, askedAgent)
       const handler = { type, prompt: 'Is $ARGUMENTS safe?' }
@@ -104,7 +104,7 @@ describe('hooks that were imported', { concurrency: 2 }, () => {
   }
 })
 
-/** Its model says no to what is called production, and calls `work` with what it is told. */
+/** Its model blocks what names production, and calls `work` with the input. */
 const askedAgent = `import { appendFileSync } from 'node:fs'
 import { tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'

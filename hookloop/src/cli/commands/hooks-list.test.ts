@@ -7,7 +7,7 @@ import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 const judge = { name: 'judge', on: 'beforeToolUse', mode: 'guard', tool: 'work', shell: 'cat > /dev/null; exit 2' }
 
 describe('hookloop hooks list', { concurrency: 2 }, () => {
-  test('has every hook of every file, by trigger, in the order in which they fire', async () => {
+  test('lists every hook of every file, by trigger, in firing order', async () => {
     const project = new ProjectWithHooks()
     project.ownHooks({ name: 'mine', on: ['beforeToolUse', 'onStop'], mode: 'guard', shell: 'true' })
     project.hooks(
@@ -41,7 +41,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
     assert.match(words.stdout, /^beforeToolUse\n {2}hook +first .*never fires in Hookloop\n/s)
   })
 
-  test('ends with 1 and the line when a file cannot be read', async () => {
+  test('exits with 1 and prints the line of an invalid entry', async () => {
     const project = new ProjectWithHooks()
     project.write('.hookloop/hooks.yaml', 'hooks:\n  - on: beforeLunch\n    mode: guard\n    shell: x\n')
     const { code, stderr } = await project.hookloop(['hooks', 'list'])
@@ -51,7 +51,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
 })
 
 describe('hookloop trust', { concurrency: 2 }, () => {
-  test('shows all of what would run, each hook once', async () => {
+  test('prints everything that would run, each hook once', async () => {
     const project = new ProjectWithHooks()
     const long = `Is it safe? ${'Think. '.repeat(40)}Yes?`
     project.hooks(
@@ -76,7 +76,7 @@ describe('hookloop trust', { concurrency: 2 }, () => {
     assert.ok(stdout.includes('POST https://hooks.example/x?token=abc'))
   })
 
-  test('says what cannot be read, and that nothing was trusted', async () => {
+  test('reports invalid files, and that no file was trusted', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/settings.json', '{ "hooks": ')
     const { code, stderr } = await project.trust('--yes')
@@ -88,7 +88,7 @@ describe('hookloop trust', { concurrency: 2 }, () => {
 })
 
 describe('hookloop hooks import', { concurrency: 2 }, () => {
-  test('names the schema by a path from the folder of the file, as editors read it', async () => {
+  test('writes the path of the schema relative to the file, as editors read it', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })
     await project.hookloop(['hooks', 'import'])
@@ -99,7 +99,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     assert.equal(schemaIn('other.json'), './node_modules/hookloop/hooks.schema.json')
   })
 
-  test('makes a file of ours that decides the same, and says what is gained', async () => {
+  test('writes a hook file that decides the same, and reports what is gained', async () => {
     const project = new ProjectWithHooks()
     const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }
     const settings = {
@@ -124,7 +124,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     assert.match(ended.stdout, /Nobody works/)
   })
 
-  test('leaves hooks of a skill where they are: here they would always apply', async () => {
+  test('leaves out hooks of a skill, which would always apply otherwise', async () => {
     const project = new ProjectWithHooks()
     const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
     project.write('.claude/skills/careful/SKILL.md', `---\nname: careful\ndescription: D.\n${hooks}\n---\nX.`)
@@ -134,7 +134,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     assert.match(leftOut.join(), /^PreToolUse exit: it is for the skill careful, and stays there$/)
   })
 
-  test('writes over nothing unless it is told to, and may print instead', async () => {
+  test('overwrites a file only with --force, and can print instead', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })
     const file = project.hooks(judge)

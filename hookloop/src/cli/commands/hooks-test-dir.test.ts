@@ -30,7 +30,7 @@ async function tested(
   return { ...ended, report: ended.stdout === '' ? {} : (JSON.parse(ended.stdout) as JsonObject) }
 }
 
-describe('what --dir may name', { concurrency: 2 }, () => {
+describe('--dir of hooks test', { concurrency: 2 }, () => {
   const deny = 'echo "no from ${CLAUDE_PLUGIN_ROOT:-nowhere}" >&2; exit 2'
 
   function everything(): HookProject {
@@ -75,7 +75,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     })
   }
 
-  test('a plugin comes to the project that the event is about', async () => {
+  test('a plugin runs in the project of the event', async () => {
     using project = everything()
     project.settings(hooks('echo "$CLAUDE_PROJECT_DIR $(pwd)" >&2; exit 2'), 'plugin/hooks/hooks.json')
     const cwd = realpathSync(project.path('repo'))
@@ -83,7 +83,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     assert.equal(report['reason'], `${cwd} ${cwd}`)
   })
 
-  test('settings beside the hooks they name are of the same project', async () => {
+  test('settings and the hook scripts beside them belong to one project', async () => {
     using project = everything()
     project.write('repo/.claude/hooks/check.sh', 'echo found >&2; exit 2\n')
     project.settings(hooks('bash "$CLAUDE_PROJECT_DIR/.claude/hooks/check.sh"'), 'repo/install/settings-linux.json')
@@ -91,14 +91,14 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     assert.equal(report['reason'], 'found')
   })
 
-  test('a command of a plugin finds its folder', async () => {
+  test('a command of a plugin gets the folder of the plugin', async () => {
     using project = everything()
     project.write('plugin/check.sh', 'exit 2\n')
     const args = ['--dir', project.path('plugin'), '--handler', 'bash "${CLAUDE_PLUGIN_ROOT}/check.sh"']
     assert.equal((await tested(['PreToolUse', ...args])).report['decision'], 'deny')
   })
 
-  test('a marketplace has plugins, and none of them is in force', async () => {
+  test('a marketplace is reported, and none of its plugins runs', async () => {
     using project = everything()
     project.settings({ plugins: [{ name: 'p', source: './plugin' }] }, '.claude-plugin/marketplace.json')
     const { report } = await tested(['PreToolUse', '--dir', project.dir])
@@ -109,7 +109,7 @@ describe('what --dir may name', { concurrency: 2 }, () => {
     ['nothing that is there', 'nowhere'],
     ['a script', 'plugin/check.sh'],
   ] as const) {
-    test(`${what} is a mistake of who typed it`, async () => {
+    test(`${what} is rejected with 2`, async () => {
       using project = everything()
       project.write('plugin/check.sh', 'exit 2\n')
       const { code, stdout, stderr } = await tested(['PreToolUse', '--dir', project.path(path)])
@@ -119,8 +119,8 @@ describe('what --dir may name', { concurrency: 2 }, () => {
   }
 })
 
-describe('where hooks of an event run', { concurrency: 2 }, () => {
-  test('a script that settings name by a path in the project is found, wherever the event comes from', async () => {
+describe('the folder in which hooks test runs hooks', { concurrency: 2 }, () => {
+  test('a script is found by its path in the project, whatever folder the event names', async () => {
     using project = new HookProject()
     project.write('hooks/check.sh', 'pwd -P >&2; exit 2\n')
     project.settings(hooks('bash hooks/check.sh'))
@@ -128,14 +128,14 @@ describe('where hooks of an event run', { concurrency: 2 }, () => {
     assert.equal(report['reason'], realpathSync(project.dir))
   })
 
-  test('the project of a command that stands alone is the one the event names', async () => {
+  test('with --handler the project is the folder that the event names', async () => {
     using project = new HookProject()
     const handler = 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2'
     const { report } = await tested(['PreToolUse', '--handler', handler], { ...bash, cwd: project.dir })
     assert.equal(report['reason'], project.dir)
   })
 
-  test('a script that somebody types is found where it was typed, for whatever project', async () => {
+  test('a script in --handler is found in the current folder', async () => {
     using project = new HookProject()
     using elsewhere = new HookProject()
     elsewhere.write('hooks/check.sh', 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2\n')
@@ -143,7 +143,7 @@ describe('where hooks of an event run', { concurrency: 2 }, () => {
     assert.equal((await tested(args, bash, { cwd: elsewhere.dir })).report['reason'], project.dir)
   })
 
-  test('and it is here if its script is here', async () => {
+  test('the project is the current folder if the script is there', async () => {
     using project = new HookProject()
     project.write('.claude/hooks/check.sh', 'echo "$CLAUDE_PROJECT_DIR" >&2; exit 2\n')
     const handler = 'bash "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh'
@@ -153,25 +153,25 @@ describe('where hooks of an event run', { concurrency: 2 }, () => {
   })
 })
 
-describe('an event that was written by hand', { concurrency: 2 }, () => {
-  test('begins a session unless it says what else it does', async () => {
+describe('an incomplete event of hooks test', { concurrency: 2 }, () => {
+  test('has the source startup by default', async () => {
     using project = new HookProject()
     project.settings(hooks(prints('`by ${e.source}`'), 'SessionStart', 'startup|resume'))
     const { report } = await tested(['SessionStart', '--dir', project.dir], {})
     assert.deepEqual([report['decision'], report['additionalContext']], ['context', 'by startup'])
   })
 
-  test('has what scripts count on', async () => {
+  test('gets the fields that scripts expect', async () => {
     const handler = `${holds('e.stop_hook_active === false && e.permission_mode === "default"')} && exit 2`
     assert.equal((await tested(['Stop', '--handler', handler], {})).report['decision'], 'block')
   })
 
-  test('may begin with a byte order mark', async () => {
+  test('can start with a byte order mark', async () => {
     const { report } = await tested(['PreToolUse', '--handler', 'exit 2'], `\uFEFF${JSON.stringify(bash)}`)
     assert.equal(report['decision'], 'deny')
   })
 
-  test('keeps every field it has, whatever it is called', async () => {
+  test('keeps unknown fields', async () => {
     const handler = `${holds('e.prompt === "a" && e.input === "b" && e.toolCall === 1')} && exit 2`
     const { report } = await tested(['UserPromptSubmit', '--handler', handler], {
       prompt: 'a',
@@ -182,15 +182,15 @@ describe('an event that was written by hand', { concurrency: 2 }, () => {
   })
 })
 
-describe('what is not as somebody thinks', { concurrency: 2 }, () => {
-  test('settings that cannot be read are a problem of the answer', async () => {
+describe('problems that hooks test reports', { concurrency: 2 }, () => {
+  test('invalid settings are in the problems of the report', async () => {
     using project = new HookProject()
     project.write('.claude/settings.json', '{ // why\n }')
     const { report } = await tested(['PreToolUse', '--dir', project.dir])
     assert.match(report.problems?.join() ?? '', /settings\.json: it is not JSON/)
   })
 
-  test('so is a folder without hooks', async () => {
+  test('a folder without hooks is in the problems of the report', async () => {
     using project = new HookProject()
     const { report } = await tested(['PreToolUse', '--dir', project.dir])
     assert.deepEqual(report.problems, [`No hooks found in ${project.dir}.`])
@@ -201,7 +201,7 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
     ['a tool that is no name', { tool_name: 5 }, /The event has no "tool_name"/],
     ['no tool', {}, /The event has no "tool_name"/],
   ] as const) {
-    test(`why no hook ran is said: ${what}`, async () => {
+    test(`the reason why no hook ran is printed: ${what}`, async () => {
       using project = new HookProject()
       project.settings(hooks('exit 2'))
       const { stderr } = await tested(['PreToolUse', '--dir', project.dir], input)
@@ -209,24 +209,24 @@ describe('what is not as somebody thinks', { concurrency: 2 }, () => {
     })
   }
 
-  test('why no hook ran is said: another event', async () => {
+  test('the reason why no hook ran is printed: another event', async () => {
     using project = new HookProject()
     project.settings(hooks('exit 2'))
     assert.match((await tested(['Stop', '--dir', project.dir], {})).stderr, /No hook handles Stop, only PreToolUse/)
   })
 
-  test('why no hook ran is said: a skill that is not in force', async () => {
+  test('the reason why no hook ran is printed: an inactive skill', async () => {
     using project = new HookProject()
     project.write('.claude/skills/careful/SKILL.md', head('careful', 'exit 2'))
     assert.match((await tested(['PreToolUse', '--dir', project.dir])).stderr, /SKILL\.md are not active/)
   })
 
-  test('a variable that nobody sets is named', async () => {
+  test('a variable that is never set is reported', async () => {
     const { stderr } = await tested(['PreToolUse', '--handler', 'test -n "$CLAUDE_TOOL_FILE_PATH"'])
     assert.match(stderr, /CLAUDE_TOOL_FILE_PATH is not set/)
   })
 
-  test('a secret that a script asks for is named, and passed on if somebody says so', async () => {
+  test('a secret that a script reads is reported, and passed with --pass-env', async () => {
     using project = new HookProject()
     const script = project.write('check.sh', '[ -z "$PAGER_TOKEN" ] || { echo "$PAGER_TOKEN" >&2; exit 2; }\n')
     const how = { env: { PAGER_TOKEN: 'abc', OTHER_TOKEN: 'def' }, cwd: project.dir }

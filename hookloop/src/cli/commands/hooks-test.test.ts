@@ -23,14 +23,14 @@ async function report(args: readonly string[], input: JsonObject, cwd?: string):
   return JSON.parse(stdout) as Report
 }
 
-/** The merged decision, without what nobody has said anything about. */
+/** The merged decision, without null fields. */
 function merged({ hooks: _hooks, ...rest }: Report): JsonObject {
   return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== ''))
 }
 
 const bash = { tool_name: 'Bash', tool_input: { command: 'ls' } }
 
-describe('scripts as people publish them', { concurrency: 2 }, () => {
+describe('published hook scripts', { concurrency: 2 }, () => {
   publicScripts.forEach(({ title, event, file, mode, source, command, cases: [first] }, i) => {
     const isAlone = i % 2 === 0 // all of them are run without the command elsewhere
     test(`${title}, ${isAlone ? 'with --handler' : 'in a project'}`, async () => {
@@ -45,7 +45,7 @@ describe('scripts as people publish them', { concurrency: 2 }, () => {
 })
 
 describe('hookloop hooks test', { concurrency: 2 }, () => {
-  test('every field is there, and null where nobody has said anything', async () => {
+  test('the report has every field, and null for those that no hook set', async () => {
     const { hooks, ...rest } = await report(['PreToolUse', '--handler', 'true'], bash)
     assert.deepEqual(rest, {
       decision: 'none',
@@ -58,25 +58,25 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.equal(hooks.length, 1)
   })
 
-  test('a hook that exits with 2 before a call is one that denies', async () => {
+  test('a PreToolUse hook that exits with 2 denies the call', async () => {
     const { decision, reason, hooks } = await report(['PreToolUse', '--handler', 'echo no >&2; exit 2'], bash)
     const [{ decision: own, reason: why, exitCode }] = hooks as [JsonObject]
     assert.deepEqual([decision, reason, own, why, exitCode], ['deny', 'no', 'deny', 'no', 2])
   })
 
-  test('a block without a reason has an empty one', async () => {
+  test('a block without a reason has an empty reason', async () => {
     const { decision, reason } = await report(['UserPromptSubmit', '--handler', 'exit 2'], { prompt: 'x' })
     assert.deepEqual([decision, reason], ['block', ''])
   })
 
-  test('a hook that fails is told in its entry', async () => {
+  test('the entry of a failed hook has its problem', async () => {
     const { decision, hooks } = await report(['PreToolUse', '--handler', 'echo oops >&2; exit 1'], bash)
     const [{ failed, problem, exitCode }] = hooks as [JsonObject]
     assert.deepEqual([decision, failed, exitCode], ['none', 'exited', 1])
     assert.match(problem as string, /oops/)
   })
 
-  test('there is one entry for each hook that ran, in order', async () => {
+  test('the report has one entry for each hook that ran, in order', async () => {
     using project = new HookProject()
     project.settings({
       hooks: {
@@ -98,7 +98,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
   })
 
   for (const name of ['PreToolUse', 'pretooluse', 'pre_tool_use', 'pre-tool-use', 'PRE_TOOL_USE']) {
-    test(`${name} is the event before a call`, async () => {
+    test(`${name} is accepted as PreToolUse`, async () => {
       const { decision } = await report(
         [name, '--handler', `${holds('e.hook_event_name === "PreToolUse"')} && exit 2`],
         bash,
@@ -107,19 +107,19 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     })
   }
 
-  for (const [said, told] of [
+  for (const [said, note] of [
     ['PostToolUse', 'The event says it is PostToolUse, but is tested as PreToolUse.\n'],
     ['PreToolUse', ''],
   ] as const) {
-    test(`an event that says it is ${said} is tested as what was asked for${told && ', and that is told'}`, async () => {
+    test(`an event named ${said} in the payload is tested as the requested event${note && ', with a note'}`, async () => {
       const handler = `${holds('e.hook_event_name === "PreToolUse"')} && exit 2`
       const args = ['PreToolUse', '--handler', handler, '--json']
       const { stdout, stderr } = await tested(args, { ...bash, hook_event_name: said })
-      assert.deepEqual([(JSON.parse(stdout) as Report).decision, stderr], ['deny', told])
+      assert.deepEqual([(JSON.parse(stdout) as Report).decision, stderr], ['deny', note])
     })
   }
 
-  test('the event may be written in our words', async () => {
+  test('the event can be named by its Hookloop trigger', async () => {
     const handler = `${holds('e.tool_name === "Write" && e.tool_input.file_path.startsWith("/")')} && exit 2`
     const input = {
       trigger: 'beforeToolUse',
@@ -129,7 +129,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.equal(decision, 'deny')
   })
 
-  test('a payload from another machine runs here', async () => {
+  test('a payload from another machine can be tested', async () => {
     using project = new HookProject()
     const input = { ...bash, cwd: '/srv/nobody/project', session_id: 'abc' }
     const command = `echo "$(pwd -P) $(${prints('e.cwd')})" >&2; exit 2`
@@ -137,7 +137,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.equal(reason, `${realpathSync(project.dir)} /srv/nobody/project`)
   })
 
-  test('a command that is typed is found where it is typed, whatever folder the payload names', async () => {
+  test('the command of --handler is found in the current folder, whatever folder the payload names', async () => {
     using project = new HookProject()
     project.write('hooks/check.sh', 'pwd -P >&2; exit 2\n')
     const cwd = realpathSync(tmpdir())
@@ -148,13 +148,13 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual([here['reason'], there['reason']], [realpathSync(project.dir), cwd])
   })
 
-  test('a script that reads the transcript finds a file', async () => {
+  test('a script that reads the transcript gets a file', async () => {
     const handler = `path=$(${prints('e.transcript_path')}); [ -f "$path" ] && echo there >&2; exit 2`
     const { reason } = await report(['Stop', '--handler', handler], {})
     assert.equal(reason, 'there')
   })
 
-  test('without --dir nothing of a project runs that is not trusted, and that is told', async () => {
+  test('without --dir untrusted hooks do not run, and that is reported', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark; exit 2' }])
     const { code, stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
@@ -166,7 +166,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.ok(!existsSync(project.path('mark')))
   })
 
-  test('many files that are not trusted are one line, and --json has them by name', async () => {
+  test('many untrusted files are reported on one line, and --json names them', async () => {
     using project = new HookProject()
     const scripts = Array.from({ length: 12 }, (_, i) => project.write(`hooks/${i}.sh`, 'exit 2\n'))
     project.handlers(
@@ -186,7 +186,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     )
   })
 
-  test('a hook that nobody waits for is waited for here, and decides nothing', async () => {
+  test('an async hook is awaited, and decides nothing', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'sleep 0.2; touch done; exit 2', async: true }])
     const { decision, hooks } = await report(['PreToolUse', '--dir', project.dir, '--no-user'], bash)
@@ -194,7 +194,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.ok(existsSync(project.path('done')))
   })
 
-  test('hooks of an agent run where the payload is about it, those of a skill where it is named', async () => {
+  test('hooks of an agent or a skill run if the payload names it', async () => {
     using project = new HookProject()
     const head = (name: string): string =>
       `---\nname: ${name}\ndescription: d\nhooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: echo ${name} >&2; exit 2\n---\n`
@@ -209,13 +209,13 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual([plain.decision, agent['reason'], skill['reason']], ['none', 'reviewer', 'careful'])
   })
 
-  test('without --json it is told in words', async () => {
+  test('without --json the report is text', async () => {
     const { code, stdout } = await tested(['PreToolUse', '--handler', 'echo no >&2; exit 2'], bash)
     assert.equal(code, 0)
     assert.match(stdout, /^deny: no\n {2}echo no >&2; exit 2 \d+ ms\n$/)
   })
 
-  test('a hook that denies and ends the run has said both', async () => {
+  test('a hook that denies and stops the run is reported with both decisions', async () => {
     const specific = { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'a disk' }
     const answer = JSON.stringify({ continue: false, stopReason: 'call me', hookSpecificOutput: specific })
     const args = ['PreToolUse', '--handler', `echo '${answer}'`]
@@ -226,12 +226,12 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.match(stdout, /^stop: call me\nalso deny: a disk\n/)
   })
 
-  test('in words, a hook that failed is named once', async () => {
+  test('in the text report, a failed hook is named once', async () => {
     const { stdout } = await tested(['PreToolUse', '--handler', './missing.sh --now'], bash)
     assert.match(stdout, /^none\n {2}\.\/missing\.sh --now \d+ ms exited with 127: .+\n$/)
   })
 
-  test('a mistake that is made all through a file is told once', async () => {
+  test('a problem that occurs many times in a file is reported once', async () => {
     using project = new HookProject()
     const group = { hooks: ['bash a.sh', 'bash b.sh'] }
     project.settings({ hooks: { PreToolUse: [group, group], Stop: [group], SessionEnd: [{ command: 'x' }] } })
@@ -246,7 +246,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual(((JSON.parse(stdout) as Report)['problems'] as string[]).toSorted(), lines.toSorted())
   })
 
-  test('what a hook says cannot colour a terminal', async () => {
+  test('the output of a hook cannot send escape sequences to the terminal', async () => {
     const { stdout } = await tested(['PreToolUse', '--handler', String.raw`printf '\033[31mred' >&2; exit 2`], bash)
     assert.ok(!stdout.includes('\u001B'))
   })
@@ -257,14 +257,14 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     ['a payload that is no object', ['PreToolUse', '--handler', 'true'], '[]'],
     ['a handler that is empty', ['PreToolUse', '--handler', ' '], '{}'],
   ] as const) {
-    test(`${what} is a mistake of who typed it`, async () => {
+    test(`${what} is rejected with 2`, async () => {
       const { code, stdout, stderr } = await tested([...args, '--json'], input)
       assert.deepEqual([code === 0, stdout], [false, ''])
       assert.notEqual(stderr, '')
     })
   }
 
-  test('an empty payload is an event about which nothing is known', async () => {
+  test('an empty payload is an event with default fields', async () => {
     const { code } = await tested(['PreToolUse', '--handler', 'cat', '--json'], '')
     assert.equal(code, 0)
   })

@@ -7,7 +7,7 @@ import { hookloop, serve } from '../cli.fixture.ts'
 const CANARY = 'sk-canary-1b7e44a0c2'
 
 describe('hookloop models', { concurrency: 2 }, () => {
-  test('lists what can be used with an example, and what to do about every other provider', async () => {
+  test('lists ready providers with an example, and what the others need', async () => {
     const { code, stdout, stderr } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY } })
     const [ready, others] = stdout.split('\n\n').map((part) => part.split('\n'))
     assert.deepEqual([code, stderr, ready!.length, others!.length], [0, '', 2, providers.length])
@@ -17,7 +17,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     assert.match(stdout, /\n\nTry it:\n.* run "hello" --model openai\/gpt-6-luna\n$/)
   })
 
-  test('no line of it is longer than 80 characters, and every example is there', async () => {
+  test('prints no line longer than 80 characters, and every example', async () => {
     const env = Object.fromEntries(providers.flatMap(({ keys }) => keys.map((name) => [name, CANARY])))
     const all = await Promise.all([hookloop(['models']), hookloop(['models'], { env })])
     const lines = all.flatMap(({ stdout }) => stdout.split('\nTry it:')[0]!.split('\n'))
@@ -28,7 +28,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     assert.match(all[1].stdout, /^✓ google +GOOGLE_GENERATIVE_AI_API_KEY +google\/gemini-3\.5-flash-lite/m)
   })
 
-  test('its columns stand below each other, without colours in a pipe', async () => {
+  test('aligns its columns, and prints no colours into a pipe', async () => {
     const { stdout } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY, GEMINI_API_KEY: CANARY } })
     const rows = stdout.split('\n\n')[0]!.split('\n')
     const column = rows[0]!.indexOf('EXAMPLE')
@@ -42,7 +42,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     assert.ok(!JSON.stringify(ends).includes(CANARY))
   })
 
-  test('with --json prints the same as data', async () => {
+  test('prints the same as JSON with --json', async () => {
     const { stdout } = await hookloop(['models', '--json'], { env: { GEMINI_API_KEY: 'k' } })
     const { providers: all, ollama } = JSON.parse(stdout) as Available
     const { version, ...google } = all.find(({ provider }) => provider === 'google')!
@@ -60,7 +60,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     assert.deepEqual(ollama, { host: '127.0.0.1:9', models: null })
   })
 
-  test('a user with nothing but Ollama gets a line to copy with a model that is there', async () => {
+  test('prints a command line with an installed Ollama model', async () => {
     const tags = {
       models: [
         { name: 'nomic-embed-text:latest', details: { family: 'nomic-bert' } },
@@ -79,7 +79,7 @@ describe('hookloop models', { concurrency: 2 }, () => {
     )
   })
 
-  test('without any model it says what the shortest ways to one are', async () => {
+  test('without a ready provider prints the shortest ways to one', async () => {
     const { stdout } = await hookloop(['models'])
     assert.match(
       stdout,
@@ -87,14 +87,14 @@ describe('hookloop models', { concurrency: 2 }, () => {
     )
   })
 
-  test('a server that does not answer does not hold it up', async () => {
+  test('does not wait for an Ollama server that does not answer', async () => {
     await using server = await serve(() => undefined)
     const { code, stdout } = await hookloop(['models'], { env: { OLLAMA_HOST: server.host } })
     assert.equal(code, 0)
     assert.match(stdout, /^ {2}ollama: ollama serve$/m)
   })
 
-  test('of the address of a server, what may be secret is not printed', async () => {
+  test('prints only the host of a server address', async () => {
     const env = { OLLAMA_HOST: `http://user:${CANARY}@127.0.0.1:9` }
     const ends = await Promise.all([hookloop(['models'], { env }), hookloop(['models', '--json'], { env })])
     assert.ok(!JSON.stringify(ends).includes(CANARY))

@@ -52,7 +52,7 @@ suite('hookloop policy bash', () => {
     )
   })
 
-  test('reads a string of JSON as the command that it stands for, and any other line as it is', async () => {
+  test('reads a JSON string as its value, and any other line as it is', async () => {
     const lines = await judged('"ls\\nrm x"\n"my program" -x "a"\n{ ls; }\n"ls\n[1]\n')
     assert.deepEqual(
       lines.map(({ command, verdict }) => [command, verdict]),
@@ -66,7 +66,7 @@ suite('hookloop policy bash', () => {
     )
   })
 
-  test('skips empty lines, and takes CRLF, a missing last line end and a byte order mark', async () => {
+  test('skips empty lines, and accepts CRLF, a missing last line end and a byte order mark', async () => {
     const lines = await judged('\uFEFFls\r\n\r\n   \n\n""\ncat x')
     assert.deepEqual(
       lines.map(({ command, verdict }) => [command, verdict]),
@@ -77,7 +77,7 @@ suite('hookloop policy bash', () => {
     )
   })
 
-  test('splits at line ends only, not at what merely looks like one', async () => {
+  test('splits at LF and CRLF only', async () => {
     const lines = await judged('ls\rrm x\nls\u2028rm x\n')
     assert.deepEqual(
       lines.map(({ verdict }) => verdict),
@@ -85,7 +85,7 @@ suite('hookloop policy bash', () => {
     )
   })
 
-  test('takes rules with commas and options that are repeated, and asks where an ask rule says so', async () => {
+  test('accepts rules with commas, repeated options and ask rules', async () => {
     const lines = await judged('ls\ncat x\npwd\nid\n', ['--allow', ' pwd , id ', '--ask', 'cat'])
     assert.deepEqual(
       lines.map(({ verdict }) => verdict),
@@ -93,42 +93,42 @@ suite('hookloop policy bash', () => {
     )
   })
 
-  test('shows what cannot be seen, and writes no colours into a pipe', async () => {
+  test('escapes invisible characters, and prints no colours into a pipe', async () => {
     const { stdout } = await hookloop(args, { input: '"ls \\u001b[2K \\u202e"\n' })
     assert.ok(!stdout.includes('\u001B') && !stdout.includes('\u202E'))
     assert.match(stdout, /^deny {2}ls \\u\{1b\}\[2K \\u\{202e\} \[it contains the control character U\+001B\]/)
   })
 
-  test('writes colours where they are asked for', async () => {
+  test('prints colours with FORCE_COLOR', async () => {
     const { stdout } = await hookloop(args, { input: 'ls\n', env: { FORCE_COLOR: '1' } })
     assert.ok(stdout.startsWith('\u001B[32mallow\u001B[39m ls'))
   })
 
-  test('runs nothing', async () => {
+  test('runs no command', async () => {
     const { code, stdout } = await hookloop(['policy', 'bash', '--allow', '*'], { input: 'echo $((1+1))\n' })
     assert.deepEqual([code, stdout.split('\n')[0]], [0, 'ask   echo $((1+1)) [not all of its words are literal]'])
   })
 
-  test('says nothing about nothing', async () => {
+  test('prints nothing for empty input', async () => {
     const { code, stdout, stderr } = await hookloop(args, { input: '' })
     assert.deepEqual([code, stdout, stderr], [0, '', ''])
   })
 
-  test('judges a hundred thousand lines as they come', async () => {
+  test('judges a hundred thousand lines as they arrive', async () => {
     const input = Array.from({ length: 100_000 }, (_, index) => `ls ${index}`).join('\n')
     const { stdout } = await hookloop([...args, '--json'], { input })
     const lines = stdout.split('\n').slice(0, -1)
     assert.deepEqual([lines.length, (JSON.parse(lines.at(-1)!) as Line).command], [100_000, 'ls 99999'])
   })
 
-  test('ends when nobody reads its output any more', async () => {
+  test('ends when the output pipe is closed', async () => {
     const running = start(args, { input: 'ls\n'.repeat(300_000) })
     await running.wrote(/allow/)
     running.stopReading()
     assert.equal((await running.ended).code, 141)
   })
 
-  test('refuses a rule that cannot be meant, an option that there is not, and what is no text', async () => {
+  test('rejects an invalid rule, an unknown option, and input that is not text', async () => {
     const ends = await Promise.all([
       hookloop(['policy', 'bash', '--allow', 'ls; rm'], { input: 'ls\n' }),
       hookloop(['policy', 'bash', '--alow', 'ls'], { input: 'ls\n' }),
@@ -149,7 +149,7 @@ suite('hookloop policy bash', () => {
     assert.match(ends[2].stderr, /not text/)
   })
 
-  test('has a help that shows a line to copy', async () => {
+  test('has help with an example to copy', async () => {
     const { code, stdout } = await hookloop(['policy', 'bash', '--help'])
     assert.equal(code, 0)
     assert.match(stdout, /--deny <rules>[^]*policy bash --allow 'git log,head'/)

@@ -2,33 +2,33 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
 import type { ReplayReport } from '../../sessions/replay/replay.ts'
-import { Workshop } from '../scripted-project.fixture.ts'
+import { ScriptedProject } from '../scripted-project.fixture.ts'
 
-const shop = new Workshop()
+const project = new ScriptedProject()
 
 before(async () => {
   const code = `import { guard } from 'hookloop'
     export default [guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'strict' })]`
-  writeFileSync(shop.path('strict.ts'), code)
-  await shop.hookloop(['run', 'hello', '--agent', 'agent.ts', '--session', 'talk'])
-  const { stderr } = await shop.hookloop(['run', 'deploy x', '--session', 'talk'])
+  writeFileSync(project.path('strict.ts'), code)
+  await project.hookloop(['run', 'hello', '--agent', 'agent.ts', '--session', 'talk'])
+  const { stderr } = await project.hookloop(['run', 'deploy x', '--session', 'talk'])
   const [, id] = / approve (\w+),/.exec(stderr) ?? []
-  await shop.hookloop(['approve', id!, '--resume'])
+  await project.hookloop(['approve', id!, '--resume'])
 })
 
 describe('hookloop replay', { concurrency: 2 }, () => {
-  test('judges a run again without doing anything again', async () => {
-    const { code, stdout } = await shop.hookloop(['replay', 'talk', '--exit-code'])
+  test('runs the hooks again without calling a model or a tool', async () => {
+    const { code, stdout } = await project.hookloop(['replay', 'talk', '--exit-code'])
     assert.equal(code, 0)
     assert.match(stdout, /^\d+ events judged again: nothing would have differed\.\n$/)
-    assert.deepEqual(shop.done(), ['deployed to x'])
+    assert.deepEqual(project.done(), ['deployed to x'])
   })
 
-  test('says what other hooks would have decided, and ends with 1 if it is told to', async () => {
+  test('prints what other hooks would have decided, and exits with 1 with --exit-code', async () => {
     const replay = ['replay', 'talk', '--hooks', 'strict.ts']
     const [words, data] = await Promise.all([
-      shop.hookloop([...replay, '--exit-code']),
-      shop.hookloop([...replay, '--json']),
+      project.hookloop([...replay, '--exit-code']),
+      project.hookloop([...replay, '--json']),
     ])
     assert.deepEqual([words.code, data.code], [1, 0])
     assert.match(words.stdout, /was +ask by careful: Deploy to x\?\n +would be +block by strict: Never\.\n/)
@@ -37,13 +37,13 @@ describe('hookloop replay', { concurrency: 2 }, () => {
       [report.session, report.record.status, report.divergesAt?.trigger],
       ['talk', 'complete', 'beforeToolUse'],
     )
-    assert.deepEqual(shop.done(), ['deployed to x'])
+    assert.deepEqual(project.done(), ['deployed to x'])
   })
 
-  test('judges without a hook, and another run than the last', async () => {
+  test('replays without a hook, and another run than the last', async () => {
     const [without, first] = await Promise.all([
-      shop.hookloop(['replay', 'talk', '--without', 'careful']),
-      shop.hookloop(['replay', 'talk', '--without', 'careful', '--run', '1', '--json']),
+      project.hookloop(['replay', 'talk', '--without', 'careful']),
+      project.hookloop(['replay', 'talk', '--without', 'careful', '--run', '1', '--json']),
     ])
     assert.match(without.stdout, /was +ask by careful/)
     assert.deepEqual((JSON.parse(first.stdout) as ReplayReport).differences, [])
@@ -57,8 +57,8 @@ describe('hookloop replay', { concurrency: 2 }, () => {
     [['--hooks', 'agent.ts'], /"hooks" takes hooks/],
   ]
   for (const [args, words] of refusals) {
-    test(`refuses ${args.join(' ')} with 2`, async () => {
-      const { code, stdout, stderr } = await shop.hookloop(['replay', 'talk', ...args])
+    test(`rejects ${args.join(' ')} with 2`, async () => {
+      const { code, stdout, stderr } = await project.hookloop(['replay', 'talk', ...args])
       assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, words)
     })

@@ -6,9 +6,9 @@ import type { JsonObject } from '../../state/json.ts'
 import type { Started } from '../cli.fixture.ts'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
-// What hooks of a project see of a run that one process begins, another answers, and a third goes on with.
+// The hooks of a project in a run that one process starts, another answers, and a third resumes.
 
-/** Its model calls the tools that it is told to call, in one step, and then says what they gave back. */
+/** Its model calls the tools that the input names, in one step, and then repeats their results. */
 const agentCode = `import { appendFileSync } from 'node:fs'
 import { tool } from 'hookloop'
 import { bash } from 'hookloop/bash'
@@ -48,7 +48,7 @@ class Resumed extends ProjectWithHooks {
   }
 
   begin(call: JsonObject, env: NodeJS.ProcessEnv = {}) {
-    return this.hookloop(['run', JSON.stringify(call), '--agent', this.agent, '--session', 's'], { env })
+    return this.start(['run', JSON.stringify(call), '--agent', this.agent, '--session', 's'], { env }).ended
   }
 
   async question(): Promise<{ readonly id: string }> {
@@ -71,16 +71,16 @@ const asks = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permiss
 const exporting = 'echo "export WORD=from-$(id -u)" >> "$CLAUDE_ENV_FILE"; echo "The moon is full."'
 const printing = { name: 'bash', args: { command: 'printenv WORD' } }
 
-describe('a session that is taken up again', { concurrency: 2 }, () => {
-  test('after an answer: SessionStart fires once in that process, and its variables are there', async () => {
+describe('a session that is resumed', { concurrency: 2 }, () => {
+  test('after an answer: SessionStart fires once in that process, and its variables are set', async () => {
     const project = new Resumed({
       SessionStart: Resumed.seeing(`'start', e.source`, exporting),
       PreToolUse: `cat > /dev/null; ${asks}`,
       SessionEnd: Resumed.seeing(`'end', e.reason`),
     })
     await project.trust('--yes')
-    const begun = await project.begin(printing)
-    assert.deepEqual([begun.code, project.marked()], [4, ['start startup']], begun.stderr)
+    const started = await project.begin(printing)
+    assert.deepEqual([started.code, project.marked()], [4, ['start startup']], started.stderr)
     const { id } = await project.question()
     assert.equal((await project.hookloop(['approve', id])).code, 0)
     assert.deepEqual(project.marked(), ['start startup'])
@@ -92,7 +92,7 @@ describe('a session that is taken up again', { concurrency: 2 }, () => {
     assert.equal(said.stdout.match(/The moon is full/g)?.length, 2, said.stdout) // at the beginning, and now
   })
 
-  test('in chat: it is fired once, and what it said is said with the next message', async () => {
+  test('in chat: SessionStart fires once, and its context comes with the next message', async () => {
     const project = new Resumed({
       SessionStart: Resumed.seeing(`'start', e.source`, exporting),
       PreToolUse: `cat > /dev/null; ${asks}`,
@@ -106,7 +106,7 @@ describe('a session that is taken up again', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['start startup', 'start resume'])
   })
 
-  test('in chat, where nothing else is said: it ends as well', async () => {
+  test('in chat without another message: SessionEnd fires', async () => {
     const project = new Resumed({
       SessionStart: Resumed.seeing(`'start', e.source`),
       PreToolUse: `cat > /dev/null; ${asks}`,
@@ -119,7 +119,7 @@ describe('a session that is taken up again', { concurrency: 2 }, () => {
     assert.deepEqual([code, project.marked()], [0, ['start startup', 'start resume', 'worked', 'end']])
   })
 
-  test('after a crash: the same, and what was done is not done again', async () => {
+  test('after a crash: SessionStart fires once, and finished calls do not run again', async () => {
     const project = new Resumed({ SessionStart: Resumed.seeing(`'start', e.source`, exporting) })
     await project.trust('--yes')
     const args = ['run', JSON.stringify({ name: 'work', args: {} }), '--agent', project.agent, '--session', 's']
@@ -139,21 +139,21 @@ describe('a session that is taken up again', { concurrency: 2 }, () => {
   })
 })
 
-describe('questions that are answered in another process', { concurrency: 2 }, () => {
+describe('approvals that another process answers', { concurrency: 2 }, () => {
   const deciding = (behavior: string): string =>
     `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":${behavior}}}'`
   const spawn = { name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Look around.' } }
-  const told = `echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"the moon is full"}}'`
+  const context = `echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"the moon is full"}}'`
 
-  test('a subagent that was asked about is told what SubagentStart said, once', async () => {
+  test('an approved subagent gets the context of SubagentStart, once', async () => {
     const project = new Resumed({
       PreToolUse: `cat > /dev/null; ${asks}`,
-      SubagentStart: Resumed.seeing(`'spawned', e.agent_type, e.session_id`, told),
+      SubagentStart: Resumed.seeing(`'spawned', e.agent_type, e.session_id`, context),
       SubagentStop: Resumed.seeing(`'stopped', e.agent_type, e.session_id`),
     })
     await project.trust('--yes')
-    const begun = await project.begin(spawn)
-    assert.equal(begun.code, 4, begun.stderr)
+    const started = await project.begin(spawn)
+    assert.equal(started.code, 4, started.stderr)
     const { id } = await project.question()
     const ended = await project.hookloop(['approve', id, '--resume'])
     assert.equal(ended.code, 0, ended.stderr)
@@ -161,10 +161,10 @@ describe('questions that are answered in another process', { concurrency: 2 }, (
     assert.deepEqual(project.marked(), ['spawned helper s', 'stopped helper s'])
   })
 
-  test('a subagent that is denied never starts, and nobody is told that it stopped', async () => {
+  test('a denied subagent never starts, and SubagentStop does not fire', async () => {
     const project = new Resumed({
       PreToolUse: `cat > /dev/null; ${asks}`,
-      SubagentStart: Resumed.seeing(`'judged', e.agent_type`, told),
+      SubagentStart: Resumed.seeing(`'judged', e.agent_type`, context),
       SubagentStop: Resumed.seeing(`'stopped'`),
     })
     await project.trust('--yes')
@@ -172,10 +172,10 @@ describe('questions that are answered in another process', { concurrency: 2 }, (
     const ended = await project.hookloop(['deny', (await project.question()).id, '--resume', '--reason', 'Not now.'])
     assert.equal(ended.code, 0, ended.stderr)
     assert.match(ended.stdout, /Not now\./)
-    assert.deepEqual(project.marked(), ['judged helper']) // before somebody was asked: what it says is part of the question
+    assert.deepEqual(project.marked(), ['judged helper']) // before the approval: its context is part of the question
   })
 
-  test('a call inside a subagent that waits: it goes on there, under the same hooks, and each is told once', async () => {
+  test('a suspended call of a subagent resumes there, and each hook fires once', async () => {
     const asksAboutWork = `const e = JSON.parse(require('fs').readFileSync(0, 'utf8'))
 require('fs').appendFileSync(process.env.MARKS, ['pre', e.tool_name, e.agent_type ?? '-', e.session_id].join(' ') + '\\n')
 const hookSpecificOutput = { hookEventName: 'PreToolUse', permissionDecision: 'ask', permissionDecisionReason: 'Sure?' }
@@ -189,8 +189,8 @@ if (e.tool_name === 'work') console.log(JSON.stringify({ hookSpecificOutput }))`
     project.write('pre.cjs', asksAboutWork)
     await project.trust('--yes')
     const inner = JSON.stringify({ name: 'work', args: {} })
-    const begun = await project.begin({ name: 'spawn_subagent', args: { subagent: 'helper', prompt: inner } })
-    assert.equal(begun.code, 4, begun.stderr)
+    const started = await project.begin({ name: 'spawn_subagent', args: { subagent: 'helper', prompt: inner } })
+    assert.equal(started.code, 4, started.stderr)
     const before = ['pre Agent - s', 'spawned helper', 'pre work helper s', 'asked work s']
     assert.deepEqual(project.marked(), before)
     const ended = await project.hookloop(['approve', (await project.question()).id, '--resume'])
@@ -202,7 +202,7 @@ if (e.tool_name === 'work') console.log(JSON.stringify({ hookSpecificOutput }))`
     ['a yes', '{"behavior":"allow"}', 0, true],
     ['a no', '{"behavior":"deny","message":"Never."}', 0, false],
   ] as const) {
-    test(`PermissionRequest answers with ${what} what a crash left open, and knows the session`, async () => {
+    test(`PermissionRequest answers with ${what} a call that a crash interrupted, and gets the session id`, async () => {
       const project = new Resumed({
         PreToolUse: 'cat > /dev/null',
         PermissionRequest: Resumed.seeing(

@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { Workshop, type Result } from '../scripted-project.fixture.ts'
+import { ScriptedProject, type Result } from '../scripted-project.fixture.ts'
 
-const shop = new Workshop()
+const project = new ScriptedProject()
 const agent = ['--agent', 'agent.ts']
 
 type Listed = { readonly id: string; readonly status: string; readonly title: string }
 
-async function listed(flags: readonly string[] = [], within = shop): Promise<readonly Listed[]> {
+async function listed(flags: readonly string[] = [], within = project): Promise<readonly Listed[]> {
   const { stdout } = await within.hookloop(['sessions', '--json', ...flags])
   return JSON.parse(stdout) as readonly Listed[]
 }
 
 describe('hookloop run', { concurrency: 2 }, () => {
-  test('keeps what it did under a name that it prints, for this user alone', async () => {
-    const { stderr } = await shop.hookloop(['run', 'hello', ...agent])
+  test('stores the session under an id that it prints, readable by this user only', async () => {
+    const { stderr } = await project.hookloop(['run', 'hello', ...agent])
     const [, id] = /^saved as (\S+) · continue with: .* chat --session \1$/m.exec(stderr) ?? []
     const found = (await listed()).find((each) => each.id === id)
     assert.deepEqual([found?.status, found?.title], ['completed', 'hello'])
     const modes = ['data/hookloop', 'data/hookloop/sessions.db', 'data/hookloop/cli.key'].map(
-      (path) => statSync(shop.path(path)).mode & 0o777,
+      (path) => statSync(project.path(path)).mode & 0o777,
     )
     assert.deepEqual(modes, [0o700, 0o600, 0o600])
   })
 
-  test('goes on with a session, and finds its agent again by itself', async () => {
-    await shop.hookloop(['run', 'one', ...agent, '--session', 'talk'])
-    const { stdout } = await shop.hookloop(['run', 'two', '--session', 'talk', '--quiet'])
+  test('continues a session with the agent stored in it', async () => {
+    await project.hookloop(['run', 'one', ...agent, '--session', 'talk'])
+    const { stdout } = await project.hookloop(['run', 'two', '--session', 'talk', '--quiet'])
     assert.equal(stdout, 'I heard one, two\n')
   })
 
-  test('says so when the agent file is not what it was', async () => {
-    const other = new Workshop()
+  test('reports that the agent file has changed', async () => {
+    const other = new ScriptedProject()
     await other.hookloop(['run', 'one', ...agent, '--session', 'talk'])
     appendFileSync(other.agent, '// changed\n')
     const { code, stderr } = await other.hookloop(['run', 'two', '--session', 'talk'])
@@ -44,11 +44,11 @@ describe('hookloop run', { concurrency: 2 }, () => {
     ['--no-store', ['--no-store'], {}],
     ['HOOKLOOP_STORE=none', [], { HOOKLOOP_STORE: 'none' }],
   ] as const) {
-    test(`keeps nothing with ${what}`, async () => {
-      const other = new Workshop()
+    test(`stores nothing with ${what}`, async () => {
+      const other = new ScriptedProject()
       const { code, stderr } = await other.hookloop(['run', 'hello', ...agent, ...flags], { env })
       assert.equal(code, 0)
-      assert.doesNotMatch(stderr, /kept as/)
+      assert.doesNotMatch(stderr, /saved as/)
       assert.equal(existsSync(other.path('data')), false)
     })
   }
@@ -57,8 +57,8 @@ describe('hookloop run', { concurrency: 2 }, () => {
     ['sessions.sqlite', 'sessions.sqlite'],
     ['folder/of/sessions', 'folder/of/sessions/talk'],
   ] as const) {
-    test(`keeps sessions in ${where}, by --store or by HOOKLOOP_STORE`, async () => {
-      const other = new Workshop({ HOOKLOOP_STORE: where })
+    test(`stores sessions in ${where}, named by --store or HOOKLOOP_STORE`, async () => {
+      const other = new ScriptedProject({ HOOKLOOP_STORE: where })
       await other.hookloop(['run', 'hello', ...agent, '--session', 'talk', '--store', where])
       assert.deepEqual(
         (await listed([], other)).map(({ id }) => id),
@@ -68,8 +68,8 @@ describe('hookloop run', { concurrency: 2 }, () => {
     })
   }
 
-  test('uses the store of the agent file, if nobody says otherwise', async () => {
-    const other = new Workshop()
+  test('uses the store of the agent file by default', async () => {
+    const other = new ScriptedProject()
     const code = `import { fileStore } from 'hookloop/stores'
       import options from './agent.ts'
       export default { ...options, store: fileStore('own') }`
@@ -79,28 +79,28 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual([own.length, usual.length, existsSync(other.path('own/talk'))], [1, 0, true])
   })
 
-  test('runs nevertheless where its own place cannot be written, and refuses where a place was named', async () => {
-    writeFileSync(shop.path('file'), '')
+  test('runs if the default store cannot be written, and exits with 2 if --store cannot', async () => {
+    writeFileSync(project.path('file'), '')
     const [usual, named] = await Promise.all([
-      shop.hookloop(['run', 'hello', ...agent], { env: { XDG_DATA_HOME: shop.path('file') } }),
-      shop.hookloop(['run', 'hello', ...agent, '--store', 'file/sessions.db']),
+      project.hookloop(['run', 'hello', ...agent], { env: { XDG_DATA_HOME: project.path('file') } }),
+      project.hookloop(['run', 'hello', ...agent, '--store', 'file/sessions.db']),
     ])
     assert.deepEqual([usual.code, usual.stdout, named.code, named.stdout], [0, 'I heard hello\n', 2, ''])
     assert.match(usual.stderr, /^This run is not saved: /)
   })
 
-  test('refuses a place that it cannot understand, and does not print a password', async () => {
+  test('rejects an unknown kind of store, and does not print a password', async () => {
     const [mysql, postgres] = await Promise.all([
-      shop.hookloop(['run', 'hello', ...agent, '--store', 'mysql://u:hunter2@h/d']),
-      shop.hookloop(['run', 'hello', ...agent, '--store', 'postgres://u:hunter2@127.0.0.1:9/d']),
+      project.hookloop(['run', 'hello', ...agent, '--store', 'mysql://u:hunter2@h/d']),
+      project.hookloop(['run', 'hello', ...agent, '--store', 'postgres://u:hunter2@127.0.0.1:9/d']),
     ])
     assert.deepEqual([mysql.code, postgres.code], [2, 2])
     assert.match(mysql.stderr, /^error: --store must be a file such as sessions\.db, a folder, or postgres:/)
     assert.ok(!`${mysql.stderr}${postgres.stderr}`.includes('hunter2'))
   })
 
-  test('keeps the sessions of an agent that is put together already, and goes on with them', async () => {
-    const other = new Workshop()
+  test('stores and continues the sessions of an agent from createAgent()', async () => {
+    const other = new ScriptedProject()
     const code = `import { createAgent } from 'hookloop'\nimport options from './agent.ts'\nexport default createAgent(options)`
     writeFileSync(other.path('built.ts'), code)
     const waits = await other.hookloop(['run', 'deploy x', '--agent', 'built.ts', '--session', 'talk'])
@@ -112,8 +112,8 @@ describe('hookloop run', { concurrency: 2 }, () => {
   })
 })
 
-test('a session that this user did not begin does not say which file is run', async () => {
-  const [theirs, mine] = [new Workshop(), new Workshop()]
+test('the agent file named by a session of another user is not run', async () => {
+  const [theirs, mine] = [new ScriptedProject(), new ScriptedProject()]
   await theirs.hookloop(['run', 'hello', ...agent, '--session', 'talk'])
   await theirs.hookloop(['export', 'talk', '--no-redact', '-o', 'talk.jsonl'])
   await mine.hookloop(['import', '-'], { input: readFileSync(theirs.path('talk.jsonl')) })
@@ -128,8 +128,8 @@ test('a session that this user did not begin does not say which file is run', as
   assert.equal(last.text, 'I heard hello, again')
 })
 
-test('what goes along with an agent on the command line is in force again when it goes on', async () => {
-  await shop.hookloop(['run', 'one', ...agent, '--session', 'limited', '--max-steps', '1'])
-  const { code, last } = await shop.result(['run', 'charge', '--session', 'limited'])
+test('the options of the command line apply again when a session continues', async () => {
+  await project.hookloop(['run', 'one', ...agent, '--session', 'limited', '--max-steps', '1'])
+  const { code, last } = await project.result(['run', 'charge', '--session', 'limited'])
   assert.deepEqual([code, (last as Result & { by: string }).by], [3, 'guards.maxSteps'])
 })

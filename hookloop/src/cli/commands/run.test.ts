@@ -29,7 +29,7 @@ after(async () => {
 })
 
 describe('hookloop run', { concurrency: 2 }, () => {
-  test('in a pipe the answer is on stdout, everything else on stderr, and neither has colours', async () => {
+  test('in a pipe prints the answer to stdout, everything else to stderr, and no colours', async () => {
     const { code, stdout, stderr } = await hookloop(['run', 'hello', ...model], { env })
     assert.deepEqual([code, stdout], [0, 'Hi there!\n'])
     assert.match(
@@ -45,7 +45,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual(ends, [silent, silent])
   })
 
-  test('--no-stream shows the answer when it is whole', async () => {
+  test('--no-stream prints the complete answer', async () => {
     const { stdout, stderr } = await hookloop(['run', 'hello', ...model, '--no-stream'], { env })
     assert.deepEqual([stdout, stderr.split(' ·')[0]], ['Hi there!\n', '✓ completed'])
   })
@@ -62,7 +62,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.match(session, /^\w{4}-\w{4}$/)
   })
 
-  test('with --json --no-stream there is every event but those of an answer while it is written', async () => {
+  test('with --json --no-stream prints every event but the deltas of an answer', async () => {
     const { stdout } = await hookloop(['run', 'hello', ...model, '--json', '--no-stream'], { env })
     const types = stdout
       .trimEnd()
@@ -72,12 +72,12 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual(types.slice(-2), ['finished', 'result'])
   })
 
-  test('in a pipe only the last answer is printed, not what was said before it', async () => {
+  test('in a pipe prints only the last answer', async () => {
     const { stdout } = await hookloop(['run', 'hello', '--agent', agentFile('talks.ts', talks)])
     assert.equal(stdout, 'Done.\n')
   })
 
-  test('a typed answer is printed as JSON, also when the model said something else', async () => {
+  test('a typed answer is printed as JSON, whatever text the model wrote', async () => {
     const agent = agentFile('typed.ts', typed('(answer) => ({ ...answer, size: 10n })'))
     const ways = [[], ['--quiet'], ['--no-stream']]
     const ends = await Promise.all(ways.map((way) => hookloop(['run', 'hello', '--agent', agent, ...way])))
@@ -88,7 +88,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     )
   })
 
-  test('a typed answer that JSON cannot say is described', async () => {
+  test('a typed answer that JSON cannot represent is described', async () => {
     const agent = agentFile('cyclic.ts', typed('(answer) => { answer.self = answer; return answer }'))
     const ways = [['--json'], ['--quiet']]
     const ends = await Promise.all(ways.map((way) => hookloop(['run', 'hello', '--agent', agent, ...way])))
@@ -101,17 +101,17 @@ describe('hookloop run', { concurrency: 2 }, () => {
     )
   })
 
-  test('--explain says at the end who decided', async () => {
+  test('--explain prints at the end who decided', async () => {
     const { stderr } = await hookloop(['run', 'hello', ...model, '--explain', '--quiet'], { env })
     assert.match(stderr, /^The run is complete: .*\n {2}decided by +completion, reason completed\n/)
   })
 
-  test('what a model writes cannot command a terminal', async () => {
+  test('a model cannot send escape sequences to the terminal', async () => {
     const { stdout } = await hookloop(['run', 'paint', ...model], { env })
     assert.equal(stdout, '[31mred[0m\ttab\n')
   })
 
-  test('input may be piped in; what was typed comes first', async () => {
+  test('input can be piped in; typed input comes first', async () => {
     const asks = ['run', '--quiet', ...model]
     const [piped, both] = await Promise.all([
       hookloop([...asks, '-'], { env, input: 'hello from the pipe\n' }),
@@ -121,7 +121,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.match(JSON.stringify(mock.getRequests().map(({ body }) => body)), /"say this:\\n\\nhello"/)
   })
 
-  test('files go along, images as images and texts as text', async () => {
+  test('--file sends images as images and text files as text', async () => {
     const [image, text] = [join(folder, 'a.png'), join(folder, 'b.md')]
     writeFileSync(image, 'not really')
     writeFileSync(text, 'a text about hello')
@@ -140,7 +140,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual([messages[0]?.content, temperature], ['Be brief.', 0.5])
   })
 
-  test('HOOKLOOP_MODEL is the model of those who name none', async () => {
+  test('HOOKLOOP_MODEL is the default model', async () => {
     const { stdout } = await hookloop(['run', 'hello'], { env: { ...env, HOOKLOOP_MODEL: 'openai/gpt-5-mini' } })
     assert.equal(stdout, 'Hi there!\n')
   })
@@ -177,7 +177,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
   })
 })
 
-describe('hookloop run refuses with 2, before anything is run,', { concurrency: 2 }, () => {
+describe('hookloop run exits with 2, before anything is run, for', { concurrency: 2 }, () => {
   const refusals: readonly (readonly [what: string, args: readonly string[], words: RegExp])[] = [
     [
       'no model',
@@ -190,14 +190,14 @@ describe('hookloop run refuses with 2, before anything is run,', { concurrency: 
       ['run', 'hello', '--model', 'gpt'],
       /^error: Unknown model "gpt"\. Write provider\/model/,
     ],
-    ['a provider that is misspelt', ['run', 'hello', '--model', 'opnai/m'], /Did you mean openai\/m\?\n$/],
+    ['a provider with a typo', ['run', 'hello', '--model', 'opnai/m'], /Did you mean openai\/m\?\n$/],
     ['a model without its provider', ['run', 'hello', '--model', 'gpt-5'], /Did you mean openai\/gpt-5\?\n$/],
-    ['a directory in place of a file', ['run', 'hello', ...model, '--file', '.'], /--file \. is a directory\./],
+    ['a directory instead of a file', ['run', 'hello', ...model, '--file', '.'], /--file \. is a directory\./],
     ['a package that is missing', ['run', 'hello', '--model', 'groq/x'], /npm install @ai-sdk\/groq\n$/],
     ['a file that is missing', ['run', 'hello', ...model, '--file', 'none.png'], /--file none\.png: file not found\./],
     ['an agent that is missing', ['run', 'hello', '--agent', 'none.ts'], /--agent none\.ts: file not found\./],
     [
-      'a limit that is none',
+      'an invalid limit',
       ['run', 'hello', ...model, '--max-steps', 'many'],
       /'--max-steps <n>' argument 'many' is invalid\. It must be/,
     ],
@@ -216,7 +216,7 @@ describe('hookloop run refuses with 2, before anything is run,', { concurrency: 
     })
   }
 
-  test('what is piped in and is not text', async () => {
+  test('piped input that is not text', async () => {
     const { code, stderr } = await hookloop(['run', '-', ...model], { env, input: new Uint8Array([0xff, 0xd8, 0xff]) })
     assert.deepEqual([code, stderr], [2, 'error: The piped input is not text. Pass images with --file.\n'])
   })
@@ -229,7 +229,7 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    test(`by ${signal} hangs up, prints no half of an answer into a pipe, and ends with ${code}`, async () => {
+    test(`by ${signal} aborts the model call, prints no partial answer into a pipe, and exits with ${code}`, async () => {
       await using server = await slowServer()
       const running = start(slow, { env: { OPENAI_COMPATIBLE_BASE_URL: `http://${server.host}/v1` } })
       await server.wrote
@@ -241,7 +241,7 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
     })
   }
 
-  test('is cancelled in an orderly way also when the signal comes twice, as under npm; later, it ends at once', async () => {
+  test('is cancelled once if the signal comes twice, as under npm; a later signal exits at once', async () => {
     const agent = join(folder, 'stubborn.ts')
     writeFileSync(
       agent,
@@ -263,7 +263,7 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
     assert.equal(code, 130)
   })
 
-  test('because nobody reads its output any more is silent, and ends with 141', async () => {
+  test('by a closed output pipe prints nothing, and exits with 141', async () => {
     await using server = await slowServer()
     const env = { OPENAI_COMPATIBLE_BASE_URL: `http://${server.host}/v1` }
     const running = start([...slow, '--json'], { env })
@@ -295,7 +295,7 @@ function agentFile(name: string, code: string): string {
   return file
 }
 
-/** A model that writes a word every few milliseconds and never ends, and that notices when nobody listens. */
+/** A model that writes a word every few milliseconds without end, and notices when the connection is closed. */
 async function slowServer() {
   const { promise: hungUp, resolve } = Promise.withResolvers<void>()
   const { promise: wrote, resolve: hasWritten } = Promise.withResolvers<void>()

@@ -4,16 +4,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { findSession } from '../sessions/find-session.ts'
-import { Workshop } from '../scripted-project.fixture.ts'
+import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 const agent = ['--agent', 'agent.ts']
 const REFUSED = 'A session id must be 1 to 128 letters, digits, _ and -, starting with a letter or digit.'
 describe('hookloop sessions', { concurrency: 2 }, () => {
-  test('lists what is kept, the latest first, and what it took', async () => {
-    const shop = new Workshop()
-    await shop.hookloop(['run', 'one  and\n two', ...agent, '--session', 'first'])
-    await shop.hookloop(['run', 'deploy x', ...agent, '--session', 'second'])
-    const { code, stdout } = await shop.hookloop(['sessions'])
+  test('lists sessions, the latest first, with their usage', async () => {
+    const project = new ScriptedProject()
+    await project.hookloop(['run', 'one  and\n two', ...agent, '--session', 'first'])
+    await project.hookloop(['run', 'deploy x', ...agent, '--session', 'second'])
+    const { code, stdout } = await project.hookloop(['sessions'])
     const lines = stdout
       .trimEnd()
       .split('\n')
@@ -31,13 +31,13 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     )
   })
 
-  test('says when there is nothing yet, and when there is no such store', async () => {
-    const shop = new Workshop()
+  test('reports that there are no sessions, or no such store', async () => {
+    const project = new ScriptedProject()
     const ends = await Promise.all([
-      shop.hookloop(['sessions']),
-      shop.hookloop(['sessions', '--json']),
-      shop.hookloop(['sessions', '--store', 'typo.db']),
-      shop.hookloop(['explain']),
+      project.hookloop(['sessions']),
+      project.hookloop(['sessions', '--json']),
+      project.hookloop(['sessions', '--store', 'typo.db']),
+      project.hookloop(['explain']),
     ])
     assert.deepEqual(
       ends.map(({ code, stdout }) => [code, stdout]),
@@ -51,12 +51,12 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     assert.equal(ends[2].stderr, 'error: No session store found at typo.db.\n')
   })
 
-  test('lists one that cannot be read as such, beside the others', async () => {
-    const shop = new Workshop({ HOOKLOOP_STORE: 'folder' })
-    await shop.hookloop(['run', 'one', ...agent, '--session', 'good'])
-    mkdirSync(shop.path('folder/bad'))
-    writeFileSync(shop.path('folder/bad/1.jsonl'), 'not what was written\n')
-    const [shown, json] = await Promise.all([shop.hookloop(['sessions']), shop.hookloop(['sessions', '--json'])])
+  test('lists a session that cannot be read as corrupt', async () => {
+    const project = new ScriptedProject({ HOOKLOOP_STORE: 'folder' })
+    await project.hookloop(['run', 'one', ...agent, '--session', 'good'])
+    mkdirSync(project.path('folder/bad'))
+    writeFileSync(project.path('folder/bad/1.jsonl'), 'not what was written\n')
+    const [shown, json] = await Promise.all([project.hookloop(['sessions']), project.hookloop(['sessions', '--json'])])
     assert.match(shown.stdout, /^bad +\S.* corrupt /m)
     assert.match(shown.stdout, /^good +\S.* completed /m)
     const bad = (JSON.parse(json.stdout) as { id: string; status: string; problem?: string }[]).find(
@@ -65,9 +65,9 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     assert.deepEqual([bad?.status, typeof bad?.problem], ['corrupt', 'string'])
   })
 
-  test('a head that somebody wrote into cannot command a terminal or break the list', async () => {
-    const shop = new Workshop()
-    await shop.hookloop(['run', 'one', ...agent, '--session', 'first'])
+  test('a forged head cannot send escape sequences to the terminal or break the list', async () => {
+    const project = new ScriptedProject()
+    await project.hookloop(['run', 'one', ...agent, '--session', 'first'])
     const head = {
       status: 'constructor',
       agent: '\u001B]0;x\u0007',
@@ -75,28 +75,28 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
       title: '\u001B[2J\nx',
       pending: 'no',
     }
-    const database = new DatabaseSync(shop.path('data/hookloop/sessions.db'))
+    const database = new DatabaseSync(project.path('data/hookloop/sessions.db'))
     database.prepare('UPDATE sessions SET head = ?').run(JSON.stringify(head))
     database.close()
-    const { code, stdout } = await shop.hookloop(['sessions'], { env: { FORCE_COLOR: '1' } })
+    const { code, stdout } = await project.hookloop(['sessions'], { env: { FORCE_COLOR: '1' } })
     assert.equal(code, 0)
     assert.ok(!stdout.includes('\u001B]') && !stdout.includes('\u001B[2J'))
     assert.equal(stdout.split('\n').length, 3)
   })
 
-  test('delete deletes what is named, by its beginning if that is clear', async () => {
-    const shop = new Workshop()
-    for (const id of ['aa-1', 'aa-2', 'bb-1']) await shop.hookloop(['run', 'x', ...agent, '--session', id])
-    const unclear = await shop.hookloop(['sessions', 'delete', 'bb', 'aa'])
+  test('delete deletes sessions by id or unambiguous prefix', async () => {
+    const project = new ScriptedProject()
+    for (const id of ['aa-1', 'aa-2', 'bb-1']) await project.hookloop(['run', 'x', ...agent, '--session', id])
+    const unclear = await project.hookloop(['sessions', 'delete', 'bb', 'aa'])
     assert.deepEqual([unclear.code, unclear.stderr], [2, 'error: "aa" matches 2 sessions: aa-2, aa-1.\n'])
-    const { stdout } = await shop.hookloop(['sessions', 'delete', 'bb', 'aa-1', '--json'])
+    const { stdout } = await project.hookloop(['sessions', 'delete', 'bb', 'aa-1', '--json'])
     assert.equal(stdout, '{"deleted":["bb-1","aa-1"]}\n')
-    assert.match((await shop.hookloop(['sessions'])).stdout, /^SESSION .*\naa-2 .*\n$/)
+    assert.match((await project.hookloop(['sessions'])).stdout, /^SESSION .*\naa-2 .*\n$/)
   })
 })
 
-describe('an id that no store takes', { concurrency: 2 }, () => {
-  const shop = new Workshop()
+describe('an invalid session id', { concurrency: 2 }, () => {
+  const project = new ScriptedProject()
   const ways: readonly (readonly string[])[] = [
     ['explain', '../x'],
     ['steps', '\u001B[2J'],
@@ -108,14 +108,14 @@ describe('an id that no store takes', { concurrency: 2 }, () => {
     ['chat', ...agent, '--session', '%2e%2e'],
   ]
   for (const way of ways) {
-    test(`is refused by ${way[0]}, with 2 and without being obeyed`, async () => {
-      const { code, stdout, stderr } = await shop.hookloop(way, { input: 'hello\n' })
+    test(`is rejected by ${way[0]} with 2, and its control characters are not printed`, async () => {
+      const { code, stdout, stderr } = await project.hookloop(way, { input: 'hello\n' })
       assert.deepEqual([code, stdout], [2, ''])
       assert.equal(stderr, `error: ${REFUSED}\n`)
     })
   }
 
-  test('is never looked for', async () => {
+  test('is never looked up in the store', async () => {
     const store = memoryStore()
     const hostile = ['../../etc', 'a/b', '.', '-x', '%2e', 'ü', ' ', 'a b', '\u0000', '\u001B[2J', 'x'.repeat(129), '']
     for (const id of hostile) await assert.rejects(findSession(store, id), { code: 'SESSION_ID_INVALID' })

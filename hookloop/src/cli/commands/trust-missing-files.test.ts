@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
-// A guard that somebody has trusted does not vanish because its file is emptied, broken, or something else than a file.
+// A trusted guard does not disappear silently if its file is emptied, broken, or replaced by a folder.
 
 const says = 'cat > /dev/null; echo Never. >&2; exit 2'
 const files = {
@@ -27,9 +27,9 @@ const instead: { readonly [what: string]: (file: string) => void } = {
   },
 }
 
-describe('hooks that were trusted, in whose place there is', { concurrency: 2 }, () => {
+describe('trusted hook files that were replaced by', { concurrency: 2 }, () => {
   for (const [path, content] of Object.entries(files)) {
-    test(`something else than ${path}: nothing starts, and --no-hooks says that it is meant`, async () => {
+    test(`other content in ${path}: no run starts, except with --no-hooks`, async () => {
       const project = new ProjectWithHooks()
       const file = project.write(path, content)
       await project.trust('--yes')
@@ -46,7 +46,7 @@ describe('hooks that were trusted, in whose place there is', { concurrency: 2 },
     })
   }
 
-  test('a folder: it can be neither listed nor trusted, and all who look are told', async () => {
+  test('a folder: it can be neither listed nor trusted, and every command reports it', async () => {
     for (const path of Object.keys(files)) {
       const project = new ProjectWithHooks()
       const file = project.write(path, files[path as keyof typeof files])
@@ -64,20 +64,20 @@ describe('hooks that were trusted, in whose place there is', { concurrency: 2 },
     }
   })
 
-  test('nothing: it can be looked at and trusted, and then they are meant to be gone', async () => {
+  test('an empty file: it can be reviewed and trusted, and then the hooks are removed', async () => {
     const project = new ProjectWithHooks()
     const file = project.write('.claude/settings.json', files['.claude/settings.json'])
     await project.trust('--yes')
     writeFileSync(file, '{}')
     const looked = await project.trust()
     assert.match(looked.stdout, /settings\.json .* changed since it was trusted\n {4}- .*\n/s)
-    assert.notEqual(looked.code, 0) // nobody sits there
+    assert.notEqual(looked.code, 0) // there is no terminal
     assert.equal((await project.trust('--yes')).code, 0)
     const { code } = await project.run('work x', '--no-store')
     assert.deepEqual([code, project.marked()], [0, ['worked x']])
   })
 
-  test('a folder that nobody has trusted: it is told, and keeps nobody from working', async () => {
+  test('an untrusted folder: it is reported, and the run starts', async () => {
     const project = new ProjectWithHooks()
     mkdirSync(join(project.dir, '.hookloop', 'hooks.json'), { recursive: true })
     const { code, stderr } = await project.run('work x', '--no-store')
@@ -85,7 +85,7 @@ describe('hooks that were trusted, in whose place there is', { concurrency: 2 },
     assert.match(stderr, /not trusted and do not run: \.hookloop\/hooks\.json/)
   })
 
-  test('a folder, and they are your own: nothing starts', async () => {
+  test('a folder, for hooks of the user: no run starts', async () => {
     const project = new ProjectWithHooks()
     mkdirSync(join(project.home, '.config', 'hookloop', 'hooks.json'), { recursive: true })
     const { code, stderr } = await project.run('work x', '--no-store')
@@ -94,7 +94,7 @@ describe('hooks that were trusted, in whose place there is', { concurrency: 2 },
   })
 })
 
-test('settings of yours that cannot be understood are told where the agent runs', async () => {
+test('invalid settings of the user are reported when the agent runs', async () => {
   const project = new ProjectWithHooks()
   mkdirSync(join(project.home, '.claude'))
   writeFileSync(join(project.home, '.claude', 'settings.json'), '{ "hooks": ')

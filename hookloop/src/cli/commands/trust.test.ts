@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 import { trust } from './trust.ts'
 
-/** What comes of the question when somebody at a terminal presses some keys. */
+/** The result of the question after the user has pressed some keys. */
 async function answered(project: ProjectWithHooks, keys: string): Promise<{ code: number; written: string }> {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
   const screen = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 100 })
@@ -22,7 +22,7 @@ async function answered(project: ProjectWithHooks, keys: string): Promise<{ code
   return { code: await asking, written }
 }
 
-test('whoever sits at a terminal is asked, and only a yes is one', async () => {
+test('hookloop trust asks at a terminal, and only yes trusts the files', async () => {
   const project = new ProjectWithHooks()
   process.env['HOOKLOOP_TRUST'] = join(project.root, 'trust.json')
   project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' })

@@ -10,7 +10,7 @@ before(async () => {
 })
 after(() => mock.stop())
 
-test('hooks test asks the model that is named, by an option or by a variable, and says so where there is none', async () => {
+test('hooks test calls the model named by an option or a variable, and reports that there is none', async () => {
   const project = new ProjectWithHooks()
   const hooks = ['prompt', 'agent'].map((type) => ({ type, prompt: 'Are the tests green? $ARGUMENTS' }))
   project.write('.claude/settings.json', { hooks: { Stop: [{ hooks }] } })

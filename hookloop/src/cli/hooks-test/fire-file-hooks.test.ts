@@ -30,7 +30,7 @@ async function decided(event: string, payload: object, named = dir): Promise<Rep
 }
 
 describe('hookloop hooks test with .hookloop/hooks.yaml', { concurrency: 2 }, () => {
-  test('guards see what hooks changed, and hooks of other tools do not run', async () => {
+  test('guards get what hooks changed, and hooks of other tools do not run', async () => {
     const { decision, reason, updatedInput, hooks } = await decided('PreToolUse', {
       tool_name: 'Bash',
       tool_input: { command: 'ls' },
@@ -45,18 +45,18 @@ describe('hookloop hooks test with .hookloop/hooks.yaml', { concurrency: 2 }, ()
     )
   })
 
-  test('a guard that fails is a no, and our own names will do', async () => {
+  test('a guard that fails blocks, and Hookloop tool names are accepted', async () => {
     const { decision, hooks } = await decided('beforeToolUse', { toolCall: { name: 'read_file', args: { path: 'a' } } })
     assert.deepEqual([decision, hooks.map(({ name }) => name)], ['deny', ['reads']])
   })
 
-  test('asking for another step is a block of the stop', async () => {
+  test('a request for another step blocks the stop', async () => {
     const { decision, reason } = await decided('Stop', {})
     assert.deepEqual([decision, reason], ['block', 'Run the tests.'])
   })
 
   for (const name of ['.hookloop', '.hookloop/hooks.yaml']) {
-    test(`${name} is of its project`, async () => {
+    test(`${name} names its project`, async () => {
       const { decision } = await decided('Stop', {}, join(dir, name))
       assert.equal(decision, 'block')
     })

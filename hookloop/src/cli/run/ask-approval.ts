@@ -1,3 +1,4 @@
+import { on } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AskedAnswer } from '../../agent/capability.ts'
@@ -102,27 +103,16 @@ type Lines = { readonly next: () => Promise<string | undefined>; readonly close:
 /** Lines; undefined when the input has ended or the signal aborts. The terminal mode does not change: Ctrl-C is a signal. */
 function linesOf(stdin: Stdin, signal: AbortSignal): Lines {
   const reader = createInterface({ input: stdin, terminal: false })
-  const ready: string[] = []
-  const ended = Promise.withResolvers<void>()
-  let arrived = Promise.withResolvers<void>()
-  const end = (): void => ended.resolve()
-  reader.on('line', (line) => {
-    ready.push(line)
-    arrived.resolve()
+  const lines = on(reader, 'line', { close: ['close'] })
+  const aborted = new Promise<undefined>((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
-  reader.once('close', end)
-  signal.addEventListener('abort', end, { once: true })
-  if (signal.aborted) end()
   return {
     async next() {
-      await Promise.race([arrived.promise, ended.promise])
-      const line = ready.shift()
-      if (ready.length === 0) arrived = Promise.withResolvers<void>()
-      return line
+      const line = await Promise.race([lines.next(), aborted])
+      return line === undefined || line.done === true ? undefined : (line.value as [string])[0]
     },
-    close() {
-      signal.removeEventListener('abort', end)
-      reader.close()
-    },
+    close: () => reader.close(),
   }
 }

@@ -13,13 +13,13 @@ function file(name: string, content: string): string {
   return join(folder, name)
 }
 
-test('an image is sent as a file of its type, a text as text under its name', async () => {
+test('an image is sent as a file of its type, a text file as text under its name', async () => {
   const [image, text] = await Promise.all([attachment(file('a.PNG', 'png')), attachment(file('b.md', '# Title'))])
   assert.deepEqual(image, { type: 'file', mediaType: 'image/png', data: 'cG5n', filename: 'a.PNG' })
   assert.deepEqual(text, { type: 'text', text: 'b.md:\n\n# Title' })
 })
 
-test('a file that is missing, too large or of an unknown kind is refused with words that help', async () => {
+test('a file that is missing, too large or of an unknown type is rejected with a helpful message', async () => {
   const large = file('large.pdf', '')
   truncateSync(large, 21 * 1024 * 1024)
   await assert.rejects(attachment(join(folder, 'none.png')), /none\.png: file not found\./)
@@ -31,7 +31,7 @@ test('a file that is missing, too large or of an unknown kind is refused with wo
   await assert.rejects(attachment(file('Makefile', '')), /the file name has no extension/)
 })
 
-test('a folder is no file', async () => {
+test('a folder is rejected', async () => {
   mkdirSync(join(folder, 'folder.txt'))
   await assert.rejects(attachment(join(folder, 'folder.txt')), /--file .*folder\.txt is a directory\./)
 })

@@ -8,7 +8,7 @@ import { chat } from '../commands/chat.ts'
 import { Terminal } from '../terminal/terminal.fixture.ts'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
-/** A project whose hooks write down every event that they are told of, and the words that say more about it. */
+/** A project whose hooks log every event that they receive, with its details. */
 function telling(): ProjectWithHooks {
   const project = new ProjectWithHooks()
   const what =
@@ -23,7 +23,7 @@ function telling(): ProjectWithHooks {
 const turn = ['UserPromptSubmit work x', 'PreToolUse work', 'worked x', 'PostToolUse work', 'PostToolBatch']
 const end = ['MessageDisplay', 'Stop']
 
-test('hookloop run tells hooks of everything that happens, in the order of Claude Code', async () => {
+test('hookloop run fires the events of Claude Code in their order', async () => {
   const project = telling()
   await project.trust('--yes')
   const { code, stderr } = await project.run('work x')
@@ -31,7 +31,7 @@ test('hookloop run tells hooks of everything that happens, in the order of Claud
   assert.deepEqual(project.marked(), ['SessionStart startup', ...turn, ...end, 'SessionEnd other'])
 })
 
-test('hookloop chat does, with what is summed up, forgotten and left', async () => {
+test('hookloop chat fires them too, with compact, clear and exit', async () => {
   const project = telling()
   const agent = join(project.root, 'summing.mjs')
   const sums = `import { summarization } from 'hookloop/summarization'\n`

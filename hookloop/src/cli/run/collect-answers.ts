@@ -29,7 +29,7 @@ export async function collectAnswers(collecting: Collecting): Promise<Answers | 
   const answers = canAsk ? await askAll(unanswered, cli) : {}
   if (pending.length === 0 || unanswered.length < pending.length || Object.keys(answers).length > 0) return answers
   const { session } = ref
-  note(`${session} waits for ${count(unanswered.length, 'answer')}.`, flags, cli)
+  note(`${session} waits for ${count(unanswered.length, 'approval')}.`, flags, cli)
   for (const line of answerLines(unanswered, ref)) note(line, flags, cli)
   const result = { type: 'result', status: 'suspended', session, pending: unanswered }
   if (flags.json === true) cli.out.write(`${JSON.stringify(result)}\n`)

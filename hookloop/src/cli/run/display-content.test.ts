@@ -22,7 +22,7 @@ async function screenOf(project: ProjectWithHooks, flags: { stream: boolean; qui
   return terminal.written
 }
 
-test('what a hook wants shown is shown in place of an answer that comes as a whole', async () => {
+test('a hook can replace the display of an answer that is not streamed', async () => {
   const project = await showing('(four words)\u001B[2J')
   for (const flags of [{ stream: false }, { stream: false, quiet: true }, { stream: true, quiet: true }]) {
     const written = await screenOf(project, flags)
@@ -31,7 +31,7 @@ test('what a hook wants shown is shown in place of an answer that comes as a who
   }
 })
 
-test('what is streamed does not wait for it, and what a program reads is the answer', async () => {
+test('a streamed answer is displayed as it is, and a pipe gets the answer itself', async () => {
   const project = await showing('(four words)')
   const streamed = await screenOf(project, { stream: true })
   const lines = await screenOf(project, { stream: false, json: true })
@@ -41,7 +41,7 @@ test('what is streamed does not wait for it, and what a program reads is the ans
   assert.equal(stdout, 'I heard hello\n')
 })
 
-test('an answer may be hidden', async () => {
+test('a hook can hide an answer', async () => {
   const written = await screenOf(await showing(''), { stream: false })
   assert.doesNotMatch(written, /I heard/)
   assert.match(written, /completed/)

@@ -14,13 +14,13 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
-// Section H of the security cases, by real processes. What counts is which commands left a mark, and not what anybody says.
+// Section H of the security cases. The marks show which commands really ran.
 
 const judge = (command: string): object => ({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: command })
 const noWork = 'cat > /dev/null; echo "Nobody works." >&2; exit 2'
 
 describe('hooks of a project', { concurrency: 2 }, () => {
-  test('H01 are not run before somebody has trusted them, and what waits is shown', async () => {
+  test('H01 do not run before they are trusted, and are reported', async () => {
     const project = new ProjectWithHooks()
     const claude = { hooks: { SessionStart: [{ hooks: [{ type: 'command', command: project.mark('claude') }] }] } }
     project.write('.claude/settings.json', claude)
@@ -39,7 +39,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     )
   })
 
-  test('H01 run once they are trusted, from the beginning of a session to its end', async () => {
+  test('H01 run once they are trusted, from the start of a session to its end', async () => {
     const project = new ProjectWithHooks()
     const on = [
       'onSessionStart',
@@ -61,7 +61,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     }
   })
 
-  test('H02 are not trusted by anybody who is not there: a flag or a hash is needed', async () => {
+  test('H02 are not trusted without a terminal, unless with --yes or a hash', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(`${project.mark('judged')}; ${noWork}`))
     const ci = { env: { CI: '1' } }
@@ -79,7 +79,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual([later.code, project.marked()], [0, ['worked a', 'judged', 'worked d']])
   })
 
-  test('H02 are trusted by hash, and not if they have another', async () => {
+  test('H02 are trusted by hash, and not with another hash', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(noWork))
     const { hash } = JSON.parse((await project.trust('--json')).stdout) as { hash: string }
@@ -89,7 +89,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual([wrong.code, right.code, project.marked()], [2, 0, []])
   })
 
-  test('H03 have no say in whether they are trusted, and cannot turn off or loosen those of the user', async () => {
+  test('H03 cannot trust themselves, and cannot turn off or loosen those of the user', async () => {
     const project = new ProjectWithHooks()
     project.ownHooks(judge(`${project.mark('own')}; ${noWork}`))
     project.write('.claude/settings.json', {
@@ -121,7 +121,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['own', 'own', 'own'])
   })
 
-  test('H03 cannot bring the list of what is trusted', async () => {
+  test('H03 cannot contain the list of trusted files', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(project.mark('judged')))
     const env = { HOOKLOOP_TRUST: join(project.dir, '.hookloop', 'trust.json') }
@@ -131,7 +131,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), [])
   })
 
-  test('H04 are trusted where they lie: not by a name, a link, a copy or what git says', async () => {
+  test('H04 are trusted by real path: not by a name, a link, a copy or git metadata', async () => {
     const trusted = new ProjectWithHooks()
     trusted.hooks(judge(trusted.mark('judged')))
     await trusted.trust('--yes')
@@ -151,7 +151,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual([...copy.marked(), ...fake.marked(), ...trusted.marked()], ['worked x', 'worked x'])
   })
 
-  test('H04 are the same through a link to the project, and not those of a folder above it', async () => {
+  test('H04 are the same through a link to the project, and not those of a parent folder', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(noWork))
     await project.trust('--yes')
@@ -166,7 +166,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['worked y'])
   })
 
-  test('H05 that have changed do not run until they are trusted again, and what has changed is shown', async () => {
+  test('H05 that have changed do not run until they are trusted again, and the changes are shown', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(`${project.mark('first')}; ${noWork}`))
     await project.trust('--yes')
@@ -183,7 +183,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['worked y', 'second', 'worked z'])
   })
 
-  test('H06 whose script has changed are not run, and neither is the tool', async () => {
+  test('H06 whose script has changed do not run, and the tool is blocked', async () => {
     const project = new ProjectWithHooks()
     const script = project.write('hooks/check.sh', `#!/bin/sh\ncat > /dev/null\n${project.mark('checked')}\n`, 0o755)
     project.hooks(judge('./hooks/check.sh'))
@@ -194,7 +194,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual([ended.code, project.marked()], [2, ['checked', 'worked x']])
   })
 
-  test('H06 whose script appears later are not run, and neither is the tool', async () => {
+  test('H06 whose script was added later do not run, and the tool is blocked', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge('test ! -e hooks/late.sh || ./hooks/late.sh'))
     await project.trust('--yes')
@@ -204,7 +204,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['worked x'])
   })
 
-  test('H07 whose script is changed by the agent itself say no from then on', async () => {
+  test('H07 whose script the agent changes block from then on', async () => {
     const project = new ProjectWithHooks()
     const script = project.write('check.sh', `#!/bin/sh\ncat > /dev/null\n${project.mark('checked')}\n`, 0o755)
     project.hooks({ ...judge('./check.sh'), tool: 'work' })
@@ -226,14 +226,14 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.equal((await project.run('work c')).code, 2)
   })
 
-  test('H08 with a mistake in them keep the command from starting, with the line', async () => {
+  test('H08 with an invalid entry keep the run from starting, and the line is printed', async () => {
     const project = new ProjectWithHooks()
     project.write(
       '.hookloop/hooks.json',
       '{\n  "hooks": [\n    { "on": "PreTooluse", "mode": "guard", "shell": "exit 2" }\n  ]\n}\n',
     )
     assert.notEqual((await project.trust('--yes')).code, 0)
-    assert.equal((await project.run('hello')).code, 0) // nobody has trusted it, so nobody has read it
+    assert.equal((await project.run('hello')).code, 0) // it is not trusted, so it is not read
     const own = new ProjectWithHooks()
     own.ownHooks({ on: 'beforeToolUse', mode: 'guard', tools: 'bash', shell: 'exit 2' })
     const ended = await own.run('work x')
@@ -241,7 +241,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(ended.stderr, /hooks\.json:1: there is no "tools"/)
   })
 
-  test('H09 of Claude Code of which one cannot be read: the others run, and it is named', async () => {
+  test('H09 of Claude Code with an invalid handler: the others run, and it is reported', async () => {
     const project = new ProjectWithHooks()
     const handlers = Array.from({ length: 9 }, (_, i) => ({ type: 'command', command: project.mark(`ran ${i}`) }))
     const broken = { type: 'command', command: project.mark('broken'), timeout: '5' }
@@ -260,7 +260,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     )
   })
 
-  test('H09 of our own of which some cannot be read: none runs, nothing starts, and each mistake is named', async () => {
+  test('H09 in .hookloop with invalid guards: none runs, no run starts, and each problem is reported', async () => {
     const entry = (i: number, more: object = {}): object => ({
       name: `h${i}`,
       on: 'onUserInput',
@@ -279,7 +279,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(ended.stderr, /there is no "shel"/)
   })
 
-  test('H09 of our own of which one that only watches cannot be read: the others run, and it is told everywhere', async () => {
+  test('H09 in .hookloop with an invalid observer: the others run, and it is reported everywhere', async () => {
     const project = new ProjectWithHooks()
     const good = Array.from({ length: 9 }, (_, i) => ({
       name: `h${i}`,
@@ -307,7 +307,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(tested.stderr, words)
   })
 
-  test('H14 are not filled in with what a model says', async () => {
+  test('H14 are not interpolated with what a model writes', async () => {
     const project = new ProjectWithHooks()
     const file = `$(touch\${IFS}${project.root}/injected)`
     project.hooks(judge('cat > /dev/null; : lint ${file} ${user_config.x:-} "$to"'))
@@ -316,7 +316,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.throws(() => readFileSync(join(project.root, 'injected')))
   })
 
-  test('H16 are those of the folder itself, and of none below or above it', async () => {
+  test('H16 are those of the folder itself, not of folders below or above it', async () => {
     const project = new ProjectWithHooks()
     const nested = { hooks: [judge(project.mark('nested'))] }
     for (const folder of ['node_modules/x', 'sub', 'vendor/y']) project.write(`${folder}/.hookloop/hooks.json`, nested)
@@ -325,7 +325,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual((JSON.parse(listed.stdout) as { hooks: unknown[] }).hooks, [])
   })
 
-  test('H18 are not turned off or trusted by what stands in a value', async () => {
+  test('H18 are not turned off or trusted by the value of an option', async () => {
     const project = new ProjectWithHooks()
     project.ownHooks(judge(noWork))
     project.hooks(judge(project.mark('judged')))
@@ -335,7 +335,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(ended.stderr, /not trusted/)
   })
 
-  test('H20 that are no longer trusted do not run the next time', async () => {
+  test('H20 whose trust was revoked do not run any more', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge(noWork))
     await project.trust('--yes')
@@ -346,7 +346,7 @@ describe('hooks of a project', { concurrency: 2 }, () => {
   })
 })
 
-describe('the list of what is trusted', { concurrency: 2 }, () => {
+describe('the list of trusted files', { concurrency: 2 }, () => {
   const hostile: readonly [what: string, ruin: (file: string) => void][] = [
     ['is cut off', (file) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, 20))],
     ['is of another kind', (file) => writeFileSync(file, '[]')],
@@ -356,7 +356,7 @@ describe('the list of what is trusted', { concurrency: 2 }, () => {
     ['is a folder', (file) => (rmSync(file), mkdirSync(file))],
   ]
   for (const [what, ruin] of hostile) {
-    test(`that ${what} ends the command, and nothing runs`, async () => {
+    test(`that ${what} ends the command, and no hook runs`, async () => {
       const project = new ProjectWithHooks()
       project.hooks(judge(project.mark('judged')))
       await project.trust('--yes')
@@ -367,16 +367,18 @@ describe('the list of what is trusted', { concurrency: 2 }, () => {
     })
   }
 
-  test('is written by several at once, and nothing is lost', async () => {
+  test('can be written by several processes at once without losing an entry', async () => {
     const project = new ProjectWithHooks()
     const folders = Array.from({ length: 6 }, (_, n) => `p${n}`)
     for (const folder of folders) project.write(`${folder}/.hookloop/hooks.json`, { hooks: [judge('true')] })
-    const ends = await Promise.all(folders.map((folder) => project.trust(join(project.dir, folder), '--yes')))
+    const ends = await Promise.all(
+      folders.map((folder) => project.start(['trust', join(project.dir, folder), '--yes']).ended),
+    )
     const { files } = JSON.parse(readFileSync(project.trustFile, 'utf8')) as { files: object }
     assert.deepEqual([ends.map(({ code }) => code), Object.keys(files).length], [folders.map(() => 0), folders.length])
   })
 
-  test('is nobody else’s to read, and is whole at every moment', async () => {
+  test('is readable by its owner only, and is replaced atomically', async () => {
     const project = new ProjectWithHooks()
     project.hooks(judge('true'))
     await project.trust('--yes')

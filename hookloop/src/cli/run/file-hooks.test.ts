@@ -7,7 +7,7 @@ import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
 const bin = fileURLToPath(new URL('../../../bin/hookloop.mjs', import.meta.url))
 
-test('hooks that were trusted and are gone are told, until somebody says that it is meant', async () => {
+test('missing trusted hook files are reported until trust --revoke', async () => {
   const project = new ProjectWithHooks()
   const files = [project.hooks({ name: 'no', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' })]
   files.push(project.write('.claude/settings.json', { hooks: {} }))
@@ -21,7 +21,7 @@ test('hooks that were trusted and are gone are told, until somebody says that it
   assert.deepEqual(project.marked(), ['worked x', 'worked y', 'worked z'])
 })
 
-test('S17: a hook that runs the command itself is not run by it again', async () => {
+test('S17: a hook that runs the command does not run again inside it', async () => {
   const project = new ProjectWithHooks()
   const said = join(project.root, 'said')
   const command = `'${process.execPath}' --conditions=hookloop-source '${bin}' run again --agent '${project.agent}'`

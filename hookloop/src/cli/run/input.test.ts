@@ -14,7 +14,7 @@ function terminalWith(text: string): Stdin {
   return stream
 }
 
-test('words become one text, and a terminal is read only when it is asked for', async () => {
+test('words become one text, and a terminal is read only with "-"', async () => {
   const options = { files: [], err, command: 'hookloop' }
   const [typed, asked] = await Promise.all([
     readInput(['Say', 'hello'], { ...options, stdin: terminalWith('ignored') }),
@@ -24,12 +24,12 @@ test('words become one text, and a terminal is read only when it is asked for', 
   assert.deepEqual(asked, { role: 'user', content: [{ type: 'text', text: 'typed' }] })
 })
 
-test('nothing to say is refused with examples', async () => {
+test('no input is rejected with examples', async () => {
   const options = { files: [], err, command: 'npx hookloop', stdin: terminalWith('') }
   await assert.rejects(readInput([' '], options), /No input.*\n {2}npx hookloop run "/)
 })
 
-test('who starts the command and leaves its input open does not make it wait forever', async () => {
+test('an open stdin without data does not make the command wait forever', async () => {
   const script = `
     import { readInput } from ${JSON.stringify(new URL('./input.ts', import.meta.url).href)}
     const options = { files: [], err: process.stderr, command: 'hookloop', stdin: process.stdin }

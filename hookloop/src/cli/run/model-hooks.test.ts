@@ -6,7 +6,7 @@ import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
 // What handlers of Claude Code ask is asked of the model, and of the servers, of the agent that the command runs.
 
-/** An agent whose model says no to what is called production, and calls `work` with what it is told. */
+/** An agent whose model blocks what names production, and calls `work` with the input. */
 function agentCode(use: string): string {
   return `import { appendFileSync } from 'node:fs'
 import { tool } from 'hookloop'
@@ -35,10 +35,10 @@ function projectWith(handler: object, use = ''): ProjectWithHooks {
   return project
 }
 
-describe('handlers that ask', { concurrency: 2 }, () => {
+describe('handlers that call a model or an MCP server', { concurrency: 2 }, () => {
   const stops = { prompt: 3, agent: 0 } // a no of the one ends the turn, a no of the other denies the call
   for (const [type, ended] of Object.entries(stops)) {
-    test(`of the type ${type} are answered by the model of the conversation, whatever they call it`, async () => {
+    test(`of the type ${type} are answered by the model of the conversation, whatever model they name`, async () => {
       const project = projectWith({ type, prompt: 'Is it safe? $ARGUMENTS', model: 'claude-haiku-4-5' })
       await project.trust('--yes')
       const no = await project.run('production')

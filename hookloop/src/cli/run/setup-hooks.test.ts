@@ -20,7 +20,7 @@ async function withSetup(setup: { readonly [trigger: string]: string }): Promise
 
 const context = { hookSpecificOutput: { hookEventName: 'Setup', additionalContext: 'it is set up' } }
 
-test('Setup hooks run before a session begins when they are asked for, those of the word only', async () => {
+test('Setup hooks run before the session with --init or --maintenance, only those with that trigger', async () => {
   const project = await withSetup({ init: `echo '${JSON.stringify(context)}'`, maintenance: 'echo plain text' })
   assert.equal((await project.run('hello')).code, 0)
   assert.deepEqual(project.marked(), ['SessionStart startup'])
@@ -31,14 +31,14 @@ test('Setup hooks run before a session begins when they are asked for, those of 
   assert.deepEqual(project.marked().slice(3), ['Setup maintenance', 'SessionStart startup'])
 })
 
-test('one that fails or says no is told to the user, and the run goes on', async () => {
+test('a Setup hook that fails or blocks is reported, and the run continues', async () => {
   const project = await withSetup({ init: 'echo no network >&2; exit 2' })
   const { code, stdout, stderr } = await project.run('hello', '--init')
   assert.deepEqual([code, stdout], [0, 'I heard hello\n'])
   assert.match(stderr, /no network/)
 })
 
-test('Ctrl-C ends one that takes its time, and nothing is said', async () => {
+test('Ctrl-C cancels a Setup hook, and nothing is sent to the model', async () => {
   const project = await withSetup({ init: 'sleep 60' })
   const running = project.start(['run', 'hello', '--init', '--agent', project.agent])
   while (project.marked().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
@@ -47,7 +47,7 @@ test('Ctrl-C ends one that takes its time, and nothing is said', async () => {
   assert.deepEqual([code, stdout], [130, ''])
 })
 
-test('there is one word or the other, and only for run', async () => {
+test('--init and --maintenance exclude each other, and only run has them', async () => {
   const project = await withSetup({})
   assert.equal((await project.run('hello', '--init', '--maintenance')).code, 2)
   assert.equal((await project.hookloop(['chat', '--init', '--agent', project.agent])).code, 2)

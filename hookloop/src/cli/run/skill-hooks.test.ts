@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
-// Hooks at the head of a skill, by real processes.
+// Hooks in the front matter of a skill.
 
 const agentCode = `import { appendFileSync } from 'node:fs'
 import { tool } from 'hookloop'
@@ -31,19 +31,19 @@ function projectWithSkill(): ProjectWithHooks {
 }
 
 describe('hooks of a skill', { concurrency: 2 }, () => {
-  test('do not run before they are trusted; then they do once the skill is active, in every process of the session', async () => {
+  test('run when they are trusted and the skill is active, in every process of the session', async () => {
     const project = projectWithSkill()
     const untrusted = await project.run('/deploy', '--session', 'before')
     assert.match(untrusted.stderr, /not trusted and do not run: .hookloop\/skills\/deploy\/SKILL\.md/)
     assert.deepEqual(project.marked(), ['worked'])
     await project.trust('--yes')
     await project.run('hello', '--session', 'a')
-    await project.run('/deploy', '--session', 'a')
+    await project.start(['run', '/deploy', '--agent', project.agent, '--session', 'a']).ended
     await project.run('hello', '--session', 'a')
     assert.deepEqual(project.marked(), ['worked', 'worked', 'judged', 'judged'])
   })
 
-  test('are listed, shown to whoever trusts them, tried by the doctor, and fired by hooks test', async () => {
+  test('are listed, shown by trust, checked by the doctor, and run by hooks test', async () => {
     const project = projectWithSkill()
     const listed = await project.hookloop(['hooks', 'list', '--json'])
     const [hook] = (JSON.parse(listed.stdout) as { hooks: { kind: string; owner: string; source: string }[] }).hooks
@@ -67,7 +67,7 @@ describe('hooks of a skill', { concurrency: 2 }, () => {
     assert.deepEqual([await fired(event), await fired({ ...event, skills: ['deploy'] })], ['none', 'deny'])
   })
 
-  test('in the home folder are the user’s own and need no trust, but not where the project is the home folder', async () => {
+  test('in the home folder need no trust, unless the project is the home folder', async () => {
     const project = projectWithSkill()
     renameSync(join(project.dir, '.hookloop'), join(project.home, '.hookloop'))
     await project.run('/deploy', '--session', 'a')

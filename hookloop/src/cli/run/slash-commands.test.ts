@@ -36,7 +36,7 @@ function own(project: ProjectWithHooks, path: string, text: string): void {
 }
 
 describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
-  test('says the text of a command of the project, with the arguments in it', async () => {
+  test('sends the text of a command of the project, with its arguments', async () => {
     const project = new ProjectWithHooks()
     const head = '---\ndescription: Reviews\nargument-hint: [a] [b]\nallowed-tools: Bash(git:*)\n---\n'
     project.write('.claude/commands/review.md', `${head}Look at $1, then at $2. All: $ARGUMENTS`)
@@ -44,7 +44,7 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout], [0, 'I heard Look at one file, then at $1. All: "one file" $1\n'])
   })
 
-  test('counts from nought where the text does, and puts arguments at the end that have no place', async () => {
+  test('supports $0 and $1, and appends arguments without a placeholder', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/commands/git/nought.md', 'It is $0, then $1.')
     project.write('.claude/commands/bare.md', 'Look for $5.00.')
@@ -53,7 +53,7 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
     assert.equal(bare.stdout, 'I heard Look for $5.00.\n\nARGUMENTS: here\n')
   })
 
-  test('runs nothing that stands in the text', async () => {
+  test('runs no shell command in the text', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/commands/x.md', `Status: !\`${project.mark('ran')}\``)
     const { stdout } = await project.run('/x')
@@ -61,14 +61,14 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), [])
   })
 
-  test('a command of the user goes before one of the project', async () => {
+  test('a command of the user overrides one of the project', async () => {
     const project = new ProjectWithHooks()
     own(project, 'x.md', 'mine')
     project.write('.claude/commands/x.md', 'theirs')
     assert.equal((await project.run('/x')).stdout, 'I heard mine\n')
   })
 
-  test('says what was typed where there is no such command, whatever it looks like', async () => {
+  test('sends the line as it is if there is no such command', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/x.md', 'no command')
     project.write('.claude/commands/known.md', 'known')
@@ -76,7 +76,7 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
     assert.equal(await heard(project, typed), `I heard ${typed.join(', ')}`)
   })
 
-  test('reads no link that leads out of the folder of commands, nothing too large, and nothing that is no text', async () => {
+  test('reads no link out of the commands folder, no large file, and no binary file', async () => {
     const project = new ProjectWithHooks()
     project.write('secret.md', 'secret')
     project.write('.claude/commands/huge.md', 'x'.repeat(70_000))
@@ -88,7 +88,7 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
     assert.equal(await heard(project, typed), `I heard ${typed.join(', ')}`)
   })
 
-  test('reads no folder of commands that is a link out of the project', async () => {
+  test('reads no commands folder that links out of the project', async () => {
     const project = new ProjectWithHooks()
     mkdirSync(join(project.root, 'elsewhere'))
     writeFileSync(join(project.root, 'elsewhere/x.md'), 'elsewhere')
@@ -99,7 +99,7 @@ describe('hookloop run "/name arguments"', { concurrency: 2 }, () => {
 })
 
 describe('UserPromptExpansion', { concurrency: 2 }, () => {
-  test('is told what was typed before it becomes a text, and UserPromptSubmit the text', async () => {
+  test('gets the typed command, and UserPromptSubmit the expanded text', async () => {
     const fields = '[e.expansion_type, e.command_name, e.command_args, e.command_source, e.prompt].join("|")'
     const project = await judging(prints(fields), 'gr.*t')
     const { stdout } = await project.run('/greet  all of you ')
@@ -110,7 +110,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['UserPromptExpansion /greet  all of you', 'UserPromptSubmit Greet all of you.'])
   })
 
-  test('a no keeps it from becoming one, and the user is told', async () => {
+  test('blocks the expansion, and the user sees the reason', async () => {
     const says = [`echo not today >&2; exit 2`, `echo '{"decision":"block","reason":"not today"}'`]
     for (const command of [...says, `echo '{"continue":false,"stopReason":"not today"}'`]) {
       const project = await judging(command)
@@ -121,13 +121,13 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
     }
   })
 
-  test('its context is told to the model', async () => {
+  test('adds context for the model', async () => {
     const said = { hookSpecificOutput: { hookEventName: 'UserPromptExpansion', additionalContext: 'be brief' } }
     const project = await judging(`echo '${JSON.stringify(said)}'`)
     assert.match((await project.run('/greet you')).stdout, /\nbe brief\n[^]*Greet you\.\n$/)
   })
 
-  test('does not fire for what is no command, nor where the matcher does not fit', async () => {
+  test('does not fire for a plain message, nor if the matcher does not match', async () => {
     const project = await judging('exit 2', 'other')
     assert.equal((await project.run('/nothing')).stdout, 'I heard /nothing\n')
     assert.equal((await project.run('/greet you')).stdout, 'I heard Greet you.\n')
@@ -138,7 +138,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
     ])
   })
 
-  test('judges skills of the agent, whose commands do not run before it has', async () => {
+  test('fires for skills of the agent, before their commands run', async () => {
     const project = await judging('echo no >&2; exit 2')
     project.write('.claude/skills/sign/SKILL.md', `---\ndescription: Signs.\n---\nSign !\`${project.mark('signed')}\``)
     const agent = join(project.root, 'skilled.mjs')
@@ -150,7 +150,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
     assert.deepEqual([allowed.code, project.marked().at(-1)], [0, 'signed'])
   })
 
-  test('hooks at the head of a command are in force once it is used', async () => {
+  test('hooks in the front matter of a command are active once it is used', async () => {
     const project = new ProjectWithHooks()
     const hooks = `hooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: echo stop >&2; exit 2`
     project.write('.claude/commands/careful.md', `---\n${hooks}\n---\nwork $1`)
@@ -160,7 +160,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
     assert.deepEqual(project.marked(), ['worked x'])
   })
 
-  test('Ctrl-C while it is asked ends the run, and nothing is said', async () => {
+  test('Ctrl-C during UserPromptExpansion cancels the run, and nothing is sent to the model', async () => {
     const project = await judging('sleep 60')
     const running = project.start(['run', '/greet you', '--agent', project.agent, '--json'])
     while (project.marked().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
@@ -172,7 +172,7 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
   })
 })
 
-test('hooks doctor says that it does not try it, and hooks list where it fires', async () => {
+test('hooks doctor reports that it does not check it, and hooks list where it fires', async () => {
   const project = await judging('exit 2')
   const [doctor, list] = await Promise.all([project.hookloop(['hooks', 'doctor']), project.hookloop(['hooks', 'list'])])
   assert.match(doctor.stdout, /– UserPromptExpansion exit 2 is not checked: it fires only on request\n/)
@@ -180,7 +180,7 @@ test('hooks doctor says that it does not try it, and hooks list where it fires',
   assert.doesNotMatch(`${list.stdout}${doctor.stdout}`, /never fires/)
 })
 
-test('in a conversation, commands of the agent are said, after those of chat', async () => {
+test('chat sends slash commands of the agent, and its own commands override them', async () => {
   const project = new ProjectWithHooks()
   project.write('.claude/commands/greet.md', '---\ndescription: Greets somebody\n---\nGreet $1.')
   project.write('.claude/commands/clear.md', 'Cleared by a file.')

@@ -27,7 +27,7 @@ function placeAt(terminal: Terminal, project: ProjectWithHooks, TERM = 'xterm') 
   return { ...cli, env: { ...cli.env, TERM } }
 }
 
-test('a title that a hook sets is written to the terminal, also by one that nobody waits for', async () => {
+test('a title that a hook sets is written to the terminal, also by an async hook', async () => {
   const project = await writing(title)
   const terminal = new Terminal()
   const chatting = chat({ agent: project.agent, session: 'talk', stream: true }, placeAt(terminal, project))
@@ -37,7 +37,7 @@ test('a title that a hook sets is written to the terminal, also by one that nobo
   assert.equal(await chatting, 0)
 })
 
-test('one that would do something else is not, and the user is told', async () => {
+test('another escape sequence is not written, and the user gets a warning', async () => {
   const project = await writing(`${title}${clipboard}`)
   const terminal = new Terminal()
   const chatting = chat({ agent: project.agent, session: 'talk', stream: true }, placeAt(terminal, project))
@@ -48,7 +48,7 @@ test('one that would do something else is not, and the user is told', async () =
   assert.ok(!terminal.written.includes('\u001B]'))
 })
 
-test('nothing is written with --json, to a terminal that knows nothing but text, or to a pipe', async () => {
+test('no sequence is written with --json, to a dumb terminal, or to a pipe', async () => {
   const project = await writing(title)
   const flags = { agent: project.agent, stream: true }
   const [lines, dumb] = [new Terminal(), new Terminal()]

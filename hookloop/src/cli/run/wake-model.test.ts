@@ -25,7 +25,7 @@ function talk(project: ProjectWithHooks, session = 'talk') {
 
 const once = 'until [ -e go ]; do sleep 0.02; done; [ -e went ] && exit 0; touch went;'
 
-test('a hook in the background that ends with 2 wakes the model while the prompt waits, and what was typed stays', async () => {
+test('a background hook that exits with 2 wakes the model at the prompt, and the typed text stays', async () => {
   const project = await waking('Stop', `${once} echo "the build broke" >&2; exit 2`)
   const { terminal, ended } = talk(project)
   await terminal.after('› ', 'hello\r')
@@ -41,7 +41,7 @@ test('a hook in the background that ends with 2 wakes the model while the prompt
   assert.equal(await ended, 0)
 })
 
-test('what it prints is heard if it said nothing as an error, also where exit 2 means nothing', async () => {
+test('its stdout is the message if stderr is empty, also for events that exit 2 cannot block', async () => {
   const project = await waking('MessageDisplay', `${once} echo "a word on stdout"; exit 2`)
   const { terminal, ended } = talk(project)
   await terminal.after('› ', 'hello\r')
@@ -53,7 +53,7 @@ test('what it prints is heard if it said nothing as an error, also where exit 2 
   assert.equal(await ended, 0)
 })
 
-test('one that answers every turn does not go on for ever', async () => {
+test('a hook that wakes the model after every turn is limited', async () => {
   const project = await waking('Stop', 'echo again >&2; exit 2')
   const { terminal, ended } = talk(project)
   await terminal.after('› ', 'hello\r')
@@ -63,7 +63,7 @@ test('one that answers every turn does not go on for ever', async () => {
   assert.equal(terminal.written.match(/a hook wakes the model/g)?.length, 8)
 })
 
-test('two conversations at once are woken each by its own hook', async () => {
+test('each of two conversations is woken by its own hook', async () => {
   const mine = 'sed -n \'s/.*"session_id":"\\([a-z]*\\)".*/\\1/p\''
   const project = await waking('Stop', `id=$(${mine}); [ -e $id ] && exit 0; touch $id; echo "for $id" >&2; exit 2`)
   const talks = [talk(project, 'one'), talk(project, 'two')]

@@ -36,7 +36,7 @@ export type WatchOptions = {
 
 export type WatchedRun = { readonly run: Run<unknown>; readonly code: ExitCode }
 
-/** Shows a run while it goes on, then how it ended. Ctrl-C cancels it. */
+/** Shows a run while it is in progress, then how it ended. Ctrl-C cancels it. */
 export async function watchRun(options: WatchOptions, flags: ShowFlags, cli: CliContext): Promise<WatchedRun> {
   const { out } = cli
   const isLive = flags.json !== true && flags.quiet !== true

@@ -5,11 +5,11 @@ import { colorsFor } from './colors.ts'
 const isColored = (isTTY: boolean, env: { readonly [name: string]: string }): boolean =>
   colorsFor({ isTTY }, env).isColorSupported
 
-test('there are colours on a terminal and nowhere else', () => {
+test('colours are used on a terminal only', () => {
   assert.deepEqual([isColored(true, {}), isColored(false, {}), isColored(true, { TERM: 'dumb' })], [true, false, false])
 })
 
-test('NO_COLOR takes colours away and FORCE_COLOR brings them, and NO_COLOR has the last word', () => {
+test('NO_COLOR turns colours off, FORCE_COLOR on, and NO_COLOR wins', () => {
   const answers = [
     isColored(true, { NO_COLOR: '1' }),
     isColored(true, { NO_COLOR: '' }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hintFor } from './hints.ts'
 
-test('who has no key is told which variable to set; who has one is not', () => {
+test('a missing key gets a hint with its variable, and a rejected key none', () => {
   const error = {
     code: 'MODEL_UNAUTHORIZED',
     message: 'No.',
@@ -12,7 +12,7 @@ test('who has no key is told which variable to set; who has one is not', () => {
   assert.equal(hintFor(error, { OPENAI_API_KEY: 'wrong' }), undefined)
 })
 
-test('who uses Ollama is told how to start it, and how to get a model', () => {
+test('Ollama errors get a hint how to start it or pull a model', () => {
   const value = { provider: 'ollama', model: 'llama3.2' }
   assert.match(hintFor({ code: 'MODEL_UNREACHABLE', message: '', value }, {})!, /ollama serve/)
   assert.match(
@@ -22,7 +22,7 @@ test('who uses Ollama is told how to start it, and how to get a model', () => {
   assert.equal(hintFor({ code: 'HOOK_FAILED', message: '', value: 7 }, {}), undefined)
 })
 
-test('what the provider has said about a key is not said again, and for Ollama nobody asks for one', () => {
+test('no hint repeats the error, and Ollama gets no hint about a key', () => {
   const message = 'Pass it using the OPENAI_API_KEY environment variable.'
   const value = { provider: 'openai', model: 'm' }
   assert.equal(hintFor({ code: 'MODEL_UNAUTHORIZED', message, value }, {}), undefined)

@@ -26,19 +26,19 @@ async function type(
   return typed
 }
 
-test('a line is what was typed, as it was edited', async () => {
+test('a line has the edits of the user', async () => {
   assert.deepEqual(await type(['helo\u001B[Dl\u001B[F!\r']), [{ text: 'hello!' }])
 })
 
-test('lines that are pasted are one message, also without a last line end', async () => {
+test('pasted lines are one message, also without a last line end', async () => {
   assert.deepEqual(await type(['one\rtwo\rthree', '\r']), [{ text: 'one\ntwo\nthree' }])
 })
 
-test('a line that ends in a backslash goes on in the next one', async () => {
+test('a backslash at the end continues a line', async () => {
   assert.deepEqual(await type(['one\\\r', 'two\r']), [{ text: 'one\ntwo' }])
 })
 
-test('what was said before can be had again, also what was said in an earlier process', async () => {
+test('the history has earlier lines, also those of an earlier process', async () => {
   const typed = await type(['new\r', '\u001B[A\u001B[A\r'], ['older', 'old'], 2)
   assert.deepEqual(typed, [{ text: 'new' }, { text: 'old' }])
 })
@@ -52,7 +52,7 @@ test('Ctrl-C interrupts and Ctrl-D ends, and the editor can be used again', asyn
   assert.deepEqual(typed, ['interrupted', 'ended', { text: 'more' }])
 })
 
-test('a line is left when somebody else must be heard, and gone on with later', async () => {
+test('an interrupted line can be continued later', async () => {
   const stdin = new PassThrough()
   const editor = new LineEditor({ stdin, output: new PassThrough() })
   const until = new AbortController()
@@ -67,7 +67,7 @@ test('a line is left when somebody else must be heard, and gone on with later', 
   assert.deepEqual(await again, { text: 'half a word' })
 })
 
-test('one that was pasted and is on its way is not', async () => {
+test('a pasted line that is arriving is not interrupted', async () => {
   const stdin = new PassThrough()
   const editor = new LineEditor({ stdin, output: new PassThrough() })
   const until = new AbortController()

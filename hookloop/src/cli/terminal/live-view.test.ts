@@ -40,7 +40,7 @@ const calling = (...calls: readonly { name: string; args?: { readonly [key: stri
   'Done.',
 ]
 
-test('answers stand on lines of their own in stdout, with thoughts and calls beside them', async () => {
+test('answers go to stdout on their own lines, reasoning and calls to stderr', async () => {
   const script: Script = [
     { reasoning: 'Hm.', text: 'Wait.', toolCalls: [{ name: 'look', args: { at: 'it' } }] },
     'Done.',
@@ -50,19 +50,19 @@ test('answers stand on lines of their own in stdout, with thoughts and calls bes
   assert.deepEqual(lines, ['thinking: Hm.', '▸ look at: "it"', '✓ look N ms saw {"at":"it"} and more'])
 })
 
-test('a blocked call is told once, with who blocked it and why', async () => {
+test('a blocked call is shown once, with who blocked it and why', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never look.'), { name: 'never' })
   const { lines } = await seen(calling({ name: 'look', args: { at: 'it' } }), look, never)
   assert.deepEqual(lines, ['⊘ look at: "it" blocked by never: Never look.'])
 })
 
-test('a result that is withheld is told with who withheld it', async () => {
+test('a withheld result is shown with who withheld it', async () => {
   const discreet = guard('afterToolUse', (ctx) => ctx.block('Not for you.'), { name: 'discreet' })
   const { lines } = await seen(calling({ name: 'look' }), look, discreet)
   assert.match(lines[1]!, /^⊘ look N ms withheld by discreet: /)
 })
 
-test('a call of a tool that does not exist, and one that fails, say what is wrong', async () => {
+test('an unknown tool and a failing tool are shown with the error', async () => {
   const broken = tool({
     name: 'broken',
     description: '',
@@ -76,7 +76,7 @@ test('a call of a tool that does not exist, and one that fails, say what is wron
   assert.match(lines[2]!, /^✗ broken N ms .*out of order/)
 })
 
-test('hooks that change, stop, go on and fail are named; those without an opinion are not', async () => {
+test('hooks that change, stop, continue and fail are shown; those that decide nothing are not', async () => {
   let goesOn = true
   const { lines } = await seen(
     calling({ name: 'look', args: { at: 'a' } }),
@@ -105,7 +105,7 @@ test('hooks that change, stop, go on and fail are named; those without an opinio
   ])
 })
 
-test('a question that nobody can be asked is shown with the no it got', async () => {
+test('an approval without an approver is shown as denied', async () => {
   const careful = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
   const { lines } = await seen(calling({ name: 'look' }), look, careful)
   assert.deepEqual(lines, [
@@ -114,13 +114,13 @@ test('a question that nobody can be asked is shown with the no it got', async ()
   ])
 })
 
-test('a model that fails is told once, also when hooks hand the failure on', async () => {
+test('a failed model call is shown once, also if hooks pass the failure on', async () => {
   const handsOn = hook('aroundInference', (_ctx, next) => next(), { name: 'hands-on' })
   const { lines } = await seen([{ error: 'no line' }], handsOn)
   assert.deepEqual(lines, ['! MODEL_FAILED: scripted/script: no line'])
 })
 
-test('an attempt that fails like the one before is not told in full again', async () => {
+test('a repeated error is shown in short', async () => {
   const { lines } = await seen([{ error: 'no line' }, { error: 'no line' }, 'Done.'], errorPolicy({ backoffMs: 0 }))
   assert.deepEqual(
     lines.filter((line) => line.startsWith('!')),
@@ -128,7 +128,7 @@ test('an attempt that fails like the one before is not told in full again', asyn
   )
 })
 
-test('what was shown of an answer that is void is said to be void, and the next one stands alone', async () => {
+test('a retracted answer is marked as discarded, and the next one starts on a new line', async () => {
   const again = errorPolicy({ backoffMs: 0 })
   const { stdout, lines } = await seen([{ chunks: ['Half an ans'], error: 'cut off' }, 'A whole answer.'], again)
   assert.equal(stdout, 'Half an ans\nA whole answer.\n')
@@ -139,7 +139,7 @@ test('what was shown of an answer that is void is said to be void, and the next 
   ])
 })
 
-test('what was shown before a cancel stays', () => {
+test('a cancelled answer stays on the screen', () => {
   const { out, err, stdout, stderr } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }))
   view.show({ type: 'text', delta: 'Half' })
@@ -148,7 +148,7 @@ test('what was shown before a cancel stays', () => {
   assert.deepEqual([stdout(), stderr()], ['Half\n', ''])
 })
 
-test('the status has the time, what was spent so far, and what is going on', () => {
+test('the status has the time, the usage and the current activity', () => {
   let now = 1000
   const { out, err } = terminal()
   const view = new LiveView(new Screen({ out, err, env: {} }), { now: () => now })
@@ -193,7 +193,7 @@ test('a question is asked once everything before it is on the screen', async () 
   assert.equal(before, 'Wait.\n')
 })
 
-test('names and arguments that a model made up are harmless and short', async () => {
+test('names and arguments of calls are printable and short', async () => {
   const name = 'look\u001B[2J'
   const { lines } = await seen(calling({ name, args: { at: `\u001B]0;x\u0007${'long '.repeat(1000)}` } }), look)
   assert.ok(
@@ -202,7 +202,7 @@ test('names and arguments that a model made up are harmless and short', async ()
   )
 })
 
-test('where only the last answer is wanted, none is shown as it comes, and none is said to be void', async () => {
+test('in a pipe no answer is shown while it arrives, and none is marked as discarded', async () => {
   const { out, err, stdout, stderr } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }), { showsAnswers: false })
   view.show({ type: 'text', delta: 'Half' })
@@ -211,7 +211,7 @@ test('where only the last answer is wanted, none is shown as it comes, and none 
   assert.deepEqual([stdout(), stderr()], ['', ''])
 })
 
-test('an answer that was not streamed is shown when it is whole', () => {
+test('an answer that was not streamed is shown when it is complete', () => {
   const { out, err, stdout } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }))
   view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })

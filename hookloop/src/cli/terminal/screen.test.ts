@@ -18,7 +18,7 @@ test('the answer goes to stdout as it was written, everything else to stderr', (
   assert.deepEqual([stdout(), stderr()], ['Hello world\n', 'thinking: hm\na line\nthe end\n'])
 })
 
-test('on one terminal no line begins in the middle of another', () => {
+test('on one terminal no line starts in the middle of another', () => {
   const { out, err, written } = terminal()
   const screen = new Screen({ out, err, env })
   screen.aside('thinking')
@@ -30,7 +30,7 @@ test('on one terminal no line begins in the middle of another', () => {
   assert.equal(written(), 'thinking\nHello \na line\nworld\nthe end\n')
 })
 
-test('what is told beside the answer is over when the answer begins, also where both go into one file', () => {
+test('text beside the answer ends its line before the answer starts, also in one file', () => {
   const { out, written } = terminal()
   const file = { write: out.write }
   const screen = new Screen({ out: file, err: file, env })
@@ -41,7 +41,7 @@ test('what is told beside the answer is over when the answer begins, also where 
   assert.equal(written(), 'thinking\nHello\nthe end\n')
 })
 
-test('what models write reaches neither a terminal nor a pipe as a command', () => {
+test('escape sequences of models reach neither a terminal nor a pipe', () => {
   const { out, err, stdout, stderr } = pipes()
   const screen = new Screen({ out, err, env })
   screen.answer('\u001B[2Ja')
@@ -49,7 +49,7 @@ test('what models write reaches neither a terminal nor a pipe as a command', () 
   assert.deepEqual([stdout(), stderr()], ['[2Ja', '[2Jb'])
 })
 
-test('the spinner keeps away while a line of the answer is being written, and comes back after it', (t) => {
+test('the spinner is hidden while a line of the answer is written, and returns after it', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { out, err, written } = terminal()
   const screen = new Screen({ out, err, env, status: () => 'busy' })
@@ -65,7 +65,7 @@ test('the spinner keeps away while a line of the answer is being written, and co
   assert.equal(written(), `${cleared}⠋ busy${cleared}Hello\n${cleared}⠙ busy${cleared}`)
 })
 
-test('there is no spinner in a pipe or on a terminal that cannot draw', (t) => {
+test('there is no spinner in a pipe or on a dumb terminal', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const [piped, dumb] = [pipes(), terminal()]
   const screens = [
@@ -78,7 +78,7 @@ test('there is no spinner in a pipe or on a terminal that cannot draw', (t) => {
   assert.deepEqual([piped.stderr(), dumb.written()], ['', ''])
 })
 
-test('a character that is cut in two is written when it is whole', () => {
+test('a surrogate pair in two pieces is written when it is complete', () => {
   const { out, err, stdout, stderr } = pipes()
   const screen = new Screen({ out, err, env })
   for (const half of '😀'.split('')) screen.aside(half)

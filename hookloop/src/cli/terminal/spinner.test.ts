@@ -27,7 +27,7 @@ test('a line that would wrap is cut, because it could not be cleared', () => {
   assert.deepEqual(written, ['\r\u001B[K<⠋ 1.0 s · …>'])
 })
 
-test('nothing is drawn where somebody else is in the middle of a line', () => {
+test('nothing is drawn in the middle of a line', () => {
   const { spinner, written } = spinnerOn(80, () => false)
   spinner.draw()
   spinner.clear()

@@ -13,12 +13,12 @@ const options = { elapsedMs: 1500, colors: colorsFor({}, {}) }
 const usage = { inputTokens: 1000, outputTokens: 20, costUsd: 0.01 }
 const rm = tool({ name: 'rm', description: '', input: { type: 'object' }, ask: true, execute: String })
 
-test('one line says how it ended and what it took', async () => {
+test('the summary has the status and the usage on one line', async () => {
   const run = await createAgent({ model: scriptedModel(['Done.'], { usage }) }).run('Go.')
   assert.equal(summary(run, options), '✓ completed · 1 step · 1,000 tokens in, 20 out · $0.0100 · 1.5 s')
 })
 
-test('a run that did not complete says why and by whom, unless that was told before', async () => {
+test('the summary of a run that did not complete has the reason, unless it was shown before', async () => {
   const calls = { toolCalls: [{ name: 'rm' }] }
   const model = scriptedModel(() => calls)
   const [stopped, failed, suspended, cancelled, refused] = await Promise.all([

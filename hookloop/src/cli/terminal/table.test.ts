@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { table, widthOf } from './table.ts'
 
-test('columns stand below each other whatever the cells are painted with, and no line ends in blanks', () => {
+test('columns are aligned whatever the colours, and no line ends with blanks', () => {
   const paint = (text: string): string => `<${text}>`
   const rows = [
     [{ text: 'a' }, { text: 'long', paint }, { text: 'z' }],

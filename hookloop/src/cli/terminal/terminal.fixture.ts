@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CliContext } from '../cli-context.ts'
 
-/** A terminal at which somebody answers what is on the screen. */
+/** A terminal with a user who types after certain texts have appeared. */
 export class Terminal {
   readonly #keys = Object.assign(new PassThrough(), { isTTY: true })
   readonly #screen = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 100 })
@@ -10,7 +10,7 @@ export class Terminal {
   #seen = 0
 
   constructor() {
-    this.#screen.on('data', (text: string) => (this.#written += text))
+    this.#screen.on('data', (piece: string) => (this.#written += piece))
   }
 
   cli(env: NodeJS.ProcessEnv): CliContext {
@@ -18,15 +18,15 @@ export class Terminal {
     return { stdin, out, err: out, env: { ...env, NO_COLOR: '1', TERM: 'dumb' }, command: 'hookloop' }
   }
 
-  /** Waits until something is on the screen that was not there before, then presses keys. */
-  async after(words: string, keys: string): Promise<void> {
+  /** Waits until a text appears after the previous one, then types keys. */
+  async after(text: string, keys: string): Promise<void> {
     const deadline = performance.now() + 20_000
     let at = -1
-    while ((at = this.#written.indexOf(words, this.#seen)) === -1) {
-      if (performance.now() > deadline) throw new Error(`There is no "${words}" in: ${this.#written.slice(this.#seen)}`)
+    while ((at = this.#written.indexOf(text, this.#seen)) === -1) {
+      if (performance.now() > deadline) throw new Error(`"${text}" is not in: ${this.#written.slice(this.#seen)}`)
       await sleep(5)
     }
-    this.#seen = at + words.length
+    this.#seen = at + text.length
     await sleep(60)
     this.#keys.write(keys)
   }
