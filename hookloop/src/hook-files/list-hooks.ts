@@ -4,13 +4,13 @@ import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events/claude-events.ts'
-import type { ConfigProblem, Handler } from './claude/load/handlers.ts'
+import { describeProblem, type ConfigProblem, type Handler } from './claude/load/handlers.ts'
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
 import { commandProblems } from './command-problems.ts'
 import type { FileHook } from './files/hook-file.ts'
-import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOf, uniqueByPath } from './files/project-hooks.ts'
-import { realPath, isInside, type Fingerprint } from './trust/fingerprint.ts'
+import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOf } from './files/project-hooks.ts'
+import { isInside, realPath, uniqueByPath, type Fingerprint } from './trust/fingerprint.ts'
 import type { TrustStatus, TrustStore, UntrustedFile } from './trust/trust-store.ts'
 import { describeAction } from './files/describe-action.ts'
 
@@ -75,11 +75,6 @@ export function listHooks({ home, claudeHome, trust, ...places }: ListPlaces): L
     }))
   })
   return { hooks: inOrder([...own, ...claude]), problems }
-}
-
-/** Says what is wrong with a settings file, and where. */
-export function describeProblem({ source, where, message }: ConfigProblem): string {
-  return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
 }
 
 function listOwn(

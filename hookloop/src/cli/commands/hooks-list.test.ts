@@ -82,7 +82,7 @@ describe('hookloop trust', { concurrency: 2 }, () => {
     const { code, stderr } = await project.trust('--yes')
     const revoked = await project.trust('--revoke')
     assert.equal(code, 1)
-    assert.match(stderr, /settings\.json: it is not JSON/)
+    assert.match(stderr, /settings\.json: it is not valid JSON/)
     assert.match(revoked.stdout, /^No file in .* was trusted\.\n$/)
   })
 })
@@ -131,7 +131,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     const { code, stdout } = await project.hookloop(['hooks', 'import', '--json'])
     const { hooks: count, leftOut } = JSON.parse(stdout) as { hooks: number; leftOut: string[] }
     assert.deepEqual([code, count], [0, 0])
-    assert.match(leftOut.join(), /^PreToolUse exit: it is for the skill careful, and stays there$/)
+    assert.match(leftOut.join(), /^PreToolUse exit: it belongs to the skill careful and stays there$/)
   })
 
   test('overwrites a file only with --force, and can print instead', async () => {
@@ -144,7 +144,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     project.write('.claude/settings.local.json', '{')
     const broken = await project.hookloop(['hooks', 'import', '-o', '-'])
     assert.deepEqual([broken.code, broken.stdout], [1, printed.stdout])
-    assert.match(broken.stderr, /Not understood:\n.*settings\.local\.json: it is not JSON/)
+    assert.match(broken.stderr, /Not understood:\n.*settings\.local\.json: it is not valid JSON/)
     rmSync(join(project.dir, '.claude', 'settings.local.json'))
     assert.deepEqual([refused.code, readFileSync(file, 'utf8')], [2, before])
     assert.equal((JSON.parse(printed.stdout) as { hooks: { on: string }[] }).hooks[0]!.on, 'onStop')

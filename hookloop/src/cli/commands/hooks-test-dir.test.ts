@@ -102,7 +102,7 @@ describe('--dir of hooks test', { concurrency: 2 }, () => {
     using project = everything()
     project.settings({ plugins: [{ name: 'p', source: './plugin' }] }, '.claude-plugin/marketplace.json')
     const { report } = await tested(['PreToolUse', '--dir', project.dir])
-    assert.match(report.problems?.join() ?? '', /is a marketplace.*name the folder of one/)
+    assert.match(report.problems?.join() ?? '', /is a marketplace.*use the folder of a plugin/)
   })
 
   for (const [what, path] of [
@@ -187,7 +187,7 @@ describe('problems that hooks test reports', { concurrency: 2 }, () => {
     using project = new HookProject()
     project.write('.claude/settings.json', '{ // why\n }')
     const { report } = await tested(['PreToolUse', '--dir', project.dir])
-    assert.match(report.problems?.join() ?? '', /settings\.json: it is not JSON/)
+    assert.match(report.problems?.join() ?? '', /settings\.json: it is not valid JSON/)
   })
 
   test('a folder without hooks is in the problems of the report', async () => {

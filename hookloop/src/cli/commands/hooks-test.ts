@@ -10,14 +10,15 @@ import {
 } from '../../hook-files/claude/load/handlers.ts'
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
 import type { HookLocation } from '../../hook-files/claude/load/hook-location.ts'
-import type { Payload } from '../../hook-files/claude/events/payload.ts'
+import type { Payload } from '../../hook-files/claude/events/common-payload.ts'
 import { HookTable, runEvent, type RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
 import { findEvent, examplePayload } from '../../hook-files/claude/events/example-payload.ts'
-import { commandLineOf, trustedGroups, type Untrusted } from '../../hook-files/claude/load/trusted-groups.ts'
+import { commandLineOf, trustedGroups } from '../../hook-files/claude/load/trusted-groups.ts'
 import type { FileHook } from '../../hook-files/files/hook-file.ts'
-import { findHooks, uniqueByPath, leftOutNote } from '../../hook-files/files/project-hooks.ts'
-import { TrustStore } from '../../hook-files/trust/trust-store.ts'
+import { findHooks, leftOutNote } from '../../hook-files/files/project-hooks.ts'
+import { uniqueByPath } from '../../hook-files/trust/fingerprint.ts'
+import { TrustStore, type UntrustedFile } from '../../hook-files/trust/trust-store.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
@@ -86,7 +87,7 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
   const result = await runEvent(new HookTable(groups), payload, {
     context: { ...where, ...environment, ...rules, askModel: await modelFor(flags, cli, dir) },
     isActive: activeFor(payload, { skills, location }),
-    isBeside: (late) => background.push(late),
+    onBackground: (late) => background.push(late),
   })
   const files = flags.handler === undefined ? fileHooksOf(flags, location) : noFileHooks
   const own = await fireFileHooks(files.hooks, payload, skills)
@@ -134,7 +135,7 @@ type Tested = {
   readonly groups: readonly HookGroup[]
   readonly world: object
   readonly problems: readonly string[]
-  readonly untrusted: readonly Untrusted[]
+  readonly untrusted: readonly UntrustedFile[]
 }
 
 /** The hook of `--handler`. With a plugin in `--dir`, it runs as a hook of that plugin. */
@@ -163,7 +164,7 @@ function projectHooks({ dir: wanted, user }: HooksTestFlags, { settings: places,
 }
 
 /** One line for all files: `hooks list` and `--json` name them. */
-function untrustedText(files: readonly Untrusted[], { dir, command }: { dir: string; command: string }): string {
+function untrustedText(files: readonly UntrustedFile[], { dir, command }: { dir: string; command: string }): string {
   const changed = files.filter(({ status }) => status === 'changed').length
   const [first] = files
   const which = files.length === 1 ? `${relativePath(first!.path, dir)} is` : `${count(files.length, 'file')} are`
@@ -255,7 +256,7 @@ function activeFor(
 type FileHooks = {
   readonly hooks: readonly FileHook[]
   readonly problems: readonly string[]
-  readonly untrusted: readonly Untrusted[]
+  readonly untrusted: readonly UntrustedFile[]
 }
 
 const noFileHooks: FileHooks = { hooks: [], problems: [], untrusted: [] }

@@ -100,5 +100,5 @@ test('invalid settings of the user are reported when the agent runs', async () =
   writeFileSync(join(project.home, '.claude', 'settings.json'), '{ "hooks": ')
   const { code, stderr } = await project.run('work x', '--no-store')
   assert.equal(code, 0)
-  assert.match(stderr, /\.claude\/settings\.json: it is not JSON.* It is left out\./)
+  assert.match(stderr, /\.claude\/settings\.json: it is not valid JSON.* It is left out\./)
 })

@@ -120,7 +120,7 @@ function selectionOf({ tool }: Hook): CheckedHook['tool'] {
 function checkedHandler(each: SingleHandler, given: { tools: readonly ProbeTool[]; source: string }): CheckedHook {
   const { group, handler, fits, make } = each
   const { event, matcher } = group
-  const { trigger, alsoAt, matches, isAboutAsking = false } = eventSpec(event)
+  const { trigger, alsoAt, matches, isApproval = false } = eventSpec(event)
   const isOfTools = matches === 'tool_name'
   const agentName = agentNameFor(group)
   const fitting = given.tools.filter(({ name }) => fits(name)).slice(0, MAX_CALLS)
@@ -135,7 +135,7 @@ function checkedHandler(each: SingleHandler, given: { tools: readonly ProbeTool[
     tools: callsFor(event, agentName) ?? fitting,
     fails: event === 'PostToolUseFailure',
     denied: event === 'PermissionDenied',
-    asked: isAboutAsking,
+    asked: isApproval,
     agentName,
     make: () => {
       const { capability, ran } = make()

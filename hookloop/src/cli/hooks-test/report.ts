@@ -16,7 +16,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
   return {
     decision: merged.decision,
     reason: isDecided ? merged.reason : null,
-    ...(merged.beside !== undefined && { beside: merged.beside }),
+    ...(merged.alsoDecided !== undefined && { beside: merged.alsoDecided }),
     updatedInput: merged.updatedInput ?? null,
     updatedOutput: merged.updatedOutput ?? null,
     additionalContext: merged.additionalContext ?? null,
@@ -85,7 +85,9 @@ export function reportText({ merged, ran, late, own }: TestedEvent, { out, env }
   const { bold, dim, red } = colorsFor(out, env)
   const lines = [
     decided(bold(merged.decision), merged.reason),
-    ...(merged.beside === undefined ? [] : [`${dim('also')} ${decided(merged.beside.decision, merged.beside.reason)}`]),
+    ...(merged.alsoDecided === undefined
+      ? []
+      : [`${dim('also')} ${decided(merged.alsoDecided.decision, merged.alsoDecided.reason)}`]),
     ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),

@@ -68,12 +68,12 @@ test('a description of the agent says which files are not used, and why', () => 
   const { notes = [], slashCommands = [] } = claudeCommands({ dir: project.dir, home: false })
   assert.deepEqual(slashCommands, [{ name: 'same', description: '', source: 'project' }])
   const expected = [
-    ['a b.md', /its name must be/],
+    ['a b.md', /its name must have/],
     ['empty.md', /it is empty/],
-    ['head.md', /stands for something else/],
+    ['head.md', /aliases are not supported/],
     ['huge.md', /larger than 65536 bytes/],
-    ['link.md', /leads out of the folder/],
-    ['deep/same.md', /one of that name \(project\)/],
+    ['link.md', /outside the commands folder/],
+    ['deep/same.md', /a project command with that name/],
   ] as const
   assert.equal(notes.length, expected.length)
   for (const [i, [file, why]] of expected.entries()) {

@@ -8,18 +8,21 @@ import { hook, type Hook } from '../../hooks/hook.ts'
 import { findCommands, type CommandFile } from './load/find-commands.ts'
 
 export type ClaudeCommandsOptions = {
-  /** The project: where `.claude/commands` is. */
+  /** The project: the folder that contains `.claude/commands`. */
   readonly dir: string
-  /** Where the user's own `.claude` is; false: it is not read. */
+  /** The folder that contains the `.claude` folder of the user. Default: the home folder. `false`: it is not read. */
   readonly home?: string | false
 }
 
-/** After those of skills: what an agent brings itself goes before a file of the same name. */
+/** After skills: a skill overrides a command file with the same name. */
 const AFTER_SKILLS = 90
 
 /**
- * The commands that a project and its user have for Claude Code: `/name arguments` becomes the text of `name.md`. They are
- * read once, here. The text is said as if the person had typed it: nothing in it is run, and it allows no tool.
+ * The slash commands that a project and its user have for Claude Code: `/name arguments` is replaced by the text of
+ * `name.md`. The files are read once. The text counts as user input: commands in it are not run, and it allows no tools.
+ *
+ * @example
+ * createAgent({ model, use: [claudeCommands({ dir: process.cwd() })] })
  */
 export function claudeCommands(options: ClaudeCommandsOptions): Capability {
   checkOptions('claudeCommands', options, ['dir', 'home'])
@@ -41,26 +44,26 @@ function expandHook(commands: ReadonlyMap<string, CommandFile>): Hook {
     (ctx) => {
       const { name, given } = typedCommand(ctx.input)!
       const text = expanded(commands.get(name)!.body, given)
-      // There is no execution yet: it will be the next one. Hooks at the head of the file are in force in it.
+      // Hooks in the front matter of the command apply in the execution that starts now.
       return ctx.withInput(text).withState((state) => activate(state, { name }, state.executionCount + 1))
     },
     {
       name: 'commands.expand',
       priority: AFTER_SKILLS,
-      effect: true, // the file may be another one when a record is gone through again
-      onFailure: 'block', // what was meant is not what was said
+      effect: true, // the file may have changed when the run is replayed
+      onFailure: 'block', // otherwise the model would get the command instead of its text
       when: ({ input }) => commands.has(typedCommand(input)?.name ?? ''),
     },
   )
 }
 
-/** Lines that Claude Code runs in a shell before it sends the text. */
+/** Commands that Claude Code runs in a shell before it sends the text. */
 const SHELL = /!`[^`\n]+`/
-/** Who counts from nought says so. */
-const FROM_NOUGHT = /\$0(?!\d|[.,]\d)|\$ARGUMENTS\[/
+/** Whether arguments are counted from 0. */
+const FROM_ZERO = /\$0(?!\d|[.,]\d)|\$ARGUMENTS\[/
 
 function expanded(body: string, given: string): string {
-  const { text, used } = fillArguments(body, given, FROM_NOUGHT.test(body) ? 0 : 1)
+  const { text, used } = fillArguments(body, given, FROM_ZERO.test(body) ? 0 : 1)
   const notes = [
     ...(used || given === '' ? [] : [`ARGUMENTS: ${given}`]),
     ...(SHELL.test(body) ? ['[The commands in this text were not run.]'] : []),

@@ -152,7 +152,10 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
       change(script)
       const { state } = await agent.run('Again.')
       assert.deepEqual(ran, ['a'])
-      assert.match((resultIn(state.messages) as { output: string }).output, /check\.sh is not what it was/)
+      assert.match(
+        (resultIn(state.messages) as { output: string }).output,
+        /check\.sh has changed since the agent was created/,
+      )
     })
   }
 
@@ -172,7 +175,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
       hooks: { FileChanged: [{ hooks: [{ type: 'command', command: 'true' }] }], PreToolUs: [] },
     })
     const notes = claudeHooks({ dir: project.dir, trust: 'all', home: false }).notes!.join('\n')
-    assert.match(notes, /PreToolUs: there is no such event.*\n.*FileChanged of .* never fires here\./)
+    assert.match(notes, /PreToolUs: it is not an event.*\n.*FileChanged in .* never fires here\./)
   })
 
   test('a project without hooks adds none', () => {

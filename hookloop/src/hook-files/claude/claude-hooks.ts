@@ -8,53 +8,53 @@ import { action, type Action } from '../../hooks/action.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
-import { TrustStore } from '../trust/trust-store.ts'
+import { TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
 import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTrigger } from './events/claude-events.ts'
-import { isExpansion } from './events/expansion-payload.ts'
+import { isExpansion } from './events/payload.ts'
 import { TriggerRunner } from './run/trigger-runner.ts'
-import type { HookGroup } from './load/handlers.ts'
+import { describeProblem, type HookGroup } from './load/handlers.ts'
 import type { Wake } from './run/hook-memory.ts'
 import { HookTable } from './run/run-event.ts'
 import type { AskModel } from './run/ask-model.ts'
 import type { CallMcp, HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
-import { scriptWatch, trustedGroups, type Untrusted } from './load/trusted-groups.ts'
+import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
 
 export type ClaudeHooksOptions = {
-  /** The project: where `.claude/settings.json` is. */
+  /** The project: the folder that contains `.claude/settings.json`. */
   readonly dir: string
-  /** Where the user's own `.claude` is; false: it is not read. */
+  /** The folder that contains the `.claude` folder of the user. Default: the home folder. `false`: it is not read. */
   readonly home?: string | false
-  /** Settings of an organisation, which nobody can turn off. */
+  /** The settings file of an organisation. Its hooks cannot be disabled. */
   readonly managed?: string
-  /** Folders of plugins, with what the user has set for them. */
+  /** Folders of plugins, with the options that the user has set for them. */
   readonly plugins?: readonly PluginPlace[]
-  /** Settings as an object, beside those in files. */
+  /** More settings, as an object. */
   readonly settings?: JsonObject
-  /** Who says which files of the project may run. `'all'`: whoever wrote this line has looked at them. */
+  /** The files that the user trusts. Default: the list of the user. `'all'`: the caller has read all files. */
   readonly trust?: TrustStore | 'all'
-  /** Variables that scripts may see although they look like secrets. */
+  /** Environment variables that scripts get although they look like secrets. */
   readonly passEnv?: readonly string[]
-  /** How a person is reached when a call is asked about and no PermissionRequest hook has answered, as in `approval`. */
+  /** Answers when a call needs approval and no PermissionRequest hook has decided, as in `approval`. */
   readonly answer?: ApprovalPolicy['answer']
-  /** What handlers of the types `prompt` and `agent` call models. Without a name, or with one that is not here, they ask that of the conversation. */
+  /** Models by the names that `prompt` and `agent` handlers use. Other names, and no name, mean the model of the agent. */
   readonly models?: { readonly [name: string]: ModelSource }
-  /** Setup hooks run, once, before the first session of this process begins, and are told this. */
+  /** Runs Setup hooks with this trigger, once, before the first session of the process. */
   readonly setup?: SetupTrigger
-  /** Writes to a terminal what hooks say as `terminalSequence`: titles, notifications and bells, and nothing else. */
+  /** Writes the `terminalSequence` of hooks to a terminal: only titles, notifications and bells. */
   readonly terminal?: (sequence: string) => void
   /**
-   * Is told when a hook with `asyncRewake` has ended with 2. The model hears it with whatever is said next in that session; who
-   * can say something there by himself wakes it.
+   * Called when a hook with `asyncRewake` exits with 2. The model receives its text with the next input of the session; the
+   * callback can send one.
    */
   readonly onWake?: (wake: Wake) => void
-  /** Is told what MessageDisplay hooks want shown in place of a text, for who has not shown it yet. The text itself stays. */
+  /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. */
   readonly onDisplay?: (text: string, shown: string) => void
-  /** Asks for them instead. */
+  /** Calls models for `prompt` and `agent` handlers instead of the agent. */
   readonly askModel?: AskModel
-  /** The servers that handlers of the type `mcp_tool` call, as `mcp()` connects them. */
+  /** The MCP servers that `mcp_tool` handlers call, from `mcp()`. */
   readonly mcp?: Pick<Mcp, 'call'>
-  /** Calls a tool of a server for them instead. */
+  /** Calls MCP tools for `mcp_tool` handlers instead of `mcp`. */
   readonly callMcp?: CallMcp
 }
 
@@ -77,14 +77,17 @@ const known = [
   'callMcp',
 ]
 
-/** After every hook of the agent's own that changes something: it judges what they made. */
+/** Runs after all other hooks, so that it judges what they changed. */
 const LAST = -1_000_000
-/** Before whatever makes a text of a command: it judges what was typed. */
+/** Runs before a command is replaced by its text, so that it judges what the user typed. */
 const FIRST = 1_000_000
 
 /**
- * The hooks of a project that Claude Code would run, as one hook of ours: its handlers run together on the same input, and
- * what they answer is put together as its specification says.
+ * Runs the hooks that a project has for Claude Code. The handlers of an event run in parallel on the same input, and their
+ * answers are merged as Claude Code does it.
+ *
+ * @example
+ * createAgent({ model, use: [bash(), claudeHooks({ dir: process.cwd() })] })
  */
 export function claudeHooks(options: ClaudeHooksOptions): Capability {
   checkOptions('claudeHooks', options, known)
@@ -102,17 +105,19 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   return { ...combineGroups(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
 }
 
-/** What groups of handlers are put together with. */
-type Together = {
+type CombineOptions = {
   readonly options: ClaudeHooksOptions
   readonly dir: string
   readonly settings: Settings
-  /** Is told of each handler that is about to run. */
+  /** Called before each handler runs. */
   readonly onRun?: () => void
 }
 
-/** Groups of handlers as one hook, without any notes. */
-export function combineGroups(groups: readonly HookGroup[], { options, dir, settings, onRun }: Together): Capability {
+/** A capability that runs groups of handlers, without notes. */
+export function combineGroups(
+  groups: readonly HookGroup[],
+  { options, dir, settings, onRun }: CombineOptions,
+): Capability {
   const table = new HookTable(groups)
   const changedSince = scriptWatch(groups, dir)
   const context: HandlerContext = {
@@ -134,7 +139,7 @@ export function combineGroups(groups: readonly HookGroup[], { options, dir, sett
     context,
     models,
     skills: findSkills(groups),
-    isAsked: answer !== undefined,
+    hasApproval: answer !== undefined,
     setup: options.setup,
     terminal: options.terminal,
     onWake: options.onWake,
@@ -158,22 +163,22 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
   const performing = (perform: Action['perform']): Action =>
     action({ kind: 'claude', label: name, inherited: true, ...(group.asksModels && { asks: true }), perform })
   const perform = performing((ctx, how) => group.perform(ctx, how))
-  const decides = hook(triggersOf(table, groups), perform, { name, priority: LAST })
-  // Nothing comes of what is said of an answer, so nobody who watches it being written has to wait.
-  const sees = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
-  const expands = hook(
+  const decide = hook(triggersOf(table, groups), perform, { name, priority: LAST })
+  // MessageDisplay changes nothing, so streaming does not wait for it.
+  const display = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
+  const expand = hook(
     'onUserInput',
     performing((ctx, how) => group.performExpansion(ctx, how)),
     { name: `${name}.expansion`, priority: FIRST, when: (ctx) => ctx instanceof BaseContext && isExpansion(ctx) },
   )
   return [
-    ...(table.has('UserPromptExpansion') ? [expands] : []),
-    decides,
-    ...(table.has('MessageDisplay') ? [sees] : []),
+    ...(table.has('UserPromptExpansion') ? [expand] : []),
+    decide,
+    ...(table.has('MessageDisplay') ? [display] : []),
   ]
 }
 
-/** Where its events fire, and where it has to be to know the session, the skills in force and what others have decided. */
+/** The triggers of its events, and those where it tracks the session, active skills, background handlers and approvals. */
 function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
   const fired = table.events.flatMap((event) => {
     const { trigger, alsoAt, isOnDemand } = eventSpec(event)
@@ -181,10 +186,10 @@ function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigge
   })
   const skills: PlainTrigger[] = findSkills(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const late: PlainTrigger[] = table.hasAsync ? ['onUserInput'] : []
-  const isBeside = table.hasAsync || table.has('Notification')
-  const beside: PlainTrigger[] = isBeside ? ['afterExecution', 'onSessionEnd'] : []
+  const hasBackground = table.hasAsync || table.has('Notification')
+  const background: PlainTrigger[] = hasBackground ? ['afterExecution', 'onSessionEnd'] : []
   const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
-  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...late, ...beside, ...asked])
+  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...late, ...background, ...asked])
   all.delete('afterInference')
   return [...all]
 }
@@ -193,40 +198,38 @@ function findSkills(groups: readonly HookGroup[]): ReadonlySet<string> {
   return new Set(groups.flatMap(({ source }) => (source.kind === 'skill' ? (source.name ?? []) : [])))
 }
 
-/** Hooks that answer questions are asked before a person is. */
+/** PermissionRequest hooks decide before the approver does. */
 function approvalFor(group: TriggerRunner, answer: ApprovalPolicy['answer']): ApprovalPolicy {
   return {
     expiresInMs: undefined,
     onUnknownOutcome: 'tell',
     asksAbout: () => false,
     async answer(approval, signal, asker): Promise<AskedAnswer> {
-      const answered = await group.answerQuestion(approval.toolCall, asker, signal)
+      const answered = await group.answerApproval(approval.toolCall, asker, signal)
       if (answered !== undefined) return answered
       if (typeof answer === 'function') {
         group.notify(approval.toolCall, asker)
         return answer(approval, signal, asker)
       }
       if (answer === 'suspend') return 'suspend'
-      return { block: `Not run: it needs approval (${approval.message}), and nobody can be asked.` }
+      return { block: `Not run: it needs approval (${approval.message}), and there is no approver.` }
     },
   }
 }
 
 function notesFor(
   { problems }: Settings,
-  untrusted: readonly Untrusted[],
+  untrusted: readonly UntrustedFile[],
   groups: readonly HookGroup[],
 ): readonly string[] {
   const never = groups
     .filter(({ event }) => !firesHere(event))
-    .map(({ event, source }) => `${event} of ${source.file} never fires here.`)
+    .map(({ event, source }) => `${event} in ${source.file} never fires here.`)
   return [
-    ...problems.map(
-      ({ source, where, message }) => `${source.file}${where === '' ? '' : ` ${where}`}: ${message}. It is left out.`,
-    ),
+    ...problems.map((problem) => `${describeProblem(problem)}. It is left out.`),
     ...untrusted.map(
       ({ path, status }) =>
-        `${path} is ${status === 'changed' ? 'not what was trusted' : 'not trusted'}: its hooks do not run. Look at them with: hookloop trust`,
+        `${path} ${status === 'changed' ? 'has changed since it was trusted' : 'is not trusted'}: its hooks do not run. Review it with: hookloop trust`,
     ),
     ...new Set(never),
   ]

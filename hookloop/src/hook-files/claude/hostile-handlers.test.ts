@@ -189,7 +189,7 @@ test('S22 a no of a hook, a hook that is late, one that cannot start and a no of
   const ask = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'`
   said.push((await tried(project, [closedHook('claude', project, ask), approval(() => ({ block: 'I say no.' }))])).said)
   assert.match(said[0]!, /hook error: policy/)
-  assert.match(said[1]!, /did not answer in time/)
+  assert.match(said[1]!, /timed out/)
   assert.match(said[2]!, /exited with 127/)
   assert.match(said[3]!, /I say no\./)
 })
@@ -222,6 +222,6 @@ describe('matchers', () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'true' }], '^(?=(a+)+$)a')
     const { merged } = await project.fire('PreToolUse', { tool_name: `${'a'.repeat(60)}!`, tool_input: {} })
-    assert.deepEqual([merged.decision, /could not be matched/.test(merged.reason)], ['deny', true])
+    assert.deepEqual([merged.decision, /timed out after/.test(merged.reason)], ['deny', true])
   })
 })

@@ -9,17 +9,17 @@ import { readSettings } from './load/read-settings.ts'
 import { namesOf } from './events/tool-names.ts'
 import { trustedGroups } from './load/trusted-groups.ts'
 
-/** One handler of the settings of a project, for whoever looks at them one by one. */
+/** One handler of the settings of a project, for checks of single handlers. */
 export type SingleHandler = {
   readonly group: HookGroup
   readonly handler: Handler
-  /** Whether its matcher is for a tool of ours. */
+  /** Whether its matcher matches a tool of the agent. */
   readonly fits: (tool: string) => boolean
-  /** Makes it a hook of its own. `ran` says how often it has run. Skills and agents that it belongs to need not be active. */
+  /** Creates a capability with only this handler, as if its skill or agent were active. `ran` counts its runs. */
   readonly make: () => { readonly capability: Capability; readonly ran: () => number }
 }
 
-/** Every handler that may run and has a moment at which it does, each alone. */
+/** The trusted handlers whose events fire by themselves. */
 export function singleHandlers(options: ClaudeHooksOptions): readonly SingleHandler[] {
   const dir = resolve(options.dir)
   const { trust = new TrustStore() } = options
@@ -45,12 +45,12 @@ export function singleHandlers(options: ClaudeHooksOptions): readonly SingleHand
 
 function alone(
   group: HookGroup,
-  together: Parameters<typeof combineGroups>[1],
+  options: Parameters<typeof combineGroups>[1],
 ): { readonly capability: Capability; readonly ran: () => number } {
   let count = 0
   const { source } = group
   const isAlways = source.kind !== 'skill' && source.kind !== 'agent'
   const always: HookGroup = isAlways ? group : { ...group, source: { ...source, kind: 'project' } }
-  const capability = combineGroups([always], { ...together, onRun: () => void count++ })
+  const capability = combineGroups([always], { ...options, onRun: () => void count++ })
   return { capability, ran: () => count }
 }

@@ -6,7 +6,14 @@ import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import type { HookOutcome } from '../../hooks/outcome.ts'
-import { isInside, pathExists, readWithFingerprint, realPath, type Fingerprint } from '../trust/fingerprint.ts'
+import {
+  isInside,
+  pathExists,
+  readWithFingerprint,
+  realPath,
+  uniqueByPath,
+  type Fingerprint,
+} from '../trust/fingerprint.ts'
 import { namedScripts } from '../trust/named-scripts.ts'
 import { TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
 import { readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
@@ -238,10 +245,6 @@ function ownersOf(hooks: readonly FileHook[]): readonly Pick<HookOwner, 'kind' |
   return hooks.flatMap(({ source: { kind, owner: name } }) =>
     name !== undefined && (kind === 'skill' || kind === 'agent') ? [{ kind, name }] : [],
   )
-}
-
-export function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
-  return [...new Map(files.map((file) => [file.path, file])).values()]
 }
 
 /**

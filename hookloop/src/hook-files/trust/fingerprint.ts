@@ -67,6 +67,10 @@ function hashed(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
+export function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readonly T[] {
+  return [...new Map(files.map((file) => [file.path, file])).values()]
+}
+
 /** One hash for several files. */
 export function hashFiles(files: readonly Fingerprint[], dir: string): string {
   const root = realPath(dir)

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../state/json.ts'
 import type { TokenUsage } from '../../../state/usage.ts'
 
-/** How a handler failed: a machine's word beside the sentence in `problem`. */
+/** How a handler failed. `problem` has the message. */
 export type Failure =
   | 'timedOut'
   | 'cancelled'
@@ -13,9 +13,9 @@ export type Failure =
   | 'notAnswered'
   | 'changed'
 
-/** What one handler said, as far as its event honours it. */
+/** What one handler answered, as far as it has an effect at its event. */
 export type HandlerAnswer = {
-  /** It blocks, in whatever way its event has of blocking. */
+  /** It blocks, in the way of its event. */
   readonly block?: { readonly reason: string; readonly by: 'exit' | 'json' }
   /** Of PreToolUse and PreModelSwitch. */
   readonly permission?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer'; readonly reason: string }
@@ -29,20 +29,20 @@ export type HandlerAnswer = {
   readonly updatedOutput?: Json
   readonly context?: string
   readonly systemMessage?: string
-  /** Of one that runs beside the agent: what the model should hear as soon as it can. */
+  /** Of a background handler: a text that wakes the model. */
   readonly wakes?: string
-  /** For the terminal, as it was said: nobody has looked at it yet. */
+  /** For the terminal, unchecked. */
   readonly terminalSequence?: string
-  /** Everything else of `hookSpecificOutput` that is honoured, by its name. */
+  /** The other fields of `hookSpecificOutput` that have an effect. */
   readonly other?: JsonObject
-  /** What went wrong without stopping anything, or what is for the user only. */
+  /** A problem that stops nothing, or a message for the user. */
   readonly problem?: string
-  /** How it failed, which counts as a block when the handler says `onFailure: "block"`. */
+  /** A failure, which blocks if the handler has `onFailure: "block"`. */
   readonly failed?: Failure
-  /** It answered, and exited with neither 0 nor 2: nothing, unless the handler says `onFailure: "block"`. */
-  readonly exitedOddly?: true
+  /** A valid answer with an exit code other than 0 and 2. It blocks if the handler has `onFailure: "block"`. */
+  readonly otherExitCode?: true
   /** Of a command. */
   readonly exitCode?: number
-  /** Of an agent: what it has cost. */
+  /** What an agent has spent. */
   readonly spent?: TokenUsage
 }

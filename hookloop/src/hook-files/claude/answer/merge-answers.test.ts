@@ -45,7 +45,7 @@ const rows: readonly Row[] = [
     'continue: false beats every decision',
     'PreToolUse',
     [says('deny'), { stdout: '{"continue":false,"stopReason":"over"}' }],
-    { decision: 'stop', reason: 'over', beside: { decision: 'deny', reason: 'deny' } },
+    { decision: 'stop', reason: 'over', alsoDecided: { decision: 'deny', reason: 'deny' } },
   ],
   [
     'of several reasons to stop the first is told',

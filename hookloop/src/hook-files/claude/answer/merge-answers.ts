@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts
 import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 
-/** What all handlers of one event come to, in the words of the specification. */
+/** The merged answers of all handlers of one event. */
 export type MergedAnswer = {
   readonly decision: 'allow' | 'deny' | 'ask' | 'defer' | 'block' | 'stop' | 'context' | 'none'
   readonly reason: string
@@ -10,17 +10,17 @@ export type MergedAnswer = {
   readonly updatedOutput?: Json
   readonly additionalContext?: string
   readonly systemMessage?: string
-  /** With `deny` of a PermissionRequest: the run ends as well. */
+  /** With `deny` of a PermissionRequest: the run also ends. */
   readonly interrupt?: true
-  /** A decision that stands beside `stop`, and why. */
-  readonly beside?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer' | 'block'; readonly reason: string }
-  /** What else was said, such as a new title. */
+  /** The decision in addition to `stop`. */
+  readonly alsoDecided?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer' | 'block'; readonly reason: string }
+  /** Other fields, such as a new title. */
   readonly other?: JsonObject
 }
 
 const rank = { deny: 4, defer: 3, ask: 2, allow: 1 } as const
 
-/** Puts the answers of one event together, in the order of the configuration: deny > defer > ask > allow > nothing. */
+/** Merges the answers of one event: deny > defer > ask > allow > nothing. Later handlers of the settings override earlier ones. */
 export function mergeAnswers(answers: readonly HandlerAnswer[], event: ClaudeEvent): MergedAnswer {
   const judged = event === 'PermissionRequest' ? mergedRequest(answers) : mergedPermission(answers, event)
   const blocks = answers.filter(({ block }) => block !== undefined)
@@ -40,7 +40,7 @@ export function mergeAnswers(answers: readonly HandlerAnswer[], event: ClaudeEve
   return {
     decision: decided?.decision ?? (context === undefined ? 'none' : 'context'),
     reason: decided?.reason ?? '',
-    ...(stop !== undefined && own !== undefined && { beside: { decision: own.decision, reason: own.reason } }),
+    ...(stop !== undefined && own !== undefined && { alsoDecided: { decision: own.decision, reason: own.reason } }),
     ...(judged?.interrupt === true && { interrupt: true as const }),
     ...(updatedInput !== undefined && { updatedInput }),
     ...(updatedOutput !== undefined && { updatedOutput }),
@@ -56,13 +56,13 @@ type Judged = {
   readonly interrupt?: boolean
 }
 
-/** Exit code 2 is a deny. Of several denies all reasons are told. */
+/** Exit code 2 is a deny. The reasons of all handlers with the strongest decision are joined. */
 function mergedPermission(answers: readonly HandlerAnswer[], event: ClaudeEvent): Judged | undefined {
   if (eventSpec(event).block !== 'denies') return undefined
   const all = answers.flatMap(({ block, permission, other }): Judged[] => {
     if (block !== undefined) return [{ decision: 'deny', reason: block.reason }]
     if (permission !== undefined) return [permission]
-    const action = other?.['action'] // of an answer to a server, in the words of its question
+    const action = other?.['action'] // of an elicitation
     return typeof action === 'string' ? [{ decision: action === 'accept' ? 'allow' : 'deny', reason: action }] : []
   })
   const strongest = all.reduce<Judged | undefined>(
@@ -74,15 +74,15 @@ function mergedPermission(answers: readonly HandlerAnswer[], event: ClaudeEvent)
   return { decision: strongest.decision, reason: joined(reasons) ?? '' }
 }
 
-/** Who is asked instead of a person: a no wins over a yes. */
+/** PermissionRequest: deny overrides allow. */
 function mergedRequest(answers: readonly HandlerAnswer[]): Judged | undefined {
   const requests = answers.flatMap(({ request }) => (request === undefined ? [] : [request]))
-  const no = requests.find((request) => request.behavior === 'deny')
-  if (no?.behavior === 'deny') return { decision: 'deny', reason: no.message, interrupt: no.interrupt }
+  const denied = requests.find((request) => request.behavior === 'deny')
+  if (denied?.behavior === 'deny') return { decision: 'deny', reason: denied.message, interrupt: denied.interrupt }
   return requests.length > 0 ? { decision: 'allow', reason: '', interrupt: false } : undefined
 }
 
-/** Of several values the last stands, of each variable too; one yes is enough for another try. */
+/** The last value of each field and variable applies. One `retry` is enough. */
 function mergedOther(answers: readonly HandlerAnswer[]): JsonObject {
   const all = answers.map(({ other }) => other ?? {})
   const other = Object.assign({}, ...all) as JsonObject
@@ -94,7 +94,7 @@ function mergedOther(answers: readonly HandlerAnswer[]): JsonObject {
   }
 }
 
-/** The whole input; of several, the last in the order of the configuration. */
+/** The last updated input. */
 function lastInput(answers: readonly HandlerAnswer[], event: ClaudeEvent): JsonObject | undefined {
   if (event !== 'PermissionRequest') {
     return answers.findLast((answer) => answer.updatedInput !== undefined)?.updatedInput
@@ -104,6 +104,6 @@ function lastInput(answers: readonly HandlerAnswer[], event: ClaudeEvent): JsonO
 }
 
 function joined(texts: readonly (string | undefined)[]): string | undefined {
-  const said = texts.filter((text) => text !== undefined && text !== '')
-  return said.length === 0 ? undefined : said.join('\n')
+  const given = texts.filter((text) => text !== undefined && text !== '')
+  return given.length === 0 ? undefined : given.join('\n')
 }

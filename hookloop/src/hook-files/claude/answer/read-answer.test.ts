@@ -109,14 +109,14 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: json({ hookSpecificOutput: { permissionDecision: 'deny' } }) },
     gives: { decision: 'none' },
-    problem: /"hookEventName" must be "PreToolUse", and it is missing/,
+    problem: /"hookEventName" must be "PreToolUse", but it is missing/,
   },
   {
     title: 'hookSpecificOutput of another event does not fit',
     event: 'PreToolUse',
     says: { stdout: json({ hookSpecificOutput: { hookEventName: 'PostToolUse', additionalContext: 'x' } }) },
     gives: { decision: 'none' },
-    problem: /"hookEventName" must be "PreToolUse", and it is "PostToolUse"/,
+    problem: /"hookEventName" must be "PreToolUse", but it is "PostToolUse"/,
   },
   {
     title: 'there is no hookSpecificOutput at PreCompact',
@@ -124,7 +124,7 @@ const rows: readonly Row[] = [
     input: { trigger: 'auto' },
     says: { stdout: json({ decision: 'block', hookSpecificOutput: { hookEventName: 'PreCompact' } }) },
     gives: { decision: 'none' },
-    problem: /there is no "hookSpecificOutput" at PreCompact/,
+    problem: /PreCompact has no "hookSpecificOutput"/,
   },
   {
     title: 'an unknown decision about a call does not fit',
@@ -138,7 +138,7 @@ const rows: readonly Row[] = [
     event: 'PermissionRequest',
     says: { stdout: json({ systemMessage: 'x', hookSpecificOutput: { hookEventName: 'PermissionRequest' } }) },
     gives: { decision: 'none' },
-    problem: /PermissionRequest needs a "decision"/,
+    problem: /PermissionRequest must have a "decision"/,
   },
   {
     title: 'an array is text',
@@ -157,7 +157,7 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: `checking\n${pre({ permissionDecision: 'deny' })}` },
     gives: { decision: 'none' },
-    problem: /looks like JSON.*: an answer is one object and nothing else$/,
+    problem: /looks like JSON.*: an answer must be one object and nothing else$/,
   },
   {
     title: 'of an object that cannot be read it is told why: expressions are often copied into one as they are',
@@ -249,7 +249,7 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: 'because', exit: 2 },
     gives: { decision: 'deny' },
-    problem: /only what is written to standard error is read$/,
+    problem: /only standard error is read$/,
   },
   {
     title: 'exit 2 wins over JSON that allows',
@@ -281,7 +281,7 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: json({ decision: 'denny' }), stderr: 'no', exit: 2 },
     gives: { decision: 'deny', reason: 'no' },
-    problem: /does not fit: "decision" must be/,
+    problem: /its answer is invalid: "decision" must be/,
   },
   {
     title: 'exit 2 with broken JSON still blocks',
@@ -295,7 +295,7 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: json({ hookSpecificOutput: { permissionDecision: 'deny' }, systemMessage: 'no' }), exit: 2 },
     gives: { decision: 'deny' },
-    problem: /does not fit: .*hookEventName/,
+    problem: /its answer is invalid: .*hookEventName/,
   },
   // other exits
   {

@@ -5,39 +5,39 @@ import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'
 import { readSpecific } from './read-specific-output.ts'
 
-/** Reads how a command ended and what it printed. */
+/** Reads the exit code and the output of a command. */
 export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
   const { exitCode, leftBehind } = result
-  const answer = readEnded(result, event, command)
+  const answer = readResult(result, event, command)
   return {
-    ...(leftBehind > 0 && { problem: `what ${short(command)} left running in the background was ended` }),
+    ...(leftBehind > 0 && { problem: `background processes of ${short(command)} were ended` }),
     ...answer,
     ...(exitCode !== null && { exitCode }),
   }
 }
 
-function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+function readResult(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
   const { ended, exitCode, stdout, stderr, problem } = result
   const name = short(command)
-  if (ended === 'timedOut') return failure('timedOut', `${name} did not answer in time`)
+  if (ended === 'timedOut') return failure('timedOut', `${name} timed out`)
   if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
   if (ended === 'notStarted') {
-    return failure('notStarted', `${name} could not be started: ${problem ?? 'nobody knows why'}`)
+    return failure('notStarted', `${name} could not be started: ${problem ?? 'unknown reason'}`)
   }
   if (event === 'WorktreeCreate') return readPath(result)
-  const said = stderr.head.trim()
+  const error = stderr.head.trim()
   const printed = readText(stdout.head, event)
-  if (exitCode === 2) return blockedBy(printed, { said, unread: stdout.head.trim() !== '' && said === '' }, event)
+  if (exitCode === 2) return blockedBy(printed, { error, isUnread: stdout.head.trim() !== '' && error === '' }, event)
   const isValid = printed.isJson && printed.answer.problem === undefined
   if (exitCode === 0) {
     if (stdout.droppedBytes > 0 && printed.answer.context === undefined) {
-      return failure('tooMuchOutput', `${name} printed ${stdout.totalBytes} bytes, which is more than is read`)
+      return failure('tooMuchOutput', `${name} printed ${stdout.totalBytes} bytes, more than the maximum`)
     }
     return isValid ? printed.answer : withFailure(printed)
   }
-  if (isValid) return { ...printed.answer, exitedOddly: true }
-  const lines = said.split('\n')
-  const first = (lines[0]!.startsWith('Traceback (') ? lines.at(-1) : lines[0])! // Python says at the end what it was
+  if (isValid) return { ...printed.answer, otherExitCode: true }
+  const lines = error.split('\n')
+  const first = (lines[0]!.startsWith('Traceback (') ? lines.at(-1) : lines[0])! // Python prints the error last
   const how = exitCode === null ? `was killed by ${result.signal ?? 'a signal'}` : `exited with ${exitCode}`
   return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${first === '' ? '' : `: ${first}`}`)
 }
@@ -45,11 +45,11 @@ function readEnded(result: ProcessResult, event: ClaudeEvent, command: string): 
 type Printed = {
   readonly isJson: boolean
   readonly answer: HandlerAnswer
-  /** Why it is text, if it was meant to be JSON, as it seems. */
+  /** Why it is not JSON, if it looks like it. */
   readonly broken?: string
 }
 
-/** Reads what was printed, or answered over HTTP, without regard to how it ended. */
+/** Reads the output of a command, or the body of a response. */
 export function readText(text: string, event: ClaudeEvent): Printed {
   const trimmed = text.trim()
   const isObject = trimmed.startsWith('{') && trimmed.endsWith('}')
@@ -62,7 +62,7 @@ export function readText(text: string, event: ClaudeEvent): Printed {
   return { isJson: false, answer: {}, broken: `${lookAlike}${why}` }
 }
 
-const lookAlike = 'it printed something that looks like JSON, and is text: an answer is one object and nothing else'
+const lookAlike = 'its output looks like JSON but is not a JSON object: an answer must be one object and nothing else'
 
 function parsed(text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
@@ -72,25 +72,25 @@ function parsed(text: string): { readonly value?: unknown; readonly problem?: st
   }
 }
 
-/** An object on a line of its own or at the end of one, or any other value than a word or a number. `[check] fine` is text. */
+/** Whether a text contains a JSON object on its own line or at the end of one, or is a JSON array or string. */
 function looksLikeJson(text: string, value: unknown): boolean {
   return /^\s*\{/m.test(text) || /\{\s*"[^]*\}$/.test(text) || typeof value === 'object' || typeof value === 'string'
 }
 
-/** Exit code 0: JSON that does not fit is told. Text is text, but a handler that fails closed has not answered with it. */
+/** Exit code 0 with an invalid answer. Plain text is valid, unless it looks like JSON. */
 function withFailure({ isJson, answer, broken }: Printed): HandlerAnswer {
   if (isJson) return { ...answer, failed: 'invalidOutput' }
   return broken === undefined ? answer : { ...answer, problem: broken, failed: 'invalidOutput' }
 }
 
-/** Exit code 2: whatever the JSON allows, it blocks; what else it says still counts. */
+/** Exit code 2 blocks, whatever the JSON decides; its other fields still apply. */
 function blockedBy(
   { isJson, answer, broken }: Printed,
-  { said, unread }: { readonly said: string; readonly unread: boolean },
+  { error, isUnread }: { readonly error: string; readonly isUnread: boolean },
   event: ClaudeEvent,
 ): HandlerAnswer {
-  if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: said, by: 'exit' } }
-  const problem = isJson ? answer.problem : (broken ?? (unread ? notRead : undefined))
+  if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: error, by: 'exit' } }
+  const problem = isJson ? answer.problem : (broken ?? (isUnread ? notRead : undefined))
   const valid = isJson && problem === undefined ? answer : {}
   const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
   const { permission: _permission, request, ...rest } = valid
@@ -98,39 +98,39 @@ function blockedBy(
     ...(problem !== undefined && { problem }),
     ...rest,
     ...(request?.behavior === 'deny' && { request }),
-    block: { reason: own ?? said, by: own === undefined ? 'exit' : 'json' },
+    block: { reason: own ?? error, by: own === undefined ? 'exit' : 'json' },
   }
 }
 
-const notRead = 'it printed why, and with exit code 2 only what is written to standard error is read'
+const notRead = 'its output is ignored: with exit code 2, only standard error is read'
 
-/** The last line that is not empty is the path; without one, nothing is made. */
+/** WorktreeCreate: the last line that is not empty is the path. Without a path, it blocks. */
 function readPath({ exitCode, signal, stdout, stderr }: ProcessResult): HandlerAnswer {
   const lines = stdout.head.replace(ANSI, '').split('\n')
   const path = lines.findLast((line) => line.trim() !== '')?.trim()
   if (exitCode === 0 && path !== undefined) return { other: { worktreePath: path } }
-  const said = stderr.head.trim()
-  const how = exitCode === 0 ? 'it printed no path' : `it ended with ${exitCode ?? signal ?? 'a signal'}`
-  return { block: { reason: said === '' ? how : said, by: 'exit' } }
+  const error = stderr.head.trim()
+  const how = exitCode === 0 ? 'it printed no path' : `it exited with ${exitCode ?? signal ?? 'a signal'}`
+  return { block: { reason: error === '' ? how : error, by: 'exit' } }
 }
 
-// oxlint-disable-next-line no-control-regex -- what colours a terminal begins with one
+// oxlint-disable-next-line no-control-regex -- terminal colours start with one
 const ANSI = /\u001B(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\))/g
 
-/** Reads an object by the schema of an event. One that does not fit is dropped as a whole. */
+/** Reads the JSON answer of an event. An invalid answer has no effect. */
 export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
-  if (!isJsonObject(value)) return unfit('the answer is not an object')
+  if (!isJsonObject(value)) return invalidAnswer('it is not an object')
   const { decides, stops, specific, isSilent } = eventSpec(event)
   for (const [name, type] of topLevel) {
-    if (value[name] !== undefined && typeof value[name] !== type) return unfit(`"${name}" must be a ${type}`)
+    if (value[name] !== undefined && typeof value[name] !== type) return invalidAnswer(`"${name}" must be a ${type}`)
   }
   const decision = value['decision']
   if (decision !== undefined && decision !== 'approve' && decision !== 'block') {
-    return unfit(`"decision" must be "approve" or "block", not ${JSON.stringify(decision)}`)
+    return invalidAnswer(`"decision" must be "approve" or "block", not ${JSON.stringify(decision)}`)
   }
   const own = value['hookSpecificOutput']
   const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
-  if (typeof specificAnswer === 'string') return unfit(specificAnswer)
+  if (typeof specificAnswer === 'string') return invalidAnswer(specificAnswer)
   const reason = text(value['reason'])
   const { systemMessage, terminalSequence } = value
   return {
@@ -152,15 +152,15 @@ const topLevel = [
   ['reason', 'string'],
 ] as const
 
-/** Before there was a `permissionDecision`, a call was decided about at the top. */
+/** The older form of `permissionDecision`. */
 function legacyPermission(decision: Json | undefined, reason: string, event: ClaudeEvent): HandlerAnswer {
   if (event !== 'PreToolUse' || decision === undefined) return {}
   return { permission: { decision: decision === 'approve' ? 'allow' : 'deny', reason } }
 }
 
-/** A model that was asked whether something is in order. */
+/** Reads the answer of a `prompt` or `agent` handler. */
 export function readVerdict(value: unknown, event: ClaudeEvent, continueOnBlock: boolean): HandlerAnswer {
-  if (!isVerdict(value)) return failure('invalidOutput', 'the model did not answer with { ok, reason }')
+  if (!isVerdict(value)) return failure('invalidOutput', 'the answer of the model is not { ok, reason }')
   if (value.ok) return {}
   const reason = value.reason ?? ''
   switch (event) {
@@ -197,13 +197,13 @@ function isVerdict(value: unknown): value is Verdict {
   )
 }
 
-/** A failure is nothing but a notice, unless its handler says otherwise. */
+/** A failure has no effect except a warning, unless the handler has `onFailure: "block"`. */
 export function failure(failed: Failure, problem: string): HandlerAnswer {
   return { problem, failed }
 }
 
-function unfit(problem: string): HandlerAnswer {
-  return { problem: `its answer does not fit: ${problem}` }
+function invalidAnswer(problem: string): HandlerAnswer {
+  return { problem: `its answer is invalid: ${problem}` }
 }
 
 function text(value: Json | undefined): string {

@@ -2,25 +2,25 @@ import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts
 import type { HandlerAnswer } from './handler-answer.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 
-/** Reads `hookSpecificOutput` as far as it is honoured, or says what is wrong with it. */
+/** Reads the fields of `hookSpecificOutput` that have an effect at an event. Returns a text if it is invalid. */
 export function readSpecific(
   value: Json,
   event: ClaudeEvent,
-  honoured: readonly string[] | undefined,
+  supported: readonly string[] | undefined,
 ): HandlerAnswer | string {
   if (!isJsonObject(value)) return '"hookSpecificOutput" must be an object'
   const { hookEventName } = value
   if (hookEventName !== event) {
     const what = hookEventName === undefined ? 'is missing' : `is ${JSON.stringify(hookEventName)}`
-    return `"hookEventName" must be "${event}", and it ${what}`
+    return `"hookEventName" must be "${event}", but it ${what}`
   }
-  if (honoured === undefined) return `there is no "hookSpecificOutput" at ${event}`
-  const wrong = Object.entries(value).find(([name, given]) => honoured.includes(name) && !fits(name, given, event))
+  if (supported === undefined) return `${event} has no "hookSpecificOutput"`
+  const wrong = Object.entries(value).find(([name, given]) => supported.includes(name) && !fits(name, given, event))
   if (wrong !== undefined) return `"${wrong[0]}" cannot be ${JSON.stringify(wrong[1])}`
   if (event === 'PermissionRequest' && value['decision'] === undefined) {
-    return '"hookSpecificOutput" of PermissionRequest needs a "decision"'
+    return '"hookSpecificOutput" of PermissionRequest must have a "decision"'
   }
-  return toAnswer(Object.fromEntries(Object.entries(value).filter(([name]) => honoured.includes(name))))
+  return toAnswer(Object.fromEntries(Object.entries(value).filter(([name]) => supported.includes(name))))
 }
 
 function toAnswer(given: JsonObject): HandlerAnswer {

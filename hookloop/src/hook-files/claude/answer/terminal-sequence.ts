@@ -1,25 +1,25 @@
-// What a hook prints may hold the words of a model or a web page, and a terminal obeys what is written to it: some sequences
-// move the cursor, some make it type an answer, some run programs. So only what is known to do none of that is let through.
+// The output of a hook may contain text of a model or a web page, and terminals execute sequences that move the cursor, type
+// an answer or run programs. So only sequences that are known to be harmless are allowed.
 
 const MAX_CHARACTERS = 4_096
 
-// One bell, or one command to the terminal with its number and its text, in which nothing can end it early or turn around.
+// One bell, or one operating system command with its number and a text without control or bidi characters.
 const PIECE =
   // oxlint-disable-next-line no-control-regex
   /\u0007|\u001B\](\d{1,3});([^\u0000-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]*)(?:\u0007|\u001B\\)/y
 
 const texts: { readonly [number: string]: (text: string) => boolean } = {
-  // the name of the icon, of the window, of both
+  // titles of the window and the icon
   0: () => true,
   1: () => true,
   2: () => true,
-  // A notification. With a number in front it is another command, one of which runs programs; 4 is a progress bar.
+  // A notification. With a number in front it is another command, which may run programs; 4 is a progress bar.
   9: (text) => /^4;[0-4](?:;\d{1,3})?$/.test(text) || !/^\d+(?:;|$)/.test(text),
   99: isNotification,
   777: (text) => text.startsWith('notify;'),
 }
 
-/** Keys of a notification that are about how it looks. Others close notifications, or have the terminal type reports. */
+/** Keys for the appearance of a notification. Others close notifications, or make the terminal type a report. */
 const looks = /^[defgnostuwi]=[\w+/=.,-]*$/
 
 function isNotification(text: string): boolean {
@@ -29,7 +29,7 @@ function isNotification(text: string): boolean {
   return fields.every((field) => looks.test(field) || field === 'p=title' || field === 'p=body')
 }
 
-/** Whether a text is made of bells, titles and notifications, and of nothing else whatsoever. */
+/** Whether a text consists only of bells, titles and notifications. */
 export function isTerminalSequence(text: string): boolean {
   if (text === '' || text.length > MAX_CHARACTERS || !text.isWellFormed()) return false
   PIECE.lastIndex = 0

@@ -1,61 +1,61 @@
 import type { PlainTrigger } from '../../../hooks/triggers.ts'
 
-/** What exit code 2 does at an event, or a decision to block. */
+/** The effect of exit code 2, or of a decision to block, at an event. */
 export type BlockEffect =
-  /** The call is denied; the model reads why. */
+  /** The call is denied; the model gets the reason. */
   | 'denies'
-  /** What the user said is dropped; the user reads why. */
+  /** The user input is dropped; the user gets the reason. */
   | 'erases'
-  /** It happened already; the model is told. */
-  | 'tells'
-  /** The loop ends before the next model call. */
+  /** It has happened already; the model gets the reason. */
+  | 'reports'
+  /** The run ends before the next model call. */
   | 'stops'
-  /** It does not end: there is another step, with the reason as an instruction. */
+  /** The run does not end: there is another step, with the reason as an instruction. */
   | 'continues'
-  /** It is not done. */
+  /** It does not happen. */
   | 'prevents'
-  /** Nothing but a message to the user. */
+  /** The user gets a message. */
   | 'warns'
   /** Nothing. */
   | 'ignored'
 
-/** The five kinds of handlers. */
+/** The types of handlers. */
 export const handlerTypes = ['command', 'http', 'mcp_tool', 'prompt', 'agent'] as const
 export type HandlerType = (typeof handlerTypes)[number]
 
 type EventSpec = {
-  /** The field of the payload that a matcher is about; without it, matchers are ignored. */
+  /** The payload field that matchers are tested with. Without it, matchers are ignored. */
   readonly matches?: string
-  /** Only letters, digits, `_` and `|` make an exact matcher here. */
+  /** A matcher with anything but letters, digits, `_` and `|` is a regular expression. */
   readonly isNarrow?: true
-  /** Our trigger, if it has one. */
+  /** The trigger at which it fires. */
   readonly trigger?: PlainTrigger
-  /** It fires where a person is asked, for all handlers together: a single hook is never there. */
-  readonly isAboutAsking?: true
-  /** It fires only when somebody has asked for it, by a command or an option: a single hook, or one on trial, is never there. */
+  /** It fires during an approval, for all handlers together. A single hook cannot have it. */
+  readonly isApproval?: true
+  /** It fires only on request, by a command or an option. A single hook cannot have it. */
   readonly isOnDemand?: true
-  /** Where else it fires. */
+  /** Another trigger at which it fires. */
   readonly alsoAt?: PlainTrigger
   readonly block: BlockEffect
-  /** Whether `decision: "block"` is honoured. */
+  /** Whether `decision: "block"` has an effect. */
   readonly decides?: true
-  /** Whether `continue: false` is honoured. */
+  /** Whether `continue: false` has an effect. */
   readonly stops?: true
-  /** Fields of `hookSpecificOutput` that are honoured; undefined: there is no such output at this event. */
+  /** Fields of `hookSpecificOutput` that have an effect. Undefined: the event has no such output. */
   readonly specific?: readonly string[]
-  /** What is printed as text is context for the model. */
+  /** Plain text output is context for the model. */
   readonly textIsContext?: true
-  /** Nobody hears a `systemMessage` here. */
+  /** `systemMessage` is ignored. */
   readonly isSilent?: true
   readonly types: readonly HandlerType[]
-  /** In seconds, where it is not that of the type. */
+  /** The default timeout in seconds, if it differs from that of the handler type. */
   readonly timeout?: number
 }
 
 const all: readonly HandlerType[] = handlerTypes
 const plain: readonly HandlerType[] = ['command', 'http', 'mcp_tool']
 
-/** Every event by its name. Those without a trigger are read and never fire. */
+/** All events. Those without a trigger are accepted in settings, but never fire. */
 export const claudeEvents = {
   SessionStart: {
     matches: 'source',
@@ -108,7 +108,7 @@ export const claudeEvents = {
   PermissionRequest: {
     matches: 'tool_name',
     trigger: 'beforeToolUse',
-    isAboutAsking: true,
+    isApproval: true,
     block: 'ignored',
     specific: ['decision'],
     types: all,
@@ -123,7 +123,7 @@ export const claudeEvents = {
   PostToolUse: {
     matches: 'tool_name',
     trigger: 'afterToolUse',
-    block: 'tells',
+    block: 'reports',
     decides: true,
     stops: true,
     specific: ['additionalContext', 'updatedToolOutput', 'updatedMCPToolOutput', 'classifierContext'],
@@ -132,7 +132,7 @@ export const claudeEvents = {
   PostToolUseFailure: {
     matches: 'tool_name',
     trigger: 'afterToolUse',
-    block: 'tells',
+    block: 'reports',
     decides: true,
     stops: true,
     specific: ['additionalContext'],
@@ -149,7 +149,7 @@ export const claudeEvents = {
   Notification: {
     matches: 'notification_type',
     trigger: 'beforeToolUse',
-    isAboutAsking: true,
+    isApproval: true,
     block: 'ignored',
     specific: [],
     isSilent: true,
@@ -235,18 +235,18 @@ export function eventSpec(event: ClaudeEvent): EventSpec {
   return claudeEvents[event]
 }
 
-/** Where a hook of its own fires that is for this event; nowhere, if it has no such moment. */
+/** The triggers of a single hook for an event. */
 export function triggersOfEvent(event: ClaudeEvent): readonly PlainTrigger[] {
-  const { trigger, alsoAt, isAboutAsking, isOnDemand } = eventSpec(event)
-  if (trigger === undefined || isAboutAsking === true || isOnDemand === true) return []
+  const { trigger, alsoAt, isApproval, isOnDemand } = eventSpec(event)
+  if (trigger === undefined || isApproval === true || isOnDemand === true) return []
   return alsoAt === undefined ? [trigger] : [trigger, alsoAt]
 }
 
-/** What a project is set up for: its first time, or to put it in order again. */
+/** The triggers of Setup hooks. */
 export const setupTriggers = ['init', 'maintenance'] as const
 export type SetupTrigger = (typeof setupTriggers)[number]
 
-/** In seconds. */
+/** Default timeouts in seconds. */
 export const typeTimeouts: { readonly [T in HandlerType]: number } = {
   command: 600,
   http: 600,
@@ -255,7 +255,7 @@ export const typeTimeouts: { readonly [T in HandlerType]: number } = {
   agent: 60,
 }
 
-/** Events at which a no keeps something from being done: there, what cannot be trusted says no. */
+/** Events that can prevent something. At these, a handler whose script has changed blocks. */
 export const judgingEvents: ReadonlySet<ClaudeEvent> = new Set([
   'PreToolUse',
   'PermissionRequest',
@@ -266,7 +266,7 @@ export const judgingEvents: ReadonlySet<ClaudeEvent> = new Set([
   'ConfigChange',
 ])
 
-/** Events at which `if` is looked at. At any other, a handler that has one never runs. */
+/** Events that support `if`. At other events, a handler with `if` never runs. */
 export const eventsWithIf: ReadonlySet<ClaudeEvent> = new Set([
   'PreToolUse',
   'PostToolUse',

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { isTrigger } from '../../../hooks/triggers.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './claude-events.ts'
-import type { Payload } from './payload.ts'
+import type { Payload } from './common-payload.ts'
 import { namesOf, toClaudeCall } from './tool-names.ts'
 import { emptyTranscript } from './transcripts.ts'
 
-/** The event that is meant, by its own name, however it is spelled, or by that of one of our triggers. */
+/** Finds an event by its name in any spelling, or by the name of a trigger. */
 export function findEvent(name: string, given: JsonObject): ClaudeEvent | undefined {
   if (isClaudeEvent(name)) return name
   if (name === 'afterToolUse') {
@@ -19,20 +19,20 @@ export function findEvent(name: string, given: JsonObject): ClaudeEvent | undefi
   return own ?? claudeEventNames.find((event) => plain(event) === plain(name))
 }
 
-/** `pre_tool_use` and `pretooluse` are what scripts for an event are called. */
+/** Scripts are often called `pre_tool_use` or `pretooluse`. */
 function plain(name: string): string {
   return name.replaceAll(/[-_]/g, '').toLowerCase()
 }
 
-/** A payload somebody wrote by hand, in the names of the specification or in ours, with what it leaves out. */
+/** A payload from an example written by hand, with field names of Claude Code or Hookloop. Missing fields are added. */
 export function examplePayload(given: JsonObject, event: ClaudeEvent, dir: string): Payload {
   const cwd = typeof given['cwd'] === 'string' ? given['cwd'] : resolve(dir)
   const input: JsonObject = {
     session_id: randomUUID(),
     transcript_path: typeof given['transcript_path'] === 'string' ? given['transcript_path'] : emptyTranscript(),
     cwd,
-    ...usual[event],
-    ...fromOurs(given, cwd),
+    ...defaults[event],
+    ...toClaudeFields(given, cwd),
     hook_event_name: event,
   }
   return { event, input, matched: matchedBy(input, event) }
@@ -41,8 +41,8 @@ export function examplePayload(given: JsonObject, event: ClaudeEvent, dir: strin
 const call = { permission_mode: 'default', tool_use_id: 'toolu_test' }
 const ending = { permission_mode: 'default', stop_hook_active: false }
 
-/** What scripts rely on at an event and people leave out who write one by hand, as it is most of the time. */
-const usual: { readonly [event in ClaudeEvent]?: JsonObject } = {
+/** Fields that scripts rely on and examples often leave out. */
+const defaults: { readonly [event in ClaudeEvent]?: JsonObject } = {
   SessionStart: { source: 'startup' },
   Setup: { trigger: 'init' },
   UserPromptSubmit: { permission_mode: 'default' },
@@ -66,13 +66,13 @@ function matchedBy(input: JsonObject, event: ClaudeEvent): readonly string[] {
   return [matches === 'file_path' ? basename(value) : value]
 }
 
-/** Our names for what a trigger carries, as the specification has them. What it knows stays as it is. */
-function fromOurs(given: JsonObject, cwd: string): JsonObject {
+/** Translates field names of Hookloop. Those of Claude Code are unchanged. */
+function toClaudeFields(given: JsonObject, cwd: string): JsonObject {
   const { toolCall, toolExecution, input, trigger, ...rest } = given
-  if (given['prompt'] !== undefined || given['tool_name'] !== undefined) return given // it is theirs, whatever else is in it
+  if (given['prompt'] !== undefined || given['tool_name'] !== undefined) return given // a payload of Claude Code
   return {
     ...rest,
-    ...(trigger !== undefined && !isTrigger(trigger) && { trigger }), // theirs says what has brought it about
+    ...(trigger !== undefined && !isTrigger(trigger) && { trigger }), // for Claude Code, it is the cause of the event
     ...(isJsonObject(toolCall) && callFields(toolCall, cwd)),
     ...(isJsonObject(toolExecution) && outputFields(toolExecution)),
     ...(input !== undefined && { prompt: textOfInput(input) }),

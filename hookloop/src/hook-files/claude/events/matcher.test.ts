@@ -85,7 +85,7 @@ test('the tool of subagents is found by the name it had before, and by the one i
 test('where a call is judged, a matcher that is no expression lets nothing pass', async () => {
   const { decision, reason } = await firedWith('Bash(', { tool_name: 'Read', tool_input: {} })
   assert.equal(decision, 'deny')
-  assert.match(reason as string, /"Bash\(" is no regular expression/)
+  assert.match(reason as string, /"Bash\(" is not a valid regular expression/)
 })
 
 test('elsewhere a matcher that is no expression matches nothing', async () => {

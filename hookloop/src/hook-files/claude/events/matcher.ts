@@ -4,9 +4,9 @@ import { toNameTest } from '../../../hooks/patterns.ts'
 import { eventSpec, type ClaudeEvent } from './claude-events.ts'
 
 export type Matcher = {
-  /** Whether a group is for this value. Throws if that cannot be told. */
+  /** Whether it matches a value. Throws if it times out. */
   readonly matches: (value: string) => boolean
-  /** What is wrong with it. It then matches nothing, and where a call is judged, nothing passes. */
+  /** Why it is invalid. Then it matches nothing, and calls are denied. */
   readonly problem?: string
 }
 
@@ -14,8 +14,8 @@ const everything: Matcher = { matches: () => true }
 const MAX_VALUE = 256
 
 /**
- * A matcher as its specification reads it: nothing, an empty text and `*` match all; words are compared, several of them
- * divided by `|` or commas; anything else is a regular expression that may match anywhere.
+ * Compiles a matcher as Claude Code does: no matcher, an empty one and `*` match everything; names separated by `|` or
+ * commas are compared; anything else is a regular expression that may match anywhere.
  */
 export function toMatcher(pattern: string | undefined, event: ClaudeEvent): Matcher {
   const { matches, isNarrow } = eventSpec(event)
@@ -33,23 +33,20 @@ function expression(pattern: string): Matcher {
   try {
     compiled = new RegExp(pattern)
   } catch (error) {
-    return { matches: () => false, problem: `"${pattern}" is no regular expression: ${messageOf(error)}` }
+    return { matches: () => false, problem: `"${pattern}" is not a valid regular expression: ${messageOf(error)}` }
   }
   try {
-    return { matches: toNameTest(compiled) } // in linear time, where it can be
+    return { matches: toNameTest(compiled) } // in linear time if possible
   } catch {
     return { matches: limitedTest(pattern) }
   }
 }
 
-/** By the clock, and machines are busy: it is short for a person, and long for a name. */
+/** Wall time, so it is generous for a busy machine. */
 const MATCH_MS = 500
 const MAX_KNOWN = 1_000
 
-/**
- * Looking ahead or behind needs an engine that goes back, and may do so for ever. So it has little time, and what it found is
- * remembered, also that it found nothing in time: names come again and again.
- */
+/** Lookaround needs backtracking, which may not end. So it has a timeout, and results are cached, timeouts included. */
 function limitedTest(pattern: string): (value: string) => boolean {
   const known = new Map<string, boolean | Error>()
   return (value) => {
@@ -65,12 +62,13 @@ const test = new Script('new RegExp(pattern).test(value)')
 let context: { pattern: string; value: string } | undefined
 
 function tested(pattern: string, value: string): boolean | Error {
-  if (value.length > MAX_VALUE) return new Error(`"${pattern}" is not tried on a name of ${value.length} characters`)
+  if (value.length > MAX_VALUE)
+    return new Error(`"${pattern}" cannot be matched with a name of ${value.length} characters`)
   context ??= createContext({ pattern: '', value: '' }) as { pattern: string; value: string }
   Object.assign(context, { pattern, value })
   try {
     return test.runInContext(context, { timeout: MATCH_MS }) === true
   } catch (error) {
-    return new Error(`"${pattern}" could not be matched within ${MATCH_MS} ms`, { cause: error })
+    return new Error(`"${pattern}" timed out after ${MATCH_MS} ms`, { cause: error })
   }
 }

@@ -137,7 +137,7 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
     assert.deepEqual(ran, [])
     assert.equal(seen(project).length, 1)
     assert.match(JSON.stringify(seen(project)), /Bash.*too early/)
-    assert.match(said(run.state.messages).at(-2)!, /PermissionDenied:Bash hook: .* try it once more/)
+    assert.match(said(run.state.messages).at(-2)!, /PermissionDenied:Bash hook: .* try it again once/)
   })
 
   test('Notification: while a person is asked, who does not wait for it', async () => {

@@ -1,120 +1,91 @@
-import { SUBAGENT_KEY } from '../../../agent/subagents/child-run.ts'
-import type { ContinuationOutcome, StopReason } from '../../../state/continuation.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
-import type { ErrorRecord, Step } from '../../../state/execution.ts'
-import type { Subagent } from '../../../state/subagent.ts'
-import { textOf, type Message } from '../../../state/message.ts'
-import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
-import { TITLE_KEY, type AgentState } from '../../../state/agent-state.ts'
-import type { InferenceResponse } from '../../../state/inference.ts'
+import { commandIn } from '../../../agent/slash-commands.ts'
 import { BaseContext } from '../../../hooks/base-context.ts'
+import { TASKS_KEY, TITLE_KEY, type AgentState } from '../../../state/agent-state.ts'
+import type { ContinuationOutcome, StopReason } from '../../../state/continuation.ts'
+import type { ErrorRecord, Step } from '../../../state/execution.ts'
+import type { InferenceResponse } from '../../../state/inference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { textOf, type Message, type Part } from '../../../state/message.ts'
+import type { Subagent } from '../../../state/subagent.ts'
+import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
 import type { ClaudeEvent } from './claude-events.ts'
 import {
-  displayPayload,
+  makerFor,
   permissionMode,
-  questionNotice,
-  subagentStart,
-  taskPayloads,
-  type Make,
-} from './call-payloads.ts'
+  subagentOf,
+  type MakePayload,
+  type Payload,
+  type PayloadOptions,
+} from './common-payload.ts'
 import { toClaudeCall } from './tool-names.ts'
 import { failureIn, toClaudeOutput } from './tool-outputs.ts'
-import type { Transcripts } from './transcripts.ts'
-
-/** What a hook script is told: its event, and everything on its standard input. */
-export type Payload = {
-  readonly event: ClaudeEvent
-  readonly input: JsonObject
-  /** What its matcher is about; several when a tool has several names. */
-  readonly matched: readonly string[]
-  /** Which of several that fire at once. */
-  readonly part?: string
-}
-
-export type PayloadSurroundings = {
-  readonly cwd: string
-  readonly transcripts: Transcripts
-  /** Whether a subagent, by its call, goes on because a hook wanted it to. */
-  readonly isContinued?: (agentId: string, call: string) => boolean
-  /** The arguments of the call, if a hook has changed them. */
-  readonly args?: Json | undefined
-}
 
 const MAX_ERROR = 10_000
 
-/** Where the metadata of a conversation say which session it is. */
-export const SESSION_KEY = 'hookloop.claude'
-
-/** The events that fire at one of our triggers, in their order. */
-export function payloadsFor(ctx: BaseContext, around: PayloadSurroundings): readonly Payload[] {
-  const made = makerFor(ctx, around)
-  const several = severalFor(ctx, made, around)
-  if (several !== undefined) return several
-  const payload = payloadFor(ctx, made, around)
-  return payload === undefined ? [] : [payload]
-}
-
-/** Where more than one fires, or one that has no trigger of its own. */
-function severalFor(ctx: BaseContext, made: MakePayload, around: PayloadSurroundings): readonly Payload[] | undefined {
+/** The payloads of the events that fire at a trigger, in their order. */
+export function payloadsFor(ctx: BaseContext, options: PayloadOptions): readonly Payload[] {
+  const make = makerFor(ctx, options)
   const { facts } = BaseContext.draftOf(ctx)
-  switch (ctx.trigger) {
-    case 'beforeToolUse': {
-      const asked = facts['toolCall'] as ToolCall<Json>
-      const call = around.args === undefined ? asked : { ...asked, args: around.args }
-      const before = toolPayload(made, 'PreToolUse', call, around)
-      return [before, ...subagentStart(made, call, around.cwd), ...taskPayloads(made, call, ctx.state)]
-    }
-    case 'afterInference': {
-      if (subagentOf(ctx.state) !== undefined) return [] // nobody sees it
-      return displayPayload(made, (facts['response'] as InferenceResponse).content, ctx.state)
-    }
-    case 'afterCompaction': {
-      const trigger = causeOf(facts)
-      const summary = { trigger, compact_summary: textFact(facts, 'summary') }
-      return [made('SessionStart', { source: 'compact' }, 'compact'), made('PostCompact', summary, trigger)]
-    }
-    default:
-      return undefined
-  }
-}
-
-function payloadFor(ctx: BaseContext, made: MakePayload, around: PayloadSurroundings): Payload | undefined {
-  const { facts } = BaseContext.draftOf(ctx)
+  const { state } = ctx
+  const isSubagent = subagentOf(state) !== undefined
   switch (ctx.trigger) {
     case 'onSessionStart': {
       const source = textFact(facts, 'source')
-      return made('SessionStart', { source, ...titleOf(ctx.state) }, source)
+      return [make('SessionStart', { source, ...titleOf(state) }, source)]
     }
     case 'onSessionEnd': {
-      const said = textFact(facts, 'reason')
-      const reason = said === 'exit' ? 'prompt_input_exit' : said
-      return made('SessionEnd', { reason }, reason)
+      const given = textFact(facts, 'reason')
+      const reason = given === 'exit' ? 'prompt_input_exit' : given
+      return [make('SessionEnd', { reason }, reason)]
     }
     case 'onUserInput': {
-      if (subagentOf(ctx.state) !== undefined) return undefined // nobody has said it but another agent
+      if (isSubagent) return [] // the input of a subagent is from another agent, not from a user
       const prompt = textOf((facts['input'] as Message).content)
-      return made('UserPromptSubmit', { ...permissionMode, prompt, ...titleOf(ctx.state) })
+      return [make('UserPromptSubmit', { ...permissionMode, prompt, ...titleOf(state) })]
+    }
+    case 'beforeToolUse': {
+      const asked = facts['toolCall'] as ToolCall<Json>
+      const call = options.args === undefined ? asked : { ...asked, args: options.args }
+      return [
+        toolPayload(make, 'PreToolUse', call, options),
+        ...subagentStartPayloads(make, call, options),
+        ...taskPayloads(make, call, state),
+      ]
     }
     case 'afterToolUse':
-      return afterTool(made, facts as AfterTool, around)
+      return afterToolPayloads(make, facts as AfterTool, options)
+    case 'afterInference':
+      return isSubagent ? [] : displayPayloads(make, (facts['response'] as InferenceResponse).content, state)
     case 'afterStep':
-      return batchPayload(made, facts['step'] as Step, around)
+      return batchPayloads(make, facts['step'] as Step, options)
     case 'onStop':
-      return stopPayload(ctx, made)
+      return isSubagent ? [] : stopPayloads(make, facts as StopFacts, state) // the parent fires SubagentStop
     case 'onSubagentStop':
-      return subagentPayload(ctx, made, around)
+      return [subagentStopPayload(make, facts as SubagentFacts, { ...options, state })]
     case 'onError':
-      return failurePayload(facts['error'] as ErrorRecord, made)
+      return failurePayloads(make, facts['error'] as ErrorRecord)
     case 'beforeCompaction': {
-      const trigger = causeOf(facts)
-      return made('PreCompact', { trigger, custom_instructions: null }, trigger)
+      const trigger = compactionTrigger(facts)
+      return [make('PreCompact', { trigger, custom_instructions: null }, trigger)]
+    }
+    case 'afterCompaction': {
+      const trigger = compactionTrigger(facts)
+      const summary = { trigger, compact_summary: textFact(facts, 'summary') }
+      return [make('SessionStart', { source: 'compact' }, 'compact'), make('PostCompact', summary, trigger)]
     }
     default:
-      return undefined
+      return []
   }
 }
 
-function causeOf({ requested }: { readonly [name: string]: unknown }): 'manual' | 'auto' {
+type Facts = { readonly [name: string]: unknown }
+
+function textFact(facts: Facts, name: string): string {
+  const value = facts[name]
+  return typeof value === 'string' ? value : ''
+}
+
+function compactionTrigger({ requested }: Facts): 'manual' | 'auto' {
   return requested === true ? 'manual' : 'auto'
 }
 
@@ -123,136 +94,66 @@ function titleOf({ metadata }: AgentState): JsonObject {
   return typeof title === 'string' ? { session_title: title } : {}
 }
 
-type MakePayload = Make<Payload>
-
-/** Makes the payloads of a firing. */
-export function makerFor(ctx: BaseContext, around: PayloadSurroundings): MakePayload {
-  return makerOf(commonOf(ctx, around))
-}
-
-function commonOf(ctx: BaseContext, around: PayloadSurroundings): JsonObject {
-  return commonFrom(ctx.state, sessionOf(ctx), around)
-}
-
-/** What every event is told, also where there is no context. */
-export function commonFrom(state: AgentState, session: string, { cwd, transcripts }: PayloadSurroundings): JsonObject {
-  const subagent = subagentOf(state)
-  return {
-    session_id: session,
-    transcript_path: transcripts.pathFor(state, session),
-    cwd,
-    ...(state.execution !== undefined && { prompt_id: state.execution.id }),
-    ...(subagent !== undefined && { agent_id: state.agentId, agent_type: subagent }),
-  }
-}
-
-/** The session that a conversation is; one that is none has the name of its agent. */
-export function sessionOf(ctx: BaseContext): string {
-  const named = BaseContext.draftOf(ctx).facts['sessionId']
-  return typeof named === 'string' ? named : sessionIn(ctx.state)
-}
-
-/** The same, as the state of a run says it. */
-export function sessionIn({ metadata, agentId, parentId }: AgentState): string {
-  const kept = metadata[SESSION_KEY]
-  if (isJsonObject(kept) && typeof kept['session'] === 'string') return kept['session']
-  return parentId ?? agentId
-}
-
-/** The name of the agent, where it works for another. */
-export function subagentOf({ metadata, parentId }: AgentState): string | undefined {
-  const who = metadata[SUBAGENT_KEY]
-  if (parentId === undefined || !isJsonObject(who)) return undefined
-  return typeof who['name'] === 'string' ? who['name'] : ''
-}
-
-/** Nobody asks for more where a person or an error has ended it. A subagent ends with the hooks of whom it works for. */
-function stopPayload(ctx: BaseContext, made: MakePayload): Payload | undefined {
-  const { outcome, continuations } = BaseContext.draftOf(ctx).facts as {
-    readonly outcome: ContinuationOutcome
-    readonly continuations: number
-  }
-  if (subagentOf(ctx.state) !== undefined || silentEnds.has(outcome.stopReason)) return undefined
-  return made('Stop', {
-    ...permissionMode,
-    stop_hook_active: continuations > 0,
-    last_assistant_message: lastAnswer(ctx.state),
-  })
-}
-
-const silentEnds: ReadonlySet<StopReason | undefined> = new Set([
-  'errorForbade',
-  'persistenceFailed',
-  'userRequested',
-  'inputBlocked',
-])
-
-type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }
-
-function subagentPayload(ctx: BaseContext, made: MakePayload, { isContinued }: PayloadSurroundings): Payload {
-  const { subagent, output } = BaseContext.draftOf(ctx).facts as SubagentFacts
-  const { transcript_path } = made('SubagentStop', {}).input
-  const more = {
-    stop_hook_active: isContinued?.(ctx.state.agentId, subagent.call) === true,
-    agent_id: subagent.call,
-    agent_type: subagent.name,
-    agent_transcript_path: transcript_path!,
-    last_assistant_message: typeof output === 'string' ? output : JSON.stringify(output ?? null),
-  }
-  return made('SubagentStop', { ...permissionMode, ...more }, subagent.name)
-}
-
-/** Only what a model did wrong ends a turn there; a tool that failed is told elsewhere. */
-function failurePayload({ code, message }: ErrorRecord, made: MakePayload): Payload | undefined {
-  if (!code.startsWith('MODEL_')) return undefined
-  const error = failureNames[code] ?? 'unknown'
-  return made('StopFailure', { error, error_details: message, last_assistant_message: message }, error)
-}
-
-function textFact(facts: { readonly [name: string]: unknown }, name: string): string {
-  const value = facts[name]
-  return typeof value === 'string' ? value : ''
-}
-
 function toolPayload(
-  made: MakePayload,
+  make: MakePayload,
   event: ClaudeEvent,
   call: ToolCall<Json>,
-  { cwd }: PayloadSurroundings,
-  more: JsonObject = {},
+  { cwd, more = {} }: Pick<PayloadOptions, 'cwd'> & { readonly more?: JsonObject },
 ): Payload {
   const { name, names, input } = toClaudeCall(call.name, call.args, cwd)
   const id = event === 'PermissionRequest' ? {} : { tool_use_id: call.id }
-  return made(
-    event,
-    { ...permissionMode, tool_name: name, tool_input: input, ...id, ...mcpServer(name), ...more },
-    ...names,
-  )
+  const common = { ...permissionMode, tool_name: name, tool_input: input, ...id, ...mcpServer(name) }
+  return make(event, { ...common, ...more }, ...names)
 }
 
-/** The payload of a question that is about to be put to a person. */
-export function permissionPayload(ctx: BaseContext, around: PayloadSurroundings): Payload {
-  return toolPayload(
-    makerFor(ctx, around),
-    'PermissionRequest',
-    BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall<Json>,
-    around,
-  )
+function mcpServer(name: string): JsonObject {
+  const [, server] = /^mcp__(.+?)__/.exec(name) ?? []
+  return server === undefined ? {} : { mcp_server: { name: server } }
 }
 
-/** The same for a call as it is put to a person, after everybody has changed it. */
-export function questionPayload(known: JsonObject, call: ToolCall<Json>, around: PayloadSurroundings): Payload {
-  return toolPayload(makerOf(known), 'PermissionRequest', call, around)
+/** For a call that needs approval. */
+export function permissionPayload(make: MakePayload, call: ToolCall<Json>, options: PayloadOptions): Payload {
+  return toolPayload(make, 'PermissionRequest', call, options)
 }
 
-/** For what is known of a run where there is no context. */
-function makerOf(known: JsonObject): MakePayload {
-  return (event, input, ...matched) => ({ event, input: { ...known, hook_event_name: event, ...input }, matched })
+/** For the notification that a call needs approval. */
+export function notificationPayload(make: MakePayload, call: ToolCall<Json>, { cwd }: PayloadOptions): Payload {
+  const { name } = toClaudeCall(call.name, call.args, cwd)
+  const type = 'permission_prompt'
+  const text = { message: `Permission is needed to use ${name}`, title: 'Permission needed' }
+  return make('Notification', { ...text, notification_type: type }, type)
 }
 
-/** That somebody is about to be asked about a call. */
-export function noticePayload(known: JsonObject, call: ToolCall<Json>, { cwd }: PayloadSurroundings): Payload {
-  return questionNotice(makerOf(known), toClaudeCall(call.name, call.args, cwd).name)
+/** For a call that starts a subagent. */
+function subagentStartPayloads(make: MakePayload, call: ToolCall<Json>, { cwd }: PayloadOptions): readonly Payload[] {
+  const { name, input } = toClaudeCall(call.name, call.args, cwd)
+  const { subagent_type: type } = input
+  if (name !== 'Agent' || typeof type !== 'string') return []
+  return [make('SubagentStart', { agent_id: call.id, agent_type: type }, type)]
+}
+
+type Task = { readonly subject: string; readonly isDone: boolean }
+
+/** For tasks that a call adds to the list, or marks as done. */
+function taskPayloads(make: MakePayload, { name, args }: ToolCall<Json>, state: AgentState): readonly Payload[] {
+  if (name !== 'todo_write' || !isJsonObject(args)) return []
+  const before = new Map(tasksIn(state.metadata[TASKS_KEY]).map(({ subject, isDone }) => [subject, isDone]))
+  return tasksIn(args['todos'] ?? null).flatMap(({ subject, isDone }, i) => {
+    const input = { ...permissionMode, task_id: String(i + 1), task_subject: subject }
+    return [
+      ...(before.has(subject) ? [] : [make('TaskCreated', input)]),
+      ...(isDone && before.get(subject) !== true ? [make('TaskCompleted', input)] : []),
+    ]
+  })
+}
+
+function tasksIn(stored: Json | undefined): readonly Task[] {
+  const list = isJsonObject(stored) ? stored['tasks'] : stored
+  if (!Array.isArray(list)) return []
+  return list.flatMap((each: Json) => {
+    if (!isJsonObject(each) || typeof each['content'] !== 'string') return []
+    return [{ subject: each['content'], isDone: each['status'] === 'completed' }]
+  })
 }
 
 type AfterTool = {
@@ -261,49 +162,80 @@ type AfterTool = {
   readonly durationMs?: number
 }
 
-/** A call that was not run has neither succeeded nor failed: a guard has denied it, or somebody else whom hooks know of. */
-function afterTool(
-  made: MakePayload,
+/** A blocked call fires PermissionDenied only if neither an approver nor a Claude Code hook blocked it. */
+function afterToolPayloads(
+  make: MakePayload,
   { toolCall, toolExecution, durationMs }: AfterTool,
-  around: PayloadSurroundings,
-): Payload | undefined {
+  { cwd }: PayloadOptions,
+): readonly Payload[] {
   const { status, output, by } = toolExecution
+  const payload = (event: ClaudeEvent, more: JsonObject): readonly Payload[] => [
+    toolPayload(make, event, toolCall, { cwd, more }),
+  ]
   if (status === 'blocked') {
     const isAutomatic = by !== undefined && by !== 'approval' && !/(?:^|:)claude$/.test(by)
-    const reason = textFrom(output)
-    return isAutomatic ? toolPayload(made, 'PermissionDenied', toolCall, around, { reason }) : undefined
+    return isAutomatic ? payload('PermissionDenied', { reason: toText(output) }) : []
   }
-  const took = durationMs === undefined ? {} : { duration_ms: Math.round(durationMs) }
-  const failed = status === 'ok' ? failureIn(toolCall.name, output) : textFrom(output)
-  if (failed === undefined) {
-    const { input } = toClaudeCall(toolCall.name, toolCall.args, around.cwd)
-    const more = { tool_response: toClaudeOutput(toolCall.name, output, input), ...took }
-    return toolPayload(made, 'PostToolUse', toolCall, around, more)
+  const duration = durationMs === undefined ? {} : { duration_ms: Math.round(durationMs) }
+  const failure = status === 'ok' ? failureIn(toolCall.name, output) : toText(output)
+  if (failure === undefined) {
+    const { input } = toClaudeCall(toolCall.name, toolCall.args, cwd)
+    return payload('PostToolUse', { tool_response: toClaudeOutput(toolCall.name, output, input), ...duration })
   }
-  const more = { error: middle(failed), is_interrupt: status === 'outcomeUnknown', ...took }
-  return toolPayload(made, 'PostToolUseFailure', toolCall, around, more)
+  const error = shortenMiddle(failure)
+  return payload('PostToolUseFailure', { error, is_interrupt: status === 'outcomeUnknown', ...duration })
 }
 
-function textFrom(output: Json): string {
+function toText(output: Json): string {
   return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
-/** Only a step that had calls: nothing else ends a batch. */
-function batchPayload(made: MakePayload, step: Step, { cwd }: PayloadSurroundings): Payload | undefined {
-  if (step.toolCalls.length === 0) return undefined
+function shortenMiddle(text: string): string {
+  if (text.length <= MAX_ERROR) return text
+  const half = MAX_ERROR / 2
+  return `${text.slice(0, half)}\n[… ${text.length - MAX_ERROR} characters left out …]\n${text.slice(-half)}`
+}
+
+/** For a text of the model. */
+function displayPayloads(
+  make: MakePayload,
+  content: readonly Part[],
+  { execution, messages }: AgentState,
+): readonly Payload[] {
+  const delta = textOf(content)
+  if (delta === '') return []
+  const turn = execution?.id ?? ''
+  const ids = { turn_id: turn, message_id: `${turn}/${messages.length}` }
+  return [make('MessageDisplay', { ...ids, index: 0, final: true, delta })]
+}
+
+/** For a step with tool calls. */
+function batchPayloads(make: MakePayload, step: Step, { cwd }: PayloadOptions): readonly Payload[] {
+  if (step.toolCalls.length === 0) return []
   const calls = step.toolCalls.map((call, i) => {
     const { name, input } = toClaudeCall(call.name, call.args, cwd)
     const output = step.toolExecutions[i]?.output
-    const response = output === undefined ? {} : { tool_response: textFrom(output) }
+    const response = output === undefined ? {} : { tool_response: toText(output) }
     return { tool_name: name, tool_input: input, tool_use_id: call.id, ...response }
   })
-  return made('PostToolBatch', { ...permissionMode, tool_calls: calls })
+  return [make('PostToolBatch', { ...permissionMode, tool_calls: calls })]
 }
 
-function mcpServer(name: string): JsonObject {
-  const [, server] = /^mcp__(.+?)__/.exec(name) ?? []
-  return server === undefined ? {} : { mcp_server: { name: server } }
+type StopFacts = { readonly outcome: ContinuationOutcome; readonly continuations: number }
+
+/** There is no Stop if the user or an error ended the run. */
+function stopPayloads(make: MakePayload, { outcome, continuations }: StopFacts, state: AgentState): readonly Payload[] {
+  if (reasonsWithoutStop.has(outcome.stopReason)) return []
+  const input = { stop_hook_active: continuations > 0, last_assistant_message: lastAnswer(state) }
+  return [make('Stop', { ...permissionMode, ...input })]
 }
+
+const reasonsWithoutStop: ReadonlySet<StopReason | undefined> = new Set([
+  'errorForbade',
+  'persistenceFailed',
+  'userRequested',
+  'inputBlocked',
+])
 
 function lastAnswer({ messages }: AgentState): string {
   for (let i = messages.length - 1; i >= 0; i--) {
@@ -313,7 +245,32 @@ function lastAnswer({ messages }: AgentState): string {
   return ''
 }
 
-/** The specification's word for why a model did not answer. */
+type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }
+
+function subagentStopPayload(
+  make: MakePayload,
+  { subagent, output }: SubagentFacts,
+  { isContinued, state }: PayloadOptions & { readonly state: AgentState },
+): Payload {
+  const { transcript_path } = make('SubagentStop', {}).input
+  const input = {
+    stop_hook_active: isContinued?.(state.agentId, subagent.call) === true,
+    agent_id: subagent.call,
+    agent_type: subagent.name,
+    agent_transcript_path: transcript_path!,
+    last_assistant_message: toText(output ?? null),
+  }
+  return make('SubagentStop', { ...permissionMode, ...input }, subagent.name)
+}
+
+/** Only model errors end a turn. Failed tools have their own events. */
+function failurePayloads(make: MakePayload, { code, message }: ErrorRecord): readonly Payload[] {
+  if (!code.startsWith('MODEL_')) return []
+  const error = failureNames[code] ?? 'unknown'
+  return [make('StopFailure', { error, error_details: message, last_assistant_message: message }, error)]
+}
+
+/** The names that Claude Code has for model errors. */
 const failureNames: { readonly [code: string]: string } = {
   MODEL_UNAUTHORIZED: 'authentication_failed',
   MODEL_RATE_LIMITED: 'rate_limit',
@@ -326,8 +283,30 @@ const failureNames: { readonly [code: string]: string } = {
   MODEL_TIMED_OUT: 'server_error',
 }
 
-function middle(text: string): string {
-  if (text.length <= MAX_ERROR) return text
-  const half = MAX_ERROR / 2
-  return `${text.slice(0, half)}\n[… ${text.length - MAX_ERROR} characters left out …]\n${text.slice(-half)}`
+/** Whether the user typed a command of the agent. */
+export function isExpansion(ctx: BaseContext): boolean {
+  return commandOf(ctx) !== undefined
+}
+
+/** For a command of the user, before it is replaced by its text. */
+export function expansionPayload(ctx: BaseContext, make: MakePayload): Payload | undefined {
+  const command = commandOf(ctx)
+  if (command === undefined) return undefined
+  const input = {
+    ...permissionMode,
+    expansion_type: 'slash_command',
+    command_name: command.name,
+    command_args: command.given,
+    command_source: command.source,
+    prompt: textOf(inputOf(ctx).content),
+  }
+  return make('UserPromptExpansion', input, command.name)
+}
+
+function commandOf(ctx: BaseContext): ReturnType<typeof commandIn> {
+  return subagentOf(ctx.state) === undefined ? commandIn(BaseContext.hostOf(ctx), inputOf(ctx)) : undefined
+}
+
+function inputOf(ctx: BaseContext): Message {
+  return BaseContext.draftOf(ctx).facts['input'] as Message
 }

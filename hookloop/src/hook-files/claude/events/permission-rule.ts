@@ -5,7 +5,7 @@ import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.
 import type { JsonObject } from '../../../state/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 
-/** One permission rule, as `Bash(git *)` or `Edit(*.ts)`. */
+/** A permission rule, such as `Bash(git *)` or `Edit(*.ts)`. */
 export type PermissionRule = { readonly tool: string; readonly pattern: string | undefined }
 
 export function readRule(text: string): PermissionRule | undefined {
@@ -13,10 +13,7 @@ export function readRule(text: string): PermissionRule | undefined {
   return found === null ? undefined : { tool: found[1]!, pattern: found[2] }
 }
 
-/**
- * Whether a handler with this `if` runs for a call. It is not a guard: where nobody can tell, it runs, and the handler
- * decides.
- */
+/** Whether a handler with this `if` runs for a call. If that is uncertain, it runs, and the handler decides. */
 export function fitsRule(
   rule: PermissionRule,
   { names, input, cwd }: { readonly names: readonly string[]; readonly input: JsonObject; readonly cwd: string },
@@ -39,18 +36,18 @@ function fitsCommand(pattern: string, command: string): boolean {
   if (hasUnknown && namesMore) return true
   return commands.some(({ words, text: whole }) => {
     const said = words.length === 0 ? whole : words.map(({ value, loose }) => value ?? loose).join(' ')
-    return fitsText(pattern, said) // assignments in front are no words of it
+    return fitsText(pattern, said) // without the assignments in front
   })
 }
 
-/** `*` stands for anything; ` *` and `:*` at the end also for nothing, after a whole word. */
+/** `*` matches anything; ` *` and `:*` at the end also match nothing, after a complete word. */
 function fitsText(pattern: string, value: string): boolean {
   const open = /^(.*?)(?:\s|:)\*$/s.exec(pattern)
   if (open === null) return toNameTest(pattern)(value)
   return toNameTest(open[1]!)(value) || toNameTest(`${open[1]!} *`)(value)
 }
 
-/** A pattern with a folder in it begins where we are; `**` in front of it means any depth, and so does a bare name. */
+/** A pattern with a folder is relative to the working directory; `**` in front, or a bare name, matches at any depth. */
 function fitsPath(pattern: string, path: string, cwd: string): boolean {
   const target = isAbsolute(path) ? path : join(cwd, path)
   const options = { dot: true }

@@ -2,15 +2,15 @@ import { isAbsolute, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 
 type Renamed = {
-  /** What the tool is called there. */
+  /** The name of the tool in Claude Code. */
   readonly name: string
-  /** Arguments that have other names there: ours to theirs. */
+  /** Arguments with another name in Claude Code. */
   readonly args?: { readonly [ours: string]: string }
-  /** Those among theirs that are paths, which are absolute there. */
+  /** Arguments that are absolute paths in Claude Code. */
   readonly paths?: readonly string[]
 }
 
-/** Our tools that a hook script knows under another name. Whatever else there is keeps its own. */
+/** Tools with another name in Claude Code. */
 const renamed: { readonly [ours: string]: Renamed } = {
   bash: { name: 'Bash', args: { timeout_ms: 'timeout' } },
   read_file: { name: 'Read', args: { path: 'file_path' }, paths: ['file_path'] },
@@ -23,20 +23,20 @@ const renamed: { readonly [ours: string]: Renamed } = {
   load_skill: { name: 'Skill', args: { skill_name: 'skill' } },
 }
 
-/** Those of our tools that a matcher may know by another name. */
+/** The names of these tools in Hookloop. */
 export const toolsWithOtherNames: readonly string[] = Object.keys(renamed)
 
-/** Names of one tool: that which it has now, and those which it had before. */
+/** Current and former names of one tool. */
 const aliases: readonly (readonly string[])[] = [['Agent', 'Task']]
 
 export type ClaudeCall = {
   readonly name: string
-  /** Every name that a matcher may use for it. */
+  /** All names that a matcher may use. */
   readonly names: readonly string[]
   readonly input: JsonObject
 }
 
-/** A call as hook scripts know it. */
+/** A call with the names of Claude Code. */
 export function toClaudeCall(name: string, args: Json, cwd: string): ClaudeCall {
   const rule = ruleFor(name)
   const input = isJsonObject(args) ? args : {}
@@ -44,7 +44,7 @@ export function toClaudeCall(name: string, args: Json, cwd: string): ClaudeCall 
   return { name: rule.name, names: namesOf(rule.name), input: renameKeys(input, rule.args ?? {}, absolute(rule, cwd)) }
 }
 
-/** A name, and whatever else the same tool is or was called, here or there. */
+/** All names of a tool, current and former, in Claude Code and Hookloop. */
 export function namesOf(name: string): readonly string[] {
   const theirs = ruleFor(name)?.name ?? name
   const former = aliases.find((each) => each.includes(theirs)) ?? [theirs]
@@ -52,12 +52,12 @@ export function namesOf(name: string): readonly string[] {
   return [...new Set([theirs, ...former, ...ours, name])]
 }
 
-/** What we call a tool that a payload names, if we have one like it. */
+/** The name in Hookloop of a tool of a payload. */
 export function ownName(theirs: string): string {
   return namesOf(theirs).find((name) => Object.hasOwn(renamed, name)) ?? theirs
 }
 
-/** Arguments that a script gave back, as our tool takes them. */
+/** Arguments from a script with the names of Hookloop. */
 export function fromClaudeInput(name: string, input: JsonObject): JsonObject {
   const back = Object.fromEntries(Object.entries(ruleFor(name)?.args ?? {}).map(([ours, theirs]) => [theirs, ours]))
   return renameKeys(input, back)

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 
-/** What a tool of ours gave, in the shape that hook scripts know, and back. */
+/** Converts the output of a tool to the shape of Claude Code, and back. */
 type Shape = {
   readonly to: (text: string, input: JsonObject) => JsonObject
   readonly from: (given: JsonObject) => Json | undefined
@@ -58,19 +58,19 @@ const shapes: { readonly [ours: string]: Shape } = {
   },
 }
 
-/** An output as `tool_response`. Tools that no script knows keep the one they gave. */
+/** The output of a tool as `tool_response`. Unknown tools have their own shape. */
 export function toClaudeOutput(tool: string, output: Json, input: JsonObject): Json {
   const shape = shapeFor(tool)
   return shape === undefined || typeof output !== 'string' ? output : shape.to(output, input)
 }
 
-/** An output that a script gave back, as ours; undefined if nothing of ours can be made of it. */
+/** An output from a script as tool output. Undefined if it cannot be converted. */
 export function fromClaudeOutput(tool: string, given: Json): Json | undefined {
   const shape = shapeFor(tool)
   return shape === undefined || !isJsonObject(given) ? given : shape.from(given)
 }
 
-/** A command that did not end well is a failed call there, and an ordinary output here. */
+/** In Claude Code, a command with an exit code other than 0 is a failed call. Returns its error. */
 export function failureIn(tool: string, output: Json): string | undefined {
   if (tool !== 'bash' || typeof output !== 'string') return undefined
   const code = /^Exit code: (\w+)(?:\n|$)/.exec(output)

@@ -7,36 +7,36 @@ import type { List } from '../../../state/list.ts'
 import type { Message, Part } from '../../../state/message.ts'
 import { toClaudeCall } from './tool-names.ts'
 
-type Kept = { readonly path: string; readonly written: List<Message>; readonly last: string | null }
+type Stored = { readonly path: string; readonly written: List<Message>; readonly last: string | null }
 
-const MAX_KEPT = 256
+const MAX_FILES = 256
 
 /**
- * Conversations as files that hook scripts can open: one line of JSON for each message, in the shape they know. A file is
- * there while its conversation goes on, only its user can read it, and it is gone when this process is.
+ * Writes conversations to files that scripts can read: one JSON line for each message, in the format of Claude Code. Only
+ * the user can read them, and they are deleted when the process exits.
  */
 export class Transcripts {
   readonly #cwd: string
-  readonly #kept = new Map<string, Kept>()
+  readonly #stored = new Map<string, Stored>()
 
   constructor(cwd: string) {
     this.#cwd = cwd
   }
 
-  /** The file of a conversation, with all of it that there is now. */
+  /** The path of the transcript, which contains all messages. */
   pathFor(state: AgentState, sessionId: string): string {
     const { messages } = state
     const key = state.parentId === undefined ? sessionId : `${sessionId}/${state.agentId}`
-    const known = this.#kept.get(key)
+    const known = this.#stored.get(key)
     const isMore = known !== undefined && messages.extends(known.written)
     const path = known?.path ?? join(folder(), `${crypto.randomUUID()}.jsonl`)
     const fresh = isMore ? messages.slice(known.written.length) : [...messages]
     const { text, last } = this.#lines(fresh, { sessionId, last: isMore ? known.last : null })
     if (!isMore) writeFileSync(path, text, { mode: 0o600 })
     else if (text !== '') appendFileSync(path, text)
-    this.#kept.delete(key)
-    this.#kept.set(key, { path, written: messages, last })
-    if (this.#kept.size > MAX_KEPT) this.#forgetOldest()
+    this.#stored.delete(key)
+    this.#stored.set(key, { path, written: messages, last })
+    if (this.#stored.size > MAX_FILES) this.#forgetOldest()
     return path
   }
 
@@ -71,14 +71,14 @@ export class Transcripts {
   }
 
   #forgetOldest(): void {
-    for (const [key, { path }] of this.#kept) {
-      this.#kept.delete(key)
+    for (const [key, { path }] of this.#stored) {
+      this.#stored.delete(key)
       return rmSync(path, { force: true })
     }
   }
 }
 
-/** What a user says is a text there, if it is nothing else. */
+/** A single text of the user is a string. */
 function contentOf({ role, content }: Message, cwd: string): Json {
   const [only] = content
   if (role === 'user' && content.length === 1 && only!.type === 'text') return only!.text
@@ -124,7 +124,7 @@ function folder(): string {
   return made
 }
 
-/** A file with nothing in it, for whoever has no conversation. */
+/** The path of an empty transcript. */
 export function emptyTranscript(): string {
   const path = join(folder(), `${crypto.randomUUID()}.jsonl`)
   writeFileSync(path, '', { mode: 0o600 })

@@ -39,16 +39,16 @@ suite('a handler that asks a model becomes a hook that does', () => {
       [subagent, timeoutMs],
       [{ prompt: 'Is the event below safe?', tools: ['read_file', 'list_dir', 'search_files'], maxSteps: 50 }, 5000],
     )
-    assert.match(differs.join('\n'), /the model of the conversation; name one for "haiku".*if that has them.*toolCall/s)
+    assert.match(differs.join('\n'), /the model of the agent; set "model" to use "haiku".*if that has them.*toolCall/s)
   })
 
   for (const [what, event, handler, why] of [
     ['would withhold a result', 'PostToolUse', {}, /withhold the result/],
-    ['cannot tell what failed', 'PostToolUseFailure', {}, /calls that failed/],
-    ['would withhold an answer', 'SubagentStop', {}, /withhold what the subagent found/],
-    ['had no effect', 'PermissionRequest', {}, /no effect there either/],
-    ['has an "if"', 'PreToolUse', { if: 'Bash(git *)' }, /has no "if"/],
-    ['has no such moment', 'TaskCreated', {}, /no such moment/],
+    ['cannot tell what failed', 'PostToolUseFailure', {}, /failed calls/],
+    ['would withhold an answer', 'SubagentStop', {}, /withhold the result of the subagent/],
+    ['had no effect', 'PermissionRequest', {}, /no effect in Claude Code either/],
+    ['has an "if"', 'PreToolUse', { if: 'Bash(git *)' }, /cannot have "if"/],
+    ['has no such moment', 'TaskCreated', {}, /cannot have this event/],
   ] as const) {
     test(`not where it ${what}`, () => {
       const { entries, leftOut } = imported(event, { type: 'prompt', ...handler })
@@ -58,14 +58,14 @@ suite('a handler that asks a model becomes a hook that does', () => {
   }
 
   test('not where its matcher looks ahead', () => {
-    assert.match(imported('PreToolUse', { type: 'prompt' }, '^(?!Bash)').leftOut.join(), /looks ahead/)
+    assert.match(imported('PreToolUse', { type: 'prompt' }, '^(?!Bash)').leftOut.join(), /uses lookaround/)
   })
 
   test('and says that a no ended the turn, unless it did not', () => {
-    assert.match(imported('PreToolUse', { type: 'prompt' }).differs.join(), /there the turn ended/)
+    assert.match(imported('PreToolUse', { type: 'prompt' }).differs.join(), /in Claude Code the turn ends/)
     assert.doesNotMatch(
       imported('PreToolUse', { type: 'prompt', continueOnBlock: true }).differs.join(),
-      /there the turn ended/,
+      /in Claude Code the turn ends/,
     )
   })
 })

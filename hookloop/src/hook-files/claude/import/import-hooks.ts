@@ -7,21 +7,18 @@ import { importPrompt } from './import-prompt.ts'
 export type ImportedHooks = {
   /** Entries for `.hookloop/hooks.json`. */
   readonly entries: readonly JsonObject[]
-  /** What was left behind, and why. */
+  /** Handlers that were not imported, and why. */
   readonly leftOut: readonly string[]
-  /** What is better now, in words. */
+  /** What is better now. */
   readonly gained: readonly string[]
-  /** What is not as it was. */
+  /** What is different now. */
   readonly differs: readonly string[]
 }
 
-/** Events at which a hook that fails should have said no. */
+/** Events at which a failing hook should block. */
 const judging = new Set(['PreToolUse', 'UserPromptSubmit', 'PreCompact'])
 
-/**
- * Hooks of Claude Code as entries of our own file, one for each handler, in the order they stand in. `root` is the folder
- * whose file it will be.
- */
+/** Converts Claude Code hooks to entries of a hook file in `root`, one for each handler, in their order. */
 export function importHooks(groups: readonly HookGroup[], root: string): ImportedHooks {
   const leftOut: string[] = []
   const differs: string[] = []
@@ -49,8 +46,7 @@ export function importHooks(groups: readonly HookGroup[], root: string): Importe
   }
 }
 
-const OTHER_NAMES =
-  'Models are told the event as Hookloop has it: toolCall.name and toolCall.args, not tool_name and tool_input.'
+const OTHER_NAMES = 'Models get the event of Hookloop: toolCall.name and toolCall.args, not tool_name and tool_input.'
 
 function asks({ prompt, subagent }: JsonObject): boolean {
   return prompt !== undefined || subagent !== undefined
@@ -59,11 +55,11 @@ function asks({ prompt, subagent }: JsonObject): boolean {
 function gainedBy(entries: readonly JsonObject[]): readonly string[] {
   const closed = entries.filter(({ onFailure, mode }) => onFailure === 'block' || mode === 'guard').length
   return [
-    'They run one after the other, in this order, and each sees what the one before it changed.',
+    'They run one after the other, in this order, and each gets what the previous one changed.',
     'Each has a name, a priority and its own line in the ledger.',
     ...(closed > 0
       ? [
-          `${closed} of ${entries.length} now ${closed === 1 ? 'fails' : 'fail'} closed: one that crashes or hangs is a no, where it was a yes.`,
+          `${closed} of ${entries.length} now ${closed === 1 ? 'fails' : 'fail'} closed: one that crashes or hangs blocks. Before, it allowed.`,
         ]
       : []),
     'They also apply to subagents, streams, resumed and replayed runs, and `hookloop hooks doctor` shows it.',
@@ -73,13 +69,13 @@ function gainedBy(entries: readonly JsonObject[]): readonly string[] {
 type Place = { readonly event: ClaudeEvent; readonly matcher: string | undefined; readonly source: HookSource }
 type Entry = { readonly entry: JsonObject; readonly differs: readonly string[] }
 
-/** What a handler is in a file of ours, or why it is nothing there. */
+/** The entry for a handler, or why there is none. */
 function entryFor({ event, matcher, source }: Place, handler: Handler, root: string): Entry | string {
   const [trigger, ...others] = triggersOfEvent(event)
   if ('prompt' in handler) return importPrompt(event, matcher, handler)
-  if (trigger === undefined) return 'a hook of its own has no such moment'
-  if (handler.type === 'mcp_tool') return 'a handler of type mcp_tool has no counterpart as a single hook'
-  if (handler.type === 'command' && handler.async) return 'it runs beside the agent; write it as an observer'
+  if (trigger === undefined) return 'a single hook cannot have this event'
+  if (handler.type === 'mcp_tool') return 'there is no action for handlers of type mcp_tool'
+  if (handler.type === 'command' && handler.async) return 'it runs in the background; write it as an observer'
   return {
     entry: {
       on: others.length === 0 ? trigger : [trigger, ...others],
@@ -92,7 +88,8 @@ function entryFor({ event, matcher, source }: Place, handler: Handler, root: str
         ...pluginOf(source, root),
       },
     },
-    differs: source.kind === 'plugin' ? ['it runs in the folder of its file, and not where the agent works'] : [],
+    differs:
+      source.kind === 'plugin' ? ['it runs in the folder of its file, not in the working directory of the agent'] : [],
   }
 }
 
@@ -100,9 +97,9 @@ function pluginOf({ root: plugin }: HookSource, root: string): JsonObject {
   return plugin === undefined ? {} : { pluginRoot: relative(root, resolve(plugin)) || '.' }
 }
 
-/** What is for a skill or an agent would always apply here. */
+/** In a hook file, hooks of a skill or an agent would always apply. */
 function staysWith({ kind, name = '' }: HookSource): string | undefined {
-  return kind === 'skill' || kind === 'agent' ? `it is for the ${kind} ${name}, and stays there` : undefined
+  return kind === 'skill' || kind === 'agent' ? `it belongs to the ${kind} ${name} and stays there` : undefined
 }
 
 function fieldsOf(handler: CommandHandler | HttpHandler): JsonObject {

@@ -12,22 +12,22 @@ import {
   type HandlerType,
 } from '../events/claude-events.ts'
 
-/** Where a hook stands. */
+/** Where a hook comes from. */
 export type HookSource = {
   readonly kind: 'managed' | 'user' | 'project' | 'local' | 'plugin' | 'skill' | 'agent' | 'given'
-  /** The file, or words for what was given in code. */
+  /** The file, or a description of settings in code. */
   readonly file: string
-  /** The folder of the plugin, skill or agent it belongs to. */
+  /** The folder of its plugin, skill or agent. */
   readonly root?: string
   /** The name of the skill or agent. */
   readonly name?: string
-  /** The file as it was when it was read. */
+  /** The fingerprint of the file when it was read. */
   readonly print?: Fingerprint
-  /** What the user has set for a plugin. */
+  /** The options that the user has set for the plugin. */
   readonly options?: { readonly [name: string]: string }
-  /** The folder of the plugin that a skill belongs to. */
+  /** The folder of the plugin of a skill. */
   readonly plugin?: string
-  /** Variables that its hooks see: those of the file itself, and of its user. */
+  /** Variables for its hooks, from the file itself and from the user. */
   readonly env?: { readonly [name: string]: string }
 }
 
@@ -35,7 +35,7 @@ type Common = {
   readonly if?: string
   /** In milliseconds. */
   readonly timeoutMs: number
-  /** Whether somebody has said so. */
+  /** Whether the handler sets its timeout itself. */
   readonly hasOwnTimeout: boolean
   readonly once: boolean
   readonly statusMessage?: string
@@ -46,7 +46,7 @@ export type CommandHandler = Common & {
   readonly type: 'command'
   readonly command: string
   readonly args?: readonly string[]
-  /** `default`: bash where there is one, otherwise sh. */
+  /** `default`: bash if it is installed, otherwise sh. */
   readonly shell: 'default' | 'bash' | 'sh' | 'powershell'
   readonly async: boolean
   readonly asyncRewake: boolean
@@ -78,12 +78,16 @@ export type HookGroup = {
   readonly source: HookSource
 }
 
-/** An entry that was left out, and why. */
+/** An entry that is left out, and why. */
 export type ConfigProblem = { readonly source: HookSource; readonly where: string; readonly message: string }
+
+export function describeProblem({ source, where, message }: ConfigProblem): string {
+  return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
+}
 
 export type ReadHooks = { readonly groups: readonly HookGroup[]; readonly problems: readonly ConfigProblem[] }
 
-/** Reads the `hooks` of a settings file. What cannot be understood is left out and named; the rest stays. */
+/** Reads the `hooks` of a settings file. Invalid entries are left out and reported; the others apply. */
 export function readHooks(hooks: Json | undefined, source: HookSource): ReadHooks {
   const reading = new Reading(source)
   if (hooks === undefined) return reading
@@ -108,7 +112,7 @@ class Reading implements ReadHooks {
   event(name: string, groups: Json): void {
     if (!isClaudeEvent(name)) {
       const near = claudeEventNames.find((event) => event.toLowerCase() === name.toLowerCase())
-      return this.leaveOut(name, `there is no such event${near === undefined ? '' : `; did you mean ${near}?`}`)
+      return this.leaveOut(name, `it is not an event${near === undefined ? '' : `; did you mean ${near}?`}`)
     }
     if (!Array.isArray(groups)) return this.leaveOut(name, 'it must be a list of groups')
     groups.forEach((group: Json, i) => this.#group(name, group, `${name}[${i}]`))
@@ -117,7 +121,7 @@ class Reading implements ReadHooks {
   #group(event: ClaudeEvent, group: Json, where: string): void {
     if (!isJsonObject(group)) return this.leaveOut(where, 'it must be an object with "hooks"')
     const { matcher, hooks } = group
-    if (matcher !== undefined && typeof matcher !== 'string') return this.leaveOut(where, '"matcher" must be a text')
+    if (matcher !== undefined && typeof matcher !== 'string') return this.leaveOut(where, '"matcher" must be a string')
     if (!Array.isArray(hooks)) return this.leaveOut(where, '"hooks" must be a list of handlers')
     const handlers = hooks.flatMap((given: Json, i) => {
       const read = readHandler(given, event)
@@ -219,8 +223,8 @@ function checkFor(required: JsonObject): ReturnType<typeof schemaCheck> {
 }
 
 /**
- * The same handler in several settings files runs once. Copies of a plugin, skill or agent stay apart, and so does one
- * that fails closed from one that does not.
+ * Identifies a handler: one that is in several settings files runs once. Handlers of different plugins, skills and agents,
+ * or with different `onFailure`, are different.
  */
 export function identityOf(handler: Handler, { kind, file, root }: HookSource): string {
   const isSettings = ['managed', 'user', 'project', 'local', 'given'].includes(kind)

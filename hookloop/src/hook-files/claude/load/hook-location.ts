@@ -4,28 +4,28 @@ import { headSource } from './front-matter-hooks.ts'
 import type { HookSource } from './handlers.ts'
 import type { SettingsPlaces } from './read-settings.ts'
 
-/** What somebody means who names a path: a project, a plugin, or one file of either. */
+/** What a path refers to: a project, a plugin, or a file of one. */
 export type HookLocation = {
   readonly settings: Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'>
-  /** The folder of the plugin, if it is one. */
+  /** The folder of the plugin. */
   readonly plugin?: string
-  /** Whether it is the project itself. A plugin comes to a project from elsewhere. */
+  /** Whether the hooks belong to the project itself, and not to a plugin. */
   readonly isProject: boolean
-  /** What else it is, about which nothing can be said here. */
+  /** Why the path has no hooks of its own. */
   readonly problem?: string
 }
 
-/** What a path stands for, or words for why it is nothing with hooks in it. */
+/** Finds out what a path refers to. Returns an error message if it cannot have hooks. */
 export function locateHooks(path: string): HookLocation | string {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return `There is no folder or file ${path}.`
-  if (stats.isDirectory()) return folderNamed(path)
-  return fileNamed(path) ?? `${path} is no file of hooks. To run one script, name it with --handler.`
+  if (stats.isDirectory()) return locateFolder(path)
+  return locateFile(path) ?? `${path} is not a file with hooks. To run one script, use --handler.`
 }
 
-function folderNamed(folder: string): HookLocation {
+function locateFolder(folder: string): HookLocation {
   const name = basename(folder)
-  if (['.claude', '.claude-plugin', '.hookloop'].includes(name)) return folderNamed(dirname(folder))
+  if (['.claude', '.claude-plugin', '.hookloop'].includes(name)) return locateFolder(dirname(folder))
   const hasSettings = settingsIn(join(folder, '.claude')).length > 0
   if (existsSync(join(folder, manifest)) || (!hasSettings && existsSync(join(folder, 'hooks', 'hooks.json')))) {
     return pluginAt(folder, hasSettings)
@@ -36,7 +36,10 @@ function folderNamed(folder: string): HookLocation {
   const files = settingsIn(folder)
   if (files.length > 0) return { settings: { dir: folder, files }, isProject: true }
   if (!existsSync(join(folder, '.claude-plugin', 'marketplace.json'))) return project
-  return { ...project, problem: `${folder} is a marketplace, whose plugins are not in force: name the folder of one.` }
+  return {
+    ...project,
+    problem: `${folder} is a marketplace, whose plugins are not active: use the folder of a plugin.`,
+  }
 }
 
 const manifest = join('.claude-plugin', 'plugin.json')
@@ -54,10 +57,10 @@ function settingsFile(file: string): HookSource {
   return { kind: basename(file) === 'settings.local.json' ? 'local' : 'project', file }
 }
 
-function fileNamed(file: string): HookLocation | undefined {
+function locateFile(file: string): HookLocation | undefined {
   const folder = dirname(file)
-  if (['.claude-plugin', '.hookloop'].includes(basename(folder))) return folderNamed(folder)
-  if (extname(file) === '.md') return headNamed(file)
+  if (['.claude-plugin', '.hookloop'].includes(basename(folder))) return locateFolder(folder)
+  if (extname(file) === '.md') return locateMarkdown(file)
   if (extname(file) !== '.json') return undefined
   const isSettings = basename(folder) === '.claude' || basename(file).startsWith('settings')
   const root = isSettings ? undefined : pluginOf(file)
@@ -66,14 +69,14 @@ function fileNamed(file: string): HookLocation | undefined {
 }
 
 /** A skill, a command or an agent, of a project or of a plugin. */
-function headNamed(file: string): HookLocation {
+function locateMarkdown(file: string): HookLocation {
   const source = headSource(file)
   const plugin = above(file).find((folder) => existsSync(join(folder, manifest)))
   if (plugin === undefined) return { settings: { dir: projectOf(dirname(file)), files: [source] }, isProject: true }
   return { settings: { dir: plugin, files: [{ ...source, plugin }] }, plugin, isProject: false }
 }
 
-/** The plugin that a file belongs to: the folder with the manifest, or else the one above its `hooks`. */
+/** The plugin of a file: the folder with the manifest, or else the parent of its `hooks` folder. */
 function pluginOf(file: string): string | undefined {
   const folders = above(file)
   const found = folders.find((folder) => existsSync(join(folder, manifest)))
@@ -81,13 +84,13 @@ function pluginOf(file: string): string | undefined {
   return basename(folders[0]!) === 'hooks' ? folders[1] : folders[0]
 }
 
-/** The folder whose `.claude` something stands in, or one near it that has a `.claude`, or else where it stands. */
+/** The project of a folder: the parent of its `.claude` folder, or a parent that has one, or else the folder itself. */
 function projectOf(folder: string): string {
   const inside = /^(.+)[/\\]\.claude(?:[/\\]|$)/.exec(folder)?.[1]
   return inside ?? above(join(folder, 'x')).find((near) => existsSync(join(near, '.claude'))) ?? folder
 }
 
-/** The three folders that something stands in, from within. */
+/** The three nearest parent folders. */
 function above(path: string): readonly string[] {
   const first = dirname(path)
   return [first, dirname(first), dirname(dirname(first))]

@@ -103,7 +103,7 @@ describe('where hooks come from', () => {
     })
     const { allowedHttpUrls } = readSettings({ dir: project.dir, home: false })
     const { ran } = await project.fire('PreToolUse', { tool_name: 'Bash' }, { allowedHttpUrls })
-    assert.match(ran[0]!.answer.problem!, /not among the addresses/)
+    assert.match(ran[0]!.answer.problem!, /not allowed by "allowedHttpHookUrls"/)
   })
 
   test('a project adds no address to the list of its user', () => {
@@ -150,7 +150,7 @@ describe('what cannot be read', () => {
     assert.deepEqual(commandsOf(settings), ['ok'])
     assert.match(
       settings.problems.map(({ message }) => message).join('\n'),
-      /did you mean PreToolUse\?\nthere is no such/,
+      /did you mean PreToolUse\?\nit is not an event/,
     )
   })
 

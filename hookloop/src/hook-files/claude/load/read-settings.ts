@@ -7,53 +7,50 @@ import { readFrontMatterHooks, readHead } from './front-matter-hooks.ts'
 import { configDir } from '../run/hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
-/** Where to look. */
+/** Where settings are read from. */
 export type SettingsPlaces = {
   /** The project. */
   readonly dir: string
-  /** These files stand for the project's own, which are then not read. */
+  /** Files to read instead of the settings of the project. */
   readonly files?: readonly HookSource[]
-  /** Where the user's own `.claude` is; false: nowhere. */
+  /** The folder that contains the `.claude` folder of the user. `false`: it is not read. */
   readonly home?: string | false
-  /** A file of the organisation, whose hooks nobody can turn off. */
+  /** The settings of an organisation. Their hooks cannot be disabled. */
   readonly managed?: string
-  /** Plugins: their folders, with what the user has set for them. */
+  /** Folders of plugins, with the options that the user has set for them. */
   readonly plugins?: readonly PluginPlace[]
-  /** Settings that were given in code, or on the command line. */
+  /** Settings from code or the command line. */
   readonly settings?: JsonObject
 }
 
 export type PluginPlace = string | { readonly dir: string; readonly options?: { readonly [name: string]: string } }
 
 export type Settings = {
-  /** In order: managed, user, project, local, given, plugins, skills and agents of the user, then of the project. */
+  /** In this order: managed, user, project, local, given, plugins, skills and agents of the user, then of the project. */
   readonly groups: readonly HookGroup[]
   readonly problems: readonly ConfigProblem[]
-  /** Every file that was read, with its text. */
-  readonly files: readonly { readonly source: HookSource; readonly text: string }[]
   readonly allowedHttpUrls: readonly string[] | undefined
   readonly allowedHttpVariables: readonly string[] | undefined
 }
 
 type Read = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }
 
-/** Reads every settings file there is. None of them can stop the others from being read. */
+/** Reads all settings files. An invalid file is reported and does not affect the others. */
 export function readSettings(places: SettingsPlaces): Settings {
   const problems: ConfigProblem[] = []
   const files = sourcesOf(places).flatMap((source) => readSource(source, problems))
   const given: readonly Read[] =
     places.settings === undefined
       ? []
-      : [{ source: { kind: 'given', file: 'settings given in code' }, text: '', value: places.settings }]
+      : [{ source: { kind: 'given', file: 'settings in code' }, text: '', value: places.settings }]
   const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, problems))
   const heads = headsOf(places).flatMap((folder) => readFrontMatterHooks(folder, problems))
   const all = [...files, ...given, ...plugins, ...heads]
-  const active = inForce(all)
-  const read = active.map((each) => readHooks(each.value['hooks'], withVariables(each, all)))
+  const enabled = enabledSources(all)
+  const read = enabled.map((each) => readHooks(each.value['hooks'], withVariables(each, all)))
   return {
     groups: read.flatMap(({ groups }) => groups),
     problems: [...problems, ...read.flatMap((each) => each.problems)],
-    files: all.filter(({ text }) => text !== '').map(({ source, text }) => ({ source, text })),
     allowedHttpUrls: textLists(all, 'allowedHttpHookUrls'),
     allowedHttpVariables: textLists(all, 'httpHookAllowedEnvVars'),
   }
@@ -100,12 +97,12 @@ function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] 
     if (isJsonObject(value)) return [{ source, text, value }]
     problems.push({ source, where: '', message: 'it must be a JSON object' })
   } catch (error) {
-    problems.push({ source, where: '', message: `it is not JSON: ${messageOf(error)}` })
+    problems.push({ source, where: '', message: `it is not valid JSON: ${messageOf(error)}` })
   }
   return []
 }
 
-/** `hooks/hooks.json` of a plugin, and what its manifest says beside it: paths, or the hooks themselves. */
+/** Reads `hooks/hooks.json` of a plugin, and the hooks of its manifest: paths of files, or the hooks themselves. */
 function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Read[] {
   const { dir, options } = typeof plugin === 'string' ? { dir: plugin, options: undefined } : plugin
   const root = resolve(dir)
@@ -125,7 +122,7 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
   const inline = named
     .filter(isJsonObject)
     .map((hooks) => ({ ...manifest!, value: { hooks: hooks['hooks'] ?? hooks } }))
-  const heads = readFrontMatterHooks(root, problems).filter((each) => each.source.kind === 'skill') // those of its agents are ignored
+  const heads = readFrontMatterHooks(root, problems).filter((each) => each.source.kind === 'skill') // hooks of agents of a plugin are ignored
   return [
     ...[...paths].flatMap((path) => readPluginFile(source(path), problems)),
     ...inline,
@@ -133,16 +130,16 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
   ]
 }
 
-/** The hooks of a plugin stand under a key of their own, beside a description. */
+/** A plugin file has its events under `hooks`, next to a description. */
 function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
   const read = readOne(source, problems)
   if (read.some(({ value }) => value['hooks'] === undefined)) {
-    problems.push({ source, where: '', message: 'it has no "hooks", under which the events of a plugin stand' })
+    problems.push({ source, where: '', message: 'it has no "hooks" with the events of the plugin' })
   }
   return read
 }
 
-/** `env` is for the hooks of the same file, and that of the user for all: a project does not say what the user's hooks see. */
+/** `env` of a file applies to its own hooks; `env` of the user to all hooks. A project cannot set variables for user hooks. */
 function withVariables({ source, value }: Read, all: readonly Read[]): HookSource {
   const users = all.filter((each) => each.source.kind === 'user' || each.source.kind === 'managed')
   const entries = [...users, { value }].flatMap((each) => Object.entries(each.value['env'] ?? {}))
@@ -152,8 +149,8 @@ function withVariables({ source, value }: Read, all: readonly Read[]): HookSourc
   return env.length === 0 ? source : { ...source, env: Object.fromEntries(env) }
 }
 
-/** What the switches leave: hooks that are turned off, and hooks of nobody but the organisation. */
-function inForce(all: readonly Read[]): readonly Read[] {
+/** The sources that are left after `disableAllHooks`, `allowManagedHooksOnly` and `strictPluginOnlyCustomization`. */
+function enabledSources(all: readonly Read[]): readonly Read[] {
   const of = (kind: HookSource['kind']): JsonObject | undefined => all.find(({ source }) => source.kind === kind)?.value
   const isManaged = ({ source }: Read): boolean => source.kind === 'managed'
   const isOff = (kind: HookSource['kind']): boolean => of(kind)?.['disableAllHooks'] === true
@@ -162,7 +159,7 @@ function inForce(all: readonly Read[]): readonly Read[] {
   const strict = [of('managed'), of('user')].some((value) => names(value?.['strictPluginOnlyCustomization'], 'hooks'))
   const left = strict ? all.filter((each) => isManaged(each) || each.source.kind === 'plugin') : all
   if (isOff('given') || (isOff('user') && of('given')?.['disableAllHooks'] !== false)) return left.filter(isManaged)
-  // A project turns its own hooks off. Those of the user are not its business: they may be what guards against it.
+  // A project can disable its own hooks, but not those of the user, which may guard against the project.
   if (isOff('local') || (isOff('project') && of('local')?.['disableAllHooks'] !== false)) {
     return left.filter(({ source }) => !isOfProject(source))
   }
@@ -177,7 +174,7 @@ function isOfProject({ kind }: HookSource): boolean {
   return kind === 'project' || kind === 'local'
 }
 
-/** Lists of what is allowed add up, but a project adds nothing to a list of its user. */
+/** Lists of several files are combined, but a project cannot extend a list of the user. */
 function textLists(all: readonly Read[], name: string): readonly string[] | undefined {
   const having = all.filter(({ value }) => Array.isArray(value[name]))
   const own = having.filter(({ source }) => !isOfProject(source) && source.kind !== 'plugin')

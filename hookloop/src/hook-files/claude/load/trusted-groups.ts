@@ -1,58 +1,51 @@
-import { fingerprint, isInside, realPath, type Fingerprint } from '../../trust/fingerprint.ts'
-import type { TrustStatus, TrustStore } from '../../trust/trust-store.ts'
+import { fingerprint, isInside, realPath, uniqueByPath, type Fingerprint } from '../../trust/fingerprint.ts'
+import type { TrustStore, UntrustedFile } from '../../trust/trust-store.ts'
 import { namedScripts } from '../../trust/named-scripts.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './read-settings.ts'
 
-/** A file of a project that keeps its hooks from running. */
-export type Untrusted = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'> }
-
-/** Every file that has a say in what the groups of a project run: those that hold them, and the scripts they name. */
+/** Every file of the project that decides what the groups run: their settings files, and the scripts they run. */
 export function filesOf(groups: readonly HookGroup[], dir: string): readonly Fingerprint[] {
   const root = realPath(dir)
-  const held = groups.flatMap(({ source }) => configOf(source, root))
-  const named = groups
+  const configs = groups.flatMap(({ source }) => configOf(source, root))
+  const scripts = groups
     .filter(({ source }) => configOf(source, root).length > 0)
     .flatMap((group) => scriptsOf(group, dir))
-  const all = [...held, ...named]
-  return all.filter(({ path }, i) => all.findIndex((each) => each.path === path) === i)
+  return uniqueByPath([...configs, ...scripts])
 }
 
 /**
- * The groups that may run. What lies in the project does so only if its file, and every script it names, is what somebody
- * has trusted; what is the user's own always does.
+ * The groups that may run. A group of the project runs only if its file and all its scripts are trusted. Groups of the user
+ * always run.
  */
 export function trustedGroups(
   { groups }: Settings,
   { dir, trust }: { readonly dir: string; readonly trust: TrustStore | 'all' },
-): { readonly groups: readonly HookGroup[]; readonly untrusted: readonly Untrusted[] } {
+): { readonly groups: readonly HookGroup[]; readonly untrusted: readonly UntrustedFile[] } {
   if (trust === 'all') return { groups, untrusted: [] }
   const root = realPath(dir)
-  const untrusted = new Map<string, Untrusted>()
-  const kept = groups.filter((group) => {
+  const untrusted = new Map<string, UntrustedFile>()
+  const trusted = groups.filter((group) => {
     const config = configOf(group.source, root)
     if (config.length === 0) return true
-    const missing = [...config, ...scriptsOf(group, dir)].flatMap((file): Untrusted[] => {
-      const status = trust.statusOf(file)
-      return status === 'trusted' ? [] : [{ ...file, status }]
-    })
+    const missing = trust.untrusted([...config, ...scriptsOf(group, dir)])
     for (const file of missing) untrusted.set(file.path, file)
     return missing.length === 0
   })
-  // A file without hooks is in no group. If it had some that were trusted, they are missing.
+  // A file that had trusted hooks, and has none now, is in no group.
   for (const file of trust.changedFiles(dir)) {
     if (!file.path.includes('/.hookloop/')) untrusted.set(file.path, { ...file, status: 'changed' })
   }
-  return { groups: kept, untrusted: [...untrusted.values()] }
+  return { groups: trusted, untrusted: [...untrusted.values()] }
 }
 
-/** The file that holds a group, if it is the project's. */
+/** The settings file of a group, if it belongs to the project. */
 function configOf({ file, kind, print = fingerprint(file) }: HookSource, root: string): readonly Fingerprint[] {
   if (kind === 'given' || kind === 'managed') return []
   return print !== undefined && isInside(root, print.path) ? [print] : []
 }
 
-/** The scripts that groups name. */
+/** The scripts that a group runs. */
 export function scriptsOf(
   { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
   dir: string,
@@ -67,10 +60,7 @@ export function commandLineOf(handler: Handler): string {
   return [handler.command, ...(handler.args ?? [])].join(' ')
 }
 
-/**
- * Remembers the scripts that the groups of a project name as they are now, and says later which of them is another one, or
- * gone.
- */
+/** Stores the fingerprints of the scripts of a project. The returned function says which script of a handler has changed. */
 export function scriptWatch(
   groups: readonly HookGroup[],
   dir: string,
@@ -86,10 +76,10 @@ export function scriptWatch(
   return (handler, source) => {
     const before = known.get(identityOf(handler, source)) ?? []
     if (before.length === 0) return undefined
-    // What a pattern stands for takes a walk through folders to say, which is too much for every call.
+    // To search for a pattern again would be too slow for every call.
     const isPattern = /[*?[]/.test(commandLineOf(handler))
     const now = isPattern ? before.flatMap(({ path }) => fingerprint(path) ?? []) : look(handler, source)
     const changed = before.find(({ path, hash }) => !now.some((each) => each.path === path && each.hash === hash))
-    return changed && `${changed.path} is not what it was when the agent was put together`
+    return changed && `${changed.path} has changed since the agent was created`
   }
 }

@@ -3,26 +3,24 @@ import { isJsonObject, type JsonObject } from '../../../state/json.ts'
 import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
 import { BaseContext } from '../../../hooks/base-context.ts'
 import type { HookSource } from '../load/handlers.ts'
-import { SESSION_KEY, subagentOf } from '../events/payload.ts'
+import { SESSION_KEY, subagentOf } from '../events/common-payload.ts'
 
-// Which hooks are in force in a conversation, as its state tells.
-
-/** What the group keeps in the state. */
-export function keptIn({ state }: BaseContext): JsonObject {
-  const kept = state.metadata[SESSION_KEY]
-  return isJsonObject(kept) ? kept : {}
+/** What is stored in the state for Claude Code hooks. */
+export function storedIn({ state }: BaseContext): JsonObject {
+  const stored = state.metadata[SESSION_KEY]
+  return isJsonObject(stored) ? stored : {}
 }
 
-export function isKept(ctx: BaseContext): boolean {
-  return keptIn(ctx)['session'] !== undefined
+export function hasSession(ctx: BaseContext): boolean {
+  return storedIn(ctx)['session'] !== undefined
 }
 
 export function skillsOf(ctx: BaseContext): readonly string[] {
-  const { skills } = keptIn(ctx)
+  const { skills } = storedIn(ctx)
   return Array.isArray(skills) ? skills.filter((each) => typeof each === 'string') : []
 }
 
-/** Skills that have just become active: loaded by the model, or asked for by a person as `/name`. */
+/** Skills that have become active: loaded by the model, or called by the user as `/name`. */
 export function loadedSkills(ctx: BaseContext): readonly string[] {
   const loaded = ctx.trigger === 'afterToolUse' ? loadedSkill(ctx) : undefined
   return [...getActiveSkills(ctx.state), ...(loaded === undefined ? [] : [loaded])]
@@ -38,7 +36,7 @@ function loadedSkill(ctx: BaseContext): string | undefined {
   return isLoaded && typeof name === 'string' ? name : undefined
 }
 
-/** Hooks of a skill are in force once it was loaded; those of an agent while it runs, and when it ends. */
+/** Hooks of a skill apply once it was loaded; hooks of an agent while it runs and when it ends. */
 export function activeFor(ctx: BaseContext): (source: HookSource) => boolean {
   const skills = [...skillsOf(ctx), ...getActiveSkills(ctx.state)]
   const { subagent } = BaseContext.draftOf(ctx).facts as { readonly subagent?: { readonly name: string } }

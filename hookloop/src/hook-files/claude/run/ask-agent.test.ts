@@ -64,7 +64,7 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
     const { agent, ran } = agentIn(project, { options: { models: { small } } })
     await agent.run('Go.')
     const [, second] = small.requests.map(({ messages }) => JSON.stringify([...messages]))
-    assert.match(second!, /an agent of a hook made this call/)
+    assert.match(second!, /the call comes from an agent of a hook/)
     assert.doesNotMatch(second!, /Everything goes/)
     assert.deepEqual(ran, ['ls'])
   })

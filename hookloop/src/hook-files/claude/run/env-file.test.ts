@@ -26,10 +26,10 @@ describe('the file that a hook exports variables with', { concurrency: 2 }, () =
   })
 
   for (const [what, command, problem] of [
-    ['is a pipe', 'rm "$CLAUDE_ENV_FILE"; mkfifo "$CLAUDE_ENV_FILE"', /no file any more/],
-    ['has no end', 'ln -sf /dev/zero "$CLAUDE_ENV_FILE"', /no file any more/],
-    ['is a link to itself', 'ln -sf env.sh "$CLAUDE_ENV_FILE"', /no file any more/],
-    ['is long', `head -c 2000000 /dev/zero | tr '\\0' '#' > "$CLAUDE_ENV_FILE"`, /too long/],
+    ['is a pipe', 'rm "$CLAUDE_ENV_FILE"; mkfifo "$CLAUDE_ENV_FILE"', /not a file any more/],
+    ['has no end', 'ln -sf /dev/zero "$CLAUDE_ENV_FILE"', /not a file any more/],
+    ['is a link to itself', 'ln -sf env.sh "$CLAUDE_ENV_FILE"', /not a file any more/],
+    ['is long', `head -c 2000000 /dev/zero | tr '\\0' '#' > "$CLAUDE_ENV_FILE"`, /too large/],
     ['exits', `echo 'export COLOUR=red; exit 0' > "$CLAUDE_ENV_FILE"`, /end the shell/],
     ['kills', `echo 'export COLOUR=red; kill -9 $$' > "$CLAUDE_ENV_FILE"`, /end the shell/],
   ] as const) {

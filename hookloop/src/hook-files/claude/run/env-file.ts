@@ -15,7 +15,7 @@ export function hasEnvFile(event: string): boolean {
   return events.has(event)
 }
 
-/** A file of its own for a hook that may write `export` lines for the commands that come after it. */
+/** A file to which a hook can write `export` lines for later commands. */
 export class EnvFile {
   readonly #folder = mkdtempSync(join(tmpdir(), 'hookloop-env-'))
   readonly path = join(this.#folder, 'env.sh')
@@ -24,15 +24,15 @@ export class EnvFile {
     writeFileSync(this.path, '', { mode: 0o600 })
   }
 
-  /** The variables that its lines set, as a shell reads them, or why there is no saying what they would be. */
+  /** The variables that its lines set when a shell reads them, or why they cannot be read. */
   async read(cwd: string): Promise<Exported> {
     const size = this.#size()
     if (size === 0) return {}
-    if (size === undefined) return unread('it is no file any more')
-    if (size > MAX_BYTES) return unread('it is too long')
+    if (size === undefined) return unread('it is not a file any more')
+    if (size > MAX_BYTES) return unread('it is too large')
     const before = minimalEnvironment({}, { cwd })
     const { ended, exitCode, stdout } = await runProcess(
-      // by its path, because the lines may have changed where programs are looked for
+      // by its path, because the lines may have changed PATH
       { shell: shellFor(cwd, before['PATH']), line: '. "$HOOKLOOP_ENV_FILE" > /dev/null 2>&1; exec /usr/bin/env -0' },
       {
         cwd,
@@ -41,9 +41,9 @@ export class EnvFile {
         output: { head: MAX_BYTES, tail: 0 },
       },
     )
-    if (ended === 'timedOut') return unread('its lines do not come to an end')
-    if (exitCode !== 0 || stdout.head === '') return unread('its lines end the shell that reads them')
-    if (stdout.droppedBytes > 0) return unread('what it exports is too long')
+    if (ended === 'timedOut') return unread('its lines do not end')
+    if (exitCode !== 0 || stdout.head === '') return unread('its lines end the shell')
+    if (stdout.droppedBytes > 0) return unread('it exports too much')
     const variables = stdout.head.split('\0').flatMap((line) => changed(line, before))
     return variables.length === 0 ? {} : { variables: Object.fromEntries(variables) }
   }
@@ -52,25 +52,25 @@ export class EnvFile {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** Of a file, or of one that the hook has taken away. It is not opened: to open a pipe is to wait for who writes. */
+  /** Undefined if it is not a file. It is not opened, because opening a named pipe would block. */
   #size(): number | undefined {
     try {
       const stat = statSync(this.path, { throwIfNoEntry: false })
       return stat === undefined ? 0 : stat.isFile() ? stat.size : undefined
     } catch {
-      return undefined // such as a link to itself
+      return undefined // for example a link to itself
     }
   }
 }
 
-/** What a hook has exported, and why that is nothing where it should have been something. */
+/** The variables that a hook has exported, or why they cannot be used. */
 export type Exported = { readonly variables?: Readonly<Record<string, string>>; readonly problem?: string }
 
 function unread(why: string): Exported {
-  return { problem: `what it wrote to CLAUDE_ENV_FILE has no effect: ${why}` }
+  return { problem: `CLAUDE_ENV_FILE is ignored: ${why}` }
 }
 
-/** What a shell sets by itself, and what is ours. */
+/** Variables that the shell or the runtime sets. */
 const own: ReadonlySet<string> = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', 'HOOKLOOP_ENV_FILE', TAG_VARIABLE])
 
 function changed(line: string, before: Readonly<Record<string, string>>): readonly (readonly [string, string])[] {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../state/json.ts'
 import { executableProblem } from '../../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../../system/processes/minimal-environment.ts'
 import type { HookSource } from '../load/handlers.ts'
-import type { Payload } from '../events/payload.ts'
+import type { Payload } from '../events/common-payload.ts'
 
 export type EnvironmentRules = {
   readonly env: NodeJS.ProcessEnv
@@ -16,44 +16,44 @@ export type EnvironmentRules = {
 const secretName = /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|COOKIE|AUTH(?!OR|_SOCK)/i
 const secretValue =
   /\b(?:sk|pk|rk|gsk|xai|gh[oprsu]|github_pat|glpat|hf|xox[a-z])[-_][A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{20,}|\bBearer\s+\S{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^/\s:@]*:[^/\s@]+@|\beyJ[\w-]{10,}\.[\w-]{10,}\./
-/** What would report to somebody else's collector, or run something before the hook does. */
+/** Variables that would send data to another collector, or run something before the hook. */
 const foreign = /^(?:OTEL_.*|NODE_OPTIONS)$/
-/** Where things are is never a secret. */
+/** Variables that are never secret. */
 const plain = new Set(['PATH', 'HOME', 'PWD', 'USER', 'SHELL', 'LANG', 'TMPDIR'])
 
-/** Everything of ours but what looks like a secret, and what would run something before the hook does. */
+/** All variables of the process except secrets and those that would run something before the hook. */
 export function environmentFor({ env, passEnv }: EnvironmentRules): Record<string, string> {
-  const kept = Object.entries(env).filter((entry): entry is [string, string] => {
+  const passed = Object.entries(env).filter((entry): entry is [string, string] => {
     const [name, value] = entry
     if (value === undefined) return false
     if (plain.has(name) || passEnv.includes(name) || isAmount(name, value)) return true
     const isSecret = (secretName.test(name) && !switchValue.test(value)) || secretValue.test(value)
     return !foreign.test(name) && !isInjectionVariable(name) && !isSecret
   })
-  return Object.fromEntries(kept)
+  return Object.fromEntries(passed)
 }
 
-/** `TOKEN_BUDGET=50000` is how many, not which. */
+/** `TOKEN_BUDGET=50000` is a number, not a token. */
 function isAmount(name: string, value: string): boolean {
   return /^\d{1,9}$/.test(value) && /TOKENS|(?:^|_)(?:MAX|MIN|BUDGET|LIMIT|THRESHOLD|COUNT)(?:_|$)/.test(name)
 }
 
-/** `SECRET_SCAN_MODE=warn` says how hooks are to judge: what looks for secrets is named after them. */
+/** `SECRET_SCAN_MODE=warn` is an option of a hook that looks for secrets. */
 const switchValue =
   /^(?:[01]|true|false|yes|no|on|off|enabled?|disabled?|allow|ask|deny|block|warn|log|audit|strict|debug|info|quiet|none)$/i
 
-/** What runs a line: many published ones need bash, where there is one. */
+/** The shell for commands: bash if it is installed, because many published hooks need it. */
 export function shellFor(cwd: string, path: string | undefined): 'bash' | 'sh' {
   return executableProblem('bash', { cwd, path }) === undefined ? 'bash' : 'sh'
 }
 
-/** Where Claude Code keeps what is the user's. */
+/** The folder with the settings of the user. */
 export function configDir(env: NodeJS.ProcessEnv = process.env): string {
   const named = env['CLAUDE_CONFIG_DIR']
   return named === undefined || named === '' ? join(homedir(), '.claude') : named
 }
 
-/** The variables that a command finds beside ours. */
+/** The variables that Claude Code sets for a command. */
 export function variablesFor(
   { input }: Payload,
   source: HookSource,
@@ -86,12 +86,12 @@ function pluginVariables(source: HookSource, env: NodeJS.ProcessEnv): Record<str
   try {
     mkdirSync(data, { recursive: true })
   } catch {
-    // then it is not there, as it may be elsewhere
+    // then the folder does not exist
   }
   return { CLAUDE_PLUGIN_ROOT: plugin, CLAUDE_PLUGIN_DATA: data, ...Object.fromEntries(own) }
 }
 
-/** In the form without a shell these stand for themselves; with one, it knows them as variables. */
+/** Replaces these variables for a command without a shell. A shell does that itself. */
 export function substituted(
   text: string,
   variables: Readonly<Record<string, string>>,

@@ -1,84 +1,84 @@
 import type { JsonObject } from '../../../state/json.ts'
 import type { RanHandler } from './run-event.ts'
 
-const MAX_KEPT = 1_000
+const MAX_ENTRIES = 1_000
 
-type LateWords = { readonly text: string; isHeard: boolean }
+type LateText = { readonly text: string; isHeard: boolean }
 
-/** A hook in the background wants the model to hear something now. */
+/** A background hook has a text that the model should receive now. */
 export type Wake = {
   readonly session: string
   readonly words: string
-  /** Whether it has: whatever happens in the session tells it first. */
+  /** Whether the model has received it with another event of the session. */
   readonly isHeard: () => boolean
 }
 
-/** What has to be known of a conversation from one event to the next, in this process. Nothing of it decides anything twice. */
+/** What handlers of a session share in this process. */
 export class HookMemory {
   readonly #once = new Latest<Set<string>>()
-  readonly #late = new Latest<LateWords[]>()
-  readonly #beside = new Map<string, Set<{ readonly stop: AbortController }>>()
+  readonly #late = new Latest<LateText[]>()
+  readonly #background = new Map<string, Set<{ readonly stop: AbortController }>>()
   readonly #interrupts = new Latest<string>()
   readonly #calls = new Latest<JsonObject>()
   readonly #continued = new Latest<true>()
 
-  /** What has run already of what runs once in a session. */
+  /** Handlers with `once` that have run in a session. */
   onceDone(session: string): Set<string> {
     return this.#once.get(session) ?? this.#once.set(session, new Set())
   }
 
-  /** Follows a handler that nobody waits for. What it says is kept for the next event; `onWake` may see to it that there is one. */
+  /** Stores the texts of a background handler for the next event. `onWake` can start one. */
   follow(
     session: string,
     late: Promise<RanHandler>,
     { stop, onWake }: { readonly stop: AbortController; readonly onWake: ((wake: Wake) => void) | undefined },
   ): void {
-    const ended = this.startBeside(session, stop)
+    const ended = this.startBackground(session, stop)
     void late.then(({ answer: { context, systemMessage, wakes } }) => {
       ended()
       if (stop.signal.aborted) return
-      const said = [context, systemMessage, wakes].flatMap((text): LateWords[] =>
+      const texts = [context, systemMessage, wakes].flatMap((text): LateText[] =>
         text === undefined || text === '' ? [] : [{ text, isHeard: false }],
       )
-      if (said.length > 0) (this.#late.get(session) ?? this.#late.set(session, [])).push(...said)
-      const last = said.at(-1)
+      if (texts.length > 0) (this.#late.get(session) ?? this.#late.set(session, [])).push(...texts)
+      const last = texts.at(-1)
       if (wakes !== undefined && last !== undefined) onWake?.({ session, words: wakes, isHeard: () => last.isHeard })
     })
   }
 
-  /** Something begins that nobody waits for. Gives what to call when it has ended. */
-  startBeside(session: string, stop: AbortController): () => void {
-    const running = this.#beside.get(session) ?? new Set()
+  /** Registers background work. Call the returned function when it has ended. */
+  startBackground(session: string, stop: AbortController): () => void {
+    const running = this.#background.get(session) ?? new Set()
     const one = { stop }
-    this.#beside.set(session, running.add(one))
+    this.#background.set(session, running.add(one))
     return () => {
-      if (running.delete(one) && running.size === 0) this.#beside.delete(session)
+      if (running.delete(one) && running.size === 0) this.#background.delete(session)
     }
   }
 
-  /** Ends what runs beside a session. */
-  endBeside(session: string): void {
-    for (const { stop } of this.#beside.get(session) ?? []) stop.abort()
+  /** Stops the background work of a session. */
+  stopBackground(session: string): void {
+    for (const { stop } of this.#background.get(session) ?? []) stop.abort()
   }
 
-  /** What handlers said that nobody waited for, once. */
+  /** Returns the texts of background handlers, once. */
   takeLate(session: string): readonly string[] {
     const late = this.#late.take(session) ?? []
-    for (const words of late) words.isHeard = true
+    for (const each of late) each.isHeard = true
     return late.map(({ text }) => text)
   }
 
-  /** A hook that was asked instead of a person wants the run to end. */
+  /** A PermissionRequest hook ends the run. */
   interrupt(session: string, reason: string): void {
     this.#interrupts.set(session, reason)
   }
 
-  /** Why a run is to end, once. */
+  /** Returns why a run is to end, once. */
   takeInterrupt(session: string): string | undefined {
     return this.#interrupts.take(session)
   }
 
-  /** What every event of a run is told, for a question about this call. */
+  /** Stores the common fields of a call for its approval. */
   rememberCall(id: string, common: JsonObject): void {
     this.#calls.set(id, common)
   }
@@ -87,7 +87,7 @@ export class HookMemory {
     return this.#calls.get(id)
   }
 
-  /** Whether a subagent goes on because a hook wanted it to. */
+  /** Whether a subagent continues because a hook requested it. */
   isContinued(call: string): boolean {
     return this.#continued.get(call) === true
   }
@@ -97,7 +97,7 @@ export class HookMemory {
   }
 }
 
-/** A map that forgets what was put in first when there is too much. */
+/** A map with a maximum size, which drops the oldest entries. */
 class Latest<T> {
   readonly #values = new Map<string, T>()
 
@@ -109,7 +109,7 @@ class Latest<T> {
     this.#values.delete(key)
     this.#values.set(key, value)
     for (const oldest of this.#values.keys()) {
-      if (this.#values.size <= MAX_KEPT) break
+      if (this.#values.size <= MAX_ENTRIES) break
       this.#values.delete(oldest)
     }
     return value

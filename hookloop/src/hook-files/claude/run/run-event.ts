@@ -4,11 +4,11 @@ import { eventSpec, eventsWithIf, type ClaudeEvent } from '../events/claude-even
 import { identityOf, type Handler, type HookGroup, type HookSource } from '../load/handlers.ts'
 import { toMatcher, type Matcher } from '../events/matcher.ts'
 import { mergeAnswers, type MergedAnswer } from '../answer/merge-answers.ts'
-import type { Payload } from '../events/payload.ts'
+import type { Payload } from '../events/common-payload.ts'
 import { fitsRule, readRule } from '../events/permission-rule.ts'
 import { runHandler, type HandlerContext } from './run-handler.ts'
 
-/** One handler in its place. */
+/** A handler with its source and matcher. */
 export type PlacedHandler = {
   readonly handler: Handler
   readonly source: HookSource
@@ -26,7 +26,7 @@ export type EventResult = {
 type Selection = { readonly handlers: readonly PlacedHandler[]; readonly problems: readonly string[] }
 type ReadGroup = HookGroup & { readonly reading: Matcher }
 
-/** The handlers of each event, with matchers that are read once. */
+/** The handlers of each event, with compiled matchers. */
 export class HookTable {
   readonly #groups: ReadonlyMap<ClaudeEvent, readonly ReadGroup[]>
 
@@ -41,22 +41,22 @@ export class HookTable {
     return [...this.#groups.keys()]
   }
 
-  /** Whether an event has handlers at all. */
+  /** Whether an event has handlers. */
   has(event: ClaudeEvent): boolean {
     return this.#groups.has(event)
   }
 
-  /** Whether any handler runs beside the agent. */
+  /** Whether any handler runs in the background. */
   get hasAsync(): boolean {
     return [...this.#groups.values()].flat().some(({ handlers }) => handlers.some(isAsync))
   }
 
-  /** Whether any handler asks a model. */
+  /** Whether any handler calls a model. */
   get asksModels(): boolean {
     return [...this.#groups.values()].flat().some(({ handlers }) => handlers.some(asksModel))
   }
 
-  /** The handlers of an event that would run, each once, in the order of the configuration. */
+  /** The handlers that match a payload, each once, in the order of the settings. */
   select(payload: Payload, { cwd, isActive = isAlways }: { cwd: string; isActive?: IsActive }): Selection {
     const problems: string[] = []
     const seen = new Set<string>()
@@ -73,14 +73,14 @@ export class HookTable {
   }
 }
 
-/** Whether hooks of a source are in force now: those of a skill or agent are not always. */
+/** Whether hooks of a source apply now. Those of a skill or agent do not always apply. */
 export type IsActive = (source: HookSource) => boolean
 
 function isAlways({ kind }: HookSource): boolean {
   return kind !== 'skill' && kind !== 'agent'
 }
 
-/** A matcher that cannot be read, or does not come to an end, matches nothing and is told. */
+/** An invalid matcher, or one that times out, matches nothing and is reported. */
 function fitsMatcher({ reading, source, event }: ReadGroup, { matched }: Payload, problems: string[]): boolean {
   if (eventSpec(event).matches === undefined) return true
   try {
@@ -92,7 +92,7 @@ function fitsMatcher({ reading, source, event }: ReadGroup, { matched }: Payload
   }
 }
 
-/** One that cannot be read leaves nothing out: the handler decides. */
+/** With an invalid rule the handler runs. */
 function fitsIf({ if: rule }: Handler, { event, matched, input }: Payload, cwd: string): boolean {
   if (rule === undefined) return true
   if (!eventsWithIf.has(event)) return false
@@ -103,27 +103,24 @@ function fitsIf({ if: rule }: Handler, { event, matched, input }: Payload, cwd: 
 
 export type RunEventOptions = {
   readonly context: HandlerContext
-  /** The context of those that nobody waits for, if it is another one. */
+  /** The context of background handlers, if it is a different one. */
   readonly backgroundContext?: HandlerContext
   readonly isActive?: IsActive
-  /** What has run already of what runs once. */
+  /** Handlers with `once` that have run. */
   readonly onceDone?: Set<string>
-  /** An agent of a handler is at work, and no handler sets another to work on what it does. */
+  /** Whether the event comes from an agent of a handler. Then no handler runs another agent. */
   readonly isInspecting?: boolean
-  /** Takes care of a handler that nobody waits for. */
-  readonly isBeside?: (late: Promise<RanHandler>) => void
+  /** Called with each background handler. */
+  readonly onBackground?: (late: Promise<RanHandler>) => void
 }
 
-/**
- * Runs all handlers of an event together, on the same input and to their end, and puts their answers together. Those that
- * run beside the agent are started and not waited for.
- */
+/** Runs all handlers of an event in parallel on the same input, and merges their answers. Background handlers are only started. */
 export async function runEvent(table: HookTable, payload: Payload, options: RunEventOptions): Promise<EventResult> {
   const {
     context,
     backgroundContext = context,
     isActive,
-    isBeside,
+    onBackground,
     isInspecting = false,
     onceDone = new Set(),
   } = options
@@ -131,7 +128,7 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
   const { problems } = selected
   const unasked = selected.handlers.filter(({ handler }) => isInspecting && handler.type === 'agent')
   if (unasked.length > 0 && payload.event === 'PreToolUse') {
-    const reason = 'an agent of a hook made this call, and another would have to judge it'
+    const reason = 'the call comes from an agent of a hook, and cannot be judged by another one'
     return { merged: { decision: 'deny', reason }, ran: [], problems }
   }
   if (problems.length > 0 && failsClosed(payload.event)) {
@@ -148,7 +145,7 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
       : run(placed, payload, context, `${payload.event}${payload.part ?? ''}/${i}`),
   )
   const waited = started.filter((_, i) => !isAsync(handlers[i]!.handler))
-  for (const late of started.filter((_, i) => isAsync(handlers[i]!.handler))) isBeside?.(late)
+  for (const late of started.filter((_, i) => isAsync(handlers[i]!.handler))) onBackground?.(late)
   const ran = await Promise.all(waited)
   const answers = ran.map(({ answer }) => answer)
   return { merged: mergeAnswers(answers, payload.event), ran, problems }
@@ -160,23 +157,23 @@ async function run(
   context: HandlerContext,
   key?: string,
 ): Promise<RanHandler> {
-  const begun = performance.now()
+  const start = performance.now()
   const { handler, source } = placed
   const work = (): Promise<HandlerAnswer> => runHandler(handler, payload, { source, context })
-  const isKept =
+  const isRecorded =
     key !== undefined &&
     context.recorded !== undefined &&
     (handler.type === 'agent' ? context.askAgent !== undefined : !asksModel(handler))
-  const answer = await (isKept ? context.recorded(key, work) : work())
-  return { ...placed, answer, durationMs: performance.now() - begun }
+  const answer = await (isRecorded ? context.recorded(key, work) : work())
+  return { ...placed, answer, durationMs: performance.now() - start }
 }
 
-/** A matcher that cannot be read matches nothing, except where a call is judged: there nobody passes. */
+/** Events at which an invalid matcher denies the call. */
 function failsClosed(event: ClaudeEvent): boolean {
   return event === 'PreToolUse' || event === 'PermissionRequest'
 }
 
-/** `once` is a word of skills; elsewhere it means nothing. */
+/** `once` applies only to hooks of skills. */
 function isStillDue({ handler, source }: PlacedHandler, done: Set<string>): boolean {
   if (!handler.once || source.kind !== 'skill') return true
   const identity = identityOf(handler, source)
@@ -186,18 +183,18 @@ function isStillDue({ handler, source }: PlacedHandler, done: Set<string>): bool
 const SESSION_END_MS = 1_500
 const MAX_SESSION_END_MS = 60_000
 
-/** All handlers of the end of a session have one time together: they begin together, so each has as much. */
+/** The handlers of SessionEnd share one timeout. They start together, so each of them gets it. */
 function withBudget(
   handlers: readonly PlacedHandler[],
   event: ClaudeEvent,
   { env }: HandlerContext,
 ): readonly PlacedHandler[] {
   if (event !== 'SessionEnd') return handlers
-  const said = Number(env['CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS'])
+  const configured = Number(env['CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS'])
   const own = handlers
     .filter(({ handler, source }) => handler.hasOwnTimeout && source.kind !== 'plugin')
     .map(({ handler }) => handler.timeoutMs)
-  const budget = said > 0 ? said : Math.min(MAX_SESSION_END_MS, Math.max(SESSION_END_MS, ...own))
+  const budget = configured > 0 ? configured : Math.min(MAX_SESSION_END_MS, Math.max(SESSION_END_MS, ...own))
   return handlers.map(({ handler, ...placed }) => ({
     ...placed,
     handler: { ...handler, timeoutMs: Math.min(handler.timeoutMs, budget) },

@@ -42,7 +42,7 @@ describe('an address', { concurrency: 4 }, () => {
     ['text is an error that stops nothing', 200, 'fine', { decision: 'none' }, /did not respond with a JSON object/],
     ['an array is an error that stops nothing', 200, '[]', { decision: 'none' }, /did not respond with a JSON object/],
     ['a status cannot block', 403, '{"decision":"block"}', { decision: 'none' }, /status 403/],
-    ['an answer that does not fit is dropped', 200, '{"decision":"no"}', { decision: 'none' }, /does not fit/],
+    ['an answer that does not fit is dropped', 200, '{"decision":"no"}', { decision: 'none' }, /its answer is invalid/],
   ]
   for (const [title, status, body, gives, problem] of rows) {
     test(title, async () => {
@@ -137,17 +137,27 @@ describe('a model that is asked', () => {
     ['Stop', {}, { ok: false, reason }, { decision: 'block', reason }],
     ['Stop', {}, { ok: false, reason, impossible: true }, { decision: 'none' }],
     ['SubagentStop', {}, { ok: false, reason }, { decision: 'block', reason }],
-    ['PreToolUse', {}, { ok: false, reason }, { decision: 'stop', reason, beside: { decision: 'deny', reason } }],
+    ['PreToolUse', {}, { ok: false, reason }, { decision: 'stop', reason, alsoDecided: { decision: 'deny', reason } }],
     ['PreToolUse', { continueOnBlock: true }, { ok: false, reason }, { decision: 'deny', reason }],
     ['PreToolUse', { type: 'agent' }, { ok: false, reason }, { decision: 'deny', reason }],
-    ['PostToolUse', {}, { ok: false, reason }, { decision: 'stop', reason, beside: { decision: 'block', reason } }],
+    [
+      'PostToolUse',
+      {},
+      { ok: false, reason },
+      { decision: 'stop', reason, alsoDecided: { decision: 'block', reason } },
+    ],
     ['PostToolUse', { continueOnBlock: true }, { ok: false, reason }, { decision: 'block', reason }],
-    ['PostToolBatch', {}, { ok: false, reason }, { decision: 'stop', reason, beside: { decision: 'block', reason } }],
+    [
+      'PostToolBatch',
+      {},
+      { ok: false, reason },
+      { decision: 'stop', reason, alsoDecided: { decision: 'block', reason } },
+    ],
     [
       'UserPromptSubmit',
       {},
       { ok: false, reason },
-      { decision: 'stop', reason, beside: { decision: 'block', reason } },
+      { decision: 'stop', reason, alsoDecided: { decision: 'block', reason } },
     ],
     ['PostToolUseFailure', {}, { ok: false, reason }, { decision: 'block', reason }],
     ['TaskCreated', {}, { ok: false, reason }, { decision: 'block', reason }],
@@ -161,7 +171,7 @@ describe('a model that is asked', () => {
       'PreToolUse',
       { onFailure: 'block' },
       { verdict: 'fine' },
-      { decision: 'deny', reason: 'the model did not answer with { ok, reason }' },
+      { decision: 'deny', reason: 'the answer of the model is not { ok, reason }' },
     ],
   ]
   for (const [event, more, verdict, gives] of rows) {

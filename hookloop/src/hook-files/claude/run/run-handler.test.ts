@@ -111,7 +111,7 @@ describe('a command', { concurrency: 4 }, () => {
     const { groups } = readSettings({ dir: project.dir, home: false })
     const result = await runEvent(new HookTable(groups), examplePayload(bashCall, 'PreToolUse', project.dir), {
       context: worldOf(project.dir),
-      isBeside: (each) => late.push(each),
+      onBackground: (each) => late.push(each),
     })
     const [{ answer }] = (await Promise.all(late)) as [RanHandler]
     assert.deepEqual([result.merged.decision, result.ran, answer.exitCode], ['none', [], 2])
@@ -133,7 +133,7 @@ describe('a command', { concurrency: 4 }, () => {
 test('what a command leaves running in the background is ended, and that is told', async () => {
   const { merged, ran } = await fireCommand('PreToolUse', 'sleep 60 & echo no >&2; exit 2', { input: bashCall })
   assert.deepEqual([merged.decision, merged.reason], ['deny', 'no'])
-  assert.match(ran[0]!.answer.problem ?? '', /left running in the background was ended/)
+  assert.match(ran[0]!.answer.problem ?? '', /background processes of .* were ended/)
 })
 
 describe('onFailure: "block"', { concurrency: 4 }, () => {

@@ -16,7 +16,7 @@ import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from '../load/handlers.ts'
 import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
 import { shortenTexts } from '../answer/shorten-texts.ts'
-import type { Payload } from '../events/payload.ts'
+import type { Payload } from '../events/common-payload.ts'
 
 /** What handlers get from the agent that they run for. */
 export type HandlerContext = EnvironmentRules & {
@@ -91,9 +91,9 @@ const endings: ReadonlySet<string> = new Set(['Stop', 'SubagentStop', 'TaskCompl
 
 /** With `onFailure: "block"` a failure counts as exit code 2, except where that would prevent a turn from ending. */
 function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload): HandlerAnswer {
-  const { failed, exitedOddly, problem, exitCode } = answer
+  const { failed, otherExitCode, problem, exitCode } = answer
   if (event === 'PreModelSwitch' && failed === 'timedOut') return { ...answer, block: { reason: problem!, by: 'exit' } }
-  if (handler.onFailure !== 'block' || (failed === undefined && exitedOddly !== true)) return answer
+  if (handler.onFailure !== 'block' || (failed === undefined && otherExitCode !== true)) return answer
   if ((handler.type === 'command' && handler.async) || endings.has(event)) return answer
   const { permission, request, ...rest } = answer
   const own = rest.block?.reason ?? (permission?.decision === 'deny' ? permission.reason : undefined)

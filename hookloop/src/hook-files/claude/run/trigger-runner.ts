@@ -9,22 +9,19 @@ import type { HookOutcome } from '../../../hooks/outcome.ts'
 import type { StateChange } from '../../../state/state-diff.ts'
 import type { SetupTrigger } from '../events/claude-events.ts'
 import type { HookSource } from '../load/handlers.ts'
-import { activeFor, isKept, keptIn, loadedSkills, skillsOf } from './active-sources.ts'
-import { expansionPayload } from '../events/expansion-payload.ts'
+import { activeFor, hasSession, loadedSkills, skillsOf, storedIn } from './active-sources.ts'
 import { HookMemory, type Wake } from './hook-memory.ts'
 import {
-  commonFrom,
+  commonFields,
   makerFor,
-  noticePayload,
-  payloadsFor,
-  permissionPayload,
-  questionPayload,
+  makerOf,
   SESSION_KEY,
   sessionIn,
   sessionOf,
   type Payload,
-  type PayloadSurroundings,
-} from '../events/payload.ts'
+  type PayloadOptions,
+} from '../events/common-payload.ts'
+import { expansionPayload, notificationPayload, payloadsFor, permissionPayload } from '../events/payload.ts'
 import { runEvent, type EventResult, type HookTable } from './run-event.ts'
 import type { HandlerContext } from './run-handler.ts'
 import { isTerminalSequence } from '../answer/terminal-sequence.ts'
@@ -38,27 +35,27 @@ import { Transcripts } from '../events/transcripts.ts'
 
 type RunnerOptions = {
   readonly context: HandlerContext
-  /** What handlers call models. */
+  /** Models by the names that handlers use. */
   readonly models: { readonly [name: string]: ModelSource }
-  /** What Setup hooks are told, if they are to run. */
+  /** The trigger of Setup hooks, if they are to run. */
   readonly setup: SetupTrigger | undefined
-  /** Skills that bring hooks. */
+  /** Skills that have hooks. */
   readonly skills: ReadonlySet<string>
-  /** Whether questions are answered where a person is asked, and so not here. */
-  readonly isAsked: boolean
-  /** Is told when a hook in the background wants to be heard. */
+  /** Whether PermissionRequest hooks run as part of the approval, and not here. */
+  readonly hasApproval: boolean
+  /** Called when a background hook wakes the model. */
   readonly onWake: ((wake: Wake) => void) | undefined
-  /** Is told what is to be shown in place of a text. */
+  /** Called with the text to display instead of a model text. */
   readonly onDisplay: ((text: string, shown: string) => void) | undefined
-  /** Where a terminal is. */
+  /** Writes to a terminal. */
   readonly terminal: ((sequence: string) => void) | undefined
 }
 
-/** All handlers of a project as one: what it does when a trigger fires. */
+/** Runs the handlers of a project when a trigger fires. */
 export class TriggerRunner {
   readonly #table: HookTable
   readonly #options: RunnerOptions
-  readonly #around: PayloadSurroundings
+  readonly #payloadOptions: PayloadOptions
   readonly #memory = new HookMemory()
   readonly #inspectors: Inspectors
   #setup: SetupTrigger | undefined
@@ -69,50 +66,50 @@ export class TriggerRunner {
     this.#setup = options.setup
     const { cwd } = options.context
     this.#inspectors = new Inspectors(cwd, options.models)
-    this.#around = {
+    this.#payloadOptions = {
       cwd,
       transcripts: new Transcripts(cwd),
       isContinued: (agentId, call) => this.#memory.isContinued(`${agentId}/${call}`),
     }
   }
 
-  /** Whether it asks models itself, with the context of a hook. */
+  /** Whether it calls models through the context of a hook. */
   get asksModels(): boolean {
     return this.#table.asksModels && this.#options.context.askModel === undefined
   }
 
-  /** Runs what fires now. */
+  /** Runs the events of a trigger. */
   async perform(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
     const session = sessionOf(ctx)
-    if (ctx.trigger === 'onSessionEnd') this.#memory.endBeside(session)
-    if (ctx.trigger === 'afterExecution' && !isKept(ctx)) this.#memory.endBeside(ctx.state.agentId)
+    if (ctx.trigger === 'onSessionEnd') this.#memory.stopBackground(session)
+    if (ctx.trigger === 'afterExecution' && !hasSession(ctx)) this.#memory.stopBackground(ctx.state.agentId)
     const fired = await this.#fire(ctx, { mode, signal })
     const outcome = ctx.trigger === 'afterStep' ? mergeOutcomes(fired, await this.#interruption(ctx, session)) : fired
     return mode === 'transform'
-      ? this.#withState(ctx, { session, outcome, late: await this.#lateWords(ctx, session) })
+      ? this.#withState(ctx, { session, outcome, late: await this.#lateTexts(ctx, session) })
       : outcome
   }
 
-  /** Runs what judges a command before it becomes a text. */
+  /** Runs UserPromptExpansion for a command of the user. */
   performExpansion(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
-    const payload = expansionPayload(ctx, makerFor(ctx, this.#around))
+    const payload = expansionPayload(ctx, makerFor(ctx, this.#payloadOptions))
     return payload === undefined ? Promise.resolve({}) : this.#fireOne(ctx, payload, { mode, signal, args: undefined })
   }
 
-  /** What came late is a matter of chance, so where the group is not recorded as a whole, this is. */
-  async #lateWords(ctx: BaseContext, session: string): Promise<readonly string[]> {
+  /** Texts of background handlers. When they arrive depends on timing, so they are recorded. */
+  async #lateTexts(ctx: BaseContext, session: string): Promise<readonly string[]> {
     if (ctx.trigger === 'onSessionEnd' || !this.#table.hasAsync) return []
-    return (await this.#remembered(ctx, 'late', () => this.#memory.takeLate(session))) as readonly string[]
+    return (await this.#recorded(ctx, 'late', () => this.#memory.takeLate(session))) as readonly string[]
   }
 
-  /** A call was denied where no hook is, and the run is to end with its step. */
+  /** Ends the run after a step in which a PermissionRequest hook denied a call with `interrupt`. */
   async #interruption(ctx: BaseContext, session: string): Promise<HookOutcome> {
-    if (!this.#options.isAsked) return {}
-    const reason = await this.#remembered(ctx, 'interrupt', () => this.#memory.takeInterrupt(session) ?? null)
+    if (!this.#options.hasApproval) return {}
+    const reason = await this.#recorded(ctx, 'interrupt', () => this.#memory.takeInterrupt(session) ?? null)
     return typeof reason === 'string' ? { votes: [stopVote(reason, 'PermissionRequest')] } : {}
   }
 
-  async #remembered(ctx: BaseContext, name: string, take: () => Json): Promise<Json> {
+  async #recorded(ctx: BaseContext, name: string, take: () => Json): Promise<Json> {
     const { recorded } = this.#contextFor(ctx, ctx.signal)
     if (recorded === undefined) return take()
     const { other } = await recorded(name, () => Promise.resolve({ other: { [name]: take() } }))
@@ -120,24 +117,24 @@ export class TriggerRunner {
   }
 
   async #fire(ctx: BaseContext, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
-    const payloads = [...this.#setupDue(ctx), ...payloadsFor(ctx, this.#around)]
+    const payloads = [...this.#setupPayloads(ctx), ...payloadsFor(ctx, this.#payloadOptions)]
     let outcome: HookOutcome = {}
     for (let i = 0; i < payloads.length && outcome.decision !== 'block'; i++) {
       const named = i === 0 ? payloads[i]! : { ...payloads[i]!, part: `#${i}` }
       outcome = mergeOutcomes(outcome, await this.#fireOne(ctx, named, { mode, signal, args: outcome.args }))
-      // What comes after the first is about the call as it will be made.
+      // The later payloads have the changed arguments.
       if (i === 0 && outcome.args !== undefined)
-        payloads.splice(1, Infinity, ...payloadsFor(ctx, { ...this.#around, args: outcome.args }).slice(1))
+        payloads.splice(1, Infinity, ...payloadsFor(ctx, { ...this.#payloadOptions, args: outcome.args }).slice(1))
     }
     return outcome
   }
 
-  /** Once, before the first conversation begins. */
-  #setupDue(ctx: BaseContext): readonly Payload[] {
+  /** Once, before the first session. */
+  #setupPayloads(ctx: BaseContext): readonly Payload[] {
     const trigger = this.#setup
     if (trigger === undefined || ctx.trigger !== 'onSessionStart') return []
     this.#setup = undefined
-    return [makerFor(ctx, this.#around)('Setup', { trigger }, trigger)]
+    return [makerFor(ctx, this.#payloadOptions)('Setup', { trigger }, trigger)]
   }
 
   async #fireOne(
@@ -148,13 +145,13 @@ export class TriggerRunner {
     if (payload.event === 'PreToolUse') this.#rememberCall(payload, ctx.state)
     if (!this.#table.has(payload.event)) return {}
     const context = this.#contextFor(ctx, signal)
-    const result = await this.#run(payload, { ...this.#firingOf(ctx), context })
-    tell(ctx, result, payload)
+    const result = await this.#run(payload, { ...this.#invocationOf(ctx), context })
+    report(ctx, result, payload)
     const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
     if (typeof shown === 'string') this.#options.onDisplay?.(textOf(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
-    if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is for a turn with a single call, and is ignored')
-    const answered = await this.#answeredHere(ctx, allowed, context)
+    if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is ignored, because the turn has several calls')
+    const answered = await this.#answerHere(ctx, allowed, context)
     const outcome = {
       ...toHookOutcome(ctx, payload, { merged: answered.merged, mode, args }),
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
@@ -165,36 +162,36 @@ export class TriggerRunner {
     return outcome
   }
 
-  #firingOf(ctx: BaseContext): Omit<Fired, 'context'> {
+  #invocationOf(ctx: BaseContext): Omit<Invocation, 'context'> {
     return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
   }
 
   async #run(
     payload: Payload,
-    { session, isActive, isInspecting: inspects = false, context }: Fired,
+    { session, isActive, isInspecting: inspects = false, context }: Invocation,
   ): Promise<EventResult> {
-    const beside = new AbortController()
+    const background = new AbortController()
     const result = await runEvent(this.#table, payload, {
       context,
-      backgroundContext: { ...this.#options.context, signal: beside.signal },
+      backgroundContext: { ...this.#options.context, signal: background.signal },
       isActive,
       isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
-      isBeside: (late) => {
-        this.#memory.follow(session, late, { stop: beside, onWake: this.#options.onWake })
-        void late.then(({ answer }) => beside.signal.aborted || this.#write(answer))
+      onBackground: (late) => {
+        this.#memory.follow(session, late, { stop: background, onWake: this.#options.onWake })
+        void late.then(({ answer }) => background.signal.aborted || this.#write(answer))
       },
     })
     for (const { answer } of result.ran) this.#write(answer)
     return result
   }
 
-  /** Nothing reaches a terminal that is not known to be harmless there. */
+  /** Only sequences that are known to be harmless are written. */
   #write({ terminalSequence: sequence }: HandlerAnswer): void {
     if (sequence !== undefined && isTerminalSequence(sequence)) this.#options.terminal?.(sequence)
   }
 
-  /** What a handler needs in this firing: where models are asked, what others say is recorded one by one. */
+  /** The context of handlers in this invocation. If models are called, answers are recorded one by one. */
   #contextFor(ctx: BaseContext, signal: AbortSignal): HandlerContext {
     const { context, models } = this.#options
     if (!this.asksModels) return { ...context, signal }
@@ -214,20 +211,21 @@ export class TriggerRunner {
   }
 
   #rememberCall({ input }: Payload, { agentId }: Pick<Asker, 'agentId'>): void {
-    if (!this.#options.isAsked || !(this.#table.has('PermissionRequest') || this.#table.has('Notification'))) return
+    if (!this.#options.hasApproval || !(this.#table.has('PermissionRequest') || this.#table.has('Notification'))) return
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
     const there = Object.entries(common).filter((entry): entry is [string, Json] => entry[1] !== undefined)
     this.#memory.rememberCall(`${agentId}/${textOf(tool_use_id)}`, Object.fromEntries(there))
   }
 
-  /** A question that hooks raise is put to those that answer questions, before a person hears of it. */
-  async #answeredHere(ctx: BaseContext, result: EventResult, context: HandlerContext): Promise<EventResult> {
-    if (result.merged.decision !== 'ask' || this.#options.isAsked || !this.#table.has('PermissionRequest'))
+  /** If hooks decide to ask, PermissionRequest hooks answer before the approver does. */
+  async #answerHere(ctx: BaseContext, result: EventResult, context: HandlerContext): Promise<EventResult> {
+    if (result.merged.decision !== 'ask' || this.#options.hasApproval || !this.#table.has('PermissionRequest'))
       return result
-    const payload = permissionPayload(ctx, this.#around)
-    const answered = await this.#run(payload, { ...this.#firingOf(ctx), context })
-    tell(ctx, answered, payload)
+    const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall
+    const payload = permissionPayload(makerFor(ctx, this.#payloadOptions), call, this.#payloadOptions)
+    const answered = await this.#run(payload, { ...this.#invocationOf(ctx), context })
+    report(ctx, answered, payload)
     const { decision, reason, updatedInput, interrupt } = answered.merged
     if (decision !== 'allow' && decision !== 'deny') return result
     return {
@@ -236,62 +234,65 @@ export class TriggerRunner {
         ...result.merged,
         ...(updatedInput !== undefined && { updatedInput }),
         ...(interrupt === true
-          ? { decision: 'stop', reason, beside: { decision: 'deny', reason } }
+          ? { decision: 'stop', reason, alsoDecided: { decision: 'deny', reason } }
           : { decision, reason }),
       },
     }
   }
 
-  /** What PermissionRequest hooks say to a call that is about to be put to a person. */
-  async answerQuestion(call: ToolCall, asker: Asker, signal: AbortSignal): Promise<AskedAnswer | undefined> {
+  /** The decision of PermissionRequest hooks about a call that needs approval. */
+  async answerApproval(call: ToolCall, asker: Asker, signal: AbortSignal): Promise<AskedAnswer | undefined> {
     if (!this.#table.has('PermissionRequest')) return undefined
-    const known = this.#knownOf(call, asker)
+    const common = this.#commonOf(call, asker)
     const context = { ...this.#options.context, signal }
-    const { merged } = await this.#run(questionPayload(known, call, this.#around), { ...outsideRun(known), context })
+    const { merged } = await this.#run(permissionPayload(makerOf(common), call, this.#payloadOptions), {
+      ...outsideRun(common),
+      context,
+    })
     if (merged.decision === 'deny') {
-      const reason = merged.reason === '' ? 'A hook said no.' : merged.reason
-      if (merged.interrupt === true) this.#memory.interrupt(textOf(known['session_id']), reason)
+      const reason = merged.reason === '' ? 'A hook blocked it.' : merged.reason
+      if (merged.interrupt === true) this.#memory.interrupt(textOf(common['session_id']), reason)
       return { block: reason }
     }
     if (merged.decision !== 'allow') return undefined
     return merged.updatedInput === undefined ? 'allow' : { allow: fromClaudeInput(call.name, merged.updatedInput) }
   }
 
-  /** Tells hooks that a person is being asked, who does not wait for them. */
+  /** Runs Notification hooks in the background while the approver is asked. */
   notify(call: ToolCall, asker: Asker): void {
     if (!this.#table.has('Notification')) return
-    const known = this.#knownOf(call, asker)
-    const fired = outsideRun(known)
+    const common = this.#commonOf(call, asker)
+    const invocation = outsideRun(common)
     const stop = new AbortController()
-    const ended = this.#memory.startBeside(fired.session, stop)
+    const ended = this.#memory.startBackground(invocation.session, stop)
     const context = { ...this.#options.context, signal: stop.signal }
-    const notice = noticePayload(known, call, this.#around)
-    void this.#run(notice, { ...fired, context }).finally(ended)
+    const notification = notificationPayload(makerOf(common), call, this.#payloadOptions)
+    void this.#run(notification, { ...invocation, context }).finally(ended)
   }
 
-  /** Of a call that another process has judged, this one knows what the state says. */
-  #knownOf({ id }: ToolCall, { agentId, state }: Asker): JsonObject {
-    return this.#memory.recallCall(`${agentId}/${id}`) ?? commonFrom(state, sessionIn(state), this.#around)
+  /** The common fields of a call. If another process has judged it, they are taken from the state. */
+  #commonOf({ id }: ToolCall, { agentId, state }: Asker): JsonObject {
+    return this.#memory.recallCall(`${agentId}/${id}`) ?? commonFields(state, sessionIn(state), this.#payloadOptions)
   }
 
-  /** What the group keeps in the state: which session it is, skills that are in force, and words that came late. */
+  /** Adds to the state: the id of the session, the active skills, and texts of background handlers. */
   #withState(
     ctx: BaseContext,
-    { session, outcome, late: words }: { session: string; outcome: HookOutcome; late: readonly string[] },
+    { session, outcome, late: texts }: { session: string; outcome: HookOutcome; late: readonly string[] },
   ): HookOutcome {
-    const late = lateMessages(words)
-    const kept = this.#keptState(ctx, session)
-    if (late.length === 0 && kept === undefined) return outcome
+    const late = lateMessages(texts)
+    const stored = this.#storedState(ctx, session)
+    if (late.length === 0 && stored === undefined) return outcome
     const state: StateChange = {
       ...outcome.state,
       ...(late.length > 0 && { appended: [...late, ...(outcome.state?.appended ?? [])] }),
-      ...(kept !== undefined && { metadata: { ...outcome.state?.metadata, [SESSION_KEY]: kept } }),
+      ...(stored !== undefined && { metadata: { ...outcome.state?.metadata, [SESSION_KEY]: stored } }),
     }
     return { ...outcome, state }
   }
 
-  #keptState(ctx: BaseContext, session: string): JsonObject | undefined {
-    const before = keptIn(ctx)
+  #storedState(ctx: BaseContext, session: string): JsonObject | undefined {
+    const before = storedIn(ctx)
     if (ctx.trigger === 'onSessionStart') return before['session'] === session ? undefined : { ...before, session }
     if (this.#options.skills.size === 0) return undefined
     const skills = skillsOf(ctx)
@@ -300,17 +301,17 @@ export class TriggerRunner {
   }
 }
 
-type Fired = {
+type Invocation = {
   readonly session: string
   readonly isActive: (source: HookSource) => boolean
   readonly isInspecting?: boolean
   readonly context: HandlerContext
 }
 
-/** Where somebody is asked there is no context: what belongs to a skill or an agent stays out. */
-function outsideRun(known: JsonObject): Omit<Fired, 'context'> {
+/** During an approval there is no hook context: hooks of skills and agents do not run. */
+function outsideRun(common: JsonObject): Omit<Invocation, 'context'> {
   return {
-    session: textOf(known['session_id']),
+    session: textOf(common['session_id']),
     isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
   }
 }
@@ -319,7 +320,7 @@ function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** A call can be left open only if it is the only one of its turn. */
+/** A call can be deferred only if it is the only one of its turn. */
 function withoutDefer({ state }: BaseContext, result: EventResult): EventResult {
   if (result.merged.decision !== 'defer') return result
   const last = state.messages.at(-1)
@@ -329,17 +330,14 @@ function withoutDefer({ state }: BaseContext, result: EventResult): EventResult 
   return { ...result, merged: { ...rest, decision: 'none', reason: '' } }
 }
 
-/** What is for the user, and what went wrong without stopping anything. */
-function tell(ctx: BaseContext, { merged, ran, problems }: EventResult, { event }: Payload): void {
+/** Emits messages for the user and problems as warnings. */
+function report(ctx: BaseContext, { merged, ran, problems }: EventResult, { event }: Payload): void {
   if (merged.systemMessage !== undefined) warn(ctx, merged.systemMessage)
   for (const problem of problems) warn(ctx, problem)
   for (const { answer } of ran) {
     if (answer.problem !== undefined) warn(ctx, `${event} hook: ${answer.problem}`)
     if (answer.terminalSequence !== undefined && !isTerminalSequence(answer.terminalSequence))
-      warn(
-        ctx,
-        `${event} hook: its "terminalSequence" is not written, because it is more than titles, notifications and bells`,
-      )
+      warn(ctx, `${event} hook: its "terminalSequence" is ignored: only titles, notifications and bells are allowed`)
   }
 }
 
