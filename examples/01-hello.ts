@@ -1,4 +1,4 @@
-// An agent with one tool. The model asks for the tool, Hookloop runs it, and the model answers.
+// An agent with one tool. The model calls the tool, Hookloop runs it, and the model answers.
 // `explain(run)` says why a run ended, for every status.
 import { createAgent, explain, tool } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'

@@ -9,7 +9,7 @@ const cut = { chunks: ['The sky ', 'is gre'], error: new AgentError('MODEL_UNREA
 const flaky = createAgent({ model: scriptedModel([cut, 'The sky is blue.']), use: [retry({ backoffMs: 1 })] })
 
 let shown = ''
-for await (const event of flaky.stream('What colour is the sky?')) {
+for await (const event of flaky.stream('What color is the sky?')) {
   if (event.type === 'inferenceStarted') console.log(`attempt ${event.attempt} at ${event.model}`)
   if (event.type === 'text') shown += event.delta
   if (event.type === 'retracted') {

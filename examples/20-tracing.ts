@@ -21,7 +21,7 @@ const agent = createAgent({
   ],
 })
 
-const told = [
+const shown = [
   'hookloop.execution.status',
   'hookloop.tool.status',
   'hookloop.tool.by',
@@ -43,6 +43,6 @@ function print(spans: readonly ReadableSpan[], parent?: string, indent = ''): vo
 }
 
 function describe({ attributes }: ReadableSpan): string {
-  const words = told.map((name) => [name.split('.').at(-1), attributes[name]] as const)
+  const words = shown.map((name) => [name.split('.').at(-1), attributes[name]] as const)
   return words.flatMap(([name, value]) => (value === undefined ? [] : `${name}: ${JSON.stringify(value)}`)).join(', ')
 }

@@ -32,7 +32,7 @@ await answer('never good enough', [
   verdict('revise', 'Still too short.'),
   verdict('revise', 'Hopelessly short.'),
 ])
-await answer('given up', [verdict('give_up', 'Nobody can know what the user means.')])
+await answer('given up', [verdict('give_up', 'The question is too vague to answer.')])
 await answer('critic not available', [{ error: 'the critic is down' }])
 
 console.log(`\n${explain(good)}`)

@@ -31,7 +31,7 @@ const agent = createAgent({
   ]),
   use: [
     servers,
-    guard('beforeToolUse', (ctx) => ctx.block('Nothing is burnt.'), { name: 'no-fire', tool: 'mcp__*__burn' }),
+    guard('beforeToolUse', (ctx) => ctx.block('Books are not burned.'), { name: 'no-fire', tool: 'mcp__*__burn' }),
     approval(({ toolCall }) => {
       console.log(`asked about ${toolCall.name} ${JSON.stringify(toolCall.args)}`)
       return 'allow'

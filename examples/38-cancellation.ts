@@ -34,5 +34,5 @@ console.log(
 )
 
 rmSync(folder, { recursive: true })
-const second = await agent.run('Go on.', { from: first })
+const second = await agent.run('Continue.', { from: first })
 console.log(second.status, `after ${copied} files: ${second.text}`)

@@ -59,6 +59,6 @@ for await (const said of live) {
 }
 const run = await live.run
 console.log(`\n${run.text}\n\n${explain(run)}\n\n${renderTasks(run.state)}\n`)
-console.log('kept:', getMetadata(run.state))
+console.log('stored:', getMetadata(run.state))
 console.log('src/median.js:', (await readFile(join(root, 'src/median.js'), 'utf8')).split('\n')[1])
 await rm(root, { recursive: true })

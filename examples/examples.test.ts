@@ -53,7 +53,7 @@ const telling = {
     /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads: This repository is read-only\./,
   '33-tool-registry.ts': /step 4: 3 of 501 tools/,
   '34-mcp.ts':
-    /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Nothing is burnt\.\n.*crash +failed .*exit code 1/,
+    /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Books are not burned\.\n.*crash +failed .*exit code 1/,
   '35-execution-history.ts': /2\. stopped after 3 steps .* by guards\.maxSteps/,
   '36-retrospective.ts': /^1 rewind, and still 5 steps$/m,
   '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,

@@ -94,6 +94,19 @@ test('the sidebar of the site has every page once', () => {
   assert.deepEqual(listedPages.toSorted(), sitePages.filter((page) => !unlisted.includes(page)).toSorted())
 })
 
+test('the lock file of the site has the packages of every platform and names no host', () => {
+  const text = read('site/package-lock.json')
+  const { packages } = JSON.parse(text) as {
+    packages: { readonly [path: string]: { readonly optionalDependencies?: { readonly [name: string]: string } } }
+  }
+  const optional = Object.values(packages).flatMap((each) => Object.keys(each.optionalDependencies ?? {}))
+  assert.deepEqual(
+    optional.filter((name) => packages[`node_modules/${name}`] === undefined),
+    [], // npm leaves out packages that it cannot find, and `npm ci` then fails
+  )
+  assert.equal(text.includes('"resolved"'), false)
+})
+
 for (const [file, limit] of Object.entries({ 'README.md': 400, 'ARCHITECTURE.md': 1500 })) {
   test(`${file} has at most ${limit} words`, () => {
     const prose = read(file)

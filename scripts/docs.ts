@@ -1,5 +1,5 @@
 // Builds the documentation site into site/.vitepress/dist, or serves it while you write: `npm run docs`, `npm run docs:dev`.
-// The site has packages of its own (VitePress, TypeDoc, the last TypeScript with a JavaScript API), installed on first use.
+// The site has its own packages (VitePress, TypeDoc, and a TypeScript with a JavaScript API), installed on first use.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
