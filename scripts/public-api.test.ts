@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 
-// The size of what users import. Reading the source is enough: index files re-export by name.
+// The size and the documentation of what users import. Reading the source is enough: index files re-export by name.
 
 const MAX_ENTRY_POINTS = 16
 const MAX_MAIN_NAMES = 110
@@ -37,6 +37,17 @@ test(`hookloop exports at most ${MAX_MAIN_NAMES} names`, () => {
   assert.ok(names.length <= MAX_MAIN_NAMES, `${names.length} names`)
 })
 
+suite('every exported name has a TSDoc comment', () => {
+  for (const { name, 'hookloop-source': source } of entryPoints)
+    test(name === '.' ? 'hookloop' : `hookloop${name.slice(1)}`, () => {
+      const undocumented = namesIn(sourceOf(source)).filter((each) => !isDocumented(each))
+      assert.deepEqual(
+        undocumented.map((each) => `${each.name} (${each.file})`),
+        [],
+      )
+    })
+})
+
 type ExportedName = { readonly name: string; readonly file: string }
 
 /** The names that a file exports, each with the file that defines it. */
@@ -48,9 +59,16 @@ function namesIn(file: string): readonly ExportedName[] {
       return name === '' ? [] : [{ name, file: join(dirname(file), from!) }]
     }),
   )
-  const defined = [...text.matchAll(/^export (?:async )?(?:function|const|class|type) (\w+)/gm)].map(([, name]) => ({
-    name: name!,
-    file,
-  }))
+  const defined = [...text.matchAll(/^export (?:async )?(?:function|const|class|interface|type) (\w+)/gm)].map(
+    ([, name]) => ({
+      name: name!,
+      file,
+    }),
+  )
   return [...reexported, ...new Map(defined.map((each) => [each.name, each])).values()]
+}
+
+/** Whether a comment ends on the line above the definition. */
+function isDocumented({ name, file }: ExportedName): boolean {
+  return new RegExp(`\\*/\\nexport (?:async )?(?:function|const|class|interface|type) ${name}\\b`).test(read(file))
 }

@@ -12,24 +12,36 @@ import { modelMaker } from './models/to-model.ts'
 import { sessionPort } from './sessions/session/session.ts'
 import type { SessionStore } from './sessions/stores/store.ts'
 
-/** What an agent is made of. */
+/** Options of `createAgent`. */
 export type AgentOptions = PlainAgentOptions & {
-  /** What models cost, in US dollars per million tokens, by `provider/model`. Goes before the list that comes along. */
+  /** Prices of models, which override the built-in list. Default none. */
   readonly prices?: Prices
-  /** Where sessions are kept: `agent.run(input, { session })` and `agent.resume(id)`. */
+  /** Stores sessions, for `agent.session(id)`, `agent.run(input, { session })` and `agent.resume(id)`. Default none. */
   readonly store?: SessionStore
 }
 
-/** The same for an agent with a typed answer. */
+/** Options of an agent with a typed answer. */
 export type TypedAgentOptions<S> = AgentOptions & {
-  /** The schema of the answer: `run.output` is then what it makes of it. */
+  /** The schema of the answer: `run.output` has its type. */
   readonly output: S
+  /** How the schema is enforced, and how often an invalid answer may be corrected. */
   readonly outputOptions?: OutputOptions
 }
 
 /**
- * Puts an agent together. It ends when the model is done and within 20 steps, 32,768 tokens and 300 seconds, unless it
- * brings its own `completion` or `guards`.
+ * Creates an agent. A run ends when the model calls no more tools, and is limited to 20 steps, 32,768 tokens and 300
+ * seconds, unless the agent has its own `completion` or `guards`.
+ *
+ * @example
+ * const agent = createAgent({
+ *   model: 'anthropic/claude-sonnet-5-5',
+ *   instructions: 'You repair programs.',
+ *   use: [bash({ allow: ['npm test'] }), guards({ maxSteps: 30 }), retry()],
+ * })
+ *
+ * @example
+ * // A typed answer: run.output is { title: string; tags: string[] }.
+ * createAgent({ model, output: z.object({ title: z.string(), tags: z.array(z.string()) }) })
  */
 export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOptions<S>): Agent<OutputOf<S>>
 export function createAgent(options: AgentOptions): Agent
@@ -45,7 +57,7 @@ export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Sc
   })
 }
 
-/** An agent that is made of another has the limits of that one, and of its own only those it is given. */
+/** A subagent has the limits of its parent, and of its own only those that are set. */
 const noLimits = { maxSteps: null, maxTokens: null, maxTimeMs: null } as const
 
 const names: readonly (keyof TypedAgentOptions<Schema>)[] = [

@@ -61,6 +61,7 @@ export const errorCodes = {
   TOOL_INVALID: 'A tool was declared without a usable name, schema or execute function.',
 } as const
 
+/** A code of `errorCodes`. */
 export type ErrorCode = keyof typeof errorCodes
 
 /** An error with a code from the table above, the value at fault, and a message that names the way out. */

@@ -6,6 +6,7 @@ import { checkActionOptions, optionTypes } from './check-action-options.ts'
 import { eventText } from './event.ts'
 import { actionFailed, parseAnswer, readOutcome } from './outcome.ts'
 
+/** Options of `http`. */
 export type HttpOptions = {
   /** The URL that the event is posted to. */
   readonly url: string

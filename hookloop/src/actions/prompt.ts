@@ -5,6 +5,7 @@ import { BaseContext } from '../hooks/base-context.ts'
 import { checkActionOptions, optionTypes } from './check-action-options.ts'
 import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
+/** Options of `prompt`. */
 export type PromptOptions = {
   /** The question about the event. The event is added to it as data. */
   readonly prompt: string

@@ -9,6 +9,7 @@ import { inspect } from './inspect.ts'
 import { actionFailed, blockAt, readOutcome } from './outcome.ts'
 import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
+/** Options of `subagent`. */
 export type SubagentOptions = {
   /** An agent from `createAgent`, or the definition of one. It has no tools unless `tools` lists some. */
   readonly definition: AgentSpec | { readonly describe: () => unknown }

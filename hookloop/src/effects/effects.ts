@@ -6,6 +6,7 @@ import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
 import { AgentError } from '../errors.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 
+/** What an effect does: call a model, a tool, a hook with effects or an approver, or wait. */
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
 
 /**

@@ -123,7 +123,7 @@ type AllOf<A, K extends Ability> = { [P in K]: (x: Abilities<A>[P]) => void }[K]
 /** What everybody sees at a trigger. */
 export type SeenContext<T extends HookTrigger, A = JsonObject> = T extends T ? Always<T> & Readonly<Facts<A>[T]> : never
 
-/** What a hook around a call sees. */
+/** The context of an `around…` hook. */
 export type AroundContext<T extends HookTrigger, A = JsonObject> = T extends T
   ? SeenContext<T, A> & SpendsAtOnce
   : never
@@ -139,15 +139,15 @@ type Times<T> = {
     }
   : unknown)
 
-/** What an observer sees: everything, and nothing it could change. */
+/** The context of an observer, with the ledger and durations. */
 export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T ? SeenContext<T, A> & Times<T> : never
 
-/** What a hook sees and may change at a trigger. */
+/** The context of a hook at a trigger, with the methods to change it. A method returns a changed copy. */
 export type HookContext<T extends PlainTrigger, A = JsonObject> = T extends T
   ? SeenContext<T, A> & Spends & Infers & AllOf<A, HookAbility<T>>
   : never
 
-/** What a guard sees and may decide at a trigger. At `beforeInference` it judges calls of models, and makes none. */
+/** The context of a guard at a trigger, with the methods to decide. At `beforeInference` it cannot call models itself. */
 export type GuardContext<T extends GuardTrigger, A = JsonObject> = T extends T
   ? SeenContext<T, A> & Spends & (T extends 'beforeInference' ? unknown : Infers) & AllOf<A, GuardAbility<T>>
   : never

@@ -62,8 +62,8 @@ type TriggerSpec<F> = {
 }
 
 /**
- * Every trigger, once, in the order of the lifecycle. The union of their names, the contexts, the checks at run time
- * and the table in the docs all follow from this value.
+ * Every trigger in the order of the lifecycle, with what its context carries and what hooks and guards can do there. The
+ * types of contexts, the checks at run time and the table in the docs are derived from it.
  */
 export const triggers = {
   onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },

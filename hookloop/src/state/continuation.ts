@@ -18,6 +18,7 @@ export const stopReasons = [
   'completed',
 ] as const
 
+/** Why a run ended. `stopReasons` has all of them, most urgent first. */
 export type StopReason = (typeof stopReasons)[number]
 
 export const continuationDecisions = [
@@ -29,7 +30,7 @@ export const continuationDecisions = [
 
 export type ContinuationDecision = (typeof continuationDecisions)[number]
 
-/** One vote on whether the run goes on: who cast it, why, and on what value. */
+/** One vote on whether a run continues: which hook cast it, why, and on what value. */
 export type ContinuationEvaluation = {
   readonly decision: ContinuationDecision
   readonly reason: StopReason

@@ -8,7 +8,7 @@ import type { AgentPath } from './subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage } from './usage.ts'
 
-/** Everything an agent says while it runs, in order. Exactly one `finished` or `suspended` comes last. */
+/** An event of an agent itself. Exactly one `finished` or `suspended` comes last. */
 export type OwnEvent =
   | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
   | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
@@ -62,7 +62,7 @@ export type OwnEvent =
   | { readonly type: 'suspended'; readonly executionId: string; readonly pending: readonly Approval[] }
   | { readonly type: 'finished'; readonly record: FinalRecord }
 
-/** What an agent says, and what the subagents in it say: the whole run of each, with the way to it. */
+/** An event of a run, as `agent.stream` yields it; a `subagent` event contains one of a subagent with its path. */
 export type AgentEvent = OwnEvent | { readonly type: 'subagent'; readonly path: AgentPath; readonly event: OwnEvent }
 
 export type Emit = (event: AgentEvent) => void

@@ -12,7 +12,7 @@ export type StepType = 'toolExecution' | 'finalResponse' | 'error'
 /** An error as it is remembered: what a person needs to find it, nothing that cannot be written down. */
 export type ErrorRecord = { readonly code: ErrorCode; readonly message: string; readonly during: string }
 
-/** One turn of the loop, closed. It does not hold its request: `messageCount` says how much the model had seen. */
+/** A finished step: one model call and its tool calls. `messageCount` is the number of messages in its request. */
 export type Step = {
   readonly index: number
   readonly type: StepType
@@ -30,7 +30,7 @@ export type Step = {
 export type FinalStatus = 'completed' | 'stopped' | 'failed' | 'cancelled'
 export type ExecutionStatus = 'running' | 'suspended' | FinalStatus
 
-/** The one record with which an execution ends: how, why, who decided and on what value. */
+/** How an execution ended: its status, the reason, and which hook decided on what value. */
 export type FinalRecord = {
   readonly status: FinalStatus
   readonly reason: StopReason
@@ -63,7 +63,7 @@ export type Cursor =
 
 export type HookRecord = { readonly name: string; readonly mode: 'transform' | 'guard' | 'observe' }
 
-/** One run of the loop over a state, from its input to its final record. */
+/** One execution of an agent, from its input to its final record. */
 export type Execution = {
   readonly id: string
   readonly status: ExecutionStatus

@@ -12,7 +12,7 @@ export type FinishReason = (typeof finishReasons)[number]
 /** A tool as a model sees it. */
 export type ToolDescription = { readonly name: string; readonly description: string; readonly inputSchema: JsonObject }
 
-/** What goes to the model. `tools` are names; a hook may take some away, never add one the agent does not have. */
+/** A request to a model, as hooks see it. `tools` are names; a hook may remove some, but not add unknown ones. */
 export type InferenceRequest = {
   readonly model: LanguageModel
   readonly system: string
@@ -23,7 +23,7 @@ export type InferenceRequest = {
   readonly settings?: ModelSettings
 }
 
-/** Settings for the model. What a provider does not know it ignores, with a warning. */
+/** Settings of a model. A provider ignores settings that it does not support, with a warning. */
 export type ModelSettings = {
   readonly temperature?: number
   readonly topP?: number
@@ -33,78 +33,86 @@ export type ModelSettings = {
   readonly presencePenalty?: number
   readonly frequencyPenalty?: number
   readonly seed?: number
-  /** How hard to think. */
+  /** The reasoning effort. Default: that of the provider. */
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
-  /** Marks what stays the same, for providers that cache only what is marked. Others cache by themselves. */
+  /** Marks the repeated part of a prompt, for providers that cache only what is marked. Default false. */
   readonly cachePrompt?: boolean
-  /** How long one call may take in all. Default 600,000 ms. */
+  /** The time one call may take. Default 600,000. */
   readonly timeoutMs?: number
-  /** How long a stream may be silent, before its first piece as well. No default. */
+  /** The time between two parts of a stream, also before the first. Default: no limit. */
   readonly idleTimeoutMs?: number
-  /** What only one provider understands: `{ openai: { … } }`. */
+  /** Options for one provider: `{ openai: { … } }`. Default none. */
   readonly providerOptions?: JsonObject
 } & JsonObject
 
-/** A change to a request: whichever fields, messages as anything iterable, and a model in any form it comes in. */
+/** A change to a request: any of its fields, messages from an iterable, and a model in any form. */
 export type RequestChange = Partial<Omit<InferenceRequest, 'messages' | 'model'>> & {
   readonly messages?: Iterable<Message>
   readonly model?: ModelSource
 }
 
+/** The response of a model, as hooks at `afterInference` see it. */
 export type InferenceResponse = {
   readonly content: readonly Part[]
   readonly text: string
   readonly usage: TokenUsage
   readonly finishReason: FinishReason
-  /** The model that answered, as its provider calls it; it may be a dated version of the one that was asked. */
+  /** The model that replied, as its provider names it; it may be a dated version of the requested one. */
   readonly modelId?: string
-  /** What the provider, or the way to it, had to say: a setting that was ignored, arguments that were mended. */
+  /** Warnings, such as an ignored setting or repaired arguments. */
   readonly warnings?: readonly string[]
 }
 
-/** A change to a response. What it cost stays: it was paid for. */
+/** A change to a response. Its usage cannot be changed. */
 export type ResponseChange = Partial<Pick<InferenceResponse, 'content' | 'text' | 'finishReason'>>
 
-/** What the model sends while it writes. */
+/** A piece of a reply while it is streamed. */
 export type InferenceDelta =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'reasoning'; readonly delta: string }
-  /** A piece of the arguments of a call, as JSON text. The call is made when it is whole. */
+  /** A piece of the arguments of a call, as JSON text. The call is executed when it is complete. */
   | { readonly type: 'toolCallDelta'; readonly callId: string; readonly toolName: string; readonly delta: string }
 
 /**
- * The port to a model: one method, streamed when `onDelta` is there. It must reject when it fails and when the signal
- * aborts, and it must give the same response streamed or not.
+ * A model. Implement it to connect your own. `infer` must reject if it fails and if the signal aborts, report deltas to
+ * `onDelta` if that is given, and return the same reply either way.
+ *
+ * @example
+ * const echo: LanguageModel = {
+ *   provider: 'acme',
+ *   modelId: 'echo',
+ *   infer: async ({ messages }) => ({ content: messages.at(-1)!.content, finishReason: 'stop' }),
+ * }
  */
 export type LanguageModel = {
   readonly provider: string
   readonly modelId: string
-  /** How it can be held to a schema; `native-alone` means: only when it is offered no tools. Default `tool`. */
+  /** How it enforces a schema; `native-alone`: only without tools. Default `tool`. */
   readonly structuredOutput?: 'native' | 'native-alone' | 'tool' | 'text'
   /**
-   * What such usage costs, in US dollars, or `reported` when the model says it with each answer. Missing or `unknown`
-   * means that nobody knows, so that a limit on cost can say so instead of never applying.
+   * The cost of usage in US dollars, or `reported` if each reply has it. With `unknown` a limit on cost stops the run,
+   * because it could not be checked. Default `unknown`.
    */
   readonly cost?: 'unknown' | 'reported' | ((usage: TokenUsage) => number)
   infer(request: ModelRequest, call: ModelCall): Promise<ModelReply>
 }
 
-/** What is known of a model call that failed: the `value` of its error. */
+/** Details of a failed model call: the `value` of its error. */
 export type ModelFailure = {
   readonly provider: string
   readonly model: string
   readonly status?: number
-  /** How long the provider asks to wait. */
+  /** The wait that the provider asks for. */
   readonly retryAfterMs?: number
 }
 
-/** What is known of a failure, if it is one of a model call; models of your own may say less than ours. */
+/** The details of an error, if it is from a model call. Your own models may provide fewer. */
 export function getModelFailure(error: unknown): Partial<ModelFailure> | undefined {
   const isOfModel = error instanceof AgentError && error.code.startsWith('MODEL_')
   return isOfModel && isJsonObject(error.value) ? error.value : undefined
 }
 
-/** As much of a language model of the AI SDK as tells it apart; the adapter knows the rest. */
+/** A language model of the AI SDK, in version 2, 3 or 4 of its specification. */
 export type AiSdkModel = {
   readonly specificationVersion: 'v2' | 'v3' | 'v4'
   readonly provider: string
@@ -113,14 +121,16 @@ export type AiSdkModel = {
   doStream(options: never): PromiseLike<unknown>
 }
 
-/** A model in any form it may be given in: ours, one of the AI SDK, or a name such as `anthropic/claude-sonnet-5-5`. */
+/** A model in any form: a `LanguageModel`, a model of the AI SDK, or a name such as `anthropic/claude-sonnet-5-5`. */
 export type ModelSource = LanguageModel | AiSdkModel | string
 
-/** Makes a model of a source, or throws MODEL_INVALID, MODEL_UNKNOWN or MODEL_NOT_INSTALLED. */
+/** Resolves a model source, or throws MODEL_INVALID, MODEL_UNKNOWN or MODEL_NOT_INSTALLED. */
 export type ToModel = (source: ModelSource) => LanguageModel
 
+/** What `LanguageModel.infer` gets: the request with the descriptions of its tools. */
 export type ModelRequest = Omit<InferenceRequest, 'model' | 'tools'> & { readonly tools: readonly ToolDescription[] }
 export type ModelCall = { readonly signal: AbortSignal; readonly onDelta?: (delta: InferenceDelta) => void }
+/** What `LanguageModel.infer` returns. */
 export type ModelReply = {
   readonly content: readonly Part[]
   readonly finishReason: FinishReason
@@ -129,12 +139,12 @@ export type ModelReply = {
   readonly warnings?: readonly string[]
 }
 
-/** A response to a reply whose content comes frozen. */
+/** Converts a reply, whose content is frozen, to a response. */
 export function toResponse(reply: ModelReply): InferenceResponse {
   return toBilledResponse({ ...reply, usage: Object.freeze({ ...noTokens, ...reply.usage }) })
 }
 
-/** The same for a reply that says everything about its usage. The text of a response is the text of its content. */
+/** The same for a reply with complete usage. The text of a response is the text of its content. */
 export function toBilledResponse(reply: ModelReply & { readonly usage: TokenUsage }): InferenceResponse {
   const { content, finishReason, usage, modelId, warnings } = reply
   return Object.freeze({
@@ -147,14 +157,14 @@ export function toBilledResponse(reply: ModelReply & { readonly usage: TokenUsag
   })
 }
 
-/** A response with some of it replaced. A new text takes the place of all text parts; calls and the rest stay. */
+/** Changes a response. A new text replaces all text parts; calls and other parts stay. */
 export function changeResponse(response: InferenceResponse, change: ResponseChange): InferenceResponse {
   const isNew = change.text !== undefined && change.text !== response.text
   const content = change.content ?? (isNew ? withText(response.content, change.text) : response.content)
   return toBilledResponse({ ...response, content, finishReason: change.finishReason ?? response.finishReason })
 }
 
-/** Where the first text was: some providers insist that a model's thoughts come before its words. */
+/** Puts the text where the first one was: some providers require that reasoning precedes text. */
 function withText(content: readonly Part[], text: string): readonly Part[] {
   const first = content.findIndex((part) => part.type === 'text')
   const at = first === -1 ? content.findLastIndex((part) => part.type === 'reasoning') + 1 : first
@@ -162,7 +172,7 @@ function withText(content: readonly Part[], text: string): readonly Part[] {
   return Object.freeze([...content.slice(0, at).filter(others), textPart(text), ...content.slice(at).filter(others)])
 }
 
-/** What is left of a response that may not be seen: a note, no calls, and the usage that was paid for. */
+/** Replaces a withheld response by a note, without calls. Its usage stays. */
 export function withholdResponse(response: InferenceResponse, why: string): InferenceResponse {
   return toBilledResponse({ ...response, content: Object.freeze([textPart(why)]), finishReason: 'withheld' })
 }

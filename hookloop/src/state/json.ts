@@ -1,6 +1,8 @@
 import { AgentError } from '../errors.ts'
 
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+/** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json }
 
 const MAX_DEPTH = 400

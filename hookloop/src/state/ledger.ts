@@ -27,7 +27,7 @@ export type LedgerEntry = {
   readonly tool?: string
 }
 
-/** An entry with the time it took. Hooks see the ledger without it, because it differs from run to run. */
+/** An entry of `run.ledger`: one hook invocation with its decision, changes and duration. */
 export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }
 
 /** A firing without opinion as it is written down, because there are many: step, trigger, hook, mode, time, call. */

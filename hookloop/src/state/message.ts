@@ -10,7 +10,7 @@ type ForProviders = { readonly providerOptions?: JsonObject }
 
 export type TextPart = ForProviders & { readonly type: 'text'; readonly text: string }
 export type ReasoningPart = ForProviders & { readonly type: 'reasoning'; readonly text: string }
-/** An image, a document, a sound. `data` is base64, or the address where it is (`https:`, `data:`). */
+/** An image, a document, audio. `data` is base64 or a URL (`https:`, `data:`). */
 export type FilePart = ForProviders & {
   readonly type: 'file'
   readonly mediaType: string
@@ -30,9 +30,10 @@ export type ToolResultPart = ForProviders & {
   readonly output: Json
   readonly isError?: true
 }
+/** A part of a message: text, reasoning, a file, a tool call or a tool result. */
 export type Part = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart
 
-/** One entry of a conversation, in the shape this ecosystem knows. Always frozen, always JSON. */
+/** A message of a conversation, in the format of the AI SDK, as frozen JSON. */
 export type Message = {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: readonly Part[]

@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { JsonObject } from './json.ts'
 
-/** A schema that validates and can say its JSON Schema: Zod 4, ArkType, Valibot through `toStandardJsonSchema`. */
+/** A Standard Schema that can be converted to JSON Schema: Zod 4, ArkType, Valibot with `toStandardJsonSchema`. */
 export type Schema<I = unknown, O = unknown> = StandardSchemaV1<I, O> & StandardJSONSchemaV1<I, O>
 
 /** What a schema takes from the model, and what it makes of it; plain JSON Schema takes and gives objects. */

@@ -17,8 +17,8 @@ export const keyPatterns: readonly RegExp[] = [
 ]
 
 /**
- * What keys, tokens and passwords look like, also by what stands before them: this is what is taken out of an exported
- * session. Too much rather than too little, so it is not for what a model or a tool has to work with.
+ * Patterns of keys, tokens and passwords, also by the word before them. Exported sessions are redacted with them. They match
+ * too much rather than too little, so do not use them on text that a model or a tool needs.
  */
 export const secretPatterns: readonly RegExp[] = [
   ...keyPatterns,

@@ -2,7 +2,7 @@ import { hashJson, type Json, type JsonObject } from './json.ts'
 import type { AgentPath, OpenChild } from './subagent.ts'
 import type { TokenUsage } from './usage.ts'
 
-/** A call the model asked for. `args` is the JSON it sent, or what the tool's schema made of it. */
+/** A tool call of the model. `args` is the JSON it sent or, for guards and tools, the parsed value. */
 export type ToolCall<A = JsonObject> = {
   readonly id: string
   readonly name: string
@@ -12,8 +12,8 @@ export type ToolCall<A = JsonObject> = {
 export type ToolStatus = 'ok' | 'failed' | 'blocked' | 'outcomeUnknown'
 
 /**
- * How a call ended. `by` names who blocked or withheld it. `withheld`: the tool did run, but its output was kept from
- * the model. `outcomeUnknown`: it was begun and cut off, so nobody can say whether it took effect.
+ * The result of a tool call. `by` is the hook that blocked or withheld it. `withheld`: the tool ran, but the model does not
+ * get its output. `outcomeUnknown`: it was started and interrupted, so it may or may not have taken effect.
  */
 export type ToolExecution = {
   readonly status: ToolStatus
@@ -29,7 +29,7 @@ export type ToolExecution = {
 
 export type Ask = { readonly by: string; readonly message: string }
 
-/** A call that waits for a person. Its id is bound to the arguments: other arguments, other approval. */
+/** A tool call that waits for approval. Its id is bound to the arguments. */
 export type Approval = {
   readonly id: string
   readonly toolCall: ToolCall
@@ -44,8 +44,9 @@ export type Approval = {
   readonly interruptions?: number
 }
 
-/** What a person says: run it, run it with these arguments instead, or do not. */
+/** The answer of an approver: run the call, run it with other arguments, or block it. */
 export type Answer = 'allow' | { readonly allow: JsonObject } | { readonly block: string }
+/** Answers to pending approvals by their id, for `agent.resume(run, { answers })`. */
 export type Answers = { readonly [approvalId: string]: Answer }
 
 /** A call of the open step: what was asked for, what became of it, what it waits for. */

@@ -1,4 +1,4 @@
-/** What one model call reports. Input includes what was read from or written to a cache, output includes reasoning. */
+/** The usage of one model call. Input includes cached input, output includes reasoning. */
 export type TokenUsage = {
   readonly inputTokens: number
   readonly outputTokens: number
@@ -10,7 +10,7 @@ export type TokenUsage = {
   readonly costUsd: number
 }
 
-/** What was spent: tokens and money of model calls, steps taken and tool calls asked for. */
+/** The usage of a run: tokens and cost of model calls, steps, and tool calls. */
 export type Usage = TokenUsage & { readonly steps: number; readonly toolCalls: number }
 
 export const noTokens: TokenUsage = Object.freeze({

@@ -1,5 +1,6 @@
 import type { Clock } from '../effects/effects.ts'
 
+/** A clock that only moves when a test advances it. */
 export type FakeClock = Clock & {
   /** Moves time forward and wakes whoever has slept long enough, in the order of their waking. */
   advance(ms: number): Promise<void>

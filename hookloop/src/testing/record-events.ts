@@ -2,6 +2,7 @@ import type { AgentEvent } from '../state/event.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Run } from '../agent/run.ts'
 
+/** A run with its events, as `recordEvents` returns it. */
 export type EventRecorder<O> = {
   readonly run: Run<O>
   readonly events: readonly AgentEvent[]

@@ -7,6 +7,7 @@ import type { SessionStore, SessionWriter } from '../sessions/stores/store.ts'
  */
 export type MakeStore = (place: string, leaseMs?: number) => SessionStore | Promise<SessionStore>
 
+/** Options of `storeContract`. */
 export type ContractOptions = {
   /** The lease of the stores that leases are tested with, if they have one. Without it, what leases promise is not tested. */
   readonly leaseMs?: number

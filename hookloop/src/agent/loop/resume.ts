@@ -16,7 +16,9 @@ import { runLoop } from './loop.ts'
 import type { RunContext } from './run-context.ts'
 import { brokenRecord, concludeRun, startRun } from './start.ts'
 
+/** Options of `agent.resume`. */
 export type ResumeOptions = {
+  /** Answers to pending approvals by their id. Unanswered ones stay pending. Default none. */
   readonly answers?: Answers
   /** Guards that the run started with and that may be missing now: their names, or `true` for any. */
   readonly acceptMissing?: true | readonly string[]

@@ -11,6 +11,7 @@ import { mentionsGit, programsInRepository } from './repository.ts'
 import { runCommand, type Shell, type CommandContext } from './run-command.ts'
 import { chooseSandbox, describeSandbox, type SandboxChoice } from './sandbox.ts'
 
+/** Options of `bash`. */
 export type BashOptions = {
   /** Commands that run without approval, such as `git log`. Default none. */
   readonly allow?: readonly string[]

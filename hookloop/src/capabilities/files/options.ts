@@ -1,5 +1,6 @@
 import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
 
+/** Options of `files`. */
 export type FilesOptions = {
   /** The folder to work in. */
   readonly root?: string

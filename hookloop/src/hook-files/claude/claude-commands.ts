@@ -7,6 +7,7 @@ import { fillArguments } from '../../capabilities/skills/fill-arguments.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { findCommands, type CommandFile } from './load/find-commands.ts'
 
+/** Options of `claudeCommands`. */
 export type ClaudeCommandsOptions = {
   /** The project: the folder that contains `.claude/commands`. */
   readonly dir: string

@@ -20,6 +20,7 @@ import type { CallMcp, HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
 import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
 
+/** Options of `claudeHooks`. */
 export type ClaudeHooksOptions = {
   /** The project: the folder that contains `.claude/settings.json`. */
   readonly dir: string

@@ -28,6 +28,7 @@ import {
 } from './hook-owners.ts'
 import { invalid, readDocument } from './read-document.ts'
 
+/** Options of `projectHooks`. */
 export type ProjectHooksOptions = {
   /** The project: the folder that contains `.hookloop/`. */
   readonly dir: string

@@ -34,6 +34,7 @@ export type ComparedStep = {
   readonly errors: readonly ErrorRecord[]
 }
 
+/** A part of a step that `diffRuns` compares. */
 export type StepAspect = keyof ComparedStep
 
 /** A step that is not the same in both runs, or that only one of them has taken. */

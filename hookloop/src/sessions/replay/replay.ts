@@ -23,6 +23,7 @@ import { Rejudger } from './rejudge.ts'
 import type { StoredSession } from '../stores/store.ts'
 import type { RecordedEvent } from './watched-run.ts'
 
+/** Options of `replay`. */
 export type ReplayOptions = RunStart & {
   /** The agent the record was made with. Its model, its tools and its observers are not used. */
   readonly agent: Agent<unknown>
@@ -44,6 +45,7 @@ export type ReplayPlace = {
 /** An event at which the changed set of hooks would have decided otherwise. */
 export type ReplayDifference = ReplayPlace & Disagreement
 
+/** What would have been different with other hooks, as `replay` reports it. */
 export type ReplayReport = {
   /** How many events were judged again. */
   readonly events: number

@@ -9,6 +9,7 @@ import { checkSessionId, sessionUnknown, type SessionStore } from '../stores/sto
 
 export const EXPORT_VERSION = 1
 
+/** Options of `exportSession`. */
 export type ExportOptions = {
   /** Patterns and texts to take out, beside what secrets look like; `false` takes out nothing. */
   readonly redact?: readonly (RegExp | string)[] | false

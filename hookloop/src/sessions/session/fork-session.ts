@@ -23,6 +23,7 @@ export async function listPoints(store: SessionStore, id: string): Promise<reado
   return pointsOf(await readSnapshot(store, id))
 }
 
+/** Options of `forkSession`. */
 export type ForkOptions = {
   /** The place to go back to, by its `seq`. Default: the end. */
   readonly at?: number

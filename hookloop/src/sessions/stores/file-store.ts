@@ -25,6 +25,7 @@ import {
   type SessionStore,
 } from './store.ts'
 
+/** Options of `fileStore`. */
 export type FileStoreOptions = {
   /** `full` waits for the disk and survives a power loss; `normal` survives a crash of the process. Default `normal`. */
   readonly durability?: 'normal' | 'full'

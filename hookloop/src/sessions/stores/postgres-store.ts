@@ -15,6 +15,7 @@ import {
   type StoredSession,
 } from './store.ts'
 
+/** Options of `postgresStore`. */
 export type PostgresStoreOptions = {
   /** The address of the database. The package `pg` is loaded with the first call. */
   readonly connectionString?: string

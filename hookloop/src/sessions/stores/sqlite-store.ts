@@ -17,6 +17,7 @@ import {
   type StoredSession,
 } from './store.ts'
 
+/** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
   /** `full` waits for the disk and survives a power loss; `normal` survives a crash of the process. Default `normal`. */
   readonly durability?: 'normal' | 'full'
