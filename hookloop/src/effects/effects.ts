@@ -1,123 +1,172 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Emit } from '../state/event.ts'
 import type { Json } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
-import { AgentError } from '../errors.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 
 /** What an effect does: call a model, a tool, a hook with effects or an approver, or wait. */
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
 
-/**
- * One thing that is not a function of the state. The key is the same on every replay of the run; the input is asked for
- * only by those who record or compare it, because a long run could not afford to describe every request.
- */
+/** One call to the outside: a model call, a tool call, a hook with `effect: true`, a question to an approver, a pause. */
 export type Effect = {
+  /** The same on every replay of the run. */
   readonly key: string
   readonly kind: EffectKind
+  /** A function, because it is expensive to describe a request and only records and replays need it. */
   readonly input: () => Json
-  /** What to go on with when it was begun by a process that died, and nobody knows how it ended. Without it, it is done again. */
+  /** The result to use if a process that died had started the effect. Without it, the effect is performed again. */
   readonly unknown?: (() => Json) | undefined
 }
 
-/** The state of a run where it can be gone on from, and how far the run was: what a session keeps. */
+/** The state of a run at a point from which it can be resumed: what a session stores. */
 export type Checkpoint = {
   readonly phase: 'inputBlocked' | 'started' | 'step' | 'suspended' | 'ended'
   readonly state: AgentState
-  /** Entries of the ledger from this one on. */
+  /** The entries of the ledger from this index on. */
   readonly ledgerFrom: (index: number) => readonly (TimedLedgerEntry | LedgerRow)[]
 }
 
-/** The one port through which a run touches the world. Running, recording and replaying are implementations of it. */
+/**
+ * The one interface through which a run reaches the outside: models, tools, the clock, new ids. Live runs, recorded runs,
+ * replays and sessions are implementations of it.
+ */
 export interface Effects {
   /**
-   * Runs one effect under its key, or answers from a record of it, with plain, frozen JSON. It may answer at once where
-   * the effect does, and throws or rejects as it does.
+   * Runs one effect under its key, or returns its recorded result, as plain frozen JSON. It returns, throws or rejects as the
+   * effect does.
    */
   perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T>
-  /** Waits for work that was begun, at most so long; rejects with HOOK_TIMED_OUT. A timeout that fired is recorded. */
+  /** Waits for work that was started; rejects with HOOK_TIMED_OUT after `ms`. Timeouts are recorded. */
   withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
   sleep(key: string, ms: number): Promise<void>
-  /** Its own clock and ids for work that runs beside other work, or may outlive what waits for it. */
+  /** A scope with its own clock and ids, for work that runs concurrently or may outlive its caller. */
   scope(name: string): Effects
-  /** Takes over the time of a scope whose work has been waited for. */
+  /** Advances the clock to that of a scope whose work was awaited. */
   join(scope: Effects): void
-  /** Whether the run was cancelled, as of now. Asked at fixed points, so that a replay is cancelled at the same one. */
+  /** Whether the run was cancelled. Checked at fixed points, so that a replay is cancelled at the same one. */
   cancelled(): boolean
-  /** The time stamped on the last effect of this scope, in milliseconds since 1970. */
+  /** The time of the last effect of this scope, in milliseconds since 1970. */
   now(): number
   /** Unique among all runs, and the same on a replay. */
   newId(): string
-  /** Missing when nobody listens, so that `emit?.({…})` costs nothing. */
+  /** Undefined if nothing listens, so that `emit?.({…})` costs nothing. */
   readonly emit: Emit | undefined
   readonly signal: AbortSignal
-  /** Keeps the state, where a session is kept; missing when nobody does. It is stored before the next effect happens. */
+  /** Stores the state before the next effect is performed. Undefined if the run has no session. */
   readonly checkpoint?: (checkpoint: Checkpoint) => void
-  /** Resolves when everything that was kept is stored. */
+  /** Resolves when all checkpoints are stored. */
   readonly settle?: () => void | Promise<void>
 }
 
-/** Makes the effects of one run. */
+/** Creates the effects of one run. Pass it as `agent.run(input, { effects })`. */
 export type EffectsFactory = (run: { readonly signal: AbortSignal; readonly emit: Emit | undefined }) => Effects
 
-/** Where time comes from. The system's by default; a test brings its own. */
+/** A source of time. Default: the clock of the system. Tests use `fakeClock` from `hookloop/testing`. */
 export interface Clock {
   now(): number
-  /** Resolves after so many milliseconds; never rejects, and resolves at once when the signal aborts. */
+  /** Resolves after `ms`, or at once when the signal aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-// Looked up once: both are getters, and together they cost as much as reading the clock.
+// Read once: both are getters, and together they cost as much as reading the clock.
 const { performance } = globalThis
 const { timeOrigin } = performance
 
-/** Monotonic: a limit on time must not jump when somebody sets the clock. */
+/** Monotonic: a time limit must not jump when the clock of the system is set. */
 export const systemClock: Clock = {
   now: () => Math.round(timeOrigin + performance.now()),
-  // A wait without an end is none: it must not keep a process that has nothing else left to do.
+  // A sleep without an end must not keep a process alive that has nothing else to do.
   sleep: (ms, signal) =>
     delay(Math.min(ms, MAX_TIMER_MS), undefined, { ref: ms <= MAX_TIMER_MS, ...(signal && { signal }) }).catch(
       () => undefined,
     ),
 }
 
-/** Effects that really happen. */
+/**
+ * Effects that are really performed. This is the default of every run; use it to set the clock or the id of a run.
+ *
+ * @example
+ * const effects = liveEffects({ clock: fakeClock({ auto: true }) })
+ * await agent.run('Hello.', { effects })
+ */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
-  return ({ signal, emit }) => new LiveEffects(signal, emit, options.clock ?? systemClock, options.id ?? newRunId())
+  return (run) => new LiveEffects(run, options.clock ?? systemClock, options.id ?? newRunId())
 }
 
 let [processId, runs] = ['', 0]
 
-/** Unique among all processes by its beginning, and within this one by its end. */
+/** Unique among all processes by its first part, and in this process by the second. */
 function newRunId(): string {
   if (processId === '') processId = crypto.randomUUID()
   return `${processId}-${(++runs).toString(36)}`
 }
 
-class LiveEffects implements Effects {
+/** What implementations have in common: a scope with a clock and ids. */
+export abstract class EffectScope {
   readonly signal: AbortSignal
   readonly emit: Emit | undefined
-  readonly #clock: Clock
-  readonly #name: string
+  /** The id of the run. */
+  protected readonly run: string
+  /** The names of the scopes from the run to this one. The scope of the run has none. */
+  protected readonly path: string
   #now: number
   #ids = 0
-  // Made once: a run has as many effects as it has calls.
+
+  constructor(
+    { signal, emit }: Pick<Effects, 'signal' | 'emit'>,
+    { run, path = '', now }: { readonly run: string; readonly path?: string; readonly now: number },
+  ) {
+    this.signal = signal
+    this.emit = emit
+    this.run = run
+    this.path = path
+    this.#now = now
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  newId(): string {
+    return `${this.run}${this.path}.${++this.#ids}`
+  }
+
+  join(scope: Effects): void {
+    this.stamp(scope.now())
+  }
+
+  /** Advances the clock. It never goes back. */
+  protected stamp(time: number): void {
+    if (time > this.#now) this.#now = time
+  }
+
+  /** The place of a scope inside this one. */
+  protected within(name: string): { readonly run: string; readonly path: string; readonly now: number } {
+    return { run: this.run, path: `${this.path}/${name}`, now: this.#now }
+  }
+}
+
+class LiveEffects extends EffectScope implements Effects {
+  readonly #clock: Clock
+  // Created once: a run has as many effects as it has calls.
   readonly #stampResult = <T>(value: T): T => {
-    this.#stamp(this.#clock.now())
+    this.stamp(this.#clock.now())
     return value
   }
   readonly #stampError = (error: unknown): never => {
-    this.#stamp(this.#clock.now())
+    this.stamp(this.#clock.now())
     throw error
   }
 
-  constructor(signal: AbortSignal, emit: Emit | undefined, clock: Clock, name: string, now = clock.now()) {
-    this.signal = signal
-    this.emit = emit
+  constructor(
+    run: Pick<Effects, 'signal' | 'emit'>,
+    clock: Clock,
+    place: string | { readonly run: string; readonly path: string; readonly now: number },
+  ) {
+    super(run, typeof place === 'string' ? { run: place, now: clock.now() } : place)
     this.#clock = clock
-    this.#name = name
-    this.#now = now
   }
 
   perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
@@ -140,13 +189,13 @@ class LiveEffects implements Effects {
     try {
       return await Promise.race([work, timeout])
     } finally {
-      this.signal.removeEventListener('abort', end) // it may live as long as the process
+      this.signal.removeEventListener('abort', end) // the signal may live as long as the process
       answered.abort()
       ended.abort()
     }
   }
 
-  /** Rejects when the time is over; after a cancel, when the grace is. */
+  /** Rejects after `ms`, or after a cancel when the grace period is over. */
   async #timeout(
     key: string,
     ms: number,
@@ -156,41 +205,25 @@ class LiveEffects implements Effects {
     const cancelled = !answered.aborted && this.signal.aborted
     if (cancelled) await this.#clock.sleep(CANCEL_GRACE_MS, answered)
     if (answered.aborted) return undefined as never
-    this.#stamp(this.#clock.now()) // only a timeout that fired is recorded, so only it may move the clock
+    this.stamp(this.#clock.now()) // only a timeout that fired is recorded, so only it may advance the clock
     throw timedOut(key, cancelled ? CANCEL_GRACE_MS : ms)
   }
 
   async sleep(_key: string, ms: number): Promise<void> {
     await this.#clock.sleep(ms, this.signal)
-    this.#stamp(this.#clock.now())
+    this.stamp(this.#clock.now())
   }
 
   scope(name: string): Effects {
-    return new LiveEffects(this.signal, this.emit, this.#clock, `${this.#name}/${name}`, this.#now)
-  }
-
-  join(scope: Effects): void {
-    this.#stamp(scope.now())
+    return new LiveEffects(this, this.#clock, this.within(name))
   }
 
   cancelled(): boolean {
     return this.signal.aborted
   }
-
-  now(): number {
-    return this.#now
-  }
-
-  newId(): string {
-    return `${this.#name}.${++this.#ids}`
-  }
-
-  #stamp(time: number): void {
-    if (time > this.#now) this.#now = time
-  }
 }
 
-/** How long a hook may take to answer once the run was cancelled. */
+/** How long a hook may take to return after the run was cancelled. */
 const CANCEL_GRACE_MS = 5_000
 
 export function timedOut(key: string, ms: number): AgentError {

@@ -1,58 +1,85 @@
-import type { Emit } from '../state/event.ts'
-import { toJson, type Json } from '../state/json.ts'
-import { liveEffects, type Effect, type Effects, type EffectsFactory } from './effects.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
-import { RECORDING_VERSION, type ErrorText, type Recording, type RecordEntry } from './recording.ts'
+import { sameJson, toJson, type Json } from '../state/json.ts'
+import { EffectScope, liveEffects, timedOut, type Effect, type Effects, type EffectsFactory } from './effects.ts'
+import {
+  Counter,
+  RECORDING_VERSION,
+  RecordIndex,
+  resultOf,
+  type ErrorText,
+  type RecordEntry,
+  type Recording,
+} from './recording.ts'
 
-/** Effects that really happen and are written down: `agent.run(input, { effects: recordEffects(recording) })`. */
+/**
+ * Effects that are performed and recorded. `replayEffects` answers from the recording later.
+ *
+ * @example
+ * const recording = memoryRecording()
+ * await agent.run('Hello.', { effects: recordEffects(recording) })
+ */
 export function recordEffects(recording: Recording, inner: EffectsFactory = liveEffects()): EffectsFactory {
   return (run) => {
     if (recording.entries().length > 0) {
-      throw new AgentError('RECORDING_INVALID', 'The recording holds a run already. Record every run in its own.')
+      throw new AgentError('RECORDING_INVALID', 'The recording already has a run. Use a new recording for every run.')
     }
     const effects = inner(run)
-    const id = effects.newId()
-    return new RecordingEffects(effects, new Log(recording, { id, at: effects.now() }), id)
+    const [id, now] = [effects.newId(), effects.now()]
+    const journal = new RecordingJournal(recording, { type: 'run', version: RECORDING_VERSION, id, at: now })
+    return new RecordedEffects(effects, new Recorder(journal, { recordsAborts: true }), { run: id, now })
   }
 }
 
-/** Recordings that a run of this process writes to: two may be given the same one before either has begun. */
-const claimed = new WeakSet<Recording>()
+export type RunEntry = Exclude<RecordEntry, { type: 'run' }>
 
-/** What all scopes of one recorded run share. */
-class Log {
+/** Where recorded effects write their entries. */
+export interface Journal {
+  /** Called before the first entry and before checks that write none. */
+  start?(): void
+  append(entry: RunEntry): void
+  /** Resolves when all entries are stored. */
+  flush(): void | Promise<void>
+  /** Stores the entries when the process is idle, or with the next `flush`, which reports a failure. */
+  flushSoon(): void
+}
+
+/** Recordings that a run of this process writes to: two runs may get the same one before either has started. */
+const used = new WeakSet<Recording>()
+
+class RecordingJournal implements Journal {
   readonly #recording: Recording
-  readonly #times = new Map<string, number>()
-  #start: RecordEntry | undefined
+  #first: RecordEntry | undefined
   #failure: AgentError | undefined
-  readonly #checks = new CancelChecks()
 
-  constructor(recording: Recording, run: { readonly id: string; readonly at: number }) {
+  constructor(recording: Recording, first: RecordEntry) {
     this.#recording = recording
-    this.#start = { type: 'run', version: RECORDING_VERSION, ...run }
+    this.#first = first
   }
 
-  /** A run that cannot be written down must not go on: what it did next would be unknown after a crash. */
-  append(entry: RecordEntry): void {
-    this.begin()
-    this.#write(entry)
-  }
-
-  /** Writes the first line, once something happens: a run that is refused before leaves no trace. */
-  begin(): void {
-    const start = this.#start
-    this.#start = undefined
-    if (start === undefined) return
-    if (claimed.has(this.#recording) || this.#recording.entries().length > 0) {
-      this.#failure = new AgentError('RECORDING_FAILED', 'The recording was begun by another run.')
+  /** Writes the first entry only when something happens: a run that is rejected before leaves no trace. */
+  start(): void {
+    const first = this.#first
+    this.#first = undefined
+    if (first === undefined) return
+    if (used.has(this.#recording) || this.#recording.entries().length > 0) {
+      this.#failure = new AgentError('RECORDING_FAILED', 'Another run has started to use the recording.')
       throw this.#failure
     }
-    claimed.add(this.#recording)
-    this.#write(start)
+    used.add(this.#recording)
+    this.#write(first)
   }
 
+  /** A run that cannot be recorded must end: what it did next would be unknown after a crash. */
+  append(entry: RunEntry): void {
+    this.start()
+    this.#write(entry.type === 'begin' ? { ...entry, input: toJson(entry.input) } : entry)
+  }
+
+  flush(): void {}
+  flushSoon(): void {}
+
   #write(entry: RecordEntry): void {
-    if (this.#failure !== undefined) throw this.#failure // a line is missing now, so no other may follow
+    if (this.#failure !== undefined) throw this.#failure // an entry is missing, so none may follow
     try {
       this.#recording.append(entry)
     } catch (error) {
@@ -61,135 +88,206 @@ class Log {
       throw this.#failure
     }
   }
+}
 
-  unique(key: string): string {
-    const times = (this.#times.get(key) ?? 0) + 1
-    this.#times.set(key, times)
-    return repeatedKey(key, times)
+const nothing = new RecordIndex([])
+
+/** What all scopes of one recorded run share: its journal, and what earlier processes have recorded of it. */
+export class Recorder {
+  readonly journal: Journal
+  readonly recordsAborts: boolean
+  known: RecordIndex
+  /** Whether this process has stored an entry of the run. */
+  hasFlushed = false
+  /** Set when the run differs from what was recorded. It ends then, and nothing more of it is recorded. */
+  diverged: AgentError | undefined
+  readonly keys = new Counter()
+  readonly #checks = new Counter()
+  readonly #noticed = new Set<string>()
+  #cancelled = false
+
+  constructor(
+    journal: Journal,
+    options: { readonly entries?: readonly RecordEntry[]; readonly recordsAborts?: true } = {},
+  ) {
+    this.journal = journal
+    this.known = options.entries === undefined ? nothing : new RecordIndex(options.entries)
+    this.recordsAborts = options.recordsAborts ?? false
   }
 
-  sawCancel(cancelled: boolean, scope: string): void {
-    this.begin()
-    const noticed = this.#checks.look(cancelled, scope)
-    if (noticed !== undefined) this.append(noticed)
+  /** Called at a checkpoint: what happened before it is not asked for again, and everything is counted from one. */
+  checkpoint(): void {
+    this.known = nothing
+    this.keys.clear()
+    this.#checks.clear()
+  }
+
+  /**
+   * Records the check at which a scope first notices a cancel. Each scope counts its own checks: agents that run
+   * concurrently check in no fixed order.
+   */
+  checkCancelled(cancelled: boolean, scope: string): boolean {
+    this.journal.start?.()
+    if (this.known.cancelledAt.size > 0) this.#cancelled = true // in an earlier process
+    if (this.#cancelled) return true
+    const check = this.#checks.next(scope)
+    if (!cancelled || this.#noticed.has(scope)) return cancelled
+    this.#noticed.add(scope)
+    this.journal.append({ type: 'cancel', check, ...(scope !== '' && { scope }) })
+    return true
   }
 }
 
 /**
- * How often it was looked whether the run was cancelled. Each scope counts for itself: agents that work at the same time
- * look in an order that is a matter of chance.
+ * Effects that are recorded before they are performed and when they have ended. An effect that an earlier process has
+ * completed is not performed again. If it was started but has no recorded end, the effect itself says which result to use,
+ * or it is performed again.
  */
-export class CancelChecks {
-  readonly #checks = new Map<string, number>()
-  readonly #noticed = new Set<string>()
-
-  /** What is to be written down, if the scope notices it for the first time. */
-  look(cancelled: boolean, scope: string): Extract<RecordEntry, { type: 'cancel' }> | undefined {
-    const check = (this.#checks.get(scope) ?? 0) + 1
-    this.#checks.set(scope, check)
-    if (!cancelled || this.#noticed.has(scope)) return undefined
-    this.#noticed.add(scope)
-    return { type: 'cancel', check, ...(scope !== '' && { scope }) }
-  }
-
-  /** Counts anew from here on. */
-  turn(): void {
-    this.#checks.clear()
-  }
-}
-
-class RecordingEffects implements Effects {
-  readonly signal: AbortSignal
-  readonly emit: Emit | undefined
+export class RecordedEffects extends EffectScope implements Effects {
   readonly #inner: Effects
-  readonly #log: Log
-  readonly #name: string
-  /** The way to this scope from that of the run, which has none. */
-  readonly #path: string
-  #ids = 0
+  protected readonly recorder: Recorder
 
-  constructor(inner: Effects, log: Log, name: string, path = '') {
-    this.signal = inner.signal
-    this.emit = inner.emit
+  constructor(
+    inner: Effects,
+    recorder: Recorder,
+    place: { readonly run: string; readonly path?: string; readonly now: number },
+  ) {
+    super(inner, place)
     this.#inner = inner
-    this.#log = log
-    this.#name = name
-    this.#path = path
+    this.recorder = recorder
   }
 
-  async perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
-    const key = this.#log.unique(effect.key)
-    this.#log.append({ type: 'begin', key, kind: effect.kind, input: toJson(effect.input()) })
-    let value: T
-    try {
-      value = await this.#inner.perform(effect, run)
-    } catch (error) {
-      this.#log.append({ type: 'end', key, at: this.now(), error: errorText(error) })
-      throw error
+  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    const { recorder } = this
+    if (recorder.diverged !== undefined) throw recorder.diverged
+    const key = recorder.keys.unique(effect.key)
+    const begun = recorder.known.begins.get(key)
+    if (begun === undefined) return this.#begin(key, effect, run)
+    const end = recorder.known.ends.get(key)?.outcome
+    const isSame = sameJson(begun, toJson(effect.input()))
+    if (!isSame && (end !== undefined || effect.kind === 'tool')) throw (recorder.diverged = diverged(key))
+    if (end !== undefined) {
+      this.stamp(end.at)
+      return resultOf<T>(end)
     }
-    this.#log.append({ type: 'end', key, at: this.now(), value })
+    if (effect.unknown === undefined) return isSame ? this.#run(key, effect, run) : this.#begin(key, effect, run)
+    const value = effect.unknown() as T
+    recorder.journal.append({ type: 'end', key, at: this.now(), value })
     return value
   }
 
+  /**
+   * The start of an effect is stored before it is performed, except for a model call: it can be repeated, so it runs while
+   * its start is being stored. The first entry of a run, with its input, is always stored first.
+   */
+  #begin<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    const { journal } = this.recorder
+    journal.append({ type: 'begin', key, kind: effect.kind, input: effect.input() })
+    if (effect.kind === 'inference' && this.recorder.hasFlushed) {
+      journal.flushSoon()
+      return this.#run(key, effect, run)
+    }
+    this.recorder.hasFlushed = true
+    const flushing = journal.flush()
+    return flushing instanceof Promise ? flushing.then(() => this.#run(key, effect, run)) : this.#run(key, effect, run)
+  }
+
+  #run<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    let result: T | Promise<T>
+    try {
+      result = this.#inner.perform(effect, run)
+    } catch (thrown) {
+      return this.#failed(key, thrown)
+    }
+    if (!(result instanceof Promise)) return this.#ended(key, effect, result)
+    return result.then(
+      (value) => this.#ended(key, effect, value),
+      (thrown: unknown) => this.#failed(key, thrown),
+    )
+  }
+
+  /**
+   * The result of a tool is stored as soon as the process is idle, which is when the model is called or the next tool waits.
+   * That of a model is stored with the next entry, because it can be called again. The answer of an approver or of a hook
+   * cannot be repeated, so it is stored before it is used.
+   */
+  #ended<T extends Json>(key: string, { kind }: Effect, value: T): T | Promise<T> {
+    const { journal } = this.recorder
+    this.stamp(this.#inner.now())
+    journal.append({ type: 'end', key, at: this.now(), value })
+    if (kind === 'inference') return value
+    if (kind === 'tool') {
+      journal.flushSoon()
+      return value
+    }
+    const flushing = journal.flush()
+    return flushing instanceof Promise ? flushing.then(() => value) : value
+  }
+
+  #failed(key: string, thrown: unknown): never {
+    this.stamp(this.#inner.now())
+    this.recorder.journal.append({ type: 'end', key, at: this.now(), error: errorText(thrown) })
+    throw thrown
+  }
+
   async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    const unique = this.#log.unique(key)
-    const aborted = this.signal.aborted
+    const { journal, keys, known, recordsAborts } = this.recorder
+    const unique = keys.unique(key)
+    const fired = known.timeouts.get(unique)
+    if (fired !== undefined) {
+      work.then(undefined, () => undefined)
+      this.stamp(fired.at)
+      throw timedOut(key, fired.ms)
+    }
+    const wasAborted = this.signal.aborted
     try {
       return await this.#inner.withTimeout(key, ms, work).finally(() => {
-        // A hook that was waiting may have ended because of it; in the replay, it ends at the same point.
-        if (!aborted && this.signal.aborted) this.#log.append({ type: 'abort', key: unique })
+        // A hook may have returned because of it. In the replay it returns at the same point.
+        if (recordsAborts && !wasAborted && this.signal.aborted) journal.append({ type: 'abort', key: unique })
       })
-    } catch (error) {
-      const ms = timeoutOf(error, key)
-      if (ms !== undefined) this.#log.append({ type: 'timeout', key: unique, at: this.now(), ms })
-      throw error
+    } catch (thrown) {
+      const waited = timeoutOf(thrown, key)
+      if (waited !== undefined) {
+        this.stamp(this.#inner.now())
+        journal.append({ type: 'timeout', key: unique, at: this.now(), ms: waited })
+      }
+      throw thrown
     }
   }
 
   async sleep(key: string, ms: number): Promise<void> {
-    const unique = this.#log.unique(key)
-    this.#log.append({ type: 'begin', key: unique, kind: 'sleep', input: ms })
-    await this.#inner.sleep(key, ms)
-    this.#log.append({ type: 'end', key: unique, at: this.now(), value: null })
+    await this.perform({ key, kind: 'sleep', input: () => ms }, async () => {
+      await this.#inner.sleep(key, ms)
+      return null
+    })
   }
 
   scope(name: string): Effects {
-    return new RecordingEffects(this.#inner.scope(name), this.#log, `${this.#name}/${name}`, `${this.#path}/${name}`)
-  }
-
-  join(scope: Effects): void {
-    if (scope instanceof RecordingEffects) this.#inner.join(scope.#inner)
+    return new RecordedEffects(this.#inner.scope(name), this.recorder, this.within(name))
   }
 
   cancelled(): boolean {
-    const cancelled = this.#inner.cancelled()
-    this.#log.sawCancel(cancelled, this.#path)
-    return cancelled
-  }
-
-  now(): number {
-    return this.#inner.now()
-  }
-
-  newId(): string {
-    return `${this.#name}.${++this.#ids}`
+    return this.recorder.checkCancelled(this.#inner.cancelled(), this.path)
   }
 }
 
-/** A key that comes again, as after a retry, is told from the first by its count. */
-export function repeatedKey(key: string, times: number): string {
-  const plain = key.includes('~') ? key.replaceAll('~', '~~') : key // a hook may have the sign in its name
-  return times === 1 ? plain : `${plain}~${times}`
-}
-
-/** How long was waited, if this is the timeout of that key and not one that came from inside. */
-export function timeoutOf(error: unknown, key: string): number | undefined {
+/** How long was waited, if the error is the timeout of this key and not one from inside. */
+function timeoutOf(error: unknown, key: string): number | undefined {
   if (!(error instanceof AgentError) || error.code !== 'HOOK_TIMED_OUT') return undefined
   const fired = error.value as { readonly key?: string; readonly ms?: number } | undefined
   return fired?.key === key ? fired.ms : undefined
 }
 
-export function errorText(thrown: unknown): ErrorText {
+function errorText(thrown: unknown): ErrorText {
   const { code, message, value } = toAgentError(thrown, 'HOOK_FAILED')
   return value === undefined ? { code, message } : { code, message, value: toJson(value) }
+}
+
+function diverged(key: string): AgentError {
+  return new AgentError(
+    'REPLAY_DIVERGED',
+    `"${key}" was started with a different input before the run was interrupted: the agent has other hooks, tools or ` +
+      'instructions now. Resume the run with the agent that started it.',
+    { value: key },
+  )
 }

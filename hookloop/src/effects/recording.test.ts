@@ -146,7 +146,7 @@ const malformed: readonly (readonly [what: string, line: string, why: RegExp])[]
   ['that is a list', '[]', /not an object/],
   ['of a type nobody knows', '{"type":"lunch"}', /"lunch"; it must be one of run, begin, end, timeout, abort, cancel/],
   ['without a type', '{"key":"k"}', /"type" is missing/],
-  ['that begins a second run', start.trim(), /one line of type "run"/],
+  ['that begins a second run', start.trim(), /must be of type "run"/],
   ['with a beginning without a key', '{"type":"begin","kind":"tool","input":1}', /"key" must be a string/],
   ['with a beginning without a kind', '{"type":"begin","key":"k","input":1}', /"kind" must be a string/],
   ['with a beginning without an input', '{"type":"begin","key":"k","kind":"tool"}', /"input" is missing/],

@@ -6,7 +6,7 @@ export const RECORDING_VERSION = 1
 
 export type ErrorText = { readonly code: ErrorCode; readonly message: string; readonly value?: Json }
 
-/** What happened in a run, one line each: its begin before it is done, its end before anybody sees it. */
+/** What happened in a run, one entry each. An effect begins before it is performed, and ends before its result is used. */
 export type RecordEntry =
   | { readonly type: 'run'; readonly version: number; readonly id: string; readonly at: number }
   | { readonly type: 'begin'; readonly key: string; readonly kind: string; readonly input: Json }
@@ -14,27 +14,33 @@ export type RecordEntry =
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly error: ErrorText }
   | { readonly type: 'timeout'; readonly key: string; readonly at: number; readonly ms: number }
   | { readonly type: 'abort'; readonly key: string }
-  /** A cancel was noticed when it was looked for so often: by the run itself, or by an agent inside it. */
+  /** The run, or the subagent of a scope, noticed a cancel at its n-th check. */
   | { readonly type: 'cancel'; readonly check: number; readonly scope?: string }
 
-/** Where a run is written down. `append` must have stored the entry when it returns. */
+/** Where a run is recorded. `append` must have stored the entry when it returns. */
 export interface Recording {
   append(entry: RecordEntry): void
   entries(): readonly RecordEntry[]
 }
 
-/** A recording in memory, empty or of entries that were kept elsewhere. */
+/**
+ * A recording in memory, empty or with entries that were stored elsewhere.
+ *
+ * @example
+ * const recording = memoryRecording()
+ * await agent.run('Hello.', { effects: recordEffects(recording) })
+ */
 export function memoryRecording(entries: readonly RecordEntry[] = []): Recording {
-  const kept = [...entries]
-  return { append: (entry) => void kept.push(storedJson(entry, 'entry') as RecordEntry), entries: () => kept }
+  const stored = [...entries]
+  return { append: (entry) => void stored.push(storedJson(entry, 'entry') as RecordEntry), entries: () => stored }
 }
 
-/** A recording as JSON lines in a file, which it creates; one that holds a run can be read, not written to. */
+/** A recording as JSON lines in a file, which is created if it is missing. A file that has a run is read-only. */
 export function fileRecording(path: string): Recording & { close(): void } {
   const fs = process.getBuiltinModule('node:fs')
   let file: number | undefined = fs.openSync(path, 'a', 0o600)
   const text = fs.readFileSync(path)
-  fs.ftruncateSync(file, text.lastIndexOf('\n') + 1) // a torn line would be glued to the next one
+  fs.ftruncateSync(file, text.lastIndexOf('\n') + 1) // an incomplete line would become part of the next one
   return {
     append(entry) {
       if (file === undefined) throw new AgentError('RECORDING_FAILED', `The recording ${path} is closed.`)
@@ -48,7 +54,7 @@ export function fileRecording(path: string): Recording & { close(): void } {
   }
 }
 
-/** The JSON lines of a recording. */
+/** A recording as JSON lines, for `parseRecording`. */
 export function formatRecording(recording: Recording): string {
   return recording
     .entries()
@@ -57,16 +63,16 @@ export function formatRecording(recording: Recording): string {
 }
 
 /**
- * Reads JSON lines back, or throws RECORDING_INVALID with the line at fault. A last line without its newline was cut
- * off while it was written and is dropped; anything else that does not fit is refused, never guessed.
+ * Reads the JSON lines of a recording. Throws RECORDING_INVALID with the number of the invalid line. A last line without a
+ * newline was cut off by a crash and is dropped.
  */
 export function parseRecording(text: string): readonly RecordEntry[] {
   const lines = text.split('\n')
-  lines.pop() // what follows the last newline is empty or torn
+  lines.pop() // what follows the last newline is empty or incomplete
   return lines.map((line, index) => {
     const entry = parseLine(line, index + 1)
     if (index === 0 ? entry.type !== 'run' : entry.type === 'run') {
-      throw invalid(index + 1, 'a recording begins with its one line of type "run"')
+      throw invalid(index + 1, 'the first line, and only the first, must be of type "run"')
     }
     return entry
   })
@@ -116,6 +122,78 @@ export function problemOfEntry(entry: JsonObject): string | undefined {
   const shape = entryShapes.get(type)
   if (shape !== undefined) return shape(entry, '')
   return `"type" is ${JSON.stringify(type) ?? 'missing'}; it must be one of ${[...entryShapes.keys()].join(', ')}`
+}
+
+/** What a recording, or a part of one, says about each key. */
+export class RecordIndex {
+  readonly begins = new Map<string, Json>()
+  /** Waits during which the signal aborted. */
+  readonly aborts = new Set<string>()
+  readonly ends = new Map<string, { readonly outcome: EndEntry; readonly line: number }>()
+  readonly timeouts = new Map<string, { readonly at: number; readonly ms: number }>()
+  /** By scope: the check at which it noticed that the run was cancelled. */
+  readonly cancelledAt = new Map<string, number>()
+  /** Whether the run was already cancelled when a process resumed it. */
+  readonly cancelledBefore: boolean
+  readonly lastBegin: number
+  /** A key that begins more than once: because processes died, or by mistake. */
+  readonly repeated: string | undefined
+
+  constructor(entries: readonly RecordEntry[]) {
+    let cancelledBefore = false
+    let lastBegin = 0
+    let repeated: string | undefined
+    for (const [i, entry] of entries.entries()) {
+      if (entry.type === 'begin') {
+        if (this.begins.has(entry.key)) repeated ??= entry.key
+        this.begins.set(entry.key, entry.input)
+        lastBegin = i + 1
+      }
+      if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })
+      if (entry.type === 'abort') this.aborts.add(entry.key)
+      if (entry.type === 'timeout') this.timeouts.set(entry.key, entry)
+      if (entry.type === 'cancel') {
+        this.cancelledAt.set(entry.scope ?? '', entry.check)
+        cancelledBefore ||= entry.check === 0
+      }
+    }
+    this.cancelledBefore = cancelledBefore
+    this.lastBegin = lastBegin
+    this.repeated = repeated
+  }
+}
+
+export type EndEntry = Extract<RecordEntry, { type: 'end' }>
+
+/** The result of an effect that has ended: returns its value or throws its error. */
+export function resultOf<T extends Json>(end: EndEntry): T {
+  if ('value' in end) return end.value as T
+  throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
+}
+
+/** Counts how often each name came. */
+export class Counter {
+  readonly #counts = new Map<string, number>()
+
+  next(name: string): number {
+    const count = (this.#counts.get(name) ?? 0) + 1
+    this.#counts.set(name, count)
+    return count
+  }
+
+  /** A unique key: the second `key` becomes `key~2`, as after a retry. */
+  unique(key: string): string {
+    return repeatedKey(key, this.next(key))
+  }
+
+  clear(): void {
+    this.#counts.clear()
+  }
+}
+
+export function repeatedKey(key: string, times: number): string {
+  const plain = key.includes('~') ? key.replaceAll('~', '~~') : key // the name of a hook may contain it
+  return times === 1 ? plain : `${plain}~${times}`
 }
 
 function invalid(line: number, why: string): AgentError {

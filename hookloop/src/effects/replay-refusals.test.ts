@@ -45,7 +45,7 @@ test('a replay with another input diverges at the model call, by name', async ()
   const run = await createAgent({ model }).run('other', { effects: replayEffects(recording) })
   assert.equal(failureOf(run)?.code, 'REPLAY_DIVERGED')
   assert.match(String(failureOf(run)?.value), /\/0\/inference$/)
-  assert.match(String(failureOf(run)?.message), /inference" was asked something else than recorded/)
+  assert.match(String(failureOf(run)?.message), /inference" has a different input than recorded/)
   assert.equal(model.requests.length, 0)
 })
 

@@ -8,59 +8,58 @@ type Log = {
   readonly end: ReadLines['end']
 }
 
-/** So many characters of lines are known at most: what is made of them takes a few times as much memory. */
+/** A parsed line takes a few times the memory of its text. */
 const MAX_CHARACTERS = 16_000_000
-/** Who has not been asked for so long is asked no more. */
-const FORGOTTEN_MS = 60_000
+const CLEAR_AFTER_MS = 60_000
 
 /**
- * The logs that were read last. A log only grows, and to read all of it at each message of a long conversation would take
- * longer with each: so what was read and found sound is known, and reading goes on from there. It is known by its lines, all
- * of them, so that one which was changed is read as a new one.
+ * Caches the records of logs that were read recently, so that each message of a long conversation need not check all lines
+ * again. A log only grows: if it starts with the cached lines, only the rest is read. A log that was changed in any other way
+ * is read from its first line.
  */
 export class LogCache {
-  /** By their first line, which names the session. The latest is last. */
+  /** By their first line, which has the id of the session. The last one read is the last entry. */
   readonly #logs = new Map<string, Log>()
   #characters = 0
-  #forgetting: NodeJS.Timeout | undefined
+  #clearing: NodeJS.Timeout | undefined
 
   read(lines: readonly string[]): Pick<Log, 'records' | 'end'> {
     const [first] = lines
     if (first === undefined) return { records: [], end: readLines([]).end }
-    const known = this.#knownOf(lines)
+    const known = this.#find(lines)
     const { records: fresh, end } = readLines(lines, known?.end)
     const before = known?.records ?? []
     const records = [...before, ...fresh.map((record, i) => toRecord(record, before.length + i))]
     const characters = lines.reduce((sum, { length }) => sum + length, 0)
-    this.#remember(first, { lines: lines.slice(), characters, records, end })
+    this.#store(first, { lines: lines.slice(), characters, records, end })
     return { records, end }
   }
 
-  #knownOf(lines: readonly string[]): Log | undefined {
+  #find(lines: readonly string[]): Log | undefined {
     const known = this.#logs.get(lines[0]!)
     return known?.lines.every((line, i) => line === lines[i]) === true ? known : undefined
   }
 
-  #remember(first: string, log: Log): void {
-    this.#forget(first)
+  #store(first: string, log: Log): void {
+    this.#remove(first)
     this.#logs.set(first, log)
     this.#characters += log.characters
     for (const oldest of this.#logs.keys()) {
       if (this.#characters <= MAX_CHARACTERS) break
-      this.#forget(oldest)
+      this.#remove(oldest)
     }
-    clearTimeout(this.#forgetting)
-    this.#forgetting = setTimeout(() => this.#forgetAll(), FORGOTTEN_MS).unref()
+    clearTimeout(this.#clearing)
+    this.#clearing = setTimeout(() => this.#clear(), CLEAR_AFTER_MS).unref()
   }
 
-  #forget(first: string): void {
+  #remove(first: string): void {
     const log = this.#logs.get(first)
     if (log === undefined) return
     this.#logs.delete(first)
     this.#characters -= log.characters
   }
 
-  #forgetAll(): void {
+  #clear(): void {
     this.#logs.clear()
     this.#characters = 0
   }

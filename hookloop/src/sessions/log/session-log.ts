@@ -4,13 +4,13 @@ import { AgentError, messageOf } from '../../errors.ts'
 const SUM_LENGTH = 16
 const CHECKSUM = /,"sum":"([0-9a-f]{16})"}$/
 
-/** The beginning of every log: what the first line is chained to. */
+/** The checksum before the first line. */
 export const NO_SUM = '0'.repeat(SUM_LENGTH)
 
 /**
- * Records as lines of JSON. Each has its number and a sum over itself and the line before it, so that a line that was
- * edited, moved, left out or added is found. A log without its last lines is one of an earlier moment, as after a crash.
- * The sum finds damage, not somebody who knows how it is made.
+ * Encodes records as lines of JSON. Each line has its number, and a checksum of itself and the checksum before it. So a line
+ * that was edited, moved, removed or inserted is detected. A log without its last lines is valid, as after a crash. The
+ * checksum detects damage, not an attacker who computes it.
  */
 export class LineEncoder {
   #seq: number
@@ -25,17 +25,17 @@ export class LineEncoder {
     const rest = JSON.stringify(record).slice(1)
     const chained = `${this.#sum}{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
     this.#sum = sumOf(chained)
-    return `${chained.slice(SUM_LENGTH, -1)},"sum":"${this.#sum}"}` // one text for both: each copy of a line costs as much as its sum
+    return `${chained.slice(SUM_LENGTH, -1)},"sum":"${this.#sum}"}` // one string for both, because copying a line costs as much as its checksum
   }
 }
 
-/** What lines say, and what the next one will be chained to. */
+/** The records of lines, and where the next line continues. */
 export type ReadLines = {
   readonly records: readonly JsonObject[]
   readonly end: { readonly seq: number; readonly sum: string }
 }
 
-/** Reads lines back, or throws SESSION_CORRUPT with the line at fault. Those up to `after` were read before, and are left out. */
+/** Decodes the lines after `after`. Throws SESSION_CORRUPT with the number of the invalid line. */
 export function readLines(lines: readonly string[], after: ReadLines['end'] = { seq: -1, sum: NO_SUM }): ReadLines {
   let { sum } = after
   const records = lines.slice(after.seq + 1).map((line, i) => {
@@ -43,9 +43,9 @@ export function readLines(lines: readonly string[], after: ReadLines['end'] = { 
     const match = CHECKSUM.exec(line)
     const body = match === null ? '' : `${line.slice(0, match.index)}}`
     sum = sumOf(sum + body)
-    if (match?.[1] !== sum) throw corrupt(seq, 'it was changed, or a line before it was taken out')
+    if (match?.[1] !== sum) throw corrupt(seq, 'its checksum is wrong: it was changed, or a line before it was removed')
     const record = parse(body, seq)
-    if (record['seq'] !== seq) throw corrupt(seq, 'it stands in another place than it was written to')
+    if (record['seq'] !== seq) throw corrupt(seq, 'it has the number of another line')
     return record
   })
   return { records, end: { seq: lines.length - 1, sum } }
@@ -54,7 +54,7 @@ export function readLines(lines: readonly string[], after: ReadLines['end'] = { 
 function parse(body: string, seq: number): JsonObject {
   let value: unknown
   try {
-    value = storedJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, refuseProto) : JSON.parse(body), 'record')
+    value = storedJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, rejectProto) : JSON.parse(body), 'record')
   } catch (error) {
     throw corrupt(seq, messageOf(error))
   }
@@ -62,17 +62,17 @@ function parse(body: string, seq: number): JsonObject {
   throw corrupt(seq, 'it is not an object')
 }
 
-/** We never write this key. Whoever did wants it to become the prototype of something. */
-function refuseProto(key: string, value: unknown): unknown {
+/** Hookloop never writes this key: it is an attempt to set a prototype. */
+function rejectProto(key: string, value: unknown): unknown {
   if (key === '__proto__') throw new Error('it has a key "__proto__"')
   return value
 }
 
-/** Of a line without its sum, behind that of the line before it. */
+/** The checksum of a line, given the one before it followed by the line. */
 function sumOf(chained: string): string {
   return hashText(chained).slice(0, SUM_LENGTH)
 }
 
 function corrupt(seq: number, why: string): AgentError {
-  return new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be used: ${why}.`, { value: seq })
+  return new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${why}.`, { value: seq })
 }

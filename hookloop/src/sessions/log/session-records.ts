@@ -10,7 +10,7 @@ import { problemOfEntry, type RecordEntry } from '../../effects/recording.ts'
 
 export const SESSION_VERSION = 1
 
-/** Everything that is written down of a session, one line each. What happens in a run is recorded as in any recording. */
+/** The records of a session, one per line. The effects of a run are recorded as in any other recording. */
 export type SessionRecord =
   | {
       readonly type: 'session'
@@ -18,10 +18,10 @@ export type SessionRecord =
       readonly id: string
       readonly at: number
       readonly agent: string
-      /** Where it was forked from. */
+      /** The session it was forked from, and the line there. */
       readonly from?: { readonly id: string; readonly seq: number }
     }
-  /** A run begins: what was said, and the name its ids are made from. */
+  /** A run starts: its input, and the id that its other ids are made from. */
   | {
       readonly type: 'input'
       readonly run: string
@@ -30,7 +30,7 @@ export type SessionRecord =
       readonly metadata?: JsonObject
     }
   | Exclude<RecordEntry, { type: 'run' }>
-  /** Where the run can be gone on from, and what became of the state since the last such place. */
+  /** A checkpoint of a run, or a change between two runs: what changed in the state since the last one. */
   | {
       readonly type: 'state'
       readonly phase: Checkpoint['phase'] | 'changed'
@@ -38,7 +38,7 @@ export type SessionRecord =
       readonly diff: StateDiff
       readonly ledger?: readonly (TimedLedgerEntry | LedgerRow)[]
     }
-  /** A person has answered, here or from another process. */
+  /** An approver has answered, in this process or in another one. */
   | {
       readonly type: 'answer'
       readonly approval: string
@@ -46,21 +46,21 @@ export type SessionRecord =
       readonly at: number
       readonly by?: string
     }
-  /** The run goes on with these answers. */
+  /** The run resumes with these answers. */
   | { readonly type: 'answers'; readonly answers: Answers; readonly at: number }
-  /** Somebody has suspended the session, or lets it go on. */
+  /** The user has suspended or resumed the session. */
   | { readonly type: 'sessionSuspended'; readonly at: number; readonly reason?: string }
   | { readonly type: 'sessionResumed'; readonly at: number }
-  /** Another process has taken the run over. */
+  /** Another process resumes a run that was interrupted. */
   | { readonly type: 'runResumed'; readonly at: number }
 
-/** Throws STATE_VERSION for the first line of a session from the future, before anything else of it is looked at. */
+/** Throws STATE_VERSION if a session has a newer version. It reads the first line only, before any other check. */
 export function checkVersion(line: string | undefined): void {
   let first: unknown
   try {
     first = JSON.parse(line ?? '')
   } catch {
-    return // said when the lines are read
+    return // reported when the lines are read
   }
   const version = isJsonObject(first) && first['type'] === 'session' ? first['version'] : undefined
   if (typeof version !== 'number' || version <= SESSION_VERSION) return
@@ -71,11 +71,11 @@ export function checkVersion(line: string | undefined): void {
   )
 }
 
-/** A line that was read, as a record; throws SESSION_CORRUPT. */
+/** Checks a record. Throws SESSION_CORRUPT. */
 export function toRecord(value: JsonObject, seq: number): SessionRecord {
   const problem = problemOf(value, seq)
   if (problem === undefined) return value as unknown as SessionRecord
-  throw new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be used: ${problem}.`, { value: seq })
+  throw new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${problem}.`, { value: seq })
 }
 
 const MAX_DATE_MS = 8.64e15
@@ -115,7 +115,12 @@ function problemOf(record: JsonObject, seq: number): string | undefined {
   return shape === undefined ? (optional(time)(at, 'at') ?? problemOfEntry(record)) : shape(record, '')
 }
 
-/** The entries of a ledger that was written down. */
-export function toLedger(kept: readonly (TimedLedgerEntry | LedgerRow)[]): readonly TimedLedgerEntry[] {
-  return kept.map((entry) => (isLedgerRow(entry) ? fromLedgerRow(entry) : entry))
+/** The state changes in records, for `buildState`. */
+export function diffsIn(records: readonly SessionRecord[]): readonly StateDiff[] {
+  return records.flatMap((record) => (record.type === 'state' ? [record.diff] : []))
+}
+
+/** The entries of a stored ledger. */
+export function toLedger(stored: readonly (TimedLedgerEntry | LedgerRow)[]): readonly TimedLedgerEntry[] {
+  return stored.map((entry) => (isLedgerRow(entry) ? fromLedgerRow(entry) : entry))
 }

@@ -2,16 +2,14 @@ import { hookOfCall } from '../../agent/model/hook-infer.ts'
 import { sameJson, toJson, type Json } from '../../state/json.ts'
 import { timedOut, type Effect, type Effects } from '../../effects/effects.ts'
 import { MAX_TIMER_MS } from '../../system/timeout.ts'
-import { AgentError } from '../../errors.ts'
 import { Unanswered } from '../../hooks/run-hooks.ts'
-import { repeatedKey } from '../../effects/record-effects.ts'
-import type { RecordEntry } from '../../effects/recording.ts'
+import { repeatedKey, resultOf, type EndEntry, type RecordEntry } from '../../effects/recording.ts'
 import type { RecordedEvent } from './watched-run.ts'
 
 /** A hook that is asked long after the run may take so long, whatever it says itself. */
 const MAX_WAIT_MS = 60_000
 
-type Asked = { readonly input: Json; outcome: Extract<RecordEntry, { type: 'end' }> | undefined; isTold?: boolean }
+type Asked = { readonly input: Json; outcome: EndEntry | undefined; isTold?: boolean }
 
 /** Everything a record knows, for whoever may ask in another order, or for other things. */
 export class RecordedAnswers {
@@ -75,8 +73,7 @@ export class AnsweredEffects implements Effects {
       this.#leaving(hook).reject(new Unanswered(effect.key))
       return new Promise<T>(() => undefined)
     }
-    if ('value' in end) return end.value as T
-    throw new AgentError(end.error.code, end.error.message, { value: end.error.value })
+    return resultOf<T>(end)
   }
 
   async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {

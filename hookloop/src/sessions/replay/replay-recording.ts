@@ -1,112 +1,117 @@
-import { startRun, readyState, stateFor } from '../../agent/loop/start.ts'
+import { readyState, startRun, stateFor } from '../../agent/loop/start.ts'
 import { savedOf, type RunOptions } from '../../agent/agent.ts'
 import { RunContext, type RunWitness } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { AgentState } from '../../state/agent-state.ts'
+import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import type { List } from '../../state/list.ts'
 import { toInput, type Message } from '../../state/message.ts'
+import type { ListDiff, StateDiff } from '../../state/state-diff.ts'
+import type { Checkpoint, EffectsFactory } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import { RunReplayer, type RecordedRun } from '../log/read-run.ts'
-import type { Recording, RecordEntry } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
+import { noSegment, type RecordedRun, type Segment } from './read-run.ts'
+import { RecordIndex, type Recording, type RecordEntry } from '../../effects/recording.ts'
+import { Replayer, ReplayEffects, replayEffects } from '../../effects/replay-effects.ts'
 import { EventRecorder, watchedParts, type RecordedEvent } from './watched-run.ts'
 
-/** How a recorded run was begun: a recording holds what happened, not what was said. */
+/** How a recorded run was started. A recording has what happened in a run, not its input. */
 export type RunStart = Pick<RunOptions, 'metadata' | 'from'> &
   ResumeOptions & {
-    /** What was said. A run that was resumed has `from` and `answers` in place of it. */
+    /** The input of the run. A run that was resumed has `from` and `answers` instead. */
     readonly input?: string | Message
   }
 
-/** How far a record went. */
+/** How far the record could be replayed. */
 export type RecordEnd = {
   readonly status: 'complete' | 'incomplete' | 'diverged'
-  /** Why it is not whole. */
+  /** Why it is not complete. */
   readonly message?: string
 }
 
-/** A run that was replayed as it was, without its model, its tools or its observers. */
+/** A run that was replayed as recorded, without its model, tools and observers. */
 export type ReplayedRun = {
   readonly events: readonly RecordedEvent[]
   readonly entries: readonly RecordEntry[]
   readonly end: RecordEnd
 }
 
-/** Replays a recording, with the agent that it was made with. */
-export async function replayRecording(parts: AgentParts, recording: Recording, begun: RunStart): Promise<ReplayedRun> {
+/** Replays a recording with the agent that it was made with. */
+export async function replayRecording(parts: AgentParts, recording: Recording, start: RunStart): Promise<ReplayedRun> {
   const watched = watchedParts(parts)
   const effects = replayEffects(recording)({ signal: new AbortController().signal, emit: undefined })
   const { events, witness } = new EventRecorder()
-  const { input, from, metadata } = begun
-  let playing: Promise<Run> | undefined
+  const { input, from, metadata } = start
+  let running: Promise<Run> | undefined
   if (input !== undefined) {
     const before = from === undefined ? undefined : readyState(from instanceof AgentState ? from : savedOf(from).state)
     const state = stateFor(parts, { from: before, agentId: () => effects.newId(), metadata })
-    playing = startRun(new RunContext(watched, effects, state, { witness }), toInput(input))
+    running = startRun(new RunContext(watched, effects, state, { witness }), toInput(input))
   } else if (from !== undefined && !(from instanceof AgentState)) {
     const { state, ledger } = savedOf(from)
-    const answers = await checkResume(parts, state, { ...begun, now: effects.now() })
-    playing = resumeRun(new RunContext(watched, effects, state, { ledger, witness }), answers)
+    const answers = await checkResume(parts, state, { ...start, now: effects.now() })
+    running = resumeRun(new RunContext(watched, effects, state, { ledger, witness }), answers)
   }
-  if (playing === undefined) throw missingStart()
-  return played(await playing, { events, entries: recording.entries(), isCutOff: () => true })
+  if (running === undefined) throw missingStart()
+  return replayed(await running, { events, entries: recording.entries(), isCutOff: () => true })
 }
 
-/** Replays one run of a session, with the agent that it was made with. */
-export async function replaySessionRun(parts: AgentParts, kept: RecordedRun): Promise<ReplayedRun> {
+/** Replays one run of a session with the agent that it was made with. */
+export async function replaySessionRun(parts: AgentParts, recorded: RecordedRun): Promise<ReplayedRun> {
   const watched = watchedParts(parts)
   const signal = new AbortController().signal
-  const reading = new RunReplayer(kept, signal)
+  const replayer = new RunReplayer(recorded, signal)
   const events: RecordedEvent[] = []
-  const shouldPause = async (): Promise<boolean> => reading.piece.phase === 'suspended'
-  const play = async (
+  const shouldPause = async (): Promise<boolean> => replayer.segment.phase === 'suspended'
+  const replay = async (
     now: number,
-    begin: (effects: RunContext['effects'], witness: RunWitness) => RunContext,
-    go: (run: RunContext) => Promise<Run>,
+    create: (effects: RunContext['effects'], witness: RunWitness) => RunContext,
+    work: (run: RunContext) => Promise<Run>,
   ) => {
     const recorder = new EventRecorder()
-    recorder.downMs = () => reading.piece.downMs
-    recorder.resumedAt = () => reading.piece.takenOverAt
-    const result = await go(begin(reading.effects(now)({ signal, emit: undefined }), recorder.witness))
+    recorder.downMs = () => replayer.segment.downMs
+    recorder.resumedAt = () => replayer.segment.resumedAt
+    const result = await work(create(replayer.effects(now)({ signal, emit: undefined }), recorder.witness))
     events.push(...recorder.events)
     return result
   }
-  let result = await play(
-    reading.piece.heardAt,
+  let result = await replay(
+    replayer.segment.lastAt,
     (effects, witness) => {
-      const { before: from, metadata } = kept
+      const { before: from, metadata } = recorded
       const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata })
       return new RunContext(watched, effects, state, { shouldPause, witness })
     },
-    (run) => startRun(run, kept.input),
+    (run) => startRun(run, recorded.input),
   )
-  for (let piece = reading.piece; result.status === 'suspended' && piece.answers !== undefined; piece = reading.piece) {
-    const { answers } = piece.answers
+  while (result.status === 'suspended' && replayer.segment.answers !== undefined) {
+    const { segment } = replayer
+    const { answers } = replayer.segment.answers
     const { state, ledger } = result
-    result = await play(
-      resumedAt(piece, state),
+    result = await replay(
+      resumedAt(segment, state),
       (effects, witness) => new RunContext(watched, effects, state, { ledger, shouldPause, witness }),
       (run) => resumeRun(run, answers),
     )
-    if (reading.piece === piece) break // a hook failed when it was resumed, and it stayed as it was
+    if (replayer.segment === segment) break // a hook failed at onResume, and the run stayed suspended
   }
-  const entries = kept.pieces.flatMap((piece) => piece.entries)
-  return played(result, { events, entries, isCutOff: () => reading.isLast, problem: reading.problem })
+  const entries = recorded.segments.flatMap((segment) => segment.entries)
+  return replayed(result, { events, entries, isCutOff: () => replayer.isLast, problem: replayer.problem })
 }
 
 /**
- * When a run went on with its answers. If the process that took them died, the one that went on for good did so later:
- * how long was waited in all is in what it kept.
+ * When a run resumed with its answers. If the process that got them died, another one resumed later: then the stored
+ * waiting time says when.
  */
-function resumedAt({ answers, diff, entries }: RunReplayer['piece'], { execution }: AgentState): number {
+function resumedAt({ answers, diff, entries }: Segment, { execution }: AgentState): number {
   const waitedMs = diff?.execution?.set?.['waitedMs']
   const wasAsked = entries.some((entry) => entry.type === 'begin' && entry.kind === 'approval')
   if (typeof waitedMs !== 'number' || wasAsked || execution?.cursor === undefined) return answers!.at
   return execution.cursor.waitingSince + waitedMs - execution.waitedMs
 }
 
-function played(
+function replayed(
   result: Run,
   {
     events,
@@ -127,6 +132,98 @@ function played(
 function missingStart(): AgentError {
   return new AgentError(
     'AGENT_INVALID_OPTION',
-    'A recording does not hold how the run was begun. Give "input" as it was given to agent.run, or "from" and "answers" as they were given to agent.resume.',
+    'A recording does not have the input of the run. Pass "input" as it was passed to agent.run, or "from" and "answers" as they were passed to agent.resume.',
+  )
+}
+
+/** Replays a run of a session, one segment after the other. */
+class RunReplayer {
+  readonly #run: RecordedRun
+  readonly #replayer: Replayer
+  #index = 0
+  #problem: AgentError | undefined
+
+  constructor(run: RecordedRun, signal: AbortSignal) {
+    this.#run = run
+    this.#replayer = new Replayer(new RecordIndex(run.segments[0]!.entries), signal)
+  }
+
+  get segment(): Segment {
+    return this.#run.segments[this.#index] ?? noSegment
+  }
+
+  /** Whether the record ends in the current segment. */
+  get isLast(): boolean {
+    return this.segment.phase === undefined
+  }
+
+  /** Set when the replay reached another state than was recorded. */
+  get problem(): AgentError | undefined {
+    return this.#problem
+  }
+
+  effects(now: number): EffectsFactory {
+    const onCheckpoint = (checkpoint: Checkpoint): number => this.#nextSegment(checkpoint)
+    return ({ emit }) => new ReplayEffects(this.#replayer, emit, { run: this.#run.id, now, onCheckpoint })
+  }
+
+  #nextSegment({ phase, state }: Checkpoint): number {
+    const { phase: recorded, diff } = this.segment
+    const difference =
+      recorded !== undefined && recorded !== phase ? `phase "${recorded}"` : diff && firstDifference(state, diff)
+    if (difference !== undefined) {
+      this.#problem ??= new AgentError(
+        'REPLAY_DIVERGED',
+        `At the checkpoint "${phase}" the replay has a different ${difference} than was recorded.`,
+      )
+      throw this.#problem
+    }
+    this.#index++
+    this.#replayer.next(new RecordIndex(this.segment.entries))
+    return this.segment.lastAt
+  }
+}
+
+/** The first part of a state that differs from what was recorded. The hooks in force are not compared. */
+function firstDifference(state: AgentState, diff: StateDiff): string | undefined {
+  const { execution: now, messages: conversation, metadata: current, ...plain } = AgentState.fieldsOf(state)
+  const { version: _version, removed: _removed, metadata, execution, messages, ...own } = diff
+  const { hooks: _hooks, steps: _steps, ...set } = execution?.set ?? {}
+  return (
+    differentKey('', plain, own) ??
+    differentKey('metadata.', current, metadata ?? {}) ??
+    differentKey('execution.', now ?? {}, set) ??
+    (isDifferent(messages, conversation) ? 'conversation' : undefined) ??
+    (now !== undefined && isDifferent(execution?.steps, now.steps) ? 'list of steps' : undefined)
+  )
+}
+
+function differentKey(path: string, now: object, recorded: JsonObject): string | undefined {
+  const values = now as { readonly [key: string]: unknown }
+  const found = Object.entries(recorded).find(([key, value]) => !isSame(toJson(values[key] ?? null), value))
+  return found === undefined ? undefined : `${path}${found[0]}`
+}
+
+function isSame(now: Json, recorded: Json): boolean {
+  return sameJson(now, recorded) || (isJsonObject(now) && sameJson(withoutHooks(now), withoutHooks(recorded)))
+}
+
+/** Without the hooks that subagents in a value ran under. */
+function withoutHooks(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutHooks)
+  if (!isJsonObject(value)) return value
+  const isExecution = 'hooks' in value && 'waitedMs' in value
+  const entries = Object.entries(value).filter(([key]) => !(isExecution && key === 'hooks'))
+  return Object.fromEntries(entries.map(([key, part]) => [key, withoutHooks(part)]))
+}
+
+function isDifferent<T extends Json>(diff: ListDiff<T> | undefined, now: List<T>): boolean {
+  if (diff === undefined) return false
+  const { keep, add, from, more = [] } = diff
+  const [known, end] = [keep + add.length + more.length, now.length - more.length]
+  if (from === undefined ? now.length !== known : now.length < known) return true
+  return (
+    add.some((item, i) => !sameJson(item, now.at(keep + i)!)) ||
+    more.some((item, i) => !sameJson(item, now.at(end + i)!))
   )
 }

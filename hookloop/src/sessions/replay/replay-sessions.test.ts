@@ -182,6 +182,6 @@ test('a session of another agent says so, and is judged up to where that shows',
   const other = agent.with(hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Another.' })))
   const { record, events } = await replay(stored, { agent: other, run: 0 })
   assert.equal(record.status, 'diverged')
-  assert.match(record.message!, /inference" was asked something else than recorded/)
+  assert.match(record.message!, /inference" has a different input than recorded/)
   assert.ok(events > 0)
 })

@@ -302,7 +302,7 @@ test('a record of another agent is judged up to where that shows', async () => {
   const other = agent.with(hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'rm -r' }), { name: 'rm' }))
   const { record, events, differences } = await replay(recording, { agent: other, input: 'go' })
   assert.deepEqual([record.status, events, differences], ['diverged', 6, []])
-  assert.match(record.message!, /"[^"]+\/0\/0\/tool" was asked something else than recorded: .*"ls".*"rm -r"/)
+  assert.match(record.message!, /"[^"]+\/0\/0\/tool" has a different input than recorded: .*"ls".*"rm -r"/)
 })
 
 test('what cannot be replayed is refused in words', async () => {

@@ -8,7 +8,7 @@ import { isHook, type Hook } from '../../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import { isAround, type HookTrigger } from '../../hooks/triggers.ts'
 import { compareJudged, type Disagreement } from './compare-judged.ts'
-import { readRun } from '../log/read-run.ts'
+import { readRun } from './read-run.ts'
 import { readSession } from '../log/read-session.ts'
 import {
   replaySessionRun,

@@ -1,29 +1,31 @@
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { readSession } from '../log/read-session.ts'
+import { readSession, readStoredSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
 import { LineEncoder } from '../log/session-log.ts'
-import { agentOf, createdAt } from './session-lock.ts'
-import { checkSessionId, sessionUnknown, type SessionStore } from '../stores/store.ts'
+import { checkSessionId, type SessionStore } from '../stores/store.ts'
 
 export const EXPORT_VERSION = 1
 
 /** Options of `exportSession`. */
 export type ExportOptions = {
-  /** Patterns and texts to take out, beside what secrets look like; `false` takes out nothing. */
+  /** Patterns and strings to redact, in addition to the built-in rules for secrets. `false` redacts nothing. */
   readonly redact?: readonly (RegExp | string)[] | false
 }
 
-/** A session as one text, JSON lines, to be kept elsewhere or sent to somebody. Secrets are taken out by rule. */
+/**
+ * A session as JSON lines in one string, to store elsewhere or to share. Secrets are redacted by default.
+ *
+ * @example
+ * await writeFile('chat-1.jsonl', await exportSession(store, 'chat-1', { redact: [/ACME-\d+/g] }))
+ */
 export async function exportSession(
   store: SessionStore,
   id: string,
   { redact = [] }: ExportOptions = {},
 ): Promise<string> {
-  const stored = await store.read(id)
-  if (stored === undefined) throw sessionUnknown(id)
-  const { records } = readSession(stored.lines, id)
+  const { records } = await readStoredSession(store, id)
   const clean =
     redact === false
       ? (value: Json): Json => value
@@ -36,7 +38,13 @@ export async function exportSession(
   return `${[JSON.stringify(header), ...lines].join('\n')}\n`
 }
 
-/** Puts an exported session into a store, under its id or another one. Refuses what is not one. */
+/**
+ * Stores an exported session, under its own id or `as` another one, and returns the id. Throws SESSION_CORRUPT if the text is not
+ * an exported session.
+ *
+ * @example
+ * await importSession(store, await readFile('chat-1.jsonl', 'utf8'), { as: 'chat-1-copy' })
+ */
 export async function importSession(
   store: SessionStore,
   text: string,
@@ -47,7 +55,7 @@ export async function importSession(
     .filter((line) => line !== '')
     .map(parseLine)
   const version = header?.['type'] === 'export' ? header['version'] : undefined
-  if (header === undefined || typeof version !== 'number') throw invalid(0, 'it does not begin as an export does')
+  if (header === undefined || typeof version !== 'number') throw invalid(0, 'it is not the header of an export')
   if (version > EXPORT_VERSION) {
     throw new AgentError(
       'STATE_VERSION',
@@ -58,19 +66,16 @@ export async function importSession(
   const id = checkSessionId(options.as ?? header['id'])
   const encoder = new LineEncoder()
   const lines = records.map((record) => encoder.encode(record['type'] === 'session' ? { ...record, id } : record))
-  const snapshot = readSession(lines, id) // checks everything before anything is written
+  const snapshot = readSession(lines, id) // checks all records before any is stored
   const writer = await store.open(id, { create: true })
   try {
     if (writer.lines.length > 0) {
-      throw new AgentError('SESSION_BUSY', `There is a session "${id}" already. Import it as another one.`, {
+      throw new AgentError('SESSION_BUSY', `The session "${id}" already exists. Import it under another id.`, {
         value: id,
       })
     }
-    const head =
-      snapshot.state === undefined
-        ? {}
-        : headOf(snapshot.state, { agent: agentOf(snapshot), createdAt: createdAt(snapshot) ?? 0 })
-    await writer.append(lines, head)
+    const { agent, createdAt = 0, state } = snapshot
+    await writer.append(lines, state === undefined ? {} : headOf(state, { agent, createdAt }))
   } finally {
     await writer.release()
   }
@@ -88,7 +93,7 @@ function parseLine(line: string, index: number): JsonObject {
 }
 
 function invalid(index: number, why: string): AgentError {
-  return new AgentError('SESSION_CORRUPT', `Line ${index + 1} of the exported session cannot be used: ${why}.`, {
+  return new AgentError('SESSION_CORRUPT', `Line ${index + 1} of the exported session cannot be read: ${why}.`, {
     value: index,
   })
 }

@@ -3,13 +3,14 @@ import type { Step } from '../../state/execution.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import { buildState } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
-import { agentOf, appendSessionStart, lockSession, appendState } from './session-lock.ts'
-import { readSession, type SessionSnapshot } from '../log/read-session.ts'
-import { sessionUnknown, type SessionStore } from '../stores/store.ts'
+import { appendSessionStart, appendState, lockSession } from './session-lock.ts'
+import { readStoredSession, type SessionSnapshot } from '../log/read-session.ts'
+import { diffsIn } from '../log/session-records.ts'
+import type { SessionStore } from '../stores/store.ts'
 
-/** A place in a session that can be gone back to: its beginning, or the end of a step. */
+/** A point of a session to fork from: the end of a step. */
 export type SessionPoint = {
-  /** The number of the line it is kept in. */
+  /** The number of its line, for `forkSession(store, id, { at: seq })`. */
   readonly seq: number
   readonly at: number
   readonly execution: number
@@ -18,27 +19,37 @@ export type SessionPoint = {
   readonly toolCalls: readonly { readonly name: string; readonly status: string }[]
 }
 
-/** Every step of a session, in order. */
+/**
+ * The steps of a session, in order.
+ *
+ * @example
+ * const points = await listPoints(store, 'chat-1')
+ * await forkSession(store, 'chat-1', { at: points[2].seq })
+ */
 export async function listPoints(store: SessionStore, id: string): Promise<readonly SessionPoint[]> {
-  return pointsOf(await readSnapshot(store, id))
+  return pointsOf(await readStoredSession(store, id))
 }
 
 /** Options of `forkSession`. */
 export type ForkOptions = {
-  /** The place to go back to, by its `seq`. Default: the end. */
+  /** The point to fork from, by its `seq`. Default: the end. */
   readonly at?: number
-  /** The id of the new session. Default: one that is made up. */
+  /** The id of the new session. Generated if omitted. */
   readonly as?: string
-  /** What is said in place of the last thing the user said there. `agent.resume(id)` then works on it. */
+  /** Replaces the last user message. `agent.resume(id)` then runs it. */
   readonly message?: string | Message
 }
 
 /**
- * A new session that begins where another one was: with its conversation up to there and none of its open questions.
- * The other stays as it is. Gives the id of the new one.
+ * Creates a new session from a point of another one: with its conversation up to there, and without its pending approvals.
+ * The original is not changed. Returns the id of the new session.
+ *
+ * @example
+ * const id = await forkSession(store, 'chat-1', { message: 'Use Postgres instead.' })
+ * await agent.resume(id)
  */
 export async function forkSession(store: SessionStore, id: string, options: ForkOptions = {}): Promise<string> {
-  const snapshot = await readSnapshot(store, id)
+  const snapshot = await readStoredSession(store, id)
   const seq = options.at ?? snapshot.end.seq
   const message = options.message === undefined ? undefined : toInput(options.message)
   const settled = settledState(stateAt(snapshot, seq))
@@ -46,21 +57,16 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   const as = options.as ?? `${id.slice(0, 100)}-${crypto.randomUUID().slice(0, 8)}`
   await lockSession(store, { id: as, create: true }, async (session) => {
     if (session.snapshot.records.length > 0) {
-      throw new AgentError('SESSION_BUSY', `There is a session "${as}" already. Fork to another id.`, { value: as })
+      throw new AgentError('SESSION_BUSY', `The session "${as}" already exists. Fork to another id.`, { value: as })
     }
-    const [agent, at] = [agentOf(snapshot), Date.now()]
-    appendSessionStart(session, { agent, at, from: { id, seq } })
-    appendState(session, state, { agent, at })
-    if (message !== undefined) session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message })
-    await session.journal.store()
+    const origin = { agent: snapshot.agent, at: Date.now() }
+    appendSessionStart(session, { ...origin, from: { id, seq } })
+    appendState(session, state, origin)
+    if (message !== undefined)
+      session.journal.append({ type: 'input', run: crypto.randomUUID(), at: origin.at, message })
+    await session.journal.flush()
   })
   return as
-}
-
-async function readSnapshot(store: SessionStore, id: string): Promise<SessionSnapshot> {
-  const stored = await store.read(id)
-  if (stored === undefined) throw sessionUnknown(id)
-  return readSession(stored.lines, id)
 }
 
 function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
@@ -85,14 +91,12 @@ function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
 }
 
 function stateAt({ records }: SessionSnapshot, seq: number): AgentState {
-  const state = buildState(
-    records.slice(0, seq + 1).flatMap((record) => (record.type === 'state' ? [record.diff] : [])),
-  )
+  const state = buildState(diffsIn(records.slice(0, seq + 1)))
   if (state !== undefined) return state
   throw new AgentError('SESSION_UNKNOWN', `The session has no stored state up to line ${seq + 1}.`, { value: seq })
 }
 
-/** As between two runs: what was spent is billed, and neither execution nor questions are left over. */
+/** The state as between two runs: its usage is counted, and it has no execution and no approvals. */
 function settledState(state: AgentState): AgentState {
   return AgentState.create({ ...AgentState.fieldsOf(state), spentBefore: state.usage, execution: undefined })
 }

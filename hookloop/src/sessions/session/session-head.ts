@@ -4,33 +4,39 @@ import { textOf } from '../../state/message.ts'
 import { pendingIn } from '../../state/open-calls.ts'
 import type { Answers, Approval } from '../../state/tool-call.ts'
 
-/** What a list shows of a session. */
+/**
+ * What a list shows of a session: the `head` of `store.list()`.
+ *
+ * @example
+ * for (const { id, head } of await store.list()) console.log(id, (head as SessionHead).title)
+ */
 export type SessionHead = {
   readonly status: 'running' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
   readonly agent: string
   readonly createdAt: number
-  /** The one it was given, or the beginning of what was first said. */
+  /** The title that was set, or the first words of the first message. */
   readonly title: string
   readonly steps: number
   readonly tokens: number
   readonly costUsd: number
-  /** Questions that wait for a person. */
+  /** Approvals that wait for an answer. */
   readonly pending: readonly Approval[]
 }
 
-const TITLE = 80
+const MAX_TITLE_CHARS = 80
 
-/** Whose session it is, and since when. */
-export type SessionOrigin = Pick<SessionHead, 'agent' | 'createdAt'>
-
-/** The head of a session in this state, whose questions may have been answered meanwhile. */
-export function headOf(state: AgentState, from: SessionOrigin, answered: Answers = {}): JsonObject {
+/** The head of a session in this state. `answered` are approvals that were answered since. */
+export function headOf(
+  state: AgentState,
+  origin: Pick<SessionHead, 'agent' | 'createdAt'>,
+  answered: Answers = {},
+): JsonObject {
   const { execution, usage, messages, metadata } = state
   const pending = execution?.status === 'suspended' ? pendingIn(execution) : []
   const head: SessionHead = {
     status: execution?.status ?? 'idle',
-    ...from,
-    title: short(given(metadata) ?? textOf(messages.find(({ role }) => role === 'user')?.content ?? [])),
+    ...origin,
+    title: short(titleIn(metadata) ?? textOf(messages.find(({ role }) => role === 'user')?.content ?? [])),
     steps: usage.steps,
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd: usage.costUsd,
@@ -39,11 +45,11 @@ export function headOf(state: AgentState, from: SessionOrigin, answered: Answers
   return toJson(head) as JsonObject
 }
 
-function given({ [TITLE_KEY]: title }: JsonObject): string | undefined {
+function titleIn({ [TITLE_KEY]: title }: JsonObject): string | undefined {
   return typeof title === 'string' && title.trim() !== '' ? title : undefined
 }
 
 function short(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length <= TITLE ? line : `${line.slice(0, TITLE - 1)}…`
+  return line.length <= MAX_TITLE_CHARS ? line : `${line.slice(0, MAX_TITLE_CHARS - 1)}…`
 }

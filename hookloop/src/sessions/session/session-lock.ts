@@ -1,19 +1,20 @@
 import type { AgentState } from '../../state/agent-state.ts'
+import type { Answers } from '../../state/tool-call.ts'
 import { diffState } from '../../state/state-diff.ts'
 import { readSession, type SessionSnapshot } from '../log/read-session.ts'
-import { headOf } from './session-head.ts'
 import { SessionJournal } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
+import { headOf } from './session-head.ts'
 
-/** A session while this process writes to it. */
+/** A session that this process has locked: what it was when it was locked, and where to append to it. */
 export type LockedSession = {
   readonly id: string
   readonly snapshot: SessionSnapshot
   readonly journal: SessionJournal
 }
 
-/** Takes a session for as long as the work takes. Without `create`, one that is not there is SESSION_UNKNOWN. */
+/** Locks a session while `work` runs. Without `create`, a session that does not exist is SESSION_UNKNOWN. */
 export async function lockSession<T>(
   store: SessionStore,
   { id, create = false }: { readonly id: string; readonly create?: boolean },
@@ -29,7 +30,7 @@ export async function lockSession<T>(
   }
 }
 
-/** Writes the first line of a session that has none. */
+/** Appends the first record of a session, if it has none. */
 export function appendSessionStart(
   { id, snapshot, journal }: LockedSession,
   { agent, at, from }: { readonly agent: string; readonly at: number; readonly from?: { id: string; seq: number } },
@@ -38,20 +39,28 @@ export function appendSessionStart(
   journal.append({ type: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
 }
 
-/** Writes down a state that was changed between two runs. */
+/** Appends a state that was changed between two runs. */
 export function appendState(
+  session: LockedSession,
+  state: AgentState,
+  origin: { readonly agent: string; readonly at: number },
+): void {
+  const diff = diffState(session.snapshot.state, state)
+  session.journal.append({ type: 'state', phase: 'changed', at: origin.at, diff })
+  setHead(session, state, origin)
+}
+
+/** Updates what lists show of the session. Approvals in `answered` are no longer shown as pending. */
+export function setHead(
   { snapshot, journal }: LockedSession,
   state: AgentState,
-  { agent, at }: { readonly agent: string; readonly at: number },
+  {
+    agent = snapshot.agent,
+    at,
+    answered,
+    status,
+  }: { readonly agent?: string; readonly at: number; readonly answered?: Answers; readonly status?: 'running' },
 ): void {
-  journal.append({ type: 'state', phase: 'changed', at, diff: diffState(snapshot.state, state) })
-  journal.setHead(headOf(state, { agent, createdAt: createdAt(snapshot) ?? at }))
-}
-
-export function createdAt({ records: [first] }: SessionSnapshot): number | undefined {
-  return first?.type === 'session' ? first.at : undefined
-}
-
-export function agentOf({ records: [first] }: SessionSnapshot): string {
-  return first?.type === 'session' ? first.agent : 'agent'
+  const head = headOf(state, { agent, createdAt: snapshot.createdAt ?? at }, answered)
+  journal.setHead(status === undefined ? head : { ...head, status })
 }

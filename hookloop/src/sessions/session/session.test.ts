@@ -209,7 +209,7 @@ suite('while a run is open, a session refuses', () => {
     const refused = await session.clear().catch((error: unknown) => error as AgentError)
     assert.ok(refused instanceof AgentError)
     assert.deepEqual(refused.value, [waiting!.id])
-    assert.match(refused.message, /waits for an answer about the call of "pay"/)
+    assert.match(refused.message, /waits for approval of a call of "pay"/)
     assert.ok(refused.message.includes(`hookloop deny '${waiting!.id}'`), refused.message)
     await answerApproval(store, { session: 's', approval: waiting!.id, answer: { block: 'No.' } })
     await assert.rejects(session.clear(), /has a run that has not ended.*agent\.resume\('s'\)/)

@@ -1,26 +1,26 @@
 import type { SessionPort } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
+import { pendingOf, type Run } from '../../agent/run.ts'
 import { streamRun } from '../../agent/run-stream.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
+import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { Emit } from '../../state/event.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson } from '../../state/json.ts'
 import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
-import type { ResumeOptions } from '../../agent/loop/resume.ts'
-import type { Run } from '../../agent/run.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import { forkSession, type ForkOptions } from './fork-session.ts'
-import { checkNotSuspended, checkNoOpenRun } from './refusals.ts'
-import { appendSessionStart, lockSession, appendState, type LockedSession } from './session-lock.ts'
+import { AgentError } from '../../errors.ts'
 import { readSession, type SessionSnapshot } from '../log/read-session.ts'
-import { resumeSession, runInSession } from './run-session.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
+import { forkSession, type ForkOptions } from './fork-session.ts'
+import { resumeSession, runInSession } from './run-session.ts'
+import { appendSessionStart, appendState, lockSession, type LockedSession } from './session-lock.ts'
 
-/** How an agent with a store keeps its runs. */
+/** Connects an agent to a store: how it runs, resumes and opens sessions. */
 export function sessionPort(store: SessionStore): SessionPort {
   return {
     run: async (parts, input, how) => runInSession(store, { parts, input, how }),
@@ -29,8 +29,7 @@ export function sessionPort(store: SessionStore): SessionPort {
   }
 }
 
-/** Who waits for what hooks of a session do, and hears of it. */
-type Heard = { readonly signal?: AbortSignal | undefined; readonly emit?: Emit | undefined }
+type Caller = { readonly signal?: AbortSignal | undefined; readonly emit?: Emit | undefined }
 
 class SessionHandle implements Session {
   readonly id: string
@@ -59,44 +58,48 @@ class SessionHandle implements Session {
     this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) return
       journal.append({ type: 'sessionSuspended', at: Date.now(), ...(reason !== undefined && { reason }) })
-      await journal.store()
+      await journal.flush()
     })
 
   readonly resume: Session['resume'] = async (options = {}) => {
-    const isOpen = await this.#lock(async ({ snapshot, journal }) => {
+    const hasOpenRun = await this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) {
         journal.append({ type: 'sessionResumed', at: Date.now() })
-        await journal.store()
+        await journal.flush()
       }
       return snapshot.open !== undefined
     })
-    if (isOpen) return this.#resume(options)
+    if (hasOpenRun) return this.#resume(options)
     await this.#start()
     return undefined
   }
 
   readonly resumeStream: Session['resumeStream'] = (options = {}) => streamRun((emit) => this.#resume(options, emit))
 
-  /** One conversation ends and another begins, in the same place. */
   readonly clear = (): Promise<void> =>
-    lockSession(this.#store, { id: this.id, create: true }, async (session) => {
-      const { snapshot } = session
-      checkNotSuspended(this.id, snapshot)
-      checkNoOpenRun(this.id, snapshot)
-      const ended = snapshot.state && (await this.#fire(snapshot.state, 'onSessionEnd', { reason: 'clear' }))
-      const cleared = (ended ?? this.#freshState()).withMessages([])
-      await this.#appendState(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
-      this.#isStarted = true
-    })
+    this.#lock(
+      async (session) => {
+        const { snapshot } = session
+        checkNotSuspended(this.id, snapshot)
+        checkNoOpenRun(this.id, snapshot)
+        const ended = snapshot.state && (await this.#fire(snapshot.state, 'onSessionEnd', { reason: 'clear' }))
+        const cleared = (ended ?? this.#newState()).withMessages([])
+        await this.#appendState(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
+        this.#isStarted = true
+      },
+      { create: true },
+    )
 
   readonly compact = (): Promise<void> =>
     this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
 
-  readonly fork: Session['fork'] = async (options = {}) =>
-    new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#cleaned(options)))
+  readonly fork: Session['fork'] = async ({ message, ...options } = {}) => {
+    const how: ForkOptions = message === undefined ? options : { ...options, message: inputFor(this.#parts, message) }
+    return new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, how))
+  }
 
   readonly changeModel = async (model: string): Promise<void> => {
-    this.#parts.toModel(model) // a name that cannot be understood is refused now, not at the next message
+    this.#parts.toModel(model) // an invalid name is rejected now, not at the next message
     await this.#change((state) => state.withMetadata(MODEL_KEY, model))
   }
 
@@ -112,11 +115,11 @@ class SessionHandle implements Session {
 
   readonly end = async (reason = 'other'): Promise<void> => {
     this.#isStarted = false
-    this.#deferred = undefined // hooks say it again when it is begun again
+    this.#deferred = undefined // onSessionStart fires again when the session is next used
     const stored = await this.#store.read(this.id)
-    if (stored === undefined || stored.lines.length === 0) return // nothing was said, and nothing ends
+    if (stored === undefined || stored.lines.length === 0) return // it was never used
     await this.#lock(async (session) => {
-      const before = session.snapshot.state ?? this.#freshState()
+      const before = session.snapshot.state ?? this.#newState()
       const state = await this.#fire(before, 'onSessionEnd', { reason })
       if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
     })
@@ -129,36 +132,39 @@ class SessionHandle implements Session {
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
-  /** Goes on with the run that is open. Hooks are told that somebody has taken it up, and what they change waits for its end. */
   async #resume(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
     await this.#startWithOpenRun({ signal: options.signal, emit })
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
 
-  async #startWithOpenRun(how: Heard): Promise<void> {
+  /** Fires `onSessionStart` before an open run is resumed. What hooks change is applied after the run. */
+  async #startWithOpenRun(caller: Caller): Promise<void> {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await this.#lock(async ({ snapshot }) => {
       if (snapshot.open === undefined) return
-      const before = snapshot.state ?? this.#freshState()
-      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, how)
+      const before = snapshot.state ?? this.#newState()
+      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, caller)
       this.#deferred = deferStart(before, after)
       this.#isStarted = true
     })
   }
 
-  /** Fires `onSessionStart`, once for each time somebody takes the conversation up. If that fails, it is not taken up. */
-  async #start(how: Heard = {}): Promise<void> {
+  /** Fires `onSessionStart` once per handle. If a hook fails, the session is not started. */
+  async #start(caller: Caller = {}): Promise<void> {
     if (this.#deferred !== undefined) return this.#applyDeferred(this.#deferred)
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
-    await lockSession(this.#store, { id: this.id, create: true }, async (session) => {
-      const { snapshot } = session
-      if (snapshot.open !== undefined) return // what is open is gone on with as it was left
-      const before = snapshot.state ?? this.#freshState()
-      const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, how)
-      if (state !== snapshot.state) await this.#appendState(session, state)
-      this.#isStarted = true
-    })
+    await this.#lock(
+      async (session) => {
+        const { snapshot } = session
+        if (snapshot.open !== undefined) return // an open run is resumed first
+        const before = snapshot.state ?? this.#newState()
+        const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, caller)
+        if (state !== snapshot.state) await this.#appendState(session, state)
+        this.#isStarted = true
+      },
+      { create: true },
+    )
   }
 
   #applyDeferred({ change }: DeferredStart): Promise<void> {
@@ -166,67 +172,63 @@ class SessionHandle implements Session {
       const { snapshot } = session
       if (snapshot.open !== undefined) return
       this.#deferred = undefined
-      const state = applyChange(snapshot.state ?? this.#freshState(), change)
+      const state = applyChange(snapshot.state ?? this.#newState(), change)
       if (state !== snapshot.state) await this.#appendState(session, state)
     })
   }
 
-  /** Changes what is kept, between two runs. */
+  /** Changes the state between two runs. */
   #change(change: (state: AgentState) => AgentState, { unlessSuspended = false } = {}): Promise<void> {
-    return lockSession(this.#store, { id: this.id, create: true }, async (session) => {
-      const { snapshot } = session
-      if (unlessSuspended) checkNotSuspended(this.id, snapshot)
-      checkNoOpenRun(this.id, snapshot)
-      const state = change(snapshot.state ?? this.#freshState())
-      if (state !== snapshot.state) await this.#appendState(session, state)
-    })
+    return this.#lock(
+      async (session) => {
+        const { snapshot } = session
+        if (unlessSuspended) checkNotSuspended(this.id, snapshot)
+        checkNoOpenRun(this.id, snapshot)
+        const state = change(snapshot.state ?? this.#newState())
+        if (state !== snapshot.state) await this.#appendState(session, state)
+      },
+      { create: true },
+    )
   }
 
   #fire(
     state: AgentState,
     trigger: 'onSessionStart' | 'onSessionEnd',
     facts: { readonly source: string } | { readonly reason: string },
-    how: Heard = {},
+    { signal = new AbortController().signal, emit }: Caller = {},
   ): Promise<AgentState> {
-    return fireInSession(this.#live(state, how), trigger, { sessionId: this.id, ...facts })
+    // There is no run that events could be about, but warnings of hooks are passed on.
+    const warn: Emit | undefined = emit && ((event) => event.type === 'warning' && emit(event))
+    const context = new RunContext(this.#parts, liveEffects()({ signal, emit: warn }), state)
+    return fireInSession(context, trigger, { sessionId: this.id, ...facts })
   }
 
   async #appendState(session: LockedSession, state: AgentState): Promise<void> {
-    const [agent, at] = [this.#parts.name, Date.now()]
-    appendSessionStart(session, { agent, at })
-    appendState(session, state, { agent, at })
-    await session.journal.store()
+    const origin = { agent: this.#parts.name, at: Date.now() }
+    appendSessionStart(session, origin)
+    appendState(session, state, origin)
+    await session.journal.flush()
   }
 
-  #cleaned({ message, ...options }: ForkOptions): ForkOptions {
-    return message === undefined ? options : { ...options, message: inputFor(this.#parts, message) }
-  }
-
-  #freshState(): AgentState {
+  #newState(): AgentState {
     return stateFor(this.#parts, { from: undefined, agentId: () => crypto.randomUUID(), metadata: undefined })
   }
 
-  #live(state: AgentState, { signal = new AbortController().signal, emit }: Heard): RunContext {
-    // There is no run yet that its events could be about, but what hooks tell the user is told.
-    const tell: Emit | undefined = emit && ((event) => event.type === 'warning' && emit(event))
-    return new RunContext(this.#parts, liveEffects()({ signal, emit: tell }), state)
-  }
-
-  #lock<T>(work: (session: LockedSession) => Promise<T>): Promise<T> {
-    return lockSession(this.#store, { id: this.id }, work)
+  #lock<T>(work: (session: LockedSession) => Promise<T>, { create = false } = {}): Promise<T> {
+    return lockSession(this.#store, { id: this.id, create }, work)
   }
 }
 
 type DeferredStart = {
   readonly change: StateChange
-  /** The name under which commands of the open run find variables that hooks have set, if the run has no name yet. */
+  /** The id of the session variables that hooks have set, if the state of the open run has none. */
   readonly environment: string | undefined
 }
 
 /**
  * An open run resumes from the state it was recorded with: with another state it could ask for something that was not
- * recorded. So changes by hooks wait for its end. Variables for commands are not part of a state and are set at once,
- * under the name that the state already has.
+ * recorded. So changes by hooks wait for its end. Variables for commands are not part of a state and are set at once, under the
+ * id that the state already has.
  */
 function deferStart(before: AgentState, after: AgentState): DeferredStart {
   const { messages: _rewritten, metadata = {}, ...change } = stateChange(before, after, sameJson)
@@ -240,8 +242,33 @@ function deferStart(before: AgentState, after: AgentState): DeferredStart {
   }
 }
 
-/** Why the conversation begins: nothing was said in it yet, it is a copy of another, or somebody comes back to it. */
+/** Why the session starts: it is new, a fork of another one, or was used before. */
 function sourceOf({ records }: SessionSnapshot): string {
   if (records.some(({ type }) => type === 'input')) return 'resume'
   return records.some((record) => record.type === 'session' && record.from !== undefined) ? 'fork' : 'startup'
+}
+
+/** Throws STATE_SUSPENDED if a run has not ended, with what it waits for and what to do about it. */
+function checkNoOpenRun(id: string, { open, state }: SessionSnapshot): void {
+  if (open === undefined) return
+  const pending = open.phase === 'suspended' && state !== undefined ? pendingOf(state) : []
+  const [first, ...others] = pending.filter((each) => !Object.hasOwn(open.given, each.id))
+  const why =
+    first === undefined
+      ? `has a run that has not ended, so it cannot be changed. Use agent.resume('${id}') first.`
+      : `waits for approval of a call of "${first.toolCall.name}"${others.length === 0 ? '' : `, and ${others.length} more`}, ` +
+        `so it cannot be changed. To deny it: hookloop deny '${first.id}', or answerApproval(store, { session: '${id}', ` +
+        `approval, answer: { block: 'why' } }); then agent.resume('${id}').`
+  throw new AgentError('STATE_SUSPENDED', `The session "${id}" ${why}`, {
+    value: first === undefined ? id : [first, ...others].map((each) => each.id),
+  })
+}
+
+function checkNotSuspended(id: string, { isSuspended }: SessionSnapshot): void {
+  if (!isSuspended) return
+  throw new AgentError(
+    'STATE_SUSPENDED',
+    `The session "${id}" is suspended. Use agent.session('${id}').resume() first.`,
+    { value: id },
+  )
 }

@@ -1,0 +1,113 @@
+import type { AgentState } from '../../state/agent-state.ts'
+import type { JsonObject } from '../../state/json.ts'
+import type { Message } from '../../state/message.ts'
+import { buildState, type StateDiff } from '../../state/state-diff.ts'
+import type { Answers } from '../../state/tool-call.ts'
+import type { Checkpoint } from '../../effects/effects.ts'
+import { AgentError } from '../../errors.ts'
+import type { RecordEntry } from '../../effects/recording.ts'
+import { diffsIn, type SessionRecord } from '../log/session-records.ts'
+
+/** What happened between two checkpoints of a run. */
+export type Segment = {
+  readonly entries: readonly RecordEntry[]
+  /** The time of the last record before another process resumed the run. */
+  readonly lastAt: number
+  /** How long no process worked on it, and when the last process resumed it. */
+  readonly downMs: number
+  readonly resumedAt: number
+  readonly answers: { readonly answers: Answers; readonly at: number } | undefined
+  /** The checkpoint at its end; undefined where the record ends. */
+  readonly phase: Checkpoint['phase'] | undefined
+  readonly diff: StateDiff | undefined
+}
+
+/** One run of a session, as it was recorded. */
+export type RecordedRun = {
+  readonly id: string
+  readonly at: number
+  readonly input: Message
+  readonly metadata: JsonObject | undefined
+  /** The state before the run; undefined for the first run. */
+  readonly before: AgentState | undefined
+  readonly segments: readonly Segment[]
+}
+
+/** A run of a session by its index; a negative index counts from the end. */
+export function readRun(records: readonly SessionRecord[], index: number): RecordedRun {
+  const inputs = records.flatMap((record, i) => (record.type === 'input' ? [{ record, i }] : []))
+  const found = Number.isInteger(index) ? inputs.at(index) : undefined
+  if (found === undefined) {
+    throw new AgentError('AGENT_INVALID_OPTION', `There is no run ${index}: the session has ${inputs.length} runs.`, {
+      value: index,
+    })
+  }
+  const { run: id, at, message: input, metadata } = found.record
+  const rest = records.slice(found.i + 1)
+  const end = rest.findIndex(({ type }) => type === 'input')
+  const segments = segmentsOf(end === -1 ? rest : rest.slice(0, end), at)
+  return { id, at, input, metadata, before: buildState(diffsIn(records.slice(0, found.i))), segments }
+}
+
+function segmentsOf(records: readonly SessionRecord[], at: number): readonly Segment[] {
+  const segments: Segment[] = []
+  let open = new OpenSegment(at)
+  for (const record of records) {
+    if (record.type !== 'state') {
+      open.add(record)
+      continue
+    }
+    if (record.phase === 'changed') break
+    segments.push(open.close(record.phase, record.diff))
+    if (record.phase === 'ended' || record.phase === 'inputBlocked') return segments
+    open = new OpenSegment(record.at)
+  }
+  return [...segments, open.close()]
+}
+
+class OpenSegment {
+  #entries: RecordEntry[] = []
+  /** The time of the last record, and what it was when the run was last resumed. */
+  #at: number
+  #lastAt: number
+  #downMs = 0
+  #resumedAt = 0
+  #answers: Segment['answers']
+
+  constructor(at: number) {
+    this.#at = at
+    this.#lastAt = at
+  }
+
+  add(record: Exclude<SessionRecord, { type: 'state' }>): void {
+    switch (record.type) {
+      case 'session':
+      case 'input':
+      case 'answer':
+      case 'sessionSuspended':
+      case 'sessionResumed':
+        return
+      case 'answers':
+        this.#answers = record
+        return
+      case 'runResumed':
+        this.#lastAt = this.#at
+        this.#downMs += Math.max(0, record.at - this.#at)
+        this.#at = record.at
+        this.#resumedAt = record.at
+        // A process that resumes a cancelled run finds it cancelled at its first check.
+        this.#entries = this.#entries.map((entry) => (entry.type === 'cancel' ? { ...entry, check: 0 } : entry))
+        return
+      default:
+        this.#entries.push(record)
+        if ('at' in record) this.#at = record.at
+    }
+  }
+
+  close(phase?: Checkpoint['phase'], diff?: StateDiff): Segment {
+    const [entries, lastAt, downMs, answers] = [this.#entries, this.#lastAt, this.#downMs, this.#answers]
+    return { entries, lastAt, downMs, resumedAt: this.#resumedAt, answers, phase, diff }
+  }
+}
+
+export const noSegment: Segment = new OpenSegment(0).close()
