@@ -60,7 +60,7 @@ test('one unknown trigger among known ones is rejected', () => {
   )
 })
 
-// ── names that are taken
+// ── duplicate names
 
 test('two tools with the same name are rejected', () => {
   const again = tool({ name: 'work', description: 'Works, too.', input, execute: () => 'worked' })
@@ -161,7 +161,7 @@ for (const [what, make, values, code, wayOut] of numbers) {
   })
 }
 
-// ── contexts of others
+// ── foreign contexts
 
 type Stolen = HookContext<'beforeStep'>
 
@@ -188,7 +188,7 @@ test('a hook that returns a context from an earlier invocation fails', async () 
   const run = await agentOf(late, again).agent.run('go')
   assert.ok(run.status === 'failed')
   says('HOOK_FOREIGN_CONTEXT', run.error.value ?? 'a value', /"late".*Return the context it received/)(run.error)
-  assert.deepEqual([run.state.stepCount, run.text], [1, 'Done.'], 'the step before it is kept')
+  assert.deepEqual([run.state.stepCount, run.text], [1, 'Done.'], 'the previous step stays')
 })
 
 test('a hook that puts the state of another run into its context fails', async () => {
@@ -302,11 +302,7 @@ test('new input for a suspended run is rejected, and the run can still be resume
     agent.run('go on', { from: run }),
     (error: AgentError) => error.code === 'STATE_SUSPENDED' && /agent\.resume/.test(error.message),
   )
-  assert.equal(
-    (await agent.resume(run)).status,
-    'suspended',
-    'nobody has answered yet, and the question is still there',
-  )
+  assert.equal((await agent.resume(run)).status, 'suspended', 'the approval is still pending')
 })
 
 test('a finished run cannot be resumed, and the error says how to continue it', async () => {
@@ -378,7 +374,7 @@ test('a malformed recording is rejected before anything runs', async () => {
   assert.equal(model.requests.length, asked)
 })
 
-// ── nothing is lost
+// ── the agent afterwards
 
 test('an agent works as before after it rejected something', async () => {
   const { agent } = agentOf(work)

@@ -99,7 +99,7 @@ test('an agent that is extended leaves the original unchanged', () => {
   assert.ok(second.describe().notes[0]!.includes('maxSteps: 2,'))
 })
 
-// ── the ten criteria of the system this one grew out of, each as a hook
+// ── ten criteria for continuing or stopping, each as a hook
 
 const reading: Script = Array.from({ length: 30 }, () => ({ toolCalls: [{ name: 'read' }] }))
 const writing: Script = Array.from({ length: 30 }, () => ({ toolCalls: [{ name: 'write' }] }))

@@ -21,7 +21,7 @@ import type { Use } from './capability.ts'
 import type { Run } from './run.ts'
 import { tool } from './tool.ts'
 
-// A small world: what the model says, what hooks do, when somebody cancels. Everything in it comes from fast-check.
+// A random world: replies of the model, decisions of hooks, and when the run is cancelled.
 
 const inLoop = triggerNames.filter((name) => !/Session|Subagent|Compaction/.test(name))
 const plain = inLoop.filter((name): name is PlainTrigger => !isAround(name))
@@ -40,7 +40,7 @@ const boom = (): never => {
   throw new Error('boom')
 }
 
-/** Ways of not answering. */
+/** Ways of failing to decide. */
 const silences = {
   throws: boom,
   'throws nothing': () => {
@@ -58,7 +58,7 @@ const silences = {
   'never answers': () => never,
 } satisfies { readonly [how: string]: (ctx: Ctx) => unknown }
 
-/** Everything a hook can do, where its context lets it; otherwise it does nothing. */
+/** Everything a hook can do, if its context allows it; otherwise it does nothing. */
 const acts = {
   ...silences,
   'never answers': (ctx: Ctx) => ctx,
@@ -68,7 +68,7 @@ const acts = {
   blocks: (ctx: Ctx) => ctx['block']?.('block') ?? ctx,
   asks: (ctx: Ctx) => ctx['ask']?.('ask') ?? ctx,
   allows: (ctx: Ctx) => ctx['allow']?.('allow') ?? ctx,
-  'goes on': (ctx: Ctx) => ctx['requestContinuation']?.('more') ?? ctx,
+  continues: (ctx: Ctx) => ctx['requestContinuation']?.('more') ?? ctx,
   'allows a stop': (ctx: Ctx) => ctx['allowStop']?.('enough') ?? ctx,
   ignores: (ctx: Ctx) => ctx['ignore']?.() ?? ctx,
   retries: (ctx: Ctx) => ((ctx['consecutiveFailures'] as unknown as number) < 3 && ctx['retry']?.()) || ctx,
@@ -118,7 +118,7 @@ const someWorld = fc.record({
 })
 type World = typeof someWorld extends fc.Arbitrary<infer W> ? W : never
 
-/** Tools that tell which calls they were started for, by their idempotency key. */
+/** Tools that record the calls they were started for, by their idempotency key. */
 function toolsOf(started: string[]): readonly Use[] {
   const make = (name: string, how: { readonly concurrent?: boolean }, result: () => unknown) =>
     tool({
@@ -143,19 +143,19 @@ function agentOf(
   return { agent: createAgent({ model, use }), signal: controller.signal, asked: () => next }
 }
 
-/** Resumes until the run is over, through JSON as another process would. */
+/** Resumes until the run has ended, through JSON as another process would. */
 async function toTheEnd(agent: Agent, first: Run, { answers }: World, signal: AbortSignal): Promise<Run> {
   let run = first
   for (let i = 0; run.status === 'suspended'; i++) {
     assert.ok(i < 30, 'a suspended run comes to its end')
-    const [one] = run.pending // the others stay pending: an answer at a time
+    const [one] = run.pending // one answer at a time
     const given = one === undefined ? {} : { [one.id]: answers[i % answers.length]! }
     run = await agent.resume(JSON.parse(JSON.stringify(run)) as never, { answers: given, signal })
   }
   return run
 }
 
-/** Every call has exactly one result, right behind the message that asked for it. */
+/** Every call has exactly one result, right after the message that requested it. */
 function assertValid(messages: Iterable<Message>): void {
   let open: readonly string[] = []
   for (const { role, content } of messages) {
@@ -188,9 +188,9 @@ test('every run ends with exactly one final record', async () => {
   )
 })
 
-// ── guards that do not answer
+// ── guards that fail
 
-/** What a no of a guard means at its trigger. */
+/** What a block means at each trigger. */
 const means: { readonly [T in GuardTrigger]?: (run: Run, seen: { started: string[]; requests: number }) => void } = {
   onUserInput: (run, { requests }) => assert.deepEqual([reasonOf(run), requests], ['stopped inputBlocked', 0]),
   beforeExecution: (run, { requests }) => assert.deepEqual([reasonOf(run), requests], ['stopped errorForbade', 0]),
@@ -217,7 +217,7 @@ function statusesOf(run: Run): readonly string[] {
   return [...run.state.execution!.steps].flatMap((step) => step.toolExecutions.map(({ status }) => status))
 }
 
-const friendly: readonly Act[] = ['passes', 'allows', 'goes on', 'passes later']
+const friendly: readonly Act[] = ['passes', 'allows', 'continues', 'passes later']
 const secretTurn: ScriptedTurn = { text: 'secret', toolCalls: [{ name: 'work' }, { name: 'work' }] }
 
 async function runUnder(mute: Hook, others: readonly Does[]): Promise<void> {
@@ -225,7 +225,7 @@ async function runUnder(mute: Hook, others: readonly Does[]): Promise<void> {
   const model = scriptedModel([secretTurn, ...Array.from({ length: 9 }, () => 'done')])
   const limits = guards({ maxSteps: 5, maxTimeMs: null })
   const agent = createAgent({ model, use: [...toolsOf(started), limits, mute, ...others.map(toHook)] })
-  const effects = liveEffects({ clock: fakeClock({ auto: true }) }) // so that 60 seconds pass at once
+  const effects = liveEffects({ clock: fakeClock({ auto: true }) }) // 60 seconds pass at once
   means[mute.triggers[0] as GuardTrigger]!(await agent.run('go', { effects }), {
     started,
     requests: model.requests.length,
@@ -273,7 +273,7 @@ const someBlocked = fc.record({
     fc.record<Does>({
       on: fc.constantFrom(...plain),
       mode: fc.constantFrom('guard', 'hook'),
-      act: fc.constantFrom<Act>('allows', 'asks', 'passes', 'passes later', 'goes on', 'ignores', 'retries'),
+      act: fc.constantFrom<Act>('allows', 'asks', 'passes', 'passes later', 'continues', 'ignores', 'retries'),
       priority: fc.integer({ min: -3, max: 3 }),
     }),
     { maxLength: 6 },
@@ -312,7 +312,7 @@ test('a block is never overridden', async () => {
     { numRuns: 200 },
   )
 
-  // Nor by a person: an answer stands for the asks on a value, never against a block on it.
+  // Nor by an approver: an answer satisfies asks, never a block.
   for (const answer of ['allow', { allow: { edited: true } }] satisfies Answer[]) {
     const started: string[] = []
     let resumed = false
@@ -329,7 +329,7 @@ test('a block is never overridden', async () => {
   }
 })
 
-// ── what was done
+// ── executed effects
 
 test('a recorded effect is never executed again', async () => {
   await fc.assert(
@@ -340,7 +340,7 @@ test('a recorded effect is never executed again', async () => {
       const recorded = await agent.run('go', { signal, effects: recordEffects(recording) })
       fc.pre(recording.entries().length > 0) // a run without any effect leaves nothing to repeat
 
-      // Not by a replay, whole or cut off: it starts no tool and asks no model.
+      // Not by a replay of a complete or incomplete recording: it starts no tool and calls no model.
       const repeated: string[] = []
       const whole = agentOf(world, repeated)
       const replayed = await whole.agent.run('go', { effects: replayEffects(recording) })
@@ -358,7 +358,7 @@ test('a recorded effect is never executed again', async () => {
     { numRuns: 200 },
   )
 
-  // Not by a hook that performs an effect, when another hook at its trigger fails and is tried again.
+  // Not by a hook with an effect, when another hook at its trigger fails and the trigger is retried.
   for (const on of plain.filter((name) => !/onPause|onResume|onError|onUserInput|onStop|afterExecution/.test(name))) {
     const sent: Json[] = []
     const started: string[] = []
@@ -368,7 +368,7 @@ test('a recorded effect is never executed again', async () => {
     const fail = hook(on, (ctx) => (failed ? ctx : ((failed = true), boom())), { name: 'fail' })
     const retry = hook('onError', (ctx) => ctx.retry())
     const run = await createAgent({ model, use: [...toolsOf(started), send, fail, retry] }).run('go')
-    const times = /Step|Inference/.test(on) ? 2 : 1 // there are two steps, and each of them is worth one
+    const times = /Step|Inference/.test(on) ? 2 : 1 // once in each of two steps
     assert.deepEqual([run.status, sent.length, started.length, model.requests.length], ['completed', times, 1, 2])
   }
 })

@@ -26,7 +26,7 @@ function agentOf(script: Script, ...use: readonly Use[]): Agent {
   return createAgent({ model: scriptedModel(script), use: [work, ...use] })
 }
 
-/** What can be read on the way, and nothing else. */
+/** Only the events with text. */
 function shown(events: readonly AgentEvent[]): readonly string[] {
   return events.flatMap((event) => {
     if (event.type === 'text' || event.type === 'reasoning') return [event.delta]
@@ -110,7 +110,7 @@ test('a stream and a run of the same script have the same result', async () => {
   assert.deepEqual([streamed.text, [...streamed.state.messages]], [plain.text, [...plain.state.messages]])
 })
 
-// ── text on its way
+// ── streamed text
 
 const answer: ScriptedTurn = { chunks: ['All ', 'is ', 'well.'] }
 const pass = (stream?: 'hold' | 'after'): Hook =>
@@ -122,7 +122,7 @@ const change = hook('afterInference', (ctx) => ctx.withResponse({ text: 'Redacte
 const withhold = guard('afterInference', (ctx) => ctx.block('secret'), { name: 'withhold', stream: 'after' })
 
 const streams: readonly (readonly [string, readonly Use[], readonly string[]])[] = [
-  ['text comes as it is written when nobody looks at answers', [], ['All ', 'is ', 'well.']],
+  ['text is streamed at once when no hook judges answers', [], ['All ', 'is ', 'well.']],
   ['a hook on afterInference holds the text until it has passed it', [pass()], ['All is well.']],
   ["so does one that says stream: 'hold'", [pass('hold')], ['All is well.']],
   ['so does a guard', [guard('afterInference', (ctx) => ctx)], ['All is well.']],
@@ -352,7 +352,7 @@ test('breaking out at the last state leaves the run as it ended', async () => {
   assert.equal((await soon(live.run)).status, 'completed')
 })
 
-// ── many at once
+// ── concurrent runs
 
 test('200 concurrent runs of one agent are independent', async () => {
   const seen = hook('beforeToolUse', async (ctx) => {

@@ -14,12 +14,12 @@ import type { Use } from './capability.ts'
 import type { Run } from './run.ts'
 import { tool } from './tool.ts'
 
-// What is known to go wrong with hooks, by the ids of the catalogue of attacks and failures this project keeps.
+// Known attacks on hooks and failures of hooks, by their ids in the security catalogue.
 
 const anything = { type: 'object' } as const
 const path = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } as const
 
-/** An agent that calls one tool, and what the tool was really called with. */
+/** An agent that calls one tool, and the arguments that the tool was executed with. */
 function worker(use: readonly Use[], args: JsonObject = { path: 'a' }) {
   const done: JsonObject[] = []
   const touch = tool({
@@ -211,7 +211,7 @@ test('S09: of two hooks that change the same value, the second sees the result o
 })
 
 suite('S10: a guard judges every call once, however the agent runs', () => {
-  /** An agent whose guard and tools leave a mark for each call: three side by side, one alone, one that is retried. */
+  /** An agent whose guard and tools record each call: three concurrent ones, one alone, one that is retried. */
   function marked(use: readonly Use[] = []) {
     const [judged, ran]: [string[], string[]] = [[], []]
     const mark = guard(

@@ -18,7 +18,7 @@ import type { Use } from './capability.ts'
 import type { Run } from './run.ts'
 import { tool } from './tool.ts'
 
-/** What became of the only call of a run, for the model, for the record and in the ledger. */
+/** The only call of a run: its message to the model, its execution and its ledger entries. */
 type Used = { run: Run; execution: ToolExecution; read: string; entries: readonly TimedLedgerEntry[] }
 
 async function useOnce(call: ScriptedCall, ...use: readonly Use[]): Promise<Used> {

@@ -92,7 +92,7 @@ suite('an action', () => {
   const ignored: readonly [string, HookOutcome][] = [
     ['a change under guard', { args: { n: 2 } }],
     ['a recovery', { recovery: { decision: 'retry', afterMs: 0 } }],
-    ['a vote to go on', { votes: [{ decision: 'requestContinuation', reason: 'completed', message: 'more' }] }],
+    ['a vote to continue', { votes: [{ decision: 'requestContinuation', reason: 'completed', message: 'more' }] }],
   ]
   for (const [what, outcome] of ignored) {
     test(`that returns ${what}, where it has no effect, fails`, async () => {

@@ -14,7 +14,7 @@ import { liveEffects, systemClock } from '../effects/effects.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { guard, hook, observe, type Hook } from './hook.ts'
 
-// The law of composition (DESIGN §4) over random sets of hooks, each in a real run of two calls and an answer.
+// The composition rules over random sets of hooks, each in a run of two calls and an answer.
 
 const places = [
   'beforeStep',
@@ -48,7 +48,7 @@ function actsOf(mode: Spec['mode'], at: Place): readonly Act[] {
   return at === 'afterInference' || at === 'afterToolUse' ? [...votes, 'block', ...fails] : [...votes, ...fails]
 }
 
-/** Most hooks only pass things on, or few runs would come as far as their calls. */
+/** Most hooks decide nothing, or few runs would reach their calls. */
 function specAt(mode: Spec['mode'], at: Place, acts = actsOf(mode, at)): fc.Arbitrary<Spec> {
   const act = fc.oneof(
     { weight: 2, arbitrary: fc.constant<Act>(mode === 'hook' ? 'change' : 'nothing') },
@@ -75,7 +75,7 @@ const aSpec = fc.oneof(
   { weight: 1, arbitrary: atAnyPlace('observe') },
 )
 const someHooks = fc.array(aSpec, { minLength: 1, maxLength: 6 })
-/** How long each answer takes: 0 at once, 1 a microtask, then so many milliseconds and one. */
+/** How long each decision takes: 0 synchronous, 1 a microtask, otherwise that many milliseconds. */
 const someDelays = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 7 })
 
 type AnyContext = {
@@ -90,7 +90,7 @@ type AnyContext = {
   allow(): AnyContext
 }
 
-/** What happened, in order: model calls, tool runs with their arguments, what guards saw, who stopped, who was asked. */
+/** What happened, in order: model calls, tool runs with their arguments, what guards saw, which hook stopped or asked. */
 type Happened = {
   readonly what: 'model' | 'tool' | 'guard' | 'stop' | 'asked'
   readonly n?: number
@@ -168,13 +168,13 @@ async function runWith(
     happened.push({ what: 'asked', n: Number(toolCall.args['n']) })
     return options.answer === 'deny' ? { block: 'denied' } : 'allow'
   })
-  // One id and a clock that stands still, so that what differs between two runs is what the hooks made differ.
+  // A fixed id and a fixed clock, so that two runs differ only by their hooks.
   const clock = { ...systemClock, now: () => 0 }
   const agent = createAgent({ model, use: [work, ask, ...hooks] })
   return { run: await agent.run('go', { effects: liveEffects({ id: 'run', clock }) }), happened }
 }
 
-/** Everything a run decided: how it ended, its whole state, and the ledger but for times and observers. */
+/** Everything a run decided: how it ended, its state, and the ledger without durations and observers. */
 function decisionOf({ run, happened }: Seen): unknown {
   const { execution, ...state } = JSON.parse(JSON.stringify(run.state)) as { execution: { hooks: unknown } }
   const ledger = run.ledger.filter(({ mode }) => mode !== 'observe').map(({ durationMs: _ms, ...entry }) => entry)
@@ -201,7 +201,7 @@ test('the same hooks over the same input give the same decision, whatever they c
 
 const asking = specAt('guard', 'beforeToolUse', ['ask']).filter((spec) => spec.act === 'ask')
 const refusing = specAt('guard', 'beforeToolUse', ['block', ...fails]).filter(saysNo)
-/** What happened to the calls that a hook is about. */
+/** The results of the calls that a hook applies to. */
 const about = ({ only }: Spec, happened: readonly Happened[]): readonly Happened[] =>
   happened.filter(({ n }) => only === undefined || n === only)
 

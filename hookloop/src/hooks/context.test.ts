@@ -12,7 +12,7 @@ import { isAround, triggerNames, triggers, type Ability, type PlainTrigger } fro
 
 const echo = tool({ name: 'echo', description: '', input: { type: 'object' }, execute: (args) => args['text'] })
 
-/** A run that passes every trigger the loop fires: the model fails once, then asks for a call that a person approves. */
+/** A run that fires every trigger of the loop: the model fails once, then requests a call that is approved. */
 async function tour(...use: readonly Use[]): Promise<Run> {
   const call = { toolCalls: [{ name: 'echo', args: { text: 'hi', deep: { list: [1] } } }] }
   const model = scriptedModel([{ error: 'down' }, call, 'done'])
@@ -104,7 +104,7 @@ test('every method returns a changed copy and leaves its context unchanged', asy
   assert.deepEqual([seen, outcome], [[{ text: 'hi' }, undefined, { text: 'bye' }, 1], {}])
 })
 
-/** What could be written to, by path. States and lists are classes of their own; models are not ours. */
+/** The paths that can be written to. States and lists are classes, and models belong to others. */
 function* writable(value: unknown, path: string): Generator<string> {
   if (typeof value !== 'object' || value === null || path.endsWith('.model')) return
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -159,7 +159,7 @@ test('an observer changes nothing, whatever it returns', async () => {
   const watched = await tour(
     observe('*', (ctx) => ctx),
     observe('*', () => ({ decision: 'block', votes: [{ decision: 'forbidContinuation' }] })),
-    observe('*', () => Promise.reject(new Error('nobody cares'))),
+    observe('*', () => Promise.reject(new Error('ignored'))),
   )
   const alone = await tour()
   assert.deepEqual([watched.status, watched.state.messages.toJSON()], [alone.status, alone.state.messages.toJSON()])

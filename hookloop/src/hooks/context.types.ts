@@ -94,13 +94,13 @@ export type Table = [
 export function hooksMayNot(): void {
   // @ts-expect-error a session that starts is not a run to stop
   hook('onSessionStart', (ctx) => ctx.stop('x'))
-  // @ts-expect-error a session that ends has nothing to go on with
+  // @ts-expect-error a session that ends cannot continue
   hook('onSessionEnd', (ctx) => ctx.stop('x'))
-  // @ts-expect-error a hook rewrites the input, a guard refuses it
+  // @ts-expect-error a hook rewrites the input, a guard blocks it
   hook('onUserInput', (ctx) => ctx.block('x'))
   // @ts-expect-error there is no execution to stop yet
   hook('onUserInput', (ctx) => ctx.stop('x'))
-  // @ts-expect-error votes to go on are counted at steps
+  // @ts-expect-error votes to continue are counted at steps
   hook('beforeExecution', (ctx) => ctx.requestContinuation('x'))
   // @ts-expect-error the request comes later
   hook('beforeStep', (ctx) => ctx.withRequest({ system: 'x' }))
@@ -138,7 +138,7 @@ export function hooksMayNot(): void {
   hook('onSubagentStop', (ctx) => ctx.stop('x'))
   // @ts-expect-error a run that waits is not over
   hook('onPause', (ctx) => ctx.stop('x'))
-  // @ts-expect-error the answers were given by a person
+  // @ts-expect-error the answers come from the approver
   hook('onResume', (ctx) => ctx.allow())
   // @ts-expect-error an error is recovered from or not; it asks for no step
   hook('onError', (ctx) => ctx.requestContinuation('x'))
@@ -182,7 +182,7 @@ export function aroundHooksMayNot(): void {
 export function guardsMayNot(): void {
   // @ts-expect-error a guard cannot change
   guard('onUserInput', (ctx) => ctx.withInput('x'))
-  // @ts-expect-error input is refused, not stopped
+  // @ts-expect-error input is blocked, not stopped
   guard('onUserInput', (ctx) => ctx.stop('x'))
   // @ts-expect-error a guard cannot change
   guard('beforeExecution', (ctx) => ctx.withState((state: AgentState) => state))
@@ -196,13 +196,13 @@ export function guardsMayNot(): void {
   guard('beforeInference', (ctx) => ctx.block('x'))
   // @ts-expect-error a guard cannot change
   guard('beforeInference', (ctx) => ctx.withRequest({ system: 'x' }))
-  // @ts-expect-error nobody is asked about an answer
+  // @ts-expect-error an answer cannot need approval
   guard('afterInference', (ctx) => ctx.ask('x'))
   // @ts-expect-error a guard cannot change
   guard('afterInference', (ctx) => ctx.withResponse({ text: 'x' }))
   // @ts-expect-error a guard cannot change
   guard('beforeToolUse', (ctx) => ctx.withArgs({}))
-  // @ts-expect-error votes to go on are counted at steps
+  // @ts-expect-error votes to continue are counted at steps
   guard('beforeToolUse', (ctx) => ctx.requestContinuation('x'))
   // @ts-expect-error a guard cannot change
   guard('afterToolUse', (ctx) => ctx.withOutput('x'))
@@ -272,7 +272,7 @@ export function answersAreReturned(): void {
   })
   // @ts-expect-error a guard must answer on every way
   guard('beforeToolUse', (ctx) => (ctx.toolCall.name === 'rm' ? ctx.block('never') : undefined))
-  // @ts-expect-error a yes is not an answer
+  // @ts-expect-error "yes" is not an answer
   guard('beforeToolUse', () => true)
   // @ts-expect-error a change that is not returned
   hook('afterToolUse', (ctx) => {

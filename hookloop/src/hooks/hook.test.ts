@@ -9,7 +9,7 @@ import type { GuardContext, ObserveContext } from './context.ts'
 import { guard, hook, isHook, observe } from './hook.ts'
 import { triggerNames } from './triggers.ts'
 
-/** The three words as JavaScript knows them. */
+/** hook, guard and observe without their types. */
 const js = { hook, guard, observe } as unknown as {
   readonly [word in 'hook' | 'guard' | 'observe']: (on: unknown, handler?: unknown, options?: unknown) => unknown
 }

@@ -44,13 +44,13 @@ hook('beforeStep', async (ctx) => ((await ctx.infer({ prompt: 'Why?' })).output 
 // @ts-expect-error: a guard that judges calls of models makes none
 guard('beforeInference', async (ctx) => ((await ctx.infer({ prompt: 'Why?' })).text === '' ? ctx : ctx.stop('no')))
 
-// @ts-expect-error: who only watches asks nobody
+// @ts-expect-error: an observer cannot call a model
 observe('beforeStep', (ctx) => ctx.infer({ prompt: 'Why?' }))
 
 // @ts-expect-error: around a call, it is next() that asks
 hook('aroundInference', async (ctx, next) => (await ctx.infer({ prompt: 'Why?' }), next()))
 
-// @ts-expect-error: a misspelt option
+// @ts-expect-error: an unknown option
 hook('beforeStep', (ctx) => ctx.infer({ promt: 'Why?' }).then(() => ctx))
 
 declare const text0: string

@@ -45,7 +45,7 @@ const oops = (): never => {
   throw new Error('oops')
 }
 
-/** What a no looks like at each trigger. */
+/** What a block looks like at each trigger. */
 const noes: { readonly [T in GuardTrigger]?: (seen: Seen) => void } = {
   onUserInput: (seen) => assert.deepEqual(ending(seen), ['stopped', 'inputBlocked', 'judge', 0]),
   beforeExecution: (seen) => assert.deepEqual(ending(seen), ['stopped', 'errorForbade', 'judge', 0]),
@@ -76,7 +76,7 @@ const failures: { readonly [how: string]: (foreign: object) => Failure } = {
   'returns nonsense': () => ({ handle: () => true }),
   'returns null': () => ({ handle: () => null }),
   'returns a look-alike of its context': () => ({ handle: (ctx) => Object.create(ctx) as object }),
-  'returns the context of another firing': (foreign) => ({ handle: () => foreign }),
+  'returns a context from another invocation': (foreign) => ({ handle: () => foreign }),
   'has a when that throws': () => ({ when: oops }),
 }
 
@@ -217,9 +217,9 @@ test('a hook with an effect that failed is replayed as failed', async () => {
   const recording = memoryRecording()
   const model = scriptedModel(['done'])
   const broken = createAgent({ model, use: [guard('beforeStep', oops, { name: 'remote', effect: true })] })
-  const mended = createAgent({ model, use: [guard('beforeStep', (ctx) => ctx, { name: 'remote', effect: true })] })
+  const fixed = createAgent({ model, use: [guard('beforeStep', (ctx) => ctx, { name: 'remote', effect: true })] })
   const live = await broken.run('go', { effects: recordEffects(recording) })
-  const replayed = await mended.run('go', { effects: replayEffects(recording) })
+  const replayed = await fixed.run('go', { effects: replayEffects(recording) })
   assert.deepEqual([live.status, replayed.status], ['stopped', 'stopped'])
 })
 

@@ -46,7 +46,7 @@ function firstCall({ run }: Seen): ToolExecution {
   return run.state.execution!.steps.at(0)!.toolExecutions[0]!
 }
 
-/** The table of DESIGN §2: what may be decided and changed, beside the state, at each trigger. */
+/** What may be decided and changed at each trigger, besides the state. */
 const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Promise<void> } } = {
   onSessionStart: {
     'a hook may change the state': async () => {
@@ -83,7 +83,7 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
       const enough = hook('beforeStep', (ctx) => (ctx.state.stepCount === 1 ? ctx.allowStop('enough') : ctx))
       assert.deepEqual(ending(await runWith(enough)), ['completed', 1])
     },
-    'a hook may vote to go on, and the model is told why': async () => {
+    'a hook may vote to continue, and the model receives the reason': async () => {
       const seen = await runWith(hook('beforeStep', (ctx) => ctx.requestContinuation('on')))
       assert.deepEqual(asked(seen, 0), ['go', 'on'])
     },
@@ -153,7 +153,7 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
       const seen = await runWith(hook('beforeToolUse', (ctx) => ctx.stop('no'), me))
       assert.deepEqual([ending(seen), firstCall(seen).status], [['stopRequested by me', 1], 'blocked'])
     },
-    'a guard may block the call, and the run goes on': async () => {
+    'a guard may block the call, and the run continues': async () => {
       const seen = await runWith(guard('beforeToolUse', (ctx) => ctx.block('never'), me))
       const blocked = { status: 'blocked', output: 'never', by: 'me' }
       assert.deepEqual([firstCall(seen), ending(seen)], [blocked, ['completed', 2]])
@@ -212,12 +212,12 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
       const seen = await runWith(hook('afterStep', (ctx) => ctx.allowStop('enough'), me))
       assert.deepEqual(ending(seen), ['completed', 1])
     },
-    'a guard may vote to go on after an answer': async () => {
+    'a guard may vote to continue after an answer': async () => {
       const on = guard('afterStep', (ctx) => (ctx.step.text === 'done' ? ctx.requestContinuation('on') : ctx))
       const seen = await runWith(on)
       assert.deepEqual([seen.run.text, asked(seen, 2).at(-1)], ['more', 'on'])
     },
-    'a guard may say that nothing speaks against going on, which changes nothing': async () => {
+    'a guard may allow the run to continue, which changes nothing': async () => {
       const seen = await runWith(guard('afterStep', (ctx) => ctx.allowContinuation('fine'), me))
       assert.deepEqual(ending(seen), ['completed', 2])
     },
@@ -273,7 +273,7 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
       )
       assert.deepEqual([ending(seen), seen.run.state.stepCount], [['completed', 2], 1])
     },
-    'a hook may ignore it, and the run goes on': async () => {
+    'a hook may ignore it, and the run continues': async () => {
       const seen = await runWith(
         hook('onError', (ctx) => ctx.ignore()),
         failOnce,
@@ -318,7 +318,7 @@ for (const [trigger, rows] of Object.entries(table)) {
   })
 }
 
-/** A run that passes every trigger the loop fires: the model fails once, then asks for a call that a person approves. */
+/** A run that fires every trigger of the loop: the model fails once, then requests a call that is approved. */
 async function tour(...use: readonly Use[]): Promise<Run> {
   const model = scriptedModel([{ error: 'down' }, sayHi, 'done'])
   const ask = guard('beforeToolUse', (ctx) => ctx.ask('may it?'), { name: 'asks' })

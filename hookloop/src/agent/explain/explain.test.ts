@@ -45,7 +45,7 @@ const full: EffectsFactory = (run) =>
     entries: () => [],
   })(run)
 
-// ── why it ended: a row for every reason there is
+// ── why a run ended: one row for each reason
 
 type Row = {
   readonly script: Script
@@ -54,7 +54,7 @@ type Row = {
   readonly status: Run['status']
   readonly by: string
   readonly value?: unknown
-  /** What the text must say beside that: why it ended, and what would have let it go on. */
+  /** What the text must also say: why the run ended, and what would have let it continue. */
   readonly says: readonly RegExp[]
 }
 
@@ -182,7 +182,7 @@ for (const reason of stopReasons) {
 
 test('explain lists the votes of the last count and marks the one that decided', async () => {
   for (const reason of stopReasons) {
-    if (reason === 'inputBlocked' || reason === 'userRequested') continue // nobody votes before there is an execution
+    if (reason === 'inputBlocked' || reason === 'userRequested') continue // there are no votes before the execution
     const { script, use = [], options, by } = rows[reason]
     const { votes } = explanation(await agentWith(script, ...use).run('go', options))
     assert.ok(
@@ -192,7 +192,7 @@ test('explain lists the votes of the last count and marks the one that decided',
   }
 })
 
-// ── a run that waits
+// ── suspended runs
 
 test('explain of a suspended run reports what was asked, by which hook, and how to answer', async () => {
   const run = await agentWith([call('echo', { a: 1 })], approval('suspend'), asks).run('go')
@@ -223,7 +223,7 @@ test('explain of a paused run says that it is paused and how to resume it', asyn
   assert.match(explain(run), /is paused[^]*to go on +agent\.resume\(run\)/)
 })
 
-// ── what happened on the way
+// ── events during the run
 
 test('explain reports each question and its answer, from a handler or at resume', async () => {
   const script = [call('echo'), 'done']
@@ -297,11 +297,11 @@ test('explain never suggests a change that could not have helped', async () => {
   const limited = await agentWith([{ text: 'x', finishReason: 'length' }], guards({ finishReasons: ['length'] })).run(
     'go',
   )
-  assert.doesNotMatch(explanation(limited).wayOn, /onStop/) // a forbid cannot be overturned there
+  assert.doesNotMatch(explanation(limited).wayOn, /onStop/) // it cannot override a forbid
   const broken = guard('beforeStep', () => assert.fail('broken'), { name: 'broken' })
   const closed = explanation(await agentWith(['x'], broken, errorPolicy('tolerant')).run('go'))
   assert.match(closed.wayOn, /broken/)
-  assert.doesNotMatch(closed.wayOn, /errorPolicy/) // a guard that fails is a no, whatever the policy
+  assert.doesNotMatch(closed.wayOn, /errorPolicy/) // guards fail closed, whatever the error policy
 })
 
 test('explain of an input that was rejected later in a conversation leaves earlier runs out', async () => {

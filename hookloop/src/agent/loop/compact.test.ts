@@ -22,7 +22,7 @@ import { tool } from '../tool.ts'
 
 const look = tool({ name: 'look', description: 'Looks.', input: z.object({}), execute: () => 'a wall' })
 
-/** Calls a tool so often, then it is done. */
+/** Calls a tool that many times, then answers. */
 function looker(steps: number): ScriptedModel {
   return scriptedModel([
     ...Array.from({ length: steps }, (_, i) => ({ text: `look ${i}`, toolCalls: [{ name: 'look' }] })),
@@ -30,7 +30,7 @@ function looker(steps: number): ScriptedModel {
   ])
 }
 
-/** Compacts once, before the step of that number. */
+/** Compacts once, before the step with that number. */
 function compactsAt(step: number, options: Partial<CompactOptions> = {}) {
   const all = { keep: 2, summarize: () => 'It looked.', ...options }
   return hook('beforeStep', (ctx) => (ctx.state.stepCount === step ? ctx.compact(all) : ctx), { name: 'short' })
@@ -221,13 +221,13 @@ test('a hook with an effect cannot request compaction, and fire reports a reques
   assert.deepEqual(await fire(compactsAt(0), 'beforeStep'), { compact: { keep: 2 } })
 })
 
-// ── where it is cut
+// ── where the conversation is cut
 
 const call = (id: string): Part => ({ type: 'tool-call', toolCallId: id, toolName: 'look', input: {} })
 const result = (id: string): Part => ({ type: 'tool-result', toolCallId: id, toolName: 'look', output: 'x' })
 
 test('no call is ever separated from its result, whichever messages stay', () => {
-  // Conversations of steps with up to three calls whose results may stand behind other messages.
+  // Conversations of steps with up to three calls, whose results may come after other messages.
   const step = fc.record({ calls: fc.integer({ min: 0, max: 3 }), between: fc.boolean(), reuse: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 12 }), fc.nat({ max: 40 }), (steps, keep) => {

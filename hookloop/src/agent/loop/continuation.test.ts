@@ -57,7 +57,7 @@ const votes = {
   allowContinuation: guard('afterStep', (ctx) => ctx.allowContinuation('may go on'), { name: 'allowContinuation' }),
 } satisfies { readonly [name: string]: Hook }
 
-const silent = { name: 'completion' } // an agent whose own votes are the only ones
+const silent = { name: 'completion' } // replaces the default capability, so that only the votes of the test count
 
 for (const [names, goesOn, by] of [
   [['allowContinuation', 'allowStop', 'request', 'forbid'], false, 'forbid'],
@@ -167,7 +167,7 @@ test('changes of the state at onStop are applied, whether the run continues or e
   assert.deepEqual([ended.status, ended.state.metadata['stops'], ended.state.stepCount], ['completed', 3, 3])
 })
 
-// ── the limits of going on
+// ── limits of continuations
 
 test('after 8 continuations in a row the run ends with continuationLimit', async () => {
   const seen: number[] = []
@@ -242,7 +242,7 @@ test('a run in which some tool calls failed is completed', async () => {
   assert.equal((await run([{ toolCalls: [{ name: 'broken' }] }, 'said'])).status, 'completed')
 })
 
-// ── every stop reason, with who decided and on what value
+// ── every stop reason, with the hook that decided and the value
 
 type Reached = {
   readonly reason: StopReason
@@ -367,7 +367,7 @@ suite('every stop reason names the hook that decided and the value', () => {
   })
 })
 
-// ── the status is fixed once
+// ── the final status
 
 test('the status is final after onStop: no cancel, error or vote changes it later', async () => {
   const controller = new AbortController()

@@ -2,18 +2,18 @@ import type { StopReason } from '../../state/continuation.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import type { GuardTrigger, HookTrigger, PlainTrigger } from '../../hooks/triggers.ts'
 
-// One run in which something goes wrong at one trigger: the model asks for two calls of the tool "work", then says
-// "done". A case says what is added to that run, which triggers fire then, and how it ends.
+// One run with a failure at one trigger: the model requests two calls of the tool "work", then answers
+// "done". A case has what is added to that run, which triggers fire, and how the run ends.
 
 export type Case = {
   readonly title: string
   readonly use: (run: { readonly cancel: () => void }) => readonly Hook[]
   readonly model?: 'fails once' | 'waits for the signal'
   readonly tool?: 'throws' | 'waits for the signal'
-  /** `status reason by`, as the final record says it. */
+  /** `status reason by`, as in the final record. */
   readonly ending: string
   readonly fired: readonly HookTrigger[]
-  /** What became of the calls, in order, over all steps. */
+  /** The results of the calls of all steps, in order. */
   readonly calls?: string
   readonly requests?: number
 }
@@ -25,12 +25,12 @@ export const end: readonly HookTrigger[] = ['onStop', 'afterExecution']
 const answered: readonly HookTrigger[] = [...ask, 'afterStep', ...end]
 export const unanswered: readonly HookTrigger[] = ['beforeStep', 'beforeInference']
 
-/** The lifecycle picture, when nothing goes wrong. */
+/** The triggers of a run without failures. */
 export const natural: readonly HookTrigger[] = [...begin, ...ask, ...call, ...call, 'afterStep', ...answered]
 
 export const completed = 'completed completed completion'
 
-/** The natural run with something more right behind the first firing of a trigger. */
+/** The triggers of a run without failures, with others inserted after the first time that a trigger fires. */
 function after(trigger: HookTrigger, ...more: readonly HookTrigger[]): readonly HookTrigger[] {
   const at = natural.indexOf(trigger) + 1
   return [...natural.slice(0, at), ...more, ...natural.slice(at)]
@@ -64,7 +64,7 @@ type Throwing = {
   readonly says: string
   readonly failing: () => readonly Hook[]
   readonly model?: 'fails once'
-  /** How it goes when nobody helps. */
+  /** How the run ends when no hook handles the error. */
   readonly ends: readonly HookTrigger[]
   readonly endsCalls?: string
   readonly endsRequests?: number
@@ -126,7 +126,7 @@ const rows: readonly Throwing[] = [
     ignored: [...begin, ...ask, 'onError', 'afterStep', ...end],
     ignoredCalls: '',
     ignoredRequests: 1,
-    ignoredEnding: 'stopped finishReason completion', // what is left of the answer is no answer
+    ignoredEnding: 'stopped finishReason completion', // a withheld answer does not complete the run
   }),
   throwing('beforeToolUse', {
     says: 'call not run, onError',
@@ -178,7 +178,7 @@ const throwsWithPolicy: readonly Case[] = rows.flatMap((row): readonly Case[] =>
     },
     {
       ...model,
-      title: `${title}; ignored, the run goes on without it`,
+      title: `${title}; ignored, the run continues without it`,
       use: () => [...row.failing(), ...policies.ignore],
       ending: row.ignoredEnding ?? completed,
       fired: row.ignored,
@@ -240,7 +240,7 @@ const throwsElsewhere: readonly Case[] = [
     fired: natural,
   },
   {
-    title: 'onError throws: failed; the first error is kept; no recursion',
+    title: 'onError throws: failed; the first error is reported; no recursion',
     use: () => [failing('beforeStep'), hook('onError', () => Promise.reject(new Error('second')), { name: 'policy' })],
     ending: 'failed errorForbade error at beforeStep',
     fired: [...begin, 'beforeStep', 'onError', ...end],
@@ -255,7 +255,7 @@ const throwsElsewhere: readonly Case[] = [
   },
 ]
 
-// ── column "guard no / block": by deciding, and by failing
+// ── column "guard blocks": by deciding, and by failing
 
 type Judged = Omit<Case, 'title' | 'use' | 'ending'> & {
   readonly trigger: GuardTrigger
@@ -339,7 +339,7 @@ const guarded: readonly Case[] = judged.flatMap(({ trigger, says, no, reason, by
     { ...base, title: `${trigger}: a guard's no: ${says}`, use: () => judge(no), ending: `${status} ${reason} ${by}` },
     {
       ...base,
-      title: `${trigger}: a guard that throws has said no: ${says}`,
+      title: `${trigger}: a guard that throws blocks: ${says}`,
       use: () => judge(() => Promise.reject(new Error('boom'))),
       ending: `${status} ${failedReason} ${by}`,
     },

@@ -31,7 +31,7 @@ import { tool } from '../tool.ts'
 const plainTriggers = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
 const twoCalls: ScriptedTurn = { toolCalls: [{ name: 'work' }, { name: 'work' }] }
 
-/** The run of every case: what it fires, whom it can cancel, and how often its tool and its model were reached. */
+/** The run of every case: the triggers it fires, how to cancel it, and how often its tool and its model were called. */
 function stage({ model: how, tool: does }: Pick<Case, 'model' | 'tool'> = {}) {
   const controller = new AbortController()
   const cancel = (): void => controller.abort()
@@ -314,7 +314,7 @@ test('onResume, cancel: cancelled, and pending calls are blocked', async () => {
   assert.deepEqual(fired, [...paused, 'onResume', 'afterToolUse', 'afterStep', ...end])
 })
 
-// ── a consumer that stops looking
+// ── a consumer that stops reading
 
 test('a consumer that stops iterating: suspended, paused between steps, and resumable', async () => {
   const { agent, fired, started } = stage()
@@ -334,7 +334,7 @@ test('a consumer that stops streaming: the run continues to its end', async () =
   assert.deepEqual([endingOf(await live.run), fired], [completed, natural])
 })
 
-// ── the cells with a dash
+// ── decisions that a trigger does not have
 
 const noGuard: readonly HookTrigger[] = [
   'aroundInference',

@@ -38,7 +38,7 @@ function agentOf(script: Script | ((request: ModelRequest) => ScriptedTurn), ...
   return { model, agent: createAgent({ model, use: [work, broken, waits, ...use] }) }
 }
 
-/** Every call has exactly one result, right behind the message that asked for it, and every result has its call. */
+/** Every call has exactly one result, right after the message that requested it, and every result has its call. */
 function assertValid(messages: Iterable<Message>): void {
   let open: readonly string[] = []
   for (const { role, content } of messages) {
@@ -55,7 +55,7 @@ function rolesOf({ state }: Run): string {
   return state.messages.map(({ role }) => role).join(' ')
 }
 
-// ── the picture
+// ── the lifecycle
 
 test('a run fires its triggers in the order of the lifecycle', async () => {
   const fired: string[] = []
@@ -118,7 +118,7 @@ test('an error is reported on the step in which it happened, also one at afterSt
   )
 })
 
-// ── the conversation is valid, whatever happens
+// ── the conversation is always valid
 
 const boom = (): never => {
   throw new Error('boom')
@@ -133,7 +133,7 @@ const mishaps: readonly Mishap[] = [
     'when a guard blocks the first call',
     () => [guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'call-1-1' ? ctx.block('no') : ctx))],
   ],
-  ['when nobody can be asked', () => [guard('beforeToolUse', (ctx) => ctx.ask('sure?'))]],
+  ['when there is no approver', () => [guard('beforeToolUse', (ctx) => ctx.ask('sure?'))]],
   ['when the run is stopped before a call', () => [guard('beforeToolUse', (ctx) => ctx.stop('enough'))]],
   ['when the run is stopped after a call', () => [guard('afterToolUse', (ctx) => ctx.stop('enough'))]],
   ['when the run is stopped after the model', () => [guard('afterInference', (ctx) => ctx.stop('enough'))]],
@@ -195,7 +195,7 @@ const edits: { readonly [what: string]: (messages: readonly Message[]) => readon
   'drops the beginning': (messages) => messages.slice(1),
   'keeps only the last message': (messages) => messages.slice(-1),
   'drops the last message': (messages) => messages.slice(0, -1),
-  'begins another conversation': () => [textMessage('user', 'Something else.')],
+  'replaces the conversation': () => [textMessage('user', 'Something else.')],
   'clears the conversation': () => [],
 }
 
@@ -237,7 +237,7 @@ test('messages that hooks add between calls come after the results', async () =>
   assert.equal(rolesOf(await agentOf([two, 'Done.'], say).agent.run('go')), 'user assistant tool user user assistant')
 })
 
-// ── going on with a finished run
+// ── continuing a finished run
 
 test('from continues a finished run: same conversation, step count and usage, new execution', async () => {
   const { model, agent } = agentOf([two, 'One.', 'Two.', 'Three.'])
@@ -289,7 +289,7 @@ for (const [how, script, options] of [
   })
 }
 
-// ── what was spent
+// ── usage
 
 test('hooks see the usage, including the current call', async () => {
   const seen: string[] = []

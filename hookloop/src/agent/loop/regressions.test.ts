@@ -17,7 +17,7 @@ import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { tool, type Tool } from '../tool.ts'
 
-// What attacks on guards, approvals and saved runs found. Each defect left its sentence behind.
+// Defects that were found by attacks on guards, approvals and saved runs. Each has a test.
 
 type Make = Partial<Parameters<typeof tool>[0]>
 
@@ -33,12 +33,12 @@ const pendingOf = (run: Run): readonly Approval[] =>
 const reasonOf = (run: Run): string => (run.status === 'suspended' ? run.status : `${run.status} ${run.final.reason}`)
 const executionsOf = (run: Run) => [...run.state.execution!.steps].flatMap((step) => step.toolExecutions)
 
-/** The same agent goes on talking from a run that was saved, which shows that what was saved can be read. */
+/** The same agent continues a saved run, which shows that the saved run can be read. */
 async function assertReadable(run: Run): Promise<void> {
   await agentOf(['again']).run('again', { from: saved(run) })
 }
 
-// ── what guards have passed
+// ── values that guards passed
 
 test('a request cannot change after guards passed it, by an observer or by a hook that kept a reference', async () => {
   const model = scriptedModel(['ok'])
@@ -147,16 +147,16 @@ test('changes in the ledger are read-only, however many there are', async () => 
   assert.deepEqual(writable(entries.map((entry) => entry.changes)), [])
 })
 
-/** Where, in what was kept, something could still be changed. */
+/** The paths in a value that can still be changed. */
 function writable(value: unknown, path = ''): readonly string[] {
   if (typeof value !== 'object' || value === null) return []
   const inner = Object.entries(value).flatMap(([key, each]) => writable(each, `${path}/${key}`))
   return Object.isFrozen(value) || path === '' ? inner : [path, ...inner]
 }
 
-// ── what a schema makes
+// ── values that a schema returns
 
-/** A schema that makes something of its own of the arguments. */
+/** A schema that transforms the arguments. */
 function schemaOf<O>(makes: () => O): Schema<JsonObject, O> {
   const jsonSchema = { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) }
   return { '~standard': { version: 1, vendor: 'test', validate: () => ({ value: makes() }), jsonSchema } }
@@ -203,7 +203,7 @@ test('arguments that a schema makes circular do not crash the run', async () => 
   assert.deepEqual([run.status, executionsOf(run)[0]!.status], ['completed', 'ok'])
 })
 
-// ── what hooks say
+// ── texts of hooks
 
 const ring: { self?: unknown } = {}
 ring.self = ring
@@ -271,7 +271,7 @@ test('a hook that sends a window of the conversation sends the same message obje
   assert.deepEqual([sent.length, sent.every((message, i) => message === whole.at(i - 10))], [10, true])
 })
 
-// ── what is saved
+// ── saved runs
 
 const asking = (...use: readonly Use[]): Agent =>
   agentOf(
@@ -336,7 +336,7 @@ test('acceptMissing takes a list of names or true, and a string is rejected', as
   await assert.rejects(resuming, { code: 'AGENT_INVALID_OPTION' })
 })
 
-// ── what an agent is made of
+// ── parts of an agent
 
 test('two capabilities with the same name are rejected, and the error names it', () => {
   const both = (): unknown => agentOf(['ok'], guards({ maxSteps: 3 }), guards({ maxCost: 1 }))

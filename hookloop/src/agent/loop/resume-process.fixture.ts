@@ -1,5 +1,5 @@
-// One process of a run that outlives it. `start` begins it, `resume` goes on with what the folder holds; both leave
-// the run in run.json and a line in effects.log for each thing that was really done.
+// One process of a run that outlives it. `start` starts the run, `resume` resumes the one in the folder. Both write
+// the run to run.json, and a line to effects.log for each effect that was executed.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'

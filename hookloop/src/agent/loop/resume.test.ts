@@ -25,7 +25,7 @@ import { tool } from '../tool.ts'
 
 type Suspended = Extract<Run, { status: 'suspended' }>
 
-/** Guards that ask about paths with a question mark. What is written and what fires is kept. */
+/** Guards that ask about paths with a question mark. Writes and triggers are recorded. */
 function scene(paths: readonly string[], { use = [], script }: { use?: readonly Use[]; script?: Script } = {}) {
   const [written, fired]: [string[], string[]] = [[], []]
   const parsed: string[] = []
@@ -48,7 +48,7 @@ async function suspend(agent: Agent, options?: Parameters<Agent['run']>[1]): Pro
   return run
 }
 
-/** The same answer to everything that is asked. */
+/** The same answer to every approval. */
 function toAll(run: Run, answer: Answer): Answers {
   assert.ok(run.status === 'suspended', `it is ${run.status}`)
   return Object.fromEntries(run.pending.map(({ id }) => [id, answer]))
@@ -124,12 +124,12 @@ test('another process resumes a run exactly where it was suspended', async () =>
   )
 })
 
-// ── answers are checked before anything runs, and nothing is used up by a mistake
+// ── answers are validated before anything runs, and an invalid one consumes no other
 
 type Mistake = readonly [what: string, wrong: (id: string) => object, code: string]
 const forms = [true, null, 'yes', 'suspend', 7, {}, [], { allow: true }, { allow: [] }, { block: 1 }]
 const mistakes: readonly Mistake[] = [
-  ['to a question that was never asked', () => ({ nobody: 'allow' }), 'ANSWER_UNKNOWN'],
+  ['to an unknown approval', () => ({ unknown: 'allow' }), 'ANSWER_UNKNOWN'],
   ['called __proto__', () => JSON.parse('{"__proto__":"allow"}') as object, 'ANSWER_UNKNOWN'],
   ['with arguments that do not fit', (id) => ({ [id]: { allow: { path: 7 } } }), 'ANSWER_INVALID'],
   ['with arguments that are not JSON', (id) => ({ [id]: { allow: { path: 'b', size: 1n } } }), 'ANSWER_INVALID'],
@@ -202,7 +202,7 @@ test('a run that is not suspended cannot be resumed', async () => {
   await assert.rejects(agent.resume(await agent.run('Go.')), { code: 'RESUME_NOT_SUSPENDED' })
 })
 
-// ── going on
+// ── resuming
 
 test('onResume fires once with the answers and may change the state; no trigger of the step fires again', async () => {
   const given: Answers[] = []
@@ -288,7 +288,7 @@ test('answers passed to resume are in the ledger, where explain finds them', asy
   )
 })
 
-// ── another agent than the one that was suspended
+// ── resuming with a different agent
 
 test('resume is rejected when a guard is missing, unless acceptMissing names it', async () => {
   const { agent, write, written } = scene(['?a'])
@@ -329,7 +329,7 @@ test('a suspended run takes no new input, in any form', async () => {
   }
 })
 
-// ── what it costs, and how it ends
+// ── usage, and how a resumed run ends
 
 test('time spent waiting for an approver does not count against maxTimeMs', async () => {
   const clock = fakeClock()

@@ -13,7 +13,7 @@ import { replayEffects } from '../../effects/replay-effects.ts'
 import { explanation } from '../explain/explanation.ts'
 import { Waiting } from './run-lifetime.ts'
 
-/** Never answers, whatever its signal says; a socket would keep the process as this timer does. */
+/** Never replies and ignores its signal. Like a socket, the timer keeps the process alive. */
 const deaf: LanguageModel = {
   provider: 'test',
   modelId: 'deaf',

@@ -21,15 +21,15 @@ import type { ResumeOptions } from './resume.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
 
-// Runs that go every way a run can go, each the same whenever it is played: what a shadow must see, and must not disturb.
+// Deterministic runs that cover every path of a run: what a shadow hook must see, and must not change.
 
-/** Everything that can be seen of a world from outside. */
+/** Everything that is visible of a world from outside. */
 export type Played = {
   readonly runs: readonly Run[]
   readonly events: readonly AgentEvent[]
-  /** What was asked of the port, in order. */
+  /** The calls of the effects port, in order. */
   readonly asked?: readonly string[]
-  /** Every run as it was recorded, and how it was begun. */
+  /** Every recorded run, and how it was started. */
   readonly recorded?: readonly RecordedWorld[]
 }
 
@@ -37,7 +37,7 @@ export type RecordedWorld = { readonly agent: Agent; readonly recording: Recordi
 
 type Play = (make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory) => Promise<Played>
 
-/** Each takes more to use, and plays the same story whatever that is, as long as nothing comes of it. */
+/** Each takes more hooks, and runs the same as long as they change nothing. */
 export const shadowWorlds: { readonly [name: string]: (extra: readonly Use[]) => Promise<Played> } = Object.fromEntries(
   Object.entries({
     plain,
@@ -81,7 +81,7 @@ async function played(play: Play, extra: readonly Use[]): Promise<Played> {
   return { ...result, asked, recorded }
 }
 
-/** The same agent, and somebody who is told how each of its runs begins. */
+/** The same agent, with a callback for the start of each run. */
 function noted(agent: Agent, tell: (agent: Agent, begun: RunStart, effects: EffectsFactory) => void): Agent {
   const begun = (input: string | Message, { effects, from, metadata }: RunOptions = {}): void =>
     tell(agent, { input, ...(from && { from }), ...(metadata && { metadata }) }, effects!)
@@ -101,7 +101,7 @@ function noted(agent: Agent, tell: (agent: Agent, begun: RunStart, effects: Effe
   }
 }
 
-/** Effects that happen, and a list of them. */
+/** Live effects, and a list of them. */
 class NotedEffects implements Effects {
   readonly signal: AbortSignal
   readonly emit: Emit | undefined
@@ -154,7 +154,7 @@ class NotedEffects implements Effects {
   }
 }
 
-/** Says what the input asks for, turn by turn: `work 1 2; look 1; done`. */
+/** Replies with the turns of the input: `work 1 2; look 1; done`. */
 function speak({ messages }: ModelRequest): ScriptedTurn {
   const [first] = messages
   const script = first?.content[0]?.type === 'text' ? first.content[0].text.split('; ') : []
@@ -182,14 +182,14 @@ const remember = hook('afterToolUse', (ctx) =>
   ctx.withState((state) => state.withMetadata(ctx.toolCall.id, ctx.toolExecution.status)),
 )
 const add = hook('beforeToolUse', (ctx) => ctx.withArgs({ n: ctx.toolCall.args.n + 1 }), { tool: work, priority: 10 })
-const mend = hook('beforeToolUse', async (ctx) => ctx.withArgs({ n: Number(ctx.toolCall.args['n']) || 0 }), {
+const repair = hook('beforeToolUse', async (ctx) => ctx.withArgs({ n: Number(ctx.toolCall.args['n']) || 0 }), {
   tool: 'look',
   priority: 20,
 })
 
 async function plain(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
   const brief = hook('beforeInference', (ctx) => ctx.withRequest({ system: `Step ${ctx.state.stepCount}` }))
-  const first = await make(remember, add, mend, brief).run('work 1 2; look 1 2 3; done', { effects: effects() })
+  const first = await make(remember, add, repair, brief).run('work 1 2; look 1 2 3; done', { effects: effects() })
   const second = await make(remember, add).run('more', { effects: effects(), from: first, metadata: { again: true } })
   return { runs: [first, second], events: [] }
 }
@@ -239,7 +239,7 @@ async function resumed(make: (...use: readonly Use[]) => Agent, effects: () => E
   return { runs: [waiting, partly, ...rest.runs], events: rest.events }
 }
 
-/** A model that fails at first, in every step. */
+/** A model that fails once in every step. */
 function unsteady(failures: number): Use {
   let calls = 0
   return hook(
@@ -295,7 +295,7 @@ async function brokenHooks(make: (...use: readonly Use[]) => Agent, effects: () 
   )
 }
 
-/** Fails, if the number is odd. */
+/** Fails if the number is odd. */
 function odd<C extends { readonly toolCall: { readonly args: JsonObject } }>(ctx: C): C {
   if (Number(ctx.toolCall.args['n']) % 2 === 1) throw new Error('odd')
   return ctx

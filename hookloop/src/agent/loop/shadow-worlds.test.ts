@@ -37,7 +37,7 @@ describe('a shadow hook changes nothing', () => {
   }
 })
 
-/** One hook of each kind at every trigger that writes down what it sees. */
+/** One hook of each mode at every trigger that records what it sees. */
 function spies(seen: unknown[]): readonly Hook<PlainTrigger>[] {
   const write = <C extends object>(mode: string, ctx: C): C => {
     const { trigger, state, spent, now } = ctx as C & {
@@ -65,7 +65,7 @@ function spies(seen: unknown[]): readonly Hook<PlainTrigger>[] {
 
 type Deciding = { readonly [method: string]: (...args: unknown[]) => unknown }
 
-/** Whatever the context can do here, one after the other. */
+/** All methods of the context, one after the other. */
 const deeds: readonly ((ctx: Deciding) => unknown)[] = [
   (ctx) => ctx,
   (ctx) => ctx['stop']?.('Stop.') ?? ctx,
@@ -114,7 +114,7 @@ const anyShadow = fc
 
 let named = 0
 
-/** Everything of a world that anybody could depend on. */
+/** Everything of a world that a caller could depend on. */
 function visible({ runs, events, asked }: Played): unknown {
   return {
     asked,

@@ -2,32 +2,32 @@ import type { FinalRecord } from '../../state/execution.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Approval, ToolExecution } from '../../state/tool-call.ts'
 
-// Support for the exhaustive exploration in `small-world.test.ts`: all the worlds there are, and what must hold in each.
+// For the exhaustive exploration in `small-world.test.ts`: all worlds, and what must be true in each.
 
-/** What the guard and then the approver will say about a call. `later` leaves the question open once. */
+/** What the guard and then the approver decide about a call. `later` leaves the approval pending once. */
 export type Fate = 'free' | 'blocked' | 'allow' | 'block' | 'edit' | 'later allow' | 'later block' | 'later edit'
 
-/** One step of so many calls, each with its fate, of a tool whose calls run together or not. */
+/** One step with that many calls, each with its decisions, of a tool that is concurrent or not. */
 export type World = { readonly calls: readonly Fate[]; readonly concurrent: boolean }
 
-/** At the so-manieth point of a run (a trigger, or an edge of an effect), it is cancelled or its process dies. */
+/** At the n-th point of a run (a trigger, or the start or end of an effect), it is cancelled or its process is killed. */
 export type Fault = { readonly kind: 'cancel' | 'crash'; readonly at: number }
 
-/** A tool that was begun: which call, with what, in which life of the run. */
+/** A started tool: its call, its arguments, and the process of the run. */
 export type Doing = {
   readonly call: number
   readonly text: string
   readonly key: string
-  /** The number of times the run has been started from nothing before. */
+  /** How often the run was started from scratch before. */
   readonly lineage: number
   readonly answers: readonly number[]
   readonly doneBefore: readonly number[]
   readonly afterCancel: boolean
-  /** Whether it came to the point where it has its effect. */
+  /** Whether its effect happened. */
   had: boolean
 }
 
-/** Everything that can be seen of a world that has come to its end. */
+/** Everything that is visible of a world that has ended. */
 export type Story = {
   readonly world: World
   readonly fault: Fault | undefined
@@ -36,7 +36,7 @@ export type Story = {
   /** The trigger or effect at which it was cancelled. */
   readonly cancelledAt: string | undefined
   readonly modelCallsAfterCancel: number
-  /** How often `afterExecution` fired in lives that ended in a suspension, and in the last one. */
+  /** How often `afterExecution` fired in processes that ended suspended, and in the last one. */
   readonly endings: { readonly suspended: number; readonly last: number }
   readonly status: string
   readonly finals: readonly (FinalRecord | undefined)[]
@@ -48,7 +48,7 @@ const few: readonly Fate[] = ['free', 'allow', 'later allow']
 const most: readonly Fate[] = [...few, 'blocked', 'block', 'edit']
 const all: readonly Fate[] = [...most, 'later block', 'later edit']
 
-/** Every fate for each of one or two calls; of three calls, those that can stand in each other's way. */
+/** All decisions for each of one or two calls; for three calls, those that can interfere. */
 export const worlds: readonly World[] = [
   ...[1, 2]
     .flatMap((size) => combinations(all, size))
@@ -66,7 +66,7 @@ export function isAsked(fate: Fate): boolean {
   return fate !== 'free' && fate !== 'blocked'
 }
 
-/** What the approver says in the so-manieth round, by the number of the call. */
+/** The answers of the approver in the n-th round, by the number of the call. */
 export function answersIn(world: World, round: number, pending: readonly Approval[]): ReadonlyMap<number, Answer> {
   const answers = new Map<number, Answer>()
   for (const { toolCall } of pending) {
@@ -84,12 +84,12 @@ function answerOf(fate: Fate, n: number): Answer {
 
 const refusal = (n: number): string => `No to ${n}.`
 
-/** What a call may be run with, if at all. */
+/** The arguments that a call may be executed with, if any. */
 export function rightText(fate: Fate, n: number): string {
   return fate.endsWith('edit') ? `edited ${n}` : `original ${n}`
 }
 
-/** What is wrong with a story; nothing, if all is well. */
+/** The problems of a story. */
 export function* wrongs(story: Story): Generator<string> {
   yield* wrongDoings(story)
   for (const [n, fate] of story.world.calls.entries()) {
@@ -115,7 +115,7 @@ function* wrongDoings(story: Story): Generator<string> {
       if (isAsked(fate) && !answers.includes(n)) yield `call ${n} ran before it was answered`
       if (text !== rightText(fate, n)) yield `call ${n} ran with ${text}`
       if (doneBefore.includes(n)) yield `call ${n} ran although it was saved as done`
-      if (afterCancel) yield `call ${n} was begun after the cancel`
+      if (afterCancel) yield `call ${n} was started after the cancel`
       if (mine.some((other) => other.lineage === lineage && other.key !== key)) yield `call ${n} has two keys`
       if (doings.some((other) => other.key === key && other.call !== n)) yield `call ${n} shares its key`
     }
@@ -153,7 +153,7 @@ function* wrongEnding(story: Story): Generator<string> {
   if (status !== (cancelledAt === undefined || late ? 'completed' : 'cancelled')) yield `it ended as ${status}`
 }
 
-/** Every call has its result, once, in the message right behind the one that asked. */
+/** Every call has exactly one result, in the message right after the one that requested it. */
 function* wrongHistory(messages: readonly Message[]): Generator<string> {
   for (const [i, { role, content }] of messages.entries()) {
     const asked = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))

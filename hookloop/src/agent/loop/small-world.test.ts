@@ -26,10 +26,10 @@ import {
 } from './small-world.fixture.ts'
 import { tool, type ToolRun } from '../tool.ts'
 
-// Every world of one to three calls, with every verdict and every answer; then each of them again, cancelled or struck
-// dead at each of its points. Nothing is sampled: where two crashes leave the same behind, one is followed to its end.
+// Every world of one to three calls, with every decision and every answer; then each of them again, cancelled or
+// killed at each of its points. Nothing is sampled: of crashes that leave the same state, one is followed to its end.
 
-/** The life of one world: everything that outlasts a process. */
+/** What outlives the processes of one world. */
 type Life = {
   readonly world: World
   readonly fault: Fault | undefined
@@ -68,18 +68,18 @@ function newLife(world: World): Life {
   }
 }
 
-/** The same life from some moment on, with a fault in store. */
+/** A copy from some point on, with a fault. */
 function withFault(life: Life, fault?: Fault): Life {
   return { ...life, fault, doings: [...life.doings], endings: { ...life.endings } }
 }
 
-/** A process. When it dies, nothing in it ever goes on: whatever comes to a point from then on waits for ever. */
+/** A process. After it is killed, everything that reaches a point waits forever. */
 type Process = { readonly life: Life; readonly died: PromiseWithResolvers<undefined>; dead: boolean }
 
 const processes = new AsyncLocalStorage<Process>()
 const here = (): Process => processes.getStore()!
 
-/** A point at which the world may be struck. */
+/** A point at which a fault may happen. */
 function pass(name: string): void | Promise<never> {
   const process = here()
   const { life, died } = process
@@ -155,13 +155,13 @@ function agentFor({ calls, concurrent }: World): Agent {
   return createAgent({ model, use: [passing, verdict, acting, approval('suspend')] })
 }
 
-/** What may be told of a life while it is lived. */
+/** Callbacks during a life. */
 type Teller = {
   onSaved?: () => void
-  /** Whether this was seen before, so that it need not be seen to its end. */ onCrash?: () => boolean
+  /** Returns true if the same state was explored before. */ onCrash?: () => boolean
 }
 
-/** Lives through a world, in as many processes as it takes. */
+/** Runs a world to its end, in as many processes as it takes. */
 async function liveThrough(agent: Agent, life: Life, teller: Teller = {}): Promise<Story | undefined> {
   for (;;) {
     const process: Process = { life, died: Promise.withResolvers<undefined>(), dead: false }
@@ -198,7 +198,7 @@ async function goOn(life: Life, agent: Agent): Promise<Run> {
 }
 
 function keep(life: Life, run: Extract<Run, { status: 'suspended' }>): void {
-  life.saved = JSON.stringify({ version: SAVED_VERSION, state: run.state }) // without the ledger: it decides nothing
+  life.saved = JSON.stringify({ version: SAVED_VERSION, state: run.state }) // without the ledger, which decides nothing
   life.pending = run.pending
   life.round++
   const cursor = run.state.execution!.cursor!
@@ -221,7 +221,7 @@ function tell(life: Life, run: Exclude<Run, { status: 'suspended' }>): Story {
 
 type Explored = { readonly stories: number; readonly wrong: readonly string[] }
 
-/** Explores all worlds, each with its faults; gives how many stories there were and what is wrong with which. */
+/** Explores all worlds, each with its faults. Returns the number of stories and their problems. */
 async function explore(kind: Fault['kind']): Promise<Explored> {
   const wrong: string[] = []
   let stories = 0
@@ -236,7 +236,7 @@ async function explore(kind: Fault['kind']): Promise<Explored> {
     look(await liveThrough(agent, whole, { onSaved: () => moments.push(withFault(whole)) }))
     const wrecks = new Set<string>()
     for (let at = 1; at <= whole.points; at++) {
-      // What comes before the last saved moment before the fault is as it was without it.
+      // Up to the last saved point before the fault, everything is as without it.
       const life = withFault(
         moments.findLast(({ points }) => points < at)!,
         { kind, at },
@@ -247,7 +247,7 @@ async function explore(kind: Fault['kind']): Promise<Explored> {
   return { stories, wrong }
 }
 
-/** A crash leaves what was saved and what was done. Where both are the same, so is everything that comes after it. */
+/** A crash leaves the saved run and the executed effects. If both are equal, so is everything after it. */
 function isKnown(wrecks: Set<string>, { round, doings }: Life): boolean {
   const wreck = JSON.stringify([round, doings])
   if (wrecks.has(wreck)) return true
@@ -278,7 +278,7 @@ if (isMainThread) {
   parentPort!.postMessage(explored, [])
 }
 
-/** In a thread of its own, because promises are many times slower where the test runner watches each of them. */
+/** In its own thread, because promises are many times slower where the test runner tracks each of them. */
 async function inThread(kind: Fault['kind']): Promise<Explored> {
   const thread = new Worker(new URL(import.meta.url), { workerData: kind })
   const [explored] = (await once(thread, 'message')) as [Explored]

@@ -26,7 +26,7 @@ const call = { toolCalls: [{ name: 'work' }] }
 const busy = { error: new AgentError('MODEL_OVERLOADED', 'busy') }
 const again = retry({ backoffMs: 0 })
 
-/** A model whose calls cost nothing, so that only what others spend is counted. */
+/** A model whose calls cost nothing, so that only other usage is counted. */
 function freeModel(script: Script) {
   return scriptedModel(script, { usage: { inputTokens: 0, outputTokens: 0 } })
 }
@@ -53,7 +53,7 @@ async function costOf(script: Script, ...use: readonly Use[]): Promise<number> {
   return (await agentOn(script, ...use).agent.run('go')).state.usage.costUsd
 }
 
-/** The cost of a run that is recorded, and of its replay. */
+/** The cost of a recorded run, and of its replay. */
 async function costTwice(script: () => Script, ...use: readonly Use[]): Promise<readonly number[]> {
   const recording = memoryRecording()
   const live = await agentOn(script(), ...use).agent.run('go', { effects: recordEffects(recording) })
@@ -65,7 +65,7 @@ async function costTwice(script: () => Script, ...use: readonly Use[]): Promise<
 // ── hooks and guards
 
 suite('usage reported by a hook is counted at', () => {
-  /** A run that passes every trigger there is: it waits for a person, is resumed elsewhere, and lives through an error. */
+  /** A run that fires every trigger: it is suspended, resumed elsewhere, and recovers from an error. */
   const passAll = async (spender: Use): Promise<number> => {
     const script = [call, { error: 'hiccup' }, 'Done.']
     const { agent } = agentOn(
@@ -171,7 +171,7 @@ test('when a trigger is retried, usage of a hook with an effect is counted once'
   const fails = hook('beforeStep', (ctx) => (failed ? ctx : ((failed = true), assert.fail('once'))), { priority: -1 })
   const policy = errorPolicy({ backoffMs: 0 })
   assert.equal(await costOf(script(), pay(true), fails, policy), 1)
-  assert.equal(await costOf(script(), pay(false), fails, policy), 2) // this one was really asked twice
+  assert.equal(await costOf(script(), pay(false), fails, policy), 2) // this one ran twice
 })
 
 // ── around and inside a model call
@@ -217,12 +217,12 @@ const endings: readonly (readonly [string, Working, ToolOptions])[] = [
   ['ends later', async (run) => (await delay(1), paying(run)), {}],
   ['fails', (run) => (paying(run), assert.fail('no luck')), {}],
   [
-    'runs out of time',
+    'times out',
     (run) => (paying(run), new Promise((end) => run.signal.addEventListener('abort', () => end('late')))),
     { timeoutMs: 20 },
   ],
-  ['runs out of time and does not care', (run) => (paying(run), new Promise(() => undefined)), { timeoutMs: 5 }],
-  ['gives nothing that can be kept', (run) => (paying(run), 1n), {}],
+  ['times out and ignores its signal', (run) => (paying(run), new Promise(() => undefined)), { timeoutMs: 5 }],
+  ['returns a value that is not JSON', (run) => (paying(run), 1n), {}],
 ]
 for (const [how, execute, options] of endings) {
   test(`usage of a tool that ${how} is counted, also in a replay`, async () => {
@@ -287,9 +287,9 @@ test('a limit includes usage of a tool before the next model call', async () => 
   }
 })
 
-// ── several attempts at once
+// ── concurrent attempts
 
-/** Calls the model so many times at once, and gives the first answer. */
+/** Calls the model that many times concurrently, and returns the first response. */
 function atOnce(times: number, change?: RequestChange): Use {
   return hook('aroundInference', (_ctx, next) => {
     const calls = Array.from({ length: times }, () => (change === undefined ? next() : next(change)))
@@ -297,7 +297,7 @@ function atOnce(times: number, change?: RequestChange): Use {
   })
 }
 
-/** Limits that leave room for so many calls, each of which is thought to write a thousand tokens. */
+/** Limits that allow that many calls, each estimated at a thousand output tokens. */
 const roomFor = (calls: number) => guards({ maxTokens: (calls - 1) * 1_000 + 500 })
 const settings = { maxOutputTokens: 1_000 }
 
@@ -347,7 +347,7 @@ test('an attempt that guards still judge when another has answered is not made',
   assert.deepEqual([run.state.stepCount, model.requests.length], [1, 1])
 })
 
-// ── what models cost
+// ── prices of models
 
 test('a model with prices is billed by them', async () => {
   const model: LanguageModel = { ...scriptedModel(() => 'Done.'), cost: ({ outputTokens }) => outputTokens / 10 }
@@ -361,7 +361,7 @@ function sdkModel(): LanguageModelV4 & { asked: number } {
     modelId: 'big',
     supportedUrls: {},
     asked: 0,
-    doStream: () => Promise.reject(new Error('nobody listens')),
+    doStream: () => Promise.reject(new Error('not streamed')),
     doGenerate: async () => ({
       content: [{ type: 'text' as const, text: `Answer ${++model.asked}.` }],
       finishReason: { unified: 'stop' as const, raw: undefined },

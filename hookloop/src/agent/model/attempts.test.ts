@@ -34,7 +34,7 @@ function agentOn(script: Script | LanguageModel, ...use: readonly Use[]) {
   return createAgent({ model: 'infer' in script ? script : scriptedModel(script), use: [work, ...use] })
 }
 
-/** The events about model calls, short. */
+/** The events of model calls, shortened. */
 function callsIn(events: readonly AgentEvent[]): readonly string[] {
   return events.flatMap((event) => {
     if (event.type === 'inferenceStarted') return [`${event.step}: ${event.attempt} ${event.model}`]
@@ -51,7 +51,7 @@ function attemptsOf(run: Run): readonly string[] {
   return explanation(run).failedAttempts.map(({ step, message }) => `${step}: ${message}`)
 }
 
-// ── the events of calls
+// ── events of model calls
 
 test('every failed model call is reported with its attempt number, model and error', async () => {
   const b = scriptedModel([failing('slow', 'MODEL_TIMED_OUT'), 'Done.'], { modelId: 'b' })
@@ -151,7 +151,7 @@ test('each of several concurrent attempts is reported', async () => {
   ])
 })
 
-// ── the arguments of calls, as they are written
+// ── streamed arguments of tool calls
 
 suite('the arguments of a call', () => {
   const deltas = async (...use: readonly Use[]) => {
@@ -201,7 +201,7 @@ suite('the arguments of a call', () => {
 
 // ── warnings
 
-/** A model with something to say about every answer. */
+/** A model with a warning for every response. */
 function warning(...warnings: readonly string[]): LanguageModel {
   const speak = scriptedModel([call, 'Done.'])
   return { ...speak, infer: async (request, how) => ({ ...(await speak.infer(request, how)), warnings }) }

@@ -19,7 +19,7 @@ function agentOf(script: Script, ...use: readonly Use[]) {
   return { model, agent: createAgent({ model, instructions: 'Be brief.', use: [work, ...use] }) }
 }
 
-/** An agent on a model that answers with anything, as models from outside do. */
+/** An agent on a model that may return anything. */
 function agentOn(reply: () => unknown, ...use: readonly Use[]): Agent {
   const model: LanguageModel = {
     provider: 'test',
@@ -55,7 +55,7 @@ const refusals: readonly (readonly [string, (cancel: () => void) => Use, string]
     'stopped inputBlocked polite',
   ],
   [
-    'refused by a hook that throws',
+    'dropped by a hook that throws',
     () => hook('onUserInput', () => Promise.reject(new Error('boom'))),
     'failed errorForbade error at onUserInput',
   ],
@@ -168,7 +168,7 @@ test('usage of a withheld response counts, and its calls never run', async () =>
   assert.doesNotMatch(JSON.stringify(run), /1234/)
 })
 
-// ── replies that are none
+// ── invalid replies
 
 const circular: { self?: unknown } = {}
 circular.self = circular

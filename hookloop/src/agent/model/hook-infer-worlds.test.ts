@@ -14,7 +14,7 @@ import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
 
-// Many small worlds in which hooks ask models in every way there is. Whatever happens, a replay tells the same.
+// Random worlds in which hooks call models in every possible way. A replay always reports the same.
 
 const triggers = [
   'onUserInput',
@@ -40,7 +40,7 @@ const worlds = fc.record({
     }),
     { minLength: 1, maxLength: 4 },
   ),
-  /** What becomes of each call: every so manieth fails, or none. */
+  /** Every n-th call fails, or none. */
   failsEvery: fc.constantFrom(0, 2, 3, 5),
   maxTokens: fc.constantFrom(60, 120, 9_000, 100_000),
   retries: fc.boolean(),
@@ -57,7 +57,7 @@ function use({ askers, maxTokens, retries }: World, helper: ReturnType<typeof sc
     if (way === 'one') await infer('one')
     if (way === 'two') await infer(JSON.stringify(await infer('first')))
     if (way === 'together') await Promise.all([infer('a'), infer('b'), infer('c')])
-    if (way === 'unheard') void infer('nobody waits')
+    if (way === 'unheard') void infer('not awaited')
     if (way === 'caught') await infer('whatever').catch(() => undefined)
     if (way === 'typed') await ctx.infer({ model: helper, prompt: 'typed', output: typed })
     if (way === 'slow') await infer('quick').then(() => infer('slow'))

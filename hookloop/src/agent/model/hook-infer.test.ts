@@ -14,7 +14,7 @@ import type { Use } from '../capability.ts'
 import { explanation } from '../explain/explanation.ts'
 import type { Run } from '../run.ts'
 
-/** An agent that says "done", and a second model for its hooks. */
+/** An agent that answers "done", and a second model for its hooks. */
 function withCritic(says: Script, ...use: readonly Use[]) {
   const [model, critic] = [scriptedModel(() => 'done'), scriptedModel(says, { modelId: 'critic' })]
   return { model, critic, agent: createAgent({ model, use }) }
@@ -162,7 +162,7 @@ describe('limits', () => {
       return ctx
     })
     await createAgent({ model: scriptedModel([]), use: [both, guards({ maxTokens: 5_000 })] }).run('go')
-    assert.equal(critic.requests.length, 2) // the second is judged with a guess at the first, the third with both
+    assert.equal(critic.requests.length, 2) // the second is judged with an estimate of the first, the third with both
   })
 
   test('at onUserInput do not count an earlier run of the conversation', async () => {

@@ -23,7 +23,7 @@ import type { Agent } from '../agent.ts'
 import type { Run } from '../run.ts'
 import { tool, type Tool } from '../tool.ts'
 
-// What attacks on streams, time, cancels and recordings found. Each defect left its sentence behind.
+// Defects that were found by attacks on streams, timeouts, cancels and recordings. Each has a test.
 
 type Make = Partial<Parameters<typeof tool>[0]>
 type Kind = 'hook' | 'guard'
@@ -47,7 +47,7 @@ const twice = hook('aroundInference', async (_ctx, next) => {
 
 // ── streams
 
-/** What a reader has on the screen after each event that changes it. */
+/** The text that a reader displays after each event that changes it. */
 function screens({ events }: EventRecorder<string>): readonly string[] {
   const seen = ['']
   for (const event of events) {
@@ -75,7 +75,7 @@ for (const winner of ['first', 'second']) {
     const paces = winner === 'first' ? [4, 9] : [9, 4]
     const turns = ['a', 'b'].map((text, i) => ({ chunks: [text, text, text], delayMs: paces[i]! }))
     const race = hook('aroundInference', (_ctx, next) => Promise.race([next(), next()]))
-    const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx)) // the loser writes on meanwhile
+    const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx)) // the other attempt keeps streaming meanwhile
     const seen = screens(
       await recordEvents(createAgent({ model: scriptedModel(turns), use: [race, slow] }).stream('hi')),
     )
@@ -87,7 +87,7 @@ for (const winner of ['first', 'second']) {
   })
 }
 
-/** A model that goes on writing after it has given its first answer, or failed to. */
+/** A model that keeps streaming after it has replied or failed. */
 function chatty(script: readonly ScriptedTurn[]): LanguageModel {
   const model = scriptedModel(script)
   return {
@@ -146,7 +146,7 @@ const pendingOf = (run: Run): readonly string[] =>
 
 // ── cancels
 
-/** A hook or guard that hands the cancel on, as everything does that was given the signal. */
+/** A hook or guard that rejects with the reason of its signal. */
 function heedful(kind: Kind, trigger: 'beforeStep', cancel: () => void): Hook {
   return declare(kind)(trigger, async (ctx) => {
     setImmediate(cancel)
@@ -222,13 +222,13 @@ test('a tool with a timeout leaves no listener on a signal that outlives the run
   assert.deepEqual([getEventListeners(signal, 'abort').length, dependentsOf(signal)], [0, 0])
 })
 
-/** Signals made of this one, and whatever else Node keeps on it: none of it is a listener that could be counted. */
+/** The dependent signals and other internal references of a signal, which are not listeners. */
 function dependentsOf(signal: AbortSignal): number {
   const kept = signal as unknown as { readonly [key: symbol]: { readonly size?: number } | undefined }
   return Object.getOwnPropertySymbols(signal).reduce((sum, key) => sum + (kept[key]?.size ?? 0), 0)
 }
 
-// ── time
+// ── timeouts
 
 test('maxTimeMs is checked after each batch of concurrent calls', async () => {
   const clock = fakeClock()
@@ -242,7 +242,7 @@ test('maxTimeMs is checked after each batch of concurrent calls', async () => {
 
 // ── recordings
 
-/** A run and its replay must tell the same: equal states, and ledgers that differ in durations only. */
+/** A run and its replay must be equal in their states, and in their ledgers except for durations. */
 async function assertReplays(build: () => Agent, run: { signal?: AbortSignal; effects?: EffectsFactory } = {}) {
   const recording = memoryRecording()
   const live = await build().run('hi', { ...run, effects: recordEffects(recording, run.effects) })
@@ -278,7 +278,7 @@ test('a hook that ends because it was cancelled ends in the replay as well', asy
   assert.equal(run?.status, 'cancelled')
 })
 
-/** A model that fails twice, in a call that is made twice, under a policy that tries it all again. */
+/** A model that fails twice, in a call that is made twice, with an error policy that retries. */
 function tryingAgain(...judges: (() => Hook)[]): () => Agent {
   return () =>
     createAgent({

@@ -22,7 +22,7 @@ const window = { stream: 'window' } as const
 type Piece = { readonly type: 'text' | 'reasoning'; readonly delta: string }
 type Answer = { readonly pieces: readonly Piece[]; readonly pause?: number; readonly end?: () => void | Promise<void> }
 
-/** A model that writes its answer in just these pieces, and lets others work after every few of them. */
+/** A model that streams exactly these chunks, and yields to the event loop after every few of them. */
 function writing({ pieces, pause = 3, end }: Answer): LanguageModel {
   return {
     provider: 'test',
@@ -55,7 +55,7 @@ function cut(text: string, sizes: readonly number[], type: Piece['type'] = 'text
   return pieces
 }
 
-/** What was shown, and shown again from the beginning after each time it was retracted. */
+/** The streamed text, once more from the beginning after each retraction. */
 function shown(events: readonly AgentEvent[]): readonly string[] {
   const versions = ['']
   for (const event of events) {
@@ -70,7 +70,7 @@ async function watch(model: LanguageModel, ...use: readonly Use[]) {
   return { events, run, versions: shown(events) }
 }
 
-/** Effects whose events are known as soon as they happen. */
+/** Effects that report their events at once. */
 function noting(log: unknown[]): EffectsFactory {
   return ({ signal, emit }) =>
     liveEffects()({
@@ -88,9 +88,9 @@ function whole({ state, status }: Run): unknown {
 
 const words = (count: number): string => Array.from({ length: count }, (_, i) => `word${i}`).join(' ')
 
-// ── what a guard refuses is not shown
+// ── text that a guard withholds is not streamed
 
-/** Known for what it is only when all of it is there. */
+/** Recognized only when it is complete. */
 const SECRET = /<[a-z]{18,98}>/
 const paces = { 'at once': () => undefined, soon: () => Promise.resolve(), later: () => soon() }
 const filler = fc.string({ unit: fc.constantFrom('a', 'b', 'z', ' ', '\n', '.'), maxLength: 900 })
@@ -173,7 +173,7 @@ test('text that a hook appends does not release the beginning of a secret', asyn
   for (const version of versions) assert.doesNotMatch(version, /<s/)
 })
 
-// ── what is shown, and when
+// ── what is streamed, and when
 
 const policies: readonly (readonly [readonly StreamPolicy[], 'nothing' | 'some' | 'all'])[] = [
   [[], 'all'],
@@ -233,7 +233,7 @@ test('a call is sent when it is executed, not while it is streamed', async () =>
   ])
 })
 
-// ── hooks that change
+// ── hooks that transform
 
 const replacements = { 'as long': '*'.repeat(20), longer: '[taken out by a rule]', shorter: '[gone]', nothing: '' }
 for (const [size, replacement] of Object.entries(replacements)) {
@@ -242,7 +242,7 @@ for (const [size, replacement] of Object.entries(replacements)) {
     const redact = hook(
       'afterInference',
       async (ctx) => {
-        assert.ok(++looks < 1_000, 'it looks for ever') // and lets go of the process
+        assert.ok(++looks < 1_000, 'it judges forever') // and ends the process
         await soon()
         return ctx.withResponse({ text: ctx.response.text.replaceAll(/<[a-z]{18}>/g, replacement) })
       },
@@ -252,7 +252,7 @@ for (const [size, replacement] of Object.entries(replacements)) {
     const pieces = cut(text, [7, 31, 3])
     const { versions, run } = await watch(writing({ pieces, pause: 1 }), redact)
     const clean = text.replaceAll(/<[a-z]{18}>/g, replacement)
-    await delay(20) // if it goes on, somebody looks who should not
+    await delay(20) // if it continues, a hook judges that should not
     assert.ok(looks < text.length / 50, `${looks} looks at ${text.length} characters`)
     assert.deepEqual([versions, run.text], [[clean], clean])
   })
@@ -273,7 +273,7 @@ test('a hook that rewrites everything each time is never streamed as a mixture o
   assert.ok(made.some((text) => text.startsWith(versions[0]!)))
 })
 
-// ── guards that fail, are slow, or change their mind
+// ── guards that fail, are slow, or decide differently later
 
 test('after a guard failed on a part of the answer, nothing is streamed until it has judged the complete answer', async () => {
   const text = words(300)
@@ -330,7 +330,7 @@ test('a cancel in the middle ends the stream and the model call', async () => {
   assert.deepEqual([run.status, of('finished').length], ['cancelled', 1])
 })
 
-// ── what it leaves behind
+// ── cost, ledger and replay
 
 test('the cost of judging a stream is linear in its length', async () => {
   let [looks, characters] = [0, 0]
@@ -346,7 +346,7 @@ test('checks of partial answers are not in the ledger', async () => {
   assert.equal(run.ledger.filter((entry) => entry.hook === 'look').length, 1)
 })
 
-/** A guard with little time that is late when it is told to be. */
+/** A guard with a short timeout that times out on request. */
 function late(isLate: (finishReason: string) => boolean): Use {
   const judge = guard('afterInference', (ctx) => delay(isLate(ctx.response.finishReason) ? 60 : 0, ctx), {
     ...window,

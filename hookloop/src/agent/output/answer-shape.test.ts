@@ -10,14 +10,14 @@ import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/js
 import type { Schema } from '../../state/schema.ts'
 import { answerShape, readJson } from './answer-shape.ts'
 
-/** Whether a model that is held to the shown schema could give this answer. */
+/** Whether this answer is valid for the schema that is sent to the model. */
 async function isShown(schema: Schema | JsonObject, value: Json): Promise<boolean> {
   const { jsonSchema } = answerShape(schema)
   const taker = tool({ name: 'take', description: 'Takes.', input: jsonSchema, execute: () => '' })
   return 'value' in (await taker.parse(value))
 }
 
-// ── the schema as a model is shown it
+// ── the schema that is sent to a model
 
 const flat = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
 
@@ -113,7 +113,7 @@ test('a schema that throws says that the value does not fit', async () => {
 
 // ── the JSON in a text
 
-// As it is kept: `__proto__` is no key that anybody may be given.
+// As stored: `__proto__` is not allowed as a key.
 const anyJson = fc.jsonValue({ maxDepth: 4 }).map((value) => toJson(JSON.parse(JSON.stringify(value))))
 const anyObject = fc.dictionary(fc.string(), anyJson).map((value) => toJson(JSON.parse(JSON.stringify(value))))
 

@@ -1,5 +1,5 @@
-// Agents inside agents, each of which says what it was told to say: a prompt is the list of its turns as JSON. So any
-// number of them may run at once, in any order, and again after a crash, on one model without a memory.
+// Nested subagents, each of which replies with the turns in its prompt, a list as JSON. So any
+// number of them may run concurrently, in any order, and again after a crash, on one stateless model.
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import type { Json } from '../../state/json.ts'
@@ -14,17 +14,17 @@ export type Turn =
   | string
   | { readonly calls: readonly ScriptedCall[]; readonly text?: string; readonly tokens?: number }
 
-/** What an agent is told, so that it says this. */
+/** The prompt that makes an agent reply with these turns. */
 export function plan(...turns: readonly Turn[]): string {
   return JSON.stringify(turns)
 }
 
-/** A turn in which an agent makes calls. */
+/** A turn with tool calls. */
 export function calls(...made: readonly ScriptedCall[]): Turn {
   return { calls: made }
 }
 
-/** A call for another agent, which says these turns. */
+/** A call of a subagent, which replies with these turns. */
 export function spawn(id: string, who: string, ...turns: readonly Turn[]): ScriptedCall {
   return { id, name: 'spawn', args: { who, plan: plan(...turns) } }
 }
@@ -33,7 +33,7 @@ export function look(id: string, at: Json = id): ScriptedCall {
   return { id, name: 'look', args: { at } }
 }
 
-/** Says the turns of the prompt it finds, one for each time it has spoken. */
+/** Replies with the turns of the prompt, one at a time. */
 export function planModel(
   options: { readonly usage?: { readonly inputTokens?: number; readonly costUsd?: number } } = {},
 ): ScriptedModel {
@@ -57,9 +57,9 @@ export function planModel(
 export type World = {
   readonly agent: Agent
   readonly model: ScriptedModel
-  /** What was really looked at, in order. */
+  /** The executed looks, in order. */
   readonly looked: string[]
-  /** How many tools are at work now. */
+  /** How many tools are running. */
   readonly atWork: () => number
 }
 
@@ -75,7 +75,7 @@ export type WorldOptions = {
 
 const plain: Delegation['to'] = { instructions: 'plain' }
 
-/** An agent with a tool that looks, and one that lets others work: those it is given, and `plain`, which inherits all. */
+/** An agent with the tool "look" and subagents: the given ones, and `plain`, which inherits everything. */
 export function familyWorld(options: WorldOptions = {}): World {
   const { use = [], who = {}, model = planModel(), lookMs = 0, name = 'main', store } = options
   const looked: string[] = []
@@ -106,13 +106,13 @@ export function familyWorld(options: WorldOptions = {}): World {
   }
 }
 
-/** What a look is at, as a text. */
+/** The argument of a look, as a string. */
 export function lookedAt(args: object): string {
   const { at } = args as { at?: Json }
   return typeof at === 'string' ? at : JSON.stringify(at)
 }
 
-/** Whether a look is one that somebody has to be asked about. */
+/** Whether a look needs approval. */
 export function isAsked(args: object): boolean {
   return lookedAt(args).startsWith('?')
 }

@@ -12,7 +12,7 @@ import { fakeClock } from '../../testing/fake-clock.ts'
 import { calls, familyWorld, look, plan, planModel, spawn, type Turn } from './family-world.fixture.ts'
 import type { Run } from '../run.ts'
 
-/** A model that costs so many tokens a call, and looks around for ever. */
+/** A model that costs that many tokens per call, and always calls "look". */
 const busy = (inputTokens: number, costUsd = 0) =>
   scriptedModel(() => ({
     text: 'Busy.',
@@ -50,7 +50,7 @@ test('maxTokens applies to the run and its subagents together', async () => {
     who: { busy: { model: busy(100) } },
   })
   const run = await agent.run(plan(calls(spawn('a', 'busy', 'x')), 'Done.'))
-  assert.equal(stepsOf(run, 'a'), 10, 'fifteen were spent before it began, so that the tenth call is the last')
+  assert.equal(stepsOf(run, 'a'), 10, 'fifteen were spent before it started, so that the tenth call is the last')
   assert.match(outputOf(run), /Token limit reached: 1015\/1000/)
   assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'tokenLimit'])
 })
@@ -98,7 +98,7 @@ test('tool calls and cost are shared as well, and the remainder goes to the firs
   assert.deepEqual(
     ['a', 'b', 'c', 'd'].map((call) => stepsOf(called, call)),
     [3, 2, 2, 2],
-    'one call each is refused',
+    'one call each is blocked',
   )
   assert.equal(calling.looked.length, 5)
   const paying = familyWorld({
@@ -202,7 +202,7 @@ test('a recorded run with any subagents replays to the same state byte by byte, 
       fc.constant<Made>({ kind: 'look' }),
       fc.record({
         kind: fc.constant('spawn' as const),
-        who: fc.constantFrom('plain', 'nobody', 'short', 'refused', 'broken'),
+        who: fc.constantFrom('plain', 'missing', 'short', 'refused', 'broken'),
         turns: tie('tree'),
       }),
     ),

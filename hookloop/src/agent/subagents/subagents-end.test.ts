@@ -20,7 +20,7 @@ describe('a failure in a subagent is reported to the model, and the run continue
   const cases: {
     readonly [what: string]: [Parameters<typeof familyWorld>[0], string, ToolExecution['status'], RegExp]
   } = {
-    'there is none of that name': [{}, 'nobody', 'failed', /^There is no agent "nobody"\.$/],
+    'it does not exist': [{}, 'missing', 'failed', /^There is no agent "missing"\.$/],
     'its model fails': [
       { who: { x: { model: broken('overheated') } } },
       'x',
@@ -65,7 +65,7 @@ describe('a failure in a subagent is reported to the model, and the run continue
       'failed',
       /stopped by "g" before it had finished: .*oops/,
     ],
-    'what it is told is refused': [
+    'its input is blocked': [
       {
         use: [
           guard('onUserInput', (ctx) => ('hookloop.subagent' in ctx.state.metadata ? ctx.block('secret') : ctx), {

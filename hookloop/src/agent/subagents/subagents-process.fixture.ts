@@ -1,5 +1,5 @@
-// One process of a run with agents inside it that outlives it: `start` begins it with the task, `resume` goes on with
-// what the folder holds. Both leave the run in run.json and a line in effects.log for each look that was really taken.
+// One process of a run with subagents that outlives it: `start` starts the run with the task, `resume` resumes the one
+// in the folder. Both write the run to run.json, and a line to effects.log for each executed look.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { approval } from '../../capabilities/approval.ts'

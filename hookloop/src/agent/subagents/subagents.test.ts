@@ -149,7 +149,7 @@ test('the typed answer of an agent as a subagent is the result', async () => {
 })
 
 describe('a guard of the parent fires exactly once for every call of every subagent', () => {
-  // a and b side by side, each with a call of its own, b with another agent inside, and one call blocked
+  // a and b concurrently, each with a call, b with a nested subagent, and one call blocked
   const task = plan(
     calls(
       look('top'),

@@ -21,7 +21,7 @@ import { tool } from '../tool.ts'
 
 const input = z.object({ path: z.string() })
 
-/** A tool that tells what it was really called with, asked for once. */
+/** A tool that records its arguments, called once. */
 function scene(use: readonly Use[], declared: { ask?: boolean; args?: JsonObject } = {}) {
   const { ask = false, args = { path: 'a.txt' } } = declared
   const written: string[] = []
@@ -49,7 +49,7 @@ const doubtful = guard('beforeToolUse', (ctx) => ctx.ask('Is it safe?'), { name:
 const allowing = guard('beforeToolUse', (ctx) => ctx.allow('fine'), { name: 'allowing' })
 
 for (const [how, use] of [
-  ['nobody can be asked', []],
+  ['there is no approver', []],
   ['approval is set to deny', [approval('deny')]],
 ] as const) {
   test(`when ${how}, a call that needs approval is blocked, and the run continues`, async () => {
@@ -195,7 +195,7 @@ test('the time a handler takes does not count against maxTimeMs', async () => {
   assert.deepEqual([run.status, written], ['completed', ['a.txt']])
 })
 
-// ── questions that a tool or `approval` asks by default
+// ── asks of a tool or of `approval`
 
 test('a tool with "ask" needs approval, and an approval lets it run', async () => {
   const asked: Approval[] = []
@@ -292,7 +292,7 @@ for (const [answer, word, last] of answers) {
   })
 }
 
-// ── how long a yes is good for
+// ── expiry of approvals
 
 test('an approval has the time until which it can be approved', async () => {
   const clock = fakeClock({ startAt: 1000 })

@@ -15,7 +15,7 @@ import { tool, type ToolRun } from '../tool.ts'
 
 type Given = Omit<AgentOptions, 'model'> & { readonly signal?: AbortSignal }
 
-/** Runs one step with these calls and one with the answer. */
+/** A run of one step with these calls and one with the answer. */
 async function useAll(toolCalls: readonly ScriptedCall[], { signal, ...options }: Given): Promise<Run> {
   const agent = createAgent({ model: scriptedModel([{ toolCalls }, 'Done.']), ...options })
   return agent.run('Go.', signal && { signal })
@@ -29,7 +29,7 @@ const statuses = (run: Run): readonly string[] => executions(run).map(({ status 
 const anything = { type: 'object' }
 const numbered = z.object({ n: z.number() })
 
-/** A tool that notes when it begins and ends, with a turn of the event loop between. */
+/** A tool that records its start and end, with a turn of the event loop between. */
 function slow(name: string, log: string[], options: { concurrent?: boolean } = {}) {
   const execute = async ({ n }: { n: number }): Promise<string> => {
     log.push(`begin ${n}`)
@@ -43,7 +43,7 @@ function slow(name: string, log: string[], options: { concurrent?: boolean } = {
 const numbers = (name: string, count: number): ScriptedCall[] =>
   Array.from({ length: count }, (_, n) => ({ name, args: { n } }))
 
-/** Hooks that note when a call is about to run and when it is over. */
+/** Hooks that record when a call is about to run and when it has ended. */
 function noting(log: string[]) {
   return [
     guard('beforeToolUse', (ctx) => (log.push(`before ${JSON.stringify(ctx.toolCall.args['n'])}`), ctx)),
@@ -161,7 +161,7 @@ test('a cancel aborts the signal of a tool, and the outcome of the call is unkno
   const cancel = new AbortController()
   const execute = (_: unknown, { signal }: ToolRun): Promise<never> =>
     new Promise((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(new Error('told to stop')))
+      signal.addEventListener('abort', () => reject(new Error('aborted')))
       cancel.abort()
     })
   const wait = tool({ name: 'wait', description: 'Waits.', input: anything, execute })
@@ -170,7 +170,7 @@ test('a cancel aborts the signal of a tool, and the outcome of the call is unkno
 })
 
 const untilTold = (_: unknown, { signal }: ToolRun): Promise<string> =>
-  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('told to stop'))))
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
 
 test('a tool that times out is aborted, and the model gets the message', async () => {
   const keepAlive = setTimeout(() => undefined, 4000)
