@@ -35,7 +35,8 @@ export function fireTrigger(
 ): Invocation | undefined | Promise<Invocation> {
   const plan = run.parts.stack.plan(trigger, call?.toolName)
   if (plan.empty && !plan.shadowed && run.witness?.started === undefined) return undefined
-  const invocation = startInvocation(run, plan, facts, { callIndex: call?.index })
+  const invocation = new Invocation(run, plan, run.state, facts, call?.index)
+  run.witness?.started?.(run, invocation, true)
   if (plan.empty) return runOnlyShadows(run, invocation)
   const changing = applyTransforms(run, invocation)
   return changing === undefined

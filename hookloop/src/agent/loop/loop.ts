@@ -11,6 +11,7 @@ import type { List } from '../../state/list.ts'
 import { textMessage, type Message } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
+import { andThen, type MaybePromise } from '../../hooks/thenable.ts'
 import { callModel } from '../model/call.ts'
 import { closeOpenCalls, runAnsweredCalls, runCalls } from '../tools/run-calls.ts'
 import { compact } from './compact.ts'
@@ -42,10 +43,7 @@ export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
       outcome = await beforeStep(run)
     }
     if (outcome === undefined) {
-      const step = openStep(run)
-      await callModel(run, step)
-      if (step.calls.length > 0) await runCalls(run, step)
-      outcome = await endStep(run, step)
+      outcome = await takeStep(run)
       if (outcome === undefined) return // suspended
     }
     if (!outcome.shouldContinue) outcome = await fireStop(run, await readOutput(run, outcome))
@@ -59,18 +57,25 @@ export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
 }
 
 /** beforeStep, and the compaction that a hook may ask for. Returns an outcome if no step is to be taken. */
-async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefined> {
-  const invocation = await fireTrigger(run, 'beforeStep')
-  const outcome = countBeforeStep(run)
-  if (outcome !== undefined || invocation?.compaction === undefined) return outcome
-  await compact(run, invocation.compaction)
-  return countBeforeStep(run) // guards of the compaction may have voted as well
+function beforeStep(run: RunContext): MaybePromise<ContinuationOutcome | undefined> {
+  return andThen(fireTrigger(run, 'beforeStep'), (invocation) => {
+    const outcome = countBeforeStep(run)
+    if (outcome !== undefined || invocation?.compaction === undefined) return outcome
+    // Guards of the compaction may vote as well.
+    return compact(run, invocation.compaction).then(() => countBeforeStep(run))
+  })
 }
 
 function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
   if (run.stoppedBy() === undefined && run.execution.votes.length === 0) return undefined
   const outcome = countStep(run)
   return outcome.shouldContinue ? undefined : outcome
+}
+
+/** Takes one step. Returns undefined if the run was suspended. */
+function takeStep(run: RunContext): MaybePromise<ContinuationOutcome | undefined> {
+  const step = openStep(run)
+  return andThen(callModel(run, step), () => andThen(runCalls(run, step), () => endStep(run, step)))
 }
 
 /** The rest of a step that was suspended during its calls. */
@@ -87,13 +92,16 @@ function openStep(run: RunContext): OpenStep {
   return step
 }
 
-/** Closes the step. If calls wait for approval, suspends the run instead, unless it is to end anyway. */
-async function endStep(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
-  if (step.pending.length > 0) {
-    const place = { phase: 'tools', step: step.save() } as const
-    if (run.stoppedBy() === undefined && (await pause(run, place))) return undefined
-    await closeOpenCalls(run, step)
-  }
+/** Closes the step, or suspends the run if calls wait for approval. */
+function endStep(run: RunContext, step: OpenStep): MaybePromise<ContinuationOutcome | undefined> {
+  return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
+}
+
+/** Suspends the run, unless it is to end anyway. */
+async function suspend(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
+  const place = { phase: 'tools', step: step.save() } as const
+  if (run.stoppedBy() === undefined && (await pause(run, place))) return undefined
+  await closeOpenCalls(run, step)
   return closeStep(run, step)
 }
 
@@ -119,7 +127,7 @@ function positionOf(step: OpenStep, messages: List<Message>): number {
   return -1
 }
 
-async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationOutcome> {
+function closeStep(run: RunContext, open: OpenStep): MaybePromise<ContinuationOutcome> {
   if (open.calls.length > 0) putResults(run, open)
   const { execution } = run
   const { failures, continuations, steps, usage } = execution
@@ -133,14 +141,15 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
     usage: addUsage(usage, { ...open.unbilled, steps: open.unbilled.steps + 1 }), // steps of subagents count as well
   })
   open.unbilled = noUsage
-  await fireTrigger(run, 'afterStep', { step })
-  run.noticeCancel() // a cancel that came with the last effect is part of this count
-  const outcome = countStep(run)
-  const closed = closedStep(run, { open, step, steps }, outcome)
-  run.billOpen() // what hooks at afterStep have spent
-  run.open = undefined
-  run.effects.emit?.({ type: 'stepFinished', step: closed })
-  return outcome
+  return andThen(fireTrigger(run, 'afterStep', { step }), () => {
+    run.noticeCancel() // a cancel that came with the last effect is part of this count
+    const outcome = countStep(run)
+    const closed = closedStep(run, { open, step, steps }, outcome)
+    run.billOpen() // what hooks at afterStep have spent
+    run.open = undefined
+    run.effects.emit?.({ type: 'stepFinished', step: closed })
+    return outcome
+  })
 }
 
 type Closing = { readonly open: OpenStep; readonly step: Step; readonly steps: RunContext['execution']['steps'] }

@@ -10,6 +10,7 @@ import {
 import { noTokens } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
+import { andThen, type MaybePromise } from '../../hooks/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { finishInvocation, fireTrigger, recover, startInvocation } from '../loop/fire-trigger.ts'
 import type { OpenStep } from '../loop/open-step.ts'
@@ -24,18 +25,28 @@ import { AnswerStream } from './stream.ts'
 const none: readonly never[] = Object.freeze([])
 
 /** beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. */
-export async function callModel(run: RunContext, step: OpenStep): Promise<void> {
-  const before = await fireTrigger(run, 'beforeInference', { request: requestOf(run) })
-  if (run.stoppedBy() !== undefined || before?.failure !== undefined) return
-  const call = planCall(run, step, before)
-  step.offered = call.request.tools
-  const response = await getResponse(run, step, call)
-  if (response === null) return
+export function callModel(run: RunContext, step: OpenStep): MaybePromise<void> {
+  return andThen(fireTrigger(run, 'beforeInference', { request: requestOf(run) }), (before) => {
+    if (run.stoppedBy() !== undefined || before?.failure !== undefined) return undefined
+    const call = planCall(run, step, before)
+    step.offered = call.request.tools
+    return getResponse(run, step, call).then((response) =>
+      response === null ? undefined : passResponse(run, step, { call, response }),
+    )
+  })
+}
+
+function passResponse(
+  run: RunContext,
+  step: OpenStep,
+  { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
+): MaybePromise<void> {
   if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
-  const after = await fireTrigger(run, 'afterInference', { request: call.request, response })
-  const passed = after === undefined ? response : passedResponse(after, response)
-  call.stream?.finish(response, passed)
-  addResponse(run, step, passed)
+  return andThen(fireTrigger(run, 'afterInference', { request: call.request, response }), (after) => {
+    const passed = after === undefined ? response : passedResponse(after, response)
+    call.stream?.finish(response, passed)
+    addResponse(run, step, passed)
+  })
 }
 
 /** The request before hooks change it. */
@@ -57,54 +68,60 @@ function planCall(run: RunContext, step: OpenStep, before: Invocation | undefine
   return { request, stream, limit, thrown: undefined, durations: none }
 }
 
+// The functions that wait for the model are not async: a run spends most of its time there, and each frame that is kept
+// for each of a thousand runs costs more than the work in it.
+
 /** Calls the model, and again after a failure as long as `onError` retries and the guards permit it. */
-async function getResponse(run: RunContext, step: OpenStep, call: ModelCall): Promise<InferenceResponse | null> {
-  for (let attempt = 1; ; attempt++) {
-    const record = await performCall(run, call, attempt)
+function getResponse(run: RunContext, step: OpenStep, call: ModelCall, attempt = 1): Promise<InferenceResponse | null> {
+  const apply = (record: ModelCallRecord): MaybePromise<InferenceResponse | null> => {
     applyRecord(run, step, { call, record })
     if (record.response !== null) return record.response
-    if (run.stoppedBy() !== undefined) return null // streamed text is not retracted: nothing will replace it
-    call.stream?.retract('the model call failed')
-    if ((await recover(run, failureOf(call, record), 'aroundInference')) !== 'retry') return null
-    if (!(await mayCallAgain(run, call.request))) return null
+    return mayCallAgain(run, call, record).then((may) => (may ? getResponse(run, step, call, attempt + 1) : null))
   }
+  return performCall(run, call, attempt).then(
+    apply,
+    (thrown: unknown) => apply(failedRecord(call, thrown, { usage: noTokens, trail: none, votes: none })), // the effects port failed
+  )
 }
 
-/** Another attempt is a call like the first: guards decide on it again. */
-async function mayCallAgain(run: RunContext, request: InferenceRequest): Promise<boolean> {
+async function mayCallAgain(run: RunContext, call: ModelCall, failed: ModelCallRecord): Promise<boolean> {
+  if (run.stoppedBy() !== undefined) return false // streamed text is not retracted: nothing will replace it
+  call.stream?.retract('the model call failed')
+  if ((await recover(run, failureOf(call, failed), 'aroundInference')) !== 'retry') return false
+  // Another attempt is a call like the first: guards decide on it again.
+  const { request } = call
   const plan = run.parts.stack.plan('beforeInference')
   await finishInvocation(run, startInvocation(run, plan, { request }, { changes: false }))
   return run.stoppedBy() === undefined
 }
 
 /** The model inside its around hooks, as one recorded effect. A failure is part of the record. */
-async function performCall(run: RunContext, call: ModelCall, attempt: number): Promise<ModelCallRecord> {
+function performCall(run: RunContext, call: ModelCall, attempt: number): Promise<ModelCallRecord> {
   const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
   const { arounds } = run.parts.stack.plan('aroundInference')
   if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
   call.thrown = undefined
+  const effect = { key, kind: 'inference', input: () => fingerprintRequest(call.request) } as const
   try {
-    return await run.effects.perform<ModelCallRecord>(
-      { key, kind: 'inference', input: () => fingerprintRequest(call.request) },
-      (signal) => {
-        if (arounds.length === 0) return callOnce(run, call, signal)
-        return new AroundInference(run, call, { key, signal, send: sendAttempt }).run(arounds)
-      },
-    )
+    const record = run.effects.perform(effect, (signal) => {
+      if (arounds.length === 0) return callOnce(run, call, signal)
+      return new AroundInference(run, call, { key, signal, send: sendAttempt }).run(arounds)
+    })
+    return Promise.resolve(record)
   } catch (thrown) {
-    return failedRecord(call, thrown, { usage: noTokens, trail: none, votes: none }) // the effects port failed
+    return Promise.reject(thrown)
   }
 }
 
-async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
+function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
   const { request, stream } = call
-  try {
-    const response = await sendAttempt(run, call, { request, signal, number: ++run.open!.attempts })
-    const usage = stream?.withSpent(response.usage) ?? response.usage
-    return { response, error: null, usage, trail: none, votes: none }
-  } catch (thrown) {
-    return failedRecord(call, thrown, { usage: stream?.spent ?? noTokens, trail: none, votes: none })
-  }
+  return sendAttempt(run, call, { request, signal, number: ++run.open!.attempts }).then(
+    (response) => {
+      const usage = stream?.withSpent(response.usage) ?? response.usage
+      return { response, error: null, usage, trail: none, votes: none }
+    },
+    (thrown: unknown) => failedRecord(call, thrown, { usage: stream?.spent ?? noTokens, trail: none, votes: none }),
+  )
 }
 
 /** Sends one attempt to the model, and streams its answer if the run does. */
@@ -122,14 +139,18 @@ async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt)
   }
 }
 
-async function send(
+function send(
   run: RunContext,
   { limit }: ModelCall,
   { request, signal, number }: Attempt,
   onDelta?: (delta: InferenceDelta) => void,
 ): Promise<InferenceResponse> {
-  const { model } = request
-  return sendRequest(run, { model, request: toModelRequest(run, request), signal, limit, number, onDelta })
+  try {
+    const { model } = request
+    return sendRequest(run, { model, request: toModelRequest(run, request), signal, limit, number, onDelta })
+  } catch (thrown) {
+    return Promise.reject(thrown) // a hook has offered a tool that does not exist
+  }
 }
 
 function toModelRequest({ parts }: RunContext, request: InferenceRequest): ModelRequest {

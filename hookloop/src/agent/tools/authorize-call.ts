@@ -4,6 +4,7 @@ import { messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import type { Plan } from '../../hooks/stack.ts'
+import { andThen, orElse, type MaybePromise } from '../../hooks/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { applyTransforms, finishInvocation, startInvocation } from '../loop/fire-trigger.ts'
 import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
@@ -25,7 +26,7 @@ const PARSE_MS = 60_000
 const none: readonly never[] = Object.freeze([])
 
 /** beforeToolUse: hooks change the arguments, the schema parses them once, guards decide on what the tool will get. */
-export async function authorizeCall(run: RunContext, call: ActiveCall): Promise<Authorization> {
+export function authorizeCall(run: RunContext, call: ActiveCall): MaybePromise<Authorization> {
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return done(stoppedExecution(stopped))
   if (call.answer === undefined) run.open!.countCall()
@@ -41,11 +42,9 @@ export async function authorizeCall(run: RunContext, call: ActiveCall): Promise<
   if (call.answer !== undefined) return applyAnswer(run, candidate, call.answer)
   const facts = { toolCall: toToolCall(call) }
   const invocation = startInvocation(run, candidate.plan, facts, { callIndex: call.index })
-  if (candidate.plan.transforms.length > 0) {
-    invocation.fits = (asked) => argsFit(run, candidate, invocation, asked?.byShadow === true)
-    await applyTransforms(run, invocation)
-  }
-  return decide(run, candidate, invocation)
+  if (candidate.plan.transforms.length === 0) return parseAndDecide(run, candidate, invocation)
+  invocation.fits = (asked) => argsFit(run, candidate, invocation, asked?.byShadow === true)
+  return andThen(applyTransforms(run, invocation), () => parseAndDecide(run, candidate, invocation))
 }
 
 type Candidate = { readonly call: ActiveCall; readonly tool: Tool; readonly plan: Plan }
@@ -55,48 +54,58 @@ function argsFit(
   { call, tool }: Candidate,
   { facts }: Invocation,
   byShadow: boolean,
-): boolean | Promise<boolean> {
+): MaybePromise<boolean> {
   const parsed = tool.parse((facts['toolCall'] as ToolCall).args)
   if (!(parsed instanceof Promise)) return isValid(parsed)
   if (byShadow) return parsed.then(isValid, () => false) // shadow hooks must not be recorded
   return run.effects.withTimeout(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
 }
 
-/** Parses the arguments, runs the guards, and follows their decision: block > stop > ask > allow > no opinion. */
-async function decide(run: RunContext, candidate: Candidate, invocation: Invocation): Promise<Authorization> {
-  const { call, tool } = candidate
+/** Parses the arguments, then lets the guards decide on them. */
+function parseAndDecide(run: RunContext, candidate: Candidate, invocation: Invocation): MaybePromise<Authorization> {
+  const { call } = candidate
   call.args = (invocation.facts['toolCall'] as ToolCall).args
-  let value: unknown
-  if (invocation.failure === undefined && invocation.blocked === undefined) {
-    const parsed = await parseArgs(run, candidate)
+  if (invocation.failure !== undefined || invocation.blocked !== undefined) {
+    return andThen(finishInvocation(run, invocation), () => followDecision(run, candidate, { invocation }))
+  }
+  return andThen(parseArgs(run, candidate), (parsed): MaybePromise<Authorization> => {
     if ('problem' in parsed) {
-      await finishInvocation(run, invocation, []) // guards have nothing to decide, but state changes of hooks apply
-      return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${parsed.problem}`)
+      const message = `The arguments do not fit the tool "${call.name}": ${parsed.problem}`
+      // Guards have nothing to decide, but state changes of hooks apply.
+      return andThen(finishInvocation(run, invocation, none), () => unusable(run, call, message))
     }
-    const used = parsedFacts(call, parsed.value)
-    value = used.value
-    invocation.update(invocation.state, used.facts)
-  }
-  await finishInvocation(run, invocation)
-  if (invocation.blocked !== undefined) return done(blockedExecution(invocation.blocked.by, invocation.blocked.message))
-  if (invocation.failure !== undefined) return done(failedExecution(`Not run: ${invocation.failure.message}`))
-  const stopped = run.stoppedBy()
-  if (stopped !== undefined) return done(stoppedExecution(stopped))
-  const byDefault = invocation.allowed === undefined ? defaultAsks(run.parts, tool) : none
-  if (call.answer !== undefined || (invocation.asks.length === 0 && byDefault.length === 0)) {
-    return { status: 'ready', tool, parsed: value }
-  }
-  return ask(run, candidate, { asks: [...invocation.asks, ...byDefault], parsed: value })
+    const { value, facts } = parsedFacts(call, parsed.value)
+    invocation.update(invocation.state, facts)
+    return andThen(finishInvocation(run, invocation), () => followDecision(run, candidate, { invocation, value }))
+  })
 }
 
-async function parseArgs(run: RunContext, { call, tool }: Candidate): Promise<Parsed> {
+function parseArgs(run: RunContext, { call, tool }: Candidate): MaybePromise<Parsed> {
   const parsed = tool.parse(call.args)
   if (!(parsed instanceof Promise)) return parsed
-  try {
-    return await run.effects.withTimeout(`${run.place}/${call.index}/parse`, PARSE_MS, parsed)
-  } catch (thrown) {
-    return { problem: `the schema failed: ${messageOf(thrown)}` }
+  return orElse<Parsed>(
+    () => run.effects.withTimeout(`${run.place}/${call.index}/parse`, PARSE_MS, parsed),
+    (thrown) => ({ problem: `the schema failed: ${messageOf(thrown)}` }),
+  )
+}
+
+/** block > stop > ask > allow > no opinion. `value` is what the tool will get. */
+function followDecision(
+  run: RunContext,
+  candidate: Candidate,
+  { invocation, value }: { readonly invocation: Invocation; readonly value?: unknown },
+): MaybePromise<Authorization> {
+  const { call, tool } = candidate
+  const { blocked, failure, allowed, asks } = invocation
+  if (blocked !== undefined) return done(blockedExecution(blocked.by, blocked.message))
+  if (failure !== undefined) return done(failedExecution(`Not run: ${failure.message}`))
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined) return done(stoppedExecution(stopped))
+  const byDefault = allowed === undefined ? defaultAsks(run.parts, tool) : none
+  if (call.answer !== undefined || (asks.length === 0 && byDefault.length === 0)) {
+    return { status: 'ready', tool, parsed: value }
   }
+  return ask(run, candidate, { asks: [...asks, ...byDefault], parsed: value })
 }
 
 /** The questions of a tool with `ask`, and of `approval`. A guard may answer them with `allow`. */
@@ -124,13 +133,13 @@ async function ask(
 }
 
 /** The answer of an approver. An approval answers the questions about this value; a guard can still block it. */
-async function applyAnswer(run: RunContext, candidate: Candidate, answer: Answer): Promise<Authorization> {
+function applyAnswer(run: RunContext, candidate: Candidate, answer: Answer): MaybePromise<Authorization> {
   const { call, plan } = candidate
   call.answer = answer
   if (typeof answer === 'object' && 'block' in answer) return denied(answer.block)
   const args = answer === 'allow' ? call.args : answer.allow
   const place = { callIndex: call.index, changes: false }
-  return decide(run, candidate, startInvocation(run, plan, { toolCall: toolCallOf(call, args) }, place))
+  return parseAndDecide(run, candidate, startInvocation(run, plan, { toolCall: toolCallOf(call, args) }, place))
 }
 
 /** A call that cannot run as it is: the model gets the message, and the ledger has it. */

@@ -7,7 +7,7 @@ import { messageOf, toAgentError } from '../../errors.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
-import { andThen, isThenable } from '../../hooks/thenable.ts'
+import { andThen, isThenable, type MaybePromise } from '../../hooks/thenable.ts'
 import { abortable, Deadline, withTimeout } from '../../system/timeout.ts'
 import type { Redact } from '../capability.ts'
 import { describeAgent } from '../describe-agent.ts'
@@ -26,7 +26,7 @@ export type CallToExecute = { readonly call: ActiveCall; readonly tool: Tool; re
 type AroundRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
 
 /** Runs one authorized call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
-export async function executeCall(run: RunContext, at: CallToExecute): Promise<ToolExecution> {
+export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<ToolExecution> {
   const { call, tool } = at
   const { effects, parts } = run
   call.ran = true
@@ -38,12 +38,15 @@ export async function executeCall(run: RunContext, at: CallToExecute): Promise<T
   const effect: Effect = { key, kind: 'tool', input: () => describeCall(call), unknown }
   const isTimed = effects.emit !== undefined || parts.stack.plan('afterToolUse', call.name).observers.length > 0
   const started = isTimed ? performance.now() : 0
-  try {
-    if (arounds.length > 0) return await executeInsideHooks(run, at, { effect, arounds })
-    return await effects.perform(effect, (signal) => execute(run, at, { key, signal }))
-  } finally {
-    if (isTimed) call.ranMs = performance.now() - started
-  }
+  const work =
+    arounds.length > 0
+      ? executeInsideHooks(run, at, { effect, arounds })
+      : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
+  if (!isTimed) return work
+  return andThen(work, (execution) => {
+    call.ranMs = performance.now() - started
+    return execution
+  })
 }
 
 /** The effects port failed, not the tool: the outcome of the call is unknown, and the run must not continue. */
@@ -161,7 +164,7 @@ class AroundTool {
 type Attempt = { readonly key: string; readonly signal: AbortSignal }
 
 /** One attempt, with what the tool has spent. */
-function execute(run: RunContext, at: CallToExecute, attempt: Attempt): ToolExecution | Promise<ToolExecution> {
+function execute(run: RunContext, at: CallToExecute, attempt: Attempt): MaybePromise<ToolExecution> {
   let spent = noTokens
   const spend: ToolRun['spend'] = (usage) => {
     spent = addTokens(spent, toTokens(usage))
@@ -177,7 +180,7 @@ function start(
   run: RunContext,
   { tool, parsed, call }: CallToExecute,
   { key, signal, spend }: Attempt & { readonly spend: ToolRun['spend'] },
-): ToolExecution | Promise<ToolExecution> {
+): MaybePromise<ToolExecution> {
   const { redact } = run.parts
   const shape = { maxChars: tool.maxOutputChars, redact }
   if (signal.aborted) return stoppedExecution(cancelled)

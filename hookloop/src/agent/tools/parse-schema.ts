@@ -3,10 +3,11 @@ import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/js
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
 import { messageOf } from '../../errors.ts'
+import { andThen, orElse, type MaybePromise } from '../../hooks/thenable.ts'
 
 /** A parsed value, or what is wrong with it, as text that a model can act on. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string }
-export type Parser = (value: Json) => Parsed | Promise<Parsed>
+export type Parser = (value: Json) => MaybePromise<Parsed>
 
 /** A schema as JSON Schema, as models get it. Throws if it cannot be converted. */
 export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
@@ -25,24 +26,14 @@ export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
 export function parserOf(input: Schema | JsonObject): Parser {
   const parse = isStandard(input) ? standardParser(input) : jsonSchemaParser(input)
   const failed = (thrown: unknown): Parsed => ({ problem: `the schema failed: ${messageOf(thrown)}` })
-  return (args) => {
-    try {
-      const parsed = parse(args)
-      return parsed instanceof Promise ? parsed.catch(failed) : parsed
-    } catch (thrown) {
-      return failed(thrown)
-    }
-  }
+  return (args) => orElse(() => parse(args), failed)
 }
 
 function standardParser(schema: Schema): Parser {
   const { validate } = schema['~standard']
   const toParsed = (result: StandardSchemaV1.Result<unknown>): Parsed =>
     result.issues === undefined ? { value: result.value } : { problem: issueText(result.issues.map(toText)) }
-  return (args) => {
-    const result = validate(args)
-    return result instanceof Promise ? result.then(toParsed) : toParsed(result)
-  }
+  return (args) => andThen(validate(args), toParsed)
 }
 
 const MAX_ISSUES = 20

@@ -1,5 +1,7 @@
 import { isInChild } from '../../state/open-calls.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
+import { andThen, orElse, type MaybePromise } from '../../hooks/thenable.ts'
 import { fireTrigger } from '../loop/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
@@ -14,7 +16,12 @@ import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
  * Runs the calls of a step in order, each before → around → after. Consecutive calls of concurrent tools run together:
  * all before, then all tools at once, then all after. A call that waits for approval is left without a result.
  */
-export async function runCalls(run: RunContext, { calls }: OpenStep): Promise<void> {
+export function runCalls(run: RunContext, { calls }: OpenStep): MaybePromise<void> {
+  if (calls.length === 0) return undefined
+  return calls.length === 1 ? runAlone(run, calls[0]!) : runInOrder(run, calls)
+}
+
+async function runInOrder(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
   for (let at = 0; at < calls.length;) {
     const count = concurrentFrom(run, calls, at)
     if (count > 1) await runTogether(run, calls.slice(at, at + count))
@@ -45,7 +52,6 @@ export async function closeOpenCalls(run: RunContext, step: OpenStep): Promise<v
 
 /** How many calls from here on run together; a tool that is not concurrent runs alone. */
 function concurrentFrom(run: RunContext, calls: readonly ActiveCall[], at: number): number {
-  if (at === calls.length - 1) return 1
   return Math.max(
     1,
     countFrom(run, calls, at, ({ name }) => run.parts.tools.get(name)?.concurrent === true),
@@ -65,9 +71,10 @@ function countFrom(
   return end - at
 }
 
-async function runAlone(run: RunContext, call: ActiveCall): Promise<void> {
-  const authorization = await authorizeCall(run, call)
-  await applyResult(run, call, authorization, await runAuthorized(run, call, authorization))
+function runAlone(run: RunContext, call: ActiveCall): MaybePromise<void> {
+  return andThen(authorizeCall(run, call), (authorization) =>
+    andThen(runAuthorized(run, call, authorization), (result) => applyResult(run, call, authorization, result)),
+  )
 }
 
 async function runTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
@@ -94,43 +101,43 @@ async function resumeTogether(run: RunContext, calls: readonly ActiveCall[]): Pr
 const undivided: BudgetShare = { index: 0, of: 1 }
 
 /** The result of a call; undefined while it waits, or while a subagent has it. */
-async function runAuthorized(
+function runAuthorized(
   run: RunContext,
   call: ActiveCall,
   authorization: Authorization,
   share = undivided,
-): Promise<ToolExecution | undefined> {
+): MaybePromise<ToolExecution | undefined> {
   if (authorization.status === 'waiting') return undefined
   if (authorization.status === 'done') return authorization.result
   const { forbidden } = run
   if (forbidden !== undefined) return stoppedExecution(forbidden)
   const { tool, parsed } = authorization
-  try {
-    const place = { call, tool, parsed }
-    return await (tool.delegate === undefined ? executeCall(run, place) : startChild(run, place, share))
-  } catch (thrown) {
-    return effectsFailed(run, thrown)
-  }
+  const place = { call, tool, parsed }
+  return orElse<ToolExecution | undefined>(
+    () => (tool.delegate === undefined ? executeCall(run, place) : startChild(run, place, share)),
+    (thrown) => effectsFailed(run, thrown),
+  )
 }
 
-async function applyResult(
+function applyResult(
   run: RunContext,
   call: ActiveCall,
   authorization: Authorization,
   result: ToolExecution | undefined,
-): Promise<void> {
+): MaybePromise<void> {
   if (result?.interrupted !== true || authorization.status !== 'ready') return concludeAny(run, call, result)
   const { tool, parsed } = authorization
-  const resolved = await resolveInterrupted(run, { call, tool, parsed }, result)
-  if (resolved !== undefined) await conclude(run, call, resolved)
+  return andThen(resolveInterrupted(run, { call, tool, parsed }, result), (resolved) =>
+    resolved === undefined ? undefined : conclude(run, call, resolved),
+  )
 }
 
 /** The result of a delegated call comes from its subagent. A call without a result waits. */
-async function concludeAny(run: RunContext, call: ActiveCall, result: ToolExecution | undefined): Promise<void> {
+function concludeAny(run: RunContext, call: ActiveCall, result: ToolExecution | undefined): MaybePromise<void> {
   const child = isDelegated(run, call) ? childOf(call) : undefined
-  const ended =
-    child === undefined ? result : await concludeChild(run, { call, child, tool: run.parts.tools.get(call.name)! })
-  if (ended !== undefined) await conclude(run, call, ended)
+  if (child === undefined) return result === undefined ? undefined : conclude(run, call, result)
+  const at = { call, child, tool: run.parts.tools.get(call.name)! }
+  return concludeChild(run, at).then((ended) => (ended === undefined ? undefined : conclude(run, call, ended)))
 }
 
 function isDelegated(run: RunContext, { name }: ActiveCall): boolean {
@@ -138,15 +145,22 @@ function isDelegated(run: RunContext, { name }: ActiveCall): boolean {
 }
 
 /** afterToolUse, for every call, including those that failed or were blocked. */
-async function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): Promise<void> {
+function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): MaybePromise<void> {
   // A call that was interrupted may have had an effect, even if it was not run again.
   const result = call.interruptions !== undefined && call.ran !== true ? notRunAgain(ended) : ended
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
   if (call.ran === true) noteEnd(run, call, result)
   if (result.usage !== undefined && !isDelegated(run, call)) run.spend(result.usage) // subagents are billed as they run
-  const toolCall = toToolCall(call)
-  const facts = { toolCall, toolExecution: result, durationMs: call.ranMs }
-  const after = await fireTrigger(run, 'afterToolUse', facts, { index: call.index, toolName: call.name })
+  const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }
+  const after = fireTrigger(run, 'afterToolUse', facts, { index: call.index, toolName: call.name })
+  return andThen(after, (invocation) => setResult(run, call, { result, after: invocation }))
+}
+
+function setResult(
+  run: RunContext,
+  call: ActiveCall,
+  { result, after }: { readonly result: ToolExecution; readonly after: Invocation | undefined },
+): void {
   call.result = result
   if (after?.blocked !== undefined) {
     call.result = withheldExecution(result, after.blocked.by, after.blocked.message)
@@ -158,7 +172,7 @@ async function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution)
   run.effects.emit?.({
     type: 'toolFinished',
     step: run.step,
-    call: toolCall,
+    call: toToolCall(call),
     execution: call.result,
     ...(call.ranMs !== undefined && { durationMs: call.ranMs }),
   })
