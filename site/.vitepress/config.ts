@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { defineConfig, type DefaultTheme, type MarkdownOptions } from 'vitepress'
+import { defineConfig, type DefaultTheme, type MarkdownEnv, type MarkdownRenderer } from 'vitepress'
 import { parts } from './sidebar.ts'
 
 const site = join(import.meta.dirname, '..')
@@ -17,6 +17,7 @@ export default defineConfig({
   title: 'Hookloop',
   description: 'An agent runtime for TypeScript in which hooks make every decision.',
   cleanUrls: true,
+  srcExclude: ['reference/departures.md'],
   lastUpdated: false,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/logo.svg' }]],
   sitemap: { hostname: 'https://hookloop.dev' },
@@ -33,11 +34,17 @@ export default defineConfig({
     ],
     sidebar: { '/reference/api/': [api, ...pages], '/': [...pages, { ...api, collapsed: true }] },
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: renderForSearch } },
     socialLinks: [{ icon: 'github', link: repository }],
     footer: { message: 'MIT license' },
   },
 })
+
+/** Search finds names on API pages, not each of their tables. */
+function renderForSearch(source: string, env: MarkdownEnv, md: MarkdownRenderer): string {
+  const html = md.render(source, env)
+  return env.relativePath.startsWith('reference/api/') ? html.replaceAll(/<(\/?)h[4-6]\b/g, '<$1p') : html
+}
 
 function titleOf(page: string): string {
   const [, title] = /^# (.+)$/m.exec(readFileSync(join(site, `${page}.md`), 'utf8')) ?? []
@@ -55,12 +62,12 @@ function apiPages(): DefaultTheme.SidebarItem[] {
 }
 
 /** Links to files outside the site (examples, source) lead to the repository. */
-function linkToRepository(md: Parameters<NonNullable<MarkdownOptions['config']>>[0]): void {
+function linkToRepository(md: MarkdownRenderer): void {
   md.core.ruler.push('link-to-repository', ({ tokens, env }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.type === 'link_open' ? token.attrGet('href') : null
       if (href === null || /^(?:[a-z]+:|#|\/)/.test(href)) continue
-      const path = posix.join('site', posix.dirname((env as { relativePath: string }).relativePath), href)
+      const path = posix.join('site', posix.dirname((env as MarkdownEnv).relativePath), href)
       if (!path.startsWith('site/')) token.attrSet('href', `${repository}/blob/main/${path}`)
     }
   })
