@@ -1,7 +1,7 @@
 import type { CommandDefinition } from './command.ts'
 
 /** A command as `hookloop --help` lists it. Its file is loaded only when the command is called. */
-export type CommandEntry = {
+type CommandEntry = {
   /** A subcommand follows its parent: `hooks`, then `hooks list`. */
   readonly name: string
   readonly summary: string

@@ -4,7 +4,9 @@ const STORE = ['--store <where>', 'session store: a file (sessions.db), a folder
 
 /** Options of commands that read sessions. */
 export function storeOptions(command: Command): Command {
-  return command.option(...STORE).option('-a, --agent <file>', 'agent module; its store is used if it has one')
+  return jsonOption(
+    command.option(...STORE).option('-a, --agent <file>', 'agent module; its store is used if it has one'),
+  )
 }
 
 /** Options that select and limit the agent. */

@@ -115,7 +115,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
   test('without a terminal and a store, an approval is denied', async () => {
     const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', asking, '--no-store'])
     assert.deepEqual([code, stdout], [0, 'So be it.\n'])
-    assert.match(stderr, /⊘ remove path: "a\.md" blocked by approval: .* nobody can be asked/)
+    assert.match(stderr, /⊘ remove path: "a\.md" blocked by approval: .* the agent has no approver/)
   })
 
   test('a run suspended for approval exits with 4 and shows the approval once', async () => {

@@ -29,7 +29,7 @@ export type AgentFlags = {
   readonly maxTime?: number
 }
 
-export type CliAgentOptions = {
+type CliAgentOptions = {
   readonly env: Environment
   readonly command: string
   readonly store?: SessionStore | undefined
@@ -40,7 +40,7 @@ export type CliAgentOptions = {
   readonly hooks?: FileHooks | undefined
 }
 
-export type CliAgent = {
+type CliAgent = {
   readonly agent: Agent<unknown>
   /** Whether the given approver is asked. */
   readonly usesApprover: boolean

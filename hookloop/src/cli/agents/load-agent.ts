@@ -10,7 +10,7 @@ import { UsageError } from '../usage-error.ts'
 export type CreateAgentOptions = Parameters<typeof createAgent>[0]
 
 /** The default export of an agent file: an agent, or the options of one, with or without a model. */
-export type AgentFile =
+type AgentFile =
   | { readonly agent: Agent<unknown> }
   | { readonly options: Omit<CreateAgentOptions, 'model'> & Partial<Pick<CreateAgentOptions, 'model'>> }
 

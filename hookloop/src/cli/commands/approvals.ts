@@ -2,7 +2,7 @@ import type { PendingApproval } from '../../sessions/session/approvals.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, storeOptions } from '../options.ts'
+import { storeOptions } from '../options.ts'
 import { argumentsText } from '../run/ask-approval.ts'
 import { pendingApprovals } from '../sessions/answer-approvals.ts'
 import { shortId } from '../sessions/approval-ids.ts'
@@ -12,16 +12,14 @@ import { colorsFor } from '../terminal/colors.ts'
 import { printJson } from '../terminal/json.ts'
 import { exact } from '../terminal/printable.ts'
 
-type ApprovalsFlags = StoreFlags & { readonly json?: boolean }
-
 export const command: CommandDefinition = {
   description: 'List the tool calls that wait for approval, in all sessions.',
   examples: ['hookloop approvals', 'hookloop approve 7c200b7e --resume'],
-  configure: (command) => jsonOption(storeOptions(command)),
+  configure: storeOptions,
   run: approvals,
 }
 
-function approvals(flags: ApprovalsFlags, cli: CliContext): Promise<ExitCode> {
+function approvals(flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
   const { command: name } = cli
   return withStore(flags, cli, async ({ store, options }) => {
     const pending = await pendingApprovals(store)

@@ -64,7 +64,7 @@ describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
       input: 'deploy x\nand?\n',
     })
     assert.equal(code, 0)
-    assert.match(stdout, /^It says: Not run: .*nobody can be asked\.\nI heard deploy x, and\?\n$/)
+    assert.match(stdout, /^It says: Not run: .*the agent has no approver\.\nI heard deploy x, and\?\n$/)
     assert.equal((await project.hookloop(['sessions', '--json'])).stdout, '[]\n')
   })
 

@@ -3,19 +3,19 @@ import { formatDiff } from '../../sessions/replay/format-diff.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, storeOptions } from '../options.ts'
+import { storeOptions } from '../options.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { printJson } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 
-type DiffFlags = StoreFlags & { readonly json?: boolean; readonly exitCode?: boolean }
+type DiffFlags = StoreFlags & { readonly exitCode?: boolean }
 
 export const command: CommandDefinition = {
   description: 'Compare two sessions, and print where they diverge.',
   examples: ['hookloop diff k53u-6qg8 m2xd-4hpa', 'hookloop diff k53u m2xd --exit-code'],
   configure: (command) =>
-    jsonOption(storeOptions(command))
+    storeOptions(command)
       .argument('<session>', 'session id or prefix')
       .argument('<other>', 'id or prefix of the other session')
       .option('--exit-code', 'exit with 1 if they differ'),

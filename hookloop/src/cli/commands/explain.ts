@@ -6,7 +6,7 @@ import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, latestSessionArgument, storeOptions } from '../options.ts'
+import { latestSessionArgument, storeOptions } from '../options.ts'
 import type { SessionRef } from '../run/next-steps.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import { loadSession } from '../sessions/find-session.ts'
@@ -15,16 +15,14 @@ import { count, tokens } from '../terminal/amounts.ts'
 import { printJson } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 
-type ExplainFlags = StoreFlags & { readonly json?: boolean }
-
 export const command: CommandDefinition = {
   description: 'Explain the latest run of a session: how it ended, which hook decided what, and why.',
   examples: ['hookloop explain', 'hookloop explain k53u --json'],
-  configure: (command) => jsonOption(storeOptions(latestSessionArgument(command))),
+  configure: (command) => storeOptions(latestSessionArgument(command)),
   run: explainSession,
 }
 
-function explainSession(given: string | undefined, flags: ExplainFlags, cli: CliContext): Promise<ExitCode> {
+function explainSession(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async ({ store, options }) => {
     const { id: session, saved } = await loadSession(store, given)
     const run = latestRun(saved)

@@ -4,14 +4,13 @@ import { exportSession } from '../../sessions/session/export-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { collect, jsonOption, latestSessionArgument, storeOptions } from '../options.ts'
+import { collect, latestSessionArgument, storeOptions } from '../options.ts'
 import { signaturePattern } from '../run/session-options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 
 type ExportFlags = StoreFlags & {
-  readonly json?: boolean
   readonly output?: string
   readonly force?: boolean
   /** Patterns; `false` for `--no-redact`. */
@@ -22,7 +21,7 @@ export const command: CommandDefinition = {
   description: 'Write a session as one file of JSON lines. Values that look like secrets are redacted.',
   examples: ['hookloop export k53u -o session.jsonl', 'hookloop export --redact "/acme-\\w+/i" > session.jsonl'],
   configure: (command) =>
-    jsonOption(storeOptions(latestSessionArgument(command)))
+    storeOptions(latestSessionArgument(command))
       .option('-o, --output <file>', 'output file (default: stdout)')
       .option('--force', 'overwrite an existing file')
       .option('--redact <pattern>', 'also redact this text or /regular expression/; can be repeated', collect)

@@ -2,7 +2,7 @@ import { forkSession, listPoints } from '../../sessions/session/fork-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, storeOptions, wholeNumber } from '../options.ts'
+import { storeOptions, wholeNumber } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
@@ -11,14 +11,13 @@ type ForkFlags = StoreFlags & {
   readonly at?: number
   readonly as?: string
   readonly message?: string
-  readonly json?: boolean
 }
 
 export const command: CommandDefinition = {
   description: 'Start a new session from a copy of another one, and print its id. The other session does not change.',
   examples: ['hookloop fork k53u-6qg8', 'hookloop fork k53u --at 12 --message "Use SQLite instead"'],
   configure: (command) =>
-    jsonOption(storeOptions(command))
+    storeOptions(command)
       .argument('<session>', 'session id or prefix')
       .option('--at <n>', 'copy up to this step, by the number that `steps` prints (default: the end)', wholeNumber)
       .option('--as <id>', 'id of the new session (default: generated)')

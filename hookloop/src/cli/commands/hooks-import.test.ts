@@ -4,8 +4,6 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
-// `hooks list` and `hooks import` take what `hooks test` takes: one table of places, three commands.
-
 function everything(): ProjectWithHooks {
   const project = new ProjectWithHooks()
   const hooks = { PreToolUse: [{ matcher: 'work', hooks: [{ type: 'command', command: 'true' }] }] }
@@ -59,6 +57,73 @@ describe('--dir of hooks list and hooks import', { concurrency: 2 }, () => {
       assert.match(`${market.stdout}${market.stderr}`, /is a marketplace/)
       assert.match(nowhere.stderr, /--dir: There is no folder or file/)
     }
+  })
+})
+
+describe('hookloop hooks import', { concurrency: 2 }, () => {
+  test('writes the path of the schema relative to the file, as editors read it', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })
+    await project.hookloop(['hooks', 'import'])
+    await project.hookloop(['hooks', 'import', '-o', 'other.json'])
+    const schemaIn = (file: string): unknown =>
+      (JSON.parse(readFileSync(join(project.dir, file), 'utf8')) as { $schema: unknown }).$schema
+    assert.equal(schemaIn('.hookloop/hooks.json'), '../node_modules/hookloop/hooks.schema.json')
+    assert.equal(schemaIn('other.json'), './node_modules/hookloop/hooks.schema.json')
+  })
+
+  test('writes a hook file that decides the same, and reports what is gained', async () => {
+    const project = new ProjectWithHooks()
+    const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }
+    const settings = {
+      hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], WorktreeRemove: [{ hooks: [block] }] },
+    }
+    project.write('.claude/settings.json', settings)
+    const imported = await project.hookloop(['hooks', 'import'])
+    assert.equal(imported.code, 0)
+    assert.match(
+      imported.stdout,
+      /^Wrote 1 hook to .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}WorktreeRemove.*run twice/s,
+    )
+    const doctor = await project.hookloop(['hooks', 'doctor'])
+    assert.match(
+      doctor.stdout,
+      /PreToolUse cat .* runs twice: it is in .claude\/settings.json and in .hookloop\/hooks.json:4/,
+    )
+    rmSync(join(project.dir, '.claude'), { recursive: true })
+    await project.trust('--yes')
+    const ended = await project.run('work x')
+    assert.deepEqual([ended.code, project.marked()], [0, []])
+    assert.match(ended.stdout, /Nobody works/)
+  })
+
+  test('leaves out hooks of a skill, which would always apply otherwise', async () => {
+    const project = new ProjectWithHooks()
+    const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
+    project.write('.claude/skills/careful/SKILL.md', `---\nname: careful\ndescription: D.\n${hooks}\n---\nX.`)
+    const { code, stdout } = await project.hookloop(['hooks', 'import', '--json'])
+    const { hooks: count, leftOut } = JSON.parse(stdout) as { hooks: number; leftOut: string[] }
+    assert.deepEqual([code, count], [0, 0])
+    assert.match(leftOut.join(), /^PreToolUse exit: it belongs to the skill careful and stays there$/)
+  })
+
+  test('overwrites a file only with --force, and can print instead', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })
+    const file = project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'exit 2' })
+    const before = readFileSync(file, 'utf8')
+    const refused = await project.hookloop(['hooks', 'import'])
+    const printed = await project.hookloop(['hooks', 'import', '-o', '-'])
+    project.write('.claude/settings.local.json', '{')
+    const broken = await project.hookloop(['hooks', 'import', '-o', '-'])
+    assert.deepEqual([broken.code, broken.stdout], [1, printed.stdout])
+    assert.match(broken.stderr, /Not understood:\n.*settings\.local\.json: it is not valid JSON/)
+    rmSync(join(project.dir, '.claude', 'settings.local.json'))
+    assert.deepEqual([refused.code, readFileSync(file, 'utf8')], [2, before])
+    assert.equal((JSON.parse(printed.stdout) as { hooks: { on: string }[] }).hooks[0]!.on, 'onStop')
+    const forced = await project.hookloop(['hooks', 'import', '--force', '--json'])
+    assert.equal((JSON.parse(forced.stdout) as { hooks: number }).hooks, 1)
+    assert.notEqual(readFileSync(file, 'utf8'), before)
   })
 })
 

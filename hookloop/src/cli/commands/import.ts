@@ -6,17 +6,17 @@ import { checkSessionId } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, storeOptions } from '../options.ts'
+import { storeOptions } from '../options.ts'
 import { openStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 
-type ImportFlags = StoreFlags & { readonly json?: boolean; readonly as?: string }
+type ImportFlags = StoreFlags & { readonly as?: string }
 
 export const command: CommandDefinition = {
   description: 'Import an exported session into the store, and print its id.',
   examples: ['hookloop import session.jsonl', 'hookloop import - --as copy < session.jsonl'],
   configure: (command) =>
-    jsonOption(storeOptions(command))
+    storeOptions(command)
       .argument('<file>', 'exported file, or "-" for stdin')
       .option('--as <id>', 'id of the imported session (default: its own)'),
   run: importCommand,

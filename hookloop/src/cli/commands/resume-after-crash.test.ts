@@ -40,7 +40,7 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
     assert.deepEqual([code, project.done()], [4, ['charged']])
     const [, id] = / approve (\w+)/.exec(stderr) ?? []
     const [listed, explained] = [await project.hookloop(['approvals']), await project.hookloop(['explain', 'pay'])]
-    const question = /"charge" was begun and cut off before .* it may have happened\. Run it again\?/
+    const question = /"charge" was started and interrupted before .* it may have had an effect\. Run it again\?/
     assert.match(listed.stdout, question)
     assert.match(explained.stdout, question)
     const other = await project.hookloop(['approve', id!, '--args', '{}'])

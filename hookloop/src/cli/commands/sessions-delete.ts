@@ -1,20 +1,18 @@
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, storeOptions } from '../options.ts'
+import { storeOptions } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
-
-type DeleteFlags = StoreFlags & { readonly json?: boolean }
 
 export const command: CommandDefinition = {
   description: 'Delete sessions permanently. If one of them is not found, none is deleted.',
   examples: ['hookloop sessions delete k53u-6qg8 m2xd'],
-  configure: (command) => jsonOption(storeOptions(command)).argument('<session...>', 'session ids or prefixes'),
+  configure: (command) => storeOptions(command).argument('<session...>', 'session ids or prefixes'),
   run: deleteSessions,
 }
 
-function deleteSessions(given: readonly string[], flags: DeleteFlags, cli: CliContext): Promise<ExitCode> {
+function deleteSessions(given: readonly string[], flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async ({ store }) => {
     const ids = new Set<string>()
     for (const each of given) ids.add(await findSession(store, each))

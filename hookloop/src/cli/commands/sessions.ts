@@ -3,7 +3,7 @@ import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, storeOptions } from '../options.ts'
+import { storeOptions } from '../options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
@@ -11,12 +11,10 @@ import { printJson } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
 import { table, widthOf, type Cell } from '../terminal/table.ts'
 
-type SessionsFlags = StoreFlags & { readonly json?: boolean }
-
 export const command: CommandDefinition = {
   description: 'List sessions, the latest first.',
   examples: ['hookloop sessions', 'hookloop sessions --json', 'hookloop sessions delete k53u'],
-  configure: (command) => jsonOption(storeOptions(command)),
+  configure: storeOptions,
   run: sessions,
 }
 
@@ -30,7 +28,7 @@ const statusColors: { readonly [status: string]: 'green' | 'red' | 'yellow' | un
   suspended: 'yellow',
 } satisfies { readonly [S in SessionHead['status']]?: 'green' | 'red' | 'yellow' }
 
-function sessions(flags: SessionsFlags, cli: CliContext): Promise<ExitCode> {
+function sessions(flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async ({ store }) => {
     const listed = await store.list()
     if (flags.json === true) printJson(cli.out, listed.map(toJson))

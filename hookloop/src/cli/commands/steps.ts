@@ -2,7 +2,7 @@ import { listPoints, type SessionPoint } from '../../sessions/session/fork-sessi
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { jsonOption, latestSessionArgument, storeOptions } from '../options.ts'
+import { latestSessionArgument, storeOptions } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago } from '../terminal/amounts.ts'
@@ -11,19 +11,17 @@ import { printJson } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
 import { table, type Cell } from '../terminal/table.ts'
 
-type StepsFlags = StoreFlags & { readonly json?: boolean }
-
 export const command: CommandDefinition = {
   description: 'List the steps of a session, with the numbers that fork --at takes.',
   examples: ['hookloop steps', 'hookloop steps k53u --json'],
-  configure: (command) => jsonOption(storeOptions(latestSessionArgument(command))),
+  configure: (command) => storeOptions(latestSessionArgument(command)),
   run: steps,
 }
 
 const MAX_TEXT = 60
 const MAX_CALLS = 40
 
-function steps(given: string | undefined, flags: StepsFlags, cli: CliContext): Promise<ExitCode> {
+function steps(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async ({ store }) => {
     const session = await findSession(store, given)
     const points = await listPoints(store, session)

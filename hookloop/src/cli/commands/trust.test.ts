@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 import { trust } from './trust.ts'
@@ -35,4 +35,41 @@ test('hookloop trust asks at a terminal, and only yes trusts the files', async (
   const { code, written } = await answered(project, 'y\r')
   assert.equal(code, 0)
   assert.match(written, /Trusted\.\n$/)
+})
+
+describe('hookloop trust', { concurrency: 2 }, () => {
+  test('prints everything that would run, each hook once', async () => {
+    const project = new ProjectWithHooks()
+    const long = `Is it safe? ${'Think. '.repeat(40)}Yes?`
+    project.hooks(
+      {
+        name: 'two',
+        on: ['onStop', 'afterStep'],
+        mode: 'guard',
+        shell: { args: ['sh', '-c', 'exit 0'], passEnv: ['KEY'] },
+      },
+      { name: 'asks', on: 'beforeToolUse', tool: 'work', mode: 'guard', subagent: { prompt: long, tools: ['bash'] } },
+      { name: 'sends', on: 'onStop', mode: 'observe', http: 'https://hooks.example/x?token=abc' },
+    )
+    const { stdout } = await project.trust('--yes')
+    assert.match(
+      stdout,
+      /\n {2}guard "two" on afterStep, onStop\n {4}sh -c "exit 0"\n {4}with {"passEnv":\["KEY"\]}\n {4}sends KEY\n/,
+    )
+    assert.equal(stdout.match(/"two"/g)?.length, 1)
+    assert.ok(
+      stdout.includes(`guard "asks" on beforeToolUse for work\n    agent: ${long}\n    with {"tools":["bash"]}\n`),
+    )
+    assert.ok(stdout.includes('POST https://hooks.example/x?token=abc'))
+  })
+
+  test('reports invalid files, and that no file was trusted', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/settings.json', '{ "hooks": ')
+    const { code, stderr } = await project.trust('--yes')
+    const revoked = await project.trust('--revoke')
+    assert.equal(code, 1)
+    assert.match(stderr, /settings\.json: it is not valid JSON/)
+    assert.match(revoked.stdout, /^No file in .* was trusted\.\n$/)
+  })
 })

@@ -14,7 +14,7 @@ import { isInteractive, type CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { jsonOption } from '../options.ts'
 import { exact, printable } from '../terminal/printable.ts'
-import { relativePath } from '../terminal/relative-paths.ts'
+import { relativePath, relativePaths } from '../terminal/relative-paths.ts'
 import { UsageError } from '../usage-error.ts'
 
 type TrustFlags = {
@@ -59,7 +59,8 @@ export async function trust(folder: string | undefined, flags: TrustFlags, cli: 
   const { hooks, problems } = listHooks({ dir, home: false, claudeHome: false, trust: store })
   if (files.length === 0) {
     print(cli, flags, { dir, files: [], hooks: [], problems, trusted: true }, 'No hooks found in files.')
-    if (flags.json !== true) for (const problem of problems) cli.err.write(`${red('!')} ${printable(problem)}\n`)
+    if (flags.json !== true)
+      for (const problem of problems) cli.err.write(`${red('!')} ${printable(relativePaths(problem, dir))}\n`)
     return problems.length > 0 ? exitCodes.failed : exitCodes.completed
   }
   const hash = hashFiles(found, dir)
@@ -136,7 +137,7 @@ function show({ files, hooks, problems, dir, hash }: Shown, { out, env }: CliCon
         ...changesOf(file),
       ]
     }),
-    ...problems.map((problem) => red(printable(problem))),
+    ...problems.map((problem) => red(printable(relativePaths(problem, dir)))),
     dim(`hash ${hash}`),
   ]
   out.write(`${lines.join('\n')}\n`)

@@ -52,7 +52,7 @@ function answerOf(schema: JsonObject): Json {
 }
 
 /** A value that roughly fits a schema: guards look at arguments. */
-export function sampleOf(schema: JsonObject, depth = 0): Json {
+function sampleOf(schema: JsonObject, depth = 0): Json {
   const { type, properties, items, enum: values, default: usual, const: only, anyOf, oneOf } = schema
   if (only !== undefined) return only
   if (usual !== undefined) return usual

@@ -40,7 +40,7 @@ export type Subject = {
   readonly agentName?: string | undefined
 }
 
-export type Made = {
+type Made = {
   readonly hook: Hook
   /** How it answers approvals, if it does. */
   readonly approval?: ApprovalPolicy | undefined

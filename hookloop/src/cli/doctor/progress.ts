@@ -3,7 +3,7 @@ import { colorsFor } from '../terminal/colors.ts'
 import { oneLine } from '../terminal/printable.ts'
 import { Spinner } from '../terminal/spinner.ts'
 
-export type DoctorProgress = {
+type DoctorProgress = {
   /** A probe run of this hook has ended. */
   readonly step: (hook: { readonly name: string }) => void
   readonly stop: () => void

@@ -8,7 +8,7 @@ import type { CliContext } from '../cli-context.ts'
 import type { FiredHook } from './fire-file-hooks.ts'
 
 /** The result of one event: handlers of Claude Code, handlers that run in the background, and hooks in `.hookloop/`. */
-export type TestedEvent = EventResult & { readonly late: readonly RanHandler[]; readonly own: readonly FiredHook[] }
+type TestedEvent = EventResult & { readonly late: readonly RanHandler[]; readonly own: readonly FiredHook[] }
 
 /** The `--json` report. A field that no hook has set is null. */
 export function reportOf({ merged, ran, problems, late, own }: TestedEvent, event: ClaudeEvent): object {

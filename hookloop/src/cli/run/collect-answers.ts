@@ -10,7 +10,7 @@ import { answerLines, type SessionRef } from './next-steps.ts'
 import { note } from './prepare-run.ts'
 import type { ShowFlags } from './watch-run.ts'
 
-export type Collecting = {
+type Collecting = {
   readonly saved: SessionSnapshot
   readonly open: OpenRun
   readonly ref: SessionRef

@@ -14,7 +14,7 @@ import type { SessionRef } from './next-steps.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
 
-export type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[] }
+type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[] }
 
 /** Runs of an agent in one session, shown on the screen. A fork changes the session. */
 export class Conversation {

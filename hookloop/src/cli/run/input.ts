@@ -13,7 +13,7 @@ const SOCKET_MS = 1000
 
 export type Stdin = Readable & { readonly isTTY?: boolean; readonly fd?: number }
 
-export type InputOptions = {
+type InputOptions = {
   readonly files: readonly string[]
   readonly stdin: Stdin
   readonly err: Output

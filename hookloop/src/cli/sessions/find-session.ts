@@ -20,7 +20,7 @@ export async function findSession(store: SessionStore, given: string | undefined
   throw new UsageError(`"${given}" matches ${matches.length} sessions: ${matches.map(({ id }) => id).join(', ')}.`)
 }
 
-export type FoundSession = {
+type FoundSession = {
   readonly id: string
   /** As the store has it. */
   readonly stored: StoredSession

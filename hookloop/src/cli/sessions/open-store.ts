@@ -11,8 +11,13 @@ import type { CliContext } from '../cli-context.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 import { UsageError } from '../usage-error.ts'
 
-/** `--no-store` is `false`. */
-export type StoreFlags = { readonly store?: string | false; readonly agent?: string }
+/** The options of commands that read sessions. */
+export type StoreFlags = {
+  /** `--no-store` is `false`. */
+  readonly store?: string | false
+  readonly agent?: string
+  readonly json?: boolean
+}
 
 export type OpenStore = {
   readonly store: SessionStore

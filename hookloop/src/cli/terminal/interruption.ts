@@ -4,7 +4,7 @@ import { interruptionExitCode, type Interruption } from '../exit-codes.ts'
 /** Under npm one Ctrl-C arrives twice: from the terminal and from npm. A user is slower than this. */
 const SAME_PRESS_MS = 250
 
-export type Interruptible = {
+type Interruptible = {
   readonly signal: AbortSignal
   readonly by: () => Interruption | undefined
   readonly dispose: () => void

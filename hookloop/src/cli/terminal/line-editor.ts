@@ -11,14 +11,14 @@ export type Typed = { readonly text: string } | 'interrupted' | 'ended'
 /** The text of a line that was interrupted by `until`. */
 export type Unfinished = { readonly unfinished: string }
 
-export type ReadOptions = {
+type ReadOptions = {
   /** Interrupts the line when it aborts. */
   readonly until?: AbortSignal
   /** The text of an unfinished line to continue. */
   readonly typed?: string
 }
 
-export type LineEditorOptions = {
+type LineEditorOptions = {
   readonly stdin: Stdin
   readonly output: NodeJS.WritableStream
   /** Earlier lines, the latest last. */

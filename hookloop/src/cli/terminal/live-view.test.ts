@@ -110,7 +110,7 @@ test('an approval without an approver is shown as denied', async () => {
   const { lines } = await seen(calling({ name: 'look' }), look, careful)
   assert.deepEqual(lines, [
     '? look Really? (asked by careful)',
-    '⊘ look blocked by approval: Not run: it needs approval (Really?), and nobody can be asked.',
+    '⊘ look blocked by approval: Not run: it needs approval (Really?), and the agent has no approver.',
   ])
 })
 

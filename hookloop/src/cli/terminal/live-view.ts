@@ -13,7 +13,7 @@ type Color = 'red' | 'green' | 'yellow' | 'cyan' | 'blue' | 'dim'
 
 const MAX_MESSAGE = 600
 
-export type LiveViewOptions = {
+type LiveViewOptions = {
   readonly now?: () => number
   /** Whether approvals are asked on this screen, by an approver that waits for `reached`. */
   readonly asksHere?: boolean

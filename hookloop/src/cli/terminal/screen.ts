@@ -10,7 +10,7 @@ export type Output = {
   readonly columns?: number | undefined
 }
 
-export type ScreenOptions = {
+type ScreenOptions = {
   readonly out: Output
   readonly err: Output
   readonly env: Environment

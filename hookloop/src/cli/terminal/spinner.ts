@@ -4,7 +4,7 @@ const CLEAR_LINE = '\r\u001B[K'
 
 export type Terminal = { readonly write: (text: string) => unknown; readonly columns?: number | undefined }
 
-export type SpinnerOptions = {
+type SpinnerOptions = {
   /** Its text, without colours. */
   readonly line: () => string
   readonly paint: (line: string) => string

@@ -4,7 +4,7 @@ import { count, dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
 import { oneLine } from './printable.ts'
 
-export type SummaryOptions = {
+type SummaryOptions = {
   readonly elapsedMs: number
   readonly colors: Colors
   /** Whether a message was shown already. */
