@@ -60,7 +60,7 @@ suite('http as a guard', () => {
     ['responds with 500', answering('{"decision":"allow"}', 500), 'block', /status 500/],
     ['responds with 404', answering('', 404), 'block', /status 404/],
     [
-      'sends it elsewhere',
+      'redirects',
       (_request, response) => void response.writeHead(302, { location: '/other' }).end('{"decision":"allow"}'),
       'block',
       /status 302/,

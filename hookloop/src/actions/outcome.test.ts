@@ -37,7 +37,7 @@ suite('an outcome', () => {
     })
   }
 
-  const refused: readonly [said: unknown, why: RegExp][] = [
+  const rejected: readonly [said: unknown, why: RegExp][] = [
     [null, /JSON object/],
     [[], /JSON object/],
     ['{}', /JSON object/],
@@ -68,7 +68,7 @@ suite('an outcome', () => {
     [{ continue: true }, /requestContinuation, which has no effect at beforeToolUse/],
     [{ updatedOutput: 1 }, /a change of its output,/],
   ]
-  for (const [said, why] of refused) {
+  for (const [said, why] of rejected) {
     test(`${JSON.stringify(said)} is a failure of a hook and blocks as a guard`, async () => {
       await assert.rejects(atCall(said), { code: 'HOOK_OUTCOME_INVALID', message: why })
       const judged = await fire(guard('beforeToolUse', saying(said)), 'beforeToolUse')

@@ -219,5 +219,8 @@ test('S17: a call by the agent of a guard is blocked instead of being judged by 
   const { agent, done } = world({ model: inspector, tools: ['work', 'look'] })
   const run = await agent.run('go')
   assert.deepEqual([run.status, done, inspector.requests.length], ['completed', ['look', 'work'], 3])
-  assert.match(JSON.stringify(inspector.requests[1]!.messages.at(-1)), /\\"judge\\" has an agent judge such calls/)
+  assert.match(
+    JSON.stringify(inspector.requests[1]!.messages.at(-1)),
+    /\\"judge\\" starts an agent to decide on such calls/,
+  )
 })

@@ -20,7 +20,7 @@ export type World = {
   readonly replies?: readonly ScriptedTurn[]
 }
 
-/** An agent with a shell that only says what it was given, and the hooks of a project. */
+/** An agent with the hooks of a project, and a bash tool that returns its command. */
 export function agentIn(project: HookProject, { options = {}, use = [], replies = [call('ls'), 'Done.'] }: World = {}) {
   const ran: string[] = []
   const bash = tool({
@@ -52,7 +52,7 @@ export function said(messages: Iterable<Message>): readonly string[] {
   return [...messages].map(({ role, content }) => `${role}: ${textOf(content)}`)
 }
 
-/** Asks once more until somebody has said it: what ends beside a session is seen when it is. */
+/** Sends inputs until the model gets a text of a background handler. */
 export async function askedUntil(session: Session, words: string): Promise<readonly string[]> {
   for (let asked = 0; ; asked++) {
     const heard = said((await session.send('And now?')).state.messages)
@@ -61,7 +61,7 @@ export async function askedUntil(session: Session, words: string): Promise<reado
   }
 }
 
-/** What the model read as the result of its last call. */
+/** The result of the last call, as the model gets it. */
 export function resultIn(messages: Iterable<Message>): unknown {
   const parts = [...messages].flatMap(({ content }) => content)
   return parts.findLast((part) => part.type === 'tool-result')

@@ -16,7 +16,7 @@ function usedIn({ dir }: HookProject) {
   return [claudeCommands({ dir, home: false }), claudeHooks({ dir, home: false, trust: 'all' })]
 }
 
-test('a replay expands to what was said then, and asks no hook again', async () => {
+test('a replay uses the recorded text of a command, and runs no hook again', async () => {
   using project = new HookProject()
   const context = own('UserPromptExpansion', { additionalContext: 'be brief' })
   project.handlers('UserPromptExpansion', [{ type: 'command', command: `echo x >> fired; ${context}` }])
@@ -32,7 +32,7 @@ test('a replay expands to what was said then, and asks no hook again', async () 
   assert.ok(!existsSync(project.path('again')))
 })
 
-test('a model may judge a command, too', async () => {
+test('a prompt handler can judge a command', async () => {
   using project = new HookProject()
   project.write('.claude/commands/ship.md', 'Ship it.')
   project.handlers('UserPromptExpansion', [{ type: 'prompt', prompt: 'Is it Friday? $ARGUMENTS' }])
@@ -42,7 +42,7 @@ test('a model may judge a command, too', async () => {
   assert.match(JSON.stringify('final' in run && run.final), /it is Friday/)
 })
 
-test('what another agent says is no command that a person has typed', async () => {
+test('the input of a subagent is not a command', async () => {
   using project = new HookProject()
   project.write('.claude/commands/greet.md', 'Greet.')
   project.handlers('UserPromptExpansion', [{ type: 'command', command: 'touch fired; exit 2' }])
@@ -54,7 +54,7 @@ test('what another agent says is no command that a person has typed', async () =
   assert.ok(!existsSync(project.path('fired')))
 })
 
-test('a description of the agent says which files are not used, and why', () => {
+test('agent.describe() says which command files are not used, and why', () => {
   using project = new HookProject()
   project.write('.claude/commands/a b.md', 'x')
   project.write('.claude/commands/empty.md', '---\ndescription: d\n---\n')
@@ -82,7 +82,7 @@ test('a description of the agent says which files are not used, and why', () => 
   }
 })
 
-test('options that are none are refused', () => {
+test('invalid options throw', () => {
   assert.throws(() => claudeCommands({ dir: '' }), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => claudeCommands({ dir: '.', folder: 'x' } as never), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => claudeHooks({ dir: '.', setup: 'now' as never }), { code: 'AGENT_INVALID_OPTION' })

@@ -19,7 +19,7 @@ import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
 import { agentIn, askedUntil, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 
 describe('a session', { concurrency: 2 }, () => {
-  test('begins with what scripts print, has one id in every event, and ends', async () => {
+  test('a session starts with the output of scripts, has one id in all events, and ends', async () => {
     using project = new HookProject()
     const log = {
       type: 'command',
@@ -45,7 +45,7 @@ describe('a session', { concurrency: 2 }, () => {
     assert.match(said(run.state.messages)[0]!, /hello/)
   })
 
-  test('is a file that scripts can read, in the shape they know', async () => {
+  test('scripts can read the transcript of a session in the format of Claude Code', async () => {
     using project = new HookProject()
     const script = project.write(
       'last.mjs',
@@ -70,7 +70,7 @@ describe('a session', { concurrency: 2 }, () => {
     )
   })
 
-  test('what a script says that nobody waited for is told at the next prompt', async () => {
+  test('the model gets the text of a background script with the next prompt', async () => {
     using project = new HookProject()
     const command = `until [ -e go ]; do sleep 0.05; done; ${own('PostToolUse', { additionalContext: 'the build is green' })}`
     project.handlers('PostToolUse', [{ type: 'command', command, async: true }])
@@ -83,7 +83,7 @@ describe('a session', { concurrency: 2 }, () => {
     assert.match(heard.join(), /the build is green/)
   })
 
-  test('what runs beside it ends with it', async () => {
+  test('background scripts end with the session', async () => {
     using project = new HookProject()
     project.handlers('PostToolUse', [{ type: 'command', command: 'echo $$ > pid; touch begun; sleep 60', async: true }])
     const { agent } = agentIn(project)
@@ -104,8 +104,8 @@ describe('a session', { concurrency: 2 }, () => {
   })
 })
 
-describe('hooks of a project in code', { concurrency: 2 }, () => {
-  test('a replay runs no script again', async () => {
+describe('claudeHooks in a run', { concurrency: 2 }, () => {
+  test('a replay does not run scripts again', async () => {
     using project = new HookProject()
     const count = { type: 'command', command: 'echo x >> count' }
     project.settings({
@@ -121,7 +121,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
     assert.equal(again.status, 'completed')
   })
 
-  test('streams and calls that run together are judged each', async () => {
+  test('parallel calls of a stream are judged one by one', async () => {
     using project = new HookProject()
     const command = `${holds('e.tool_input.command === "b"')} && { echo no b >&2; exit 2; }; exit 0`
     project.handlers('PreToolUse', [{ type: 'command', command }])
@@ -130,7 +130,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
     assert.deepEqual(ran.toSorted(), ['a', 'c'])
   })
 
-  test('nothing of a project runs that nobody has trusted, and the agent says so', async () => {
+  test('untrusted hooks of a project do not run, and the agent has a note about it', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark' }])
     const { agent } = agentIn(project, { options: { trust: TrustStore.of([]) } })
@@ -143,7 +143,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
     ['another text', (path: string) => writeFileSync(path, '#!/bin/sh\nexit 0\n')],
     ['gone', (path: string) => rmSync(path)],
   ] as const) {
-    test(`a script that is ${what} since the agent was put together is not run, and the call is denied`, async () => {
+    test(`a script that is ${what} after the agent was created is not run, and the call is denied`, async () => {
       using project = new HookProject()
       const script = project.write('.claude/hooks/check.sh', '#!/bin/sh\nexit 0\n# first\n', 0o755)
       project.handlers('PreToolUse', [{ type: 'command', command: '"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh' }])
@@ -159,7 +159,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
     })
   }
 
-  test('a file that a hook writes to may change', async () => {
+  test('a data file that a hook writes to may change', async () => {
     using project = new HookProject()
     const script = project.write('.claude/hooks/log.sh', '#!/bin/sh\necho x >> "$1"\n', 0o755)
     project.write('.claude/hooks.log', '')
@@ -169,7 +169,7 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
     assert.deepEqual(ran, ['a', 'b'])
   })
 
-  test('events that never fire here, and what cannot be read, are in the notes', () => {
+  test('events that never fire and invalid entries are in the notes', () => {
     using project = new HookProject()
     project.settings({
       hooks: { FileChanged: [{ hooks: [{ type: 'command', command: 'true' }] }], PreToolUs: [] },
@@ -178,24 +178,24 @@ describe('hooks of a project in code', { concurrency: 2 }, () => {
     assert.match(notes, /PreToolUs: it is not an event.*\n.*FileChanged in .* never fires here\./)
   })
 
-  test('a project without hooks adds none', () => {
+  test('a project without hooks adds no hooks', () => {
     using project = new HookProject()
     assert.deepEqual(claudeHooks({ dir: project.dir, trust: 'all', home: false }).hooks, [])
   })
 
-  test('a misspelt option is refused by its name', () => {
+  test('an unknown option throws', () => {
     assert.throws(() => claudeHooks({ dir: '.', homes: false } as never), /homes/)
   })
 })
 
-describe('a question', { concurrency: 2 }, () => {
+describe('an approval', { concurrency: 2 }, () => {
   const request = (decision: JsonObject): JsonObject => ({
     type: 'command',
     command: `cat > asked.json; ${own('PermissionRequest', { decision })}`,
   })
   const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
 
-  test('of a guard is put to PermissionRequest hooks before a person', async () => {
+  test('PermissionRequest hooks decide about a call before the approver', async () => {
     using project = new HookProject()
     project.handlers('PermissionRequest', [request({ behavior: 'allow', updatedInput: { command: 'pwd' } })], 'Bash')
     const { agent, ran } = agentIn(project, { options: { answer: 'deny' }, use: [asks] })
@@ -208,7 +208,7 @@ describe('a question', { concurrency: 2 }, () => {
     assert.ok(typeof asked['session_id'] === 'string' && asked['session_id'] !== '')
   })
 
-  test('that they answer with no is not put to a person', async () => {
+  test('the approver is not asked if PermissionRequest hooks deny', async () => {
     using project = new HookProject()
     project.handlers('PermissionRequest', [request({ behavior: 'deny', message: 'policy' })])
     const people: string[] = []
@@ -218,7 +218,7 @@ describe('a question', { concurrency: 2 }, () => {
     assert.deepEqual([ran, people, (resultIn(state.messages) as { output: string }).output], [[], [], 'policy'])
   })
 
-  test('that they do not answer is put to a person', async () => {
+  test('the approver is asked if PermissionRequest hooks do not decide', async () => {
     using project = new HookProject()
     project.handlers('PermissionRequest', [{ type: 'command', command: 'exit 2' }])
     const { agent, ran } = agentIn(project, { options: { answer: () => 'allow' }, use: [asks] })
@@ -226,7 +226,7 @@ describe('a question', { concurrency: 2 }, () => {
     assert.deepEqual(ran, ['ls'])
   })
 
-  test('of hooks themselves is put to them also without a way to reach people', async () => {
+  test('PermissionRequest hooks decide about a hook that asks, also without an approver', async () => {
     using project = new HookProject()
     project.settings({
       hooks: {
@@ -240,7 +240,7 @@ describe('a question', { concurrency: 2 }, () => {
   })
 })
 
-describe('a model that hooks ask', () => {
+describe('prompt handlers in a run', () => {
   const judging = (project: HookProject): void =>
     void project.handlers('PreToolUse', [
       { type: 'command', command: 'echo x >> count' },
@@ -248,7 +248,7 @@ describe('a model that hooks ask', () => {
     ])
   const verdict = (ok: boolean): ScriptedTurn => JSON.stringify({ ok, reason: 'it deletes' })
 
-  test('is that of the conversation, and what it costs is counted', async () => {
+  test('prompt handlers call the model of the agent, and the cost counts', async () => {
     using project = new HookProject()
     judging(project)
     const replies = [call('rm'), verdict(false), call('ls'), verdict(true), 'Done.']
@@ -261,7 +261,7 @@ describe('a model that hooks ask', () => {
     assert.equal(denied!.output, 'PreToolUse:Bash hook error: it deletes')
   })
 
-  test('is not asked again in a replay, and nothing beside it is run again', async () => {
+  test('a replay calls no model and runs no script again', async () => {
     using project = new HookProject()
     judging(project)
     const { bare, model } = agentIn(project, { replies: [call('rm'), verdict(false), 'Done.'] })
@@ -277,7 +277,7 @@ describe('a model that hooks ask', () => {
   })
 })
 
-test('hooks of a skill are in force from when it is loaded', async () => {
+test('hooks of a skill apply once it is loaded', async () => {
   using project = new HookProject()
   project.write(
     '.claude/skills/careful/SKILL.md',
@@ -295,7 +295,7 @@ test('hooks of a skill are in force from when it is loaded', async () => {
   assert.deepEqual(ran, ['a'])
 })
 
-test('a script that lost its right to be run lets the call pass, with a warning', async () => {
+test('a script that is not executable any more lets the call run, with a warning', async () => {
   using project = new HookProject()
   const script = project.write('check.sh', '#!/bin/sh\nexit 2\n', 0o755)
   project.handlers('PreToolUse', [{ type: 'command', command: script }])
@@ -305,7 +305,7 @@ test('a script that lost its right to be run lets the call pass, with a warning'
   assert.deepEqual(ran, ['ls'])
 })
 
-test('hooks of a skill that a person asks for are in force as well, and stay for the session', async () => {
+test('hooks of a skill that the user calls apply until the session ends', async () => {
   using project = new HookProject()
   const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
   project.write(

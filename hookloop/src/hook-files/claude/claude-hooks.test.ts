@@ -13,7 +13,7 @@ import { holds, HookProject, prints } from './hook-project.fixture.ts'
 import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 
 describe('a call', { concurrency: 2 }, () => {
-  test('that a script denies is not run, and the model is told why', async () => {
+  test('a call that a script denies is not run, and the model gets the reason', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'echo "rm is forbidden" >&2; exit 2' }], 'Bash')
     const { agent, ran } = agentIn(project)
@@ -22,7 +22,7 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual([ran, run.status, result.output], [[], 'completed', 'PreToolUse:Bash hook error: rm is forbidden'])
   })
 
-  test('that a script is silent about, or allows, is run', async () => {
+  test('a call runs if a script allows it or does not decide', async () => {
     for (const command of ['true', own('PreToolUse', { permissionDecision: 'allow' })]) {
       using project = new HookProject()
       project.handlers('PreToolUse', [{ type: 'command', command }])
@@ -32,7 +32,7 @@ describe('a call', { concurrency: 2 }, () => {
     }
   })
 
-  test('a yes of a script answers for a tool that asks by default, and not for a guard', async () => {
+  test('allow of a script replaces the approval of a tool, but not that of a guard', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'allow' }) }])
     const asked = agentIn(project, { use: [approval({ answer: 'deny', tools: ['bash'] })] })
@@ -42,7 +42,7 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual([asked.ran, guarded.ran], [['ls'], []])
   })
 
-  test('that a script asks about is put to a person', async () => {
+  test('a call that a script asks about needs approval', async () => {
     using project = new HookProject()
     const ask = own('PreToolUse', { permissionDecision: 'ask', permissionDecisionReason: 'Sure?' })
     project.handlers('PreToolUse', [{ type: 'command', command: ask }])
@@ -61,7 +61,7 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual([questions, yes.ran, no.ran, nobody.ran], [['Sure?', 'Sure?'], ['ls'], [], []])
   })
 
-  test('that a script leaves open waits, and is gone on with', async () => {
+  test('a call that a script defers is suspended and can be resumed', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'defer' }) }])
     const { agent, ran } = agentIn(project, { use: [approval('suspend')] })
@@ -72,7 +72,7 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual(ran, ['ls'])
   })
 
-  test('cannot be left open when it is not the only one of its turn', async () => {
+  test('a call is not deferred if it is not the only one of its turn', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'defer' }) }])
     const { agent, ran } = agentIn(project, { use: [approval('suspend')], replies: [call('a', 'b'), 'Done.'] })
@@ -80,7 +80,7 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual(ran, ['a', 'b'])
   })
 
-  test('runs with the whole input that a script gives it, and guards judge that', async () => {
+  test('a call runs with the complete input of a script, and guards judge that input', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [
       { type: 'command', command: own('PreToolUse', { updatedInput: { command: 'safe', timeout: 5 } }) },
@@ -92,7 +92,7 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual([ran, judged], [['safe'], [{ command: 'safe', timeout_ms: 5 }]])
   })
 
-  test('is told context by a script, between lines that no script can write', async () => {
+  test('the model gets context of a script between markers that no script can write', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [
       { type: 'command', command: own('PreToolUse', { additionalContext: 'branch: main' }) },
@@ -116,7 +116,7 @@ describe('a call', { concurrency: 2 }, () => {
     )
   })
 
-  test('an error that stops nothing is a warning', async () => {
+  test('a script error that stops nothing is a warning', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'echo broken >&2; exit 1' }])
     const { agent, ran } = agentIn(project)
@@ -129,7 +129,7 @@ describe('a call', { concurrency: 2 }, () => {
 })
 
 describe('after a call', { concurrency: 2 }, () => {
-  test('exit 2 is feedback for the model, which also reads the output', async () => {
+  test('exit 2 after a call is feedback for the model, in addition to the output', async () => {
     using project = new HookProject()
     project.handlers('PostToolUse', [{ type: 'command', command: 'echo "lint failed" >&2; exit 2' }])
     const { agent } = agentIn(project)
@@ -138,7 +138,7 @@ describe('after a call', { concurrency: 2 }, () => {
     assert.ok(said(state.messages).includes('user: PostToolUse:Bash hook feedback:\nlint failed'))
   })
 
-  test('a script sees what the tool gave in the shape it knows, and puts another output in its place', async () => {
+  test('a script gets the output of a tool in the shape of Claude Code, and can replace it', async () => {
     using project = new HookProject()
     const updatedToolOutput = '{ ...e.tool_response, stdout: e.tool_response.stdout.replace("ls", "***") }'
     const answer = `{ hookSpecificOutput: { hookEventName: "PostToolUse", updatedToolOutput: ${updatedToolOutput} } }`
@@ -148,7 +148,7 @@ describe('after a call', { concurrency: 2 }, () => {
     assert.equal((resultIn(state.messages) as { output: string }).output, 'ran ***')
   })
 
-  test('a command that failed is a failure there, and never both', async () => {
+  test('a failed command fires PostToolUseFailure and not PostToolUse', async () => {
     using project = new HookProject()
     const log = {
       type: 'command',
@@ -163,7 +163,7 @@ describe('after a call', { concurrency: 2 }, () => {
     )
   })
 
-  test('one that was denied has neither succeeded nor failed, and is part of its batch', async () => {
+  test('a denied call fires neither PostToolUse nor PostToolUseFailure, and is part of its batch', async () => {
     using project = new HookProject()
     const log = { type: 'command', command: `${prints('e.hook_event_name')} >> events.log` }
     const names = ['PostToolUse', 'PostToolUseFailure', 'PostToolBatch']
@@ -177,7 +177,7 @@ describe('after a call', { concurrency: 2 }, () => {
     assert.equal(readFileSync(project.path('events.log'), 'utf8'), 'PostToolBatch\n')
   })
 
-  test('a batch that is blocked ends the run before the next model call', async () => {
+  test('a blocked batch ends the run before the next model call', async () => {
     using project = new HookProject()
     project.handlers('PostToolBatch', [{ type: 'command', command: 'echo halt >&2; exit 2' }])
     const { agent, model } = agentIn(project, { replies: [call('a', 'b'), 'Done.'] })
@@ -187,7 +187,7 @@ describe('after a call', { concurrency: 2 }, () => {
 })
 
 describe('a prompt', { concurrency: 2 }, () => {
-  test('that a script blocks is erased, and the user is told why', async () => {
+  test('a prompt that a script blocks is dropped, and the user gets the reason', async () => {
     using project = new HookProject()
     const command = `${holds('e.prompt.includes("secret")')} && { echo "no secrets" >&2; exit 2; }; exit 0`
     project.handlers('UserPromptSubmit', [{ type: 'command', command }])
@@ -200,7 +200,7 @@ describe('a prompt', { concurrency: 2 }, () => {
     assert.equal(run.state.messages.length, 0)
   })
 
-  test('is told what a script prints', async () => {
+  test('the output of a script is added to a prompt', async () => {
     using project = new HookProject()
     project.handlers('UserPromptSubmit', [{ type: 'command', command: 'echo "Time: noon"' }])
     const { agent } = agentIn(project, { replies: ['Hi.'] })
@@ -212,7 +212,7 @@ describe('a prompt', { concurrency: 2 }, () => {
 describe('the end of a turn', { concurrency: 2 }, () => {
   const untilActive = `${holds('e.stop_hook_active')} && exit 0; echo "run the tests" >&2; exit 2`
 
-  test('is put off by a script, which knows that it has done so', async () => {
+  test('a script can prevent the end of a turn, and knows that it has done so', async () => {
     using project = new HookProject()
     project.handlers('Stop', [{ type: 'command', command: untilActive }])
     const { agent, model } = agentIn(project, { replies: ['Done.', 'Tested.'] })
@@ -221,7 +221,7 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     assert.ok(said(run.state.messages).includes('user: Stop hook feedback:\nrun the tests'))
   })
 
-  test('is put off by context as well', async () => {
+  test('context of a script also prevents the end of a turn', async () => {
     using project = new HookProject()
     const command = `${holds('e.stop_hook_active')} && exit 0; ${own('Stop', { additionalContext: 'look again' })}`
     project.handlers('Stop', [{ type: 'command', command }])
@@ -230,7 +230,7 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     assert.equal(model.requests.length, 2)
   })
 
-  test('continue: false lets it end, whatever else is said', async () => {
+  test('continue: false ends a turn, whatever else a script answers', async () => {
     using project = new HookProject()
     const more = `"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"more"}`
     const command = `echo '{"continue":false,"decision":"block","reason":"more",${more}}'`
@@ -240,7 +240,7 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     assert.equal(model.requests.length, 1)
   })
 
-  test('cannot be put off more than eight times in a row', async () => {
+  test('the end of a turn cannot be prevented more than eight times in a row', async () => {
     using project = new HookProject()
     project.handlers('Stop', [{ type: 'command', command: 'echo more >&2; exit 2' }])
     const { agent, model } = agentIn(project, { replies: Array.from({ length: 20 }, () => 'Done.') })
@@ -251,7 +251,7 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     )
   })
 
-  test('is not heard of when a model failed: that is a failure of its own', async () => {
+  test('a model error fires StopFailure and not Stop', async () => {
     using project = new HookProject()
     const log = {
       type: 'command',

@@ -9,7 +9,7 @@ import type { HandlerContext } from './run/run-handler.ts'
 import { readSettings } from './load/read-settings.ts'
 import { examplePayload } from './events/example-payload.ts'
 
-/** A folder with hooks in it that goes away with `using`. */
+/** A temporary folder with hooks, deleted by `using`. */
 export class HookProject implements Disposable {
   readonly dir = mkdtempSync(join(tmpdir(), 'hookloop-project-'));
 
@@ -39,7 +39,7 @@ export class HookProject implements Disposable {
     return this.settings({ hooks: { [event]: [{ ...(matcher !== undefined && { matcher }), hooks: [...handlers] }] } })
   }
 
-  /** Fires an event at whatever the settings say. */
+  /** Runs the handlers of an event. */
   async fire(event: ClaudeEvent, input: JsonObject = {}, context: Partial<HandlerContext> = {}): Promise<EventResult> {
     const { groups } = readSettings({ dir: this.dir, home: false })
     return runEvent(new HookTable(groups), examplePayload(input, event, this.dir), {
@@ -66,10 +66,10 @@ export async function fireCommand(
 
 export type Language = 'bash' | 'python' | 'node'
 
-/** Those that this machine knows. */
+/** The languages that are installed. */
 export const languages: readonly Language[] = isHere('python3') ? ['bash', 'python', 'node'] : ['bash', 'node']
 
-/** Whether there is such a program on this machine. */
+/** Whether a program is installed. */
 export function isHere(program: string): boolean {
   return executableProblem(program, { cwd: '.', path: process.env['PATH'] }) === undefined
 }
@@ -78,7 +78,7 @@ export type Said = { readonly stdout?: string; readonly stderr?: string; readonl
 
 const extensions = { bash: 'sh', python: 'py', node: 'mjs' } as const
 
-/** A script that reads all of its input, says this and ends like this; and the command that runs it. */
+/** The command of a script that reads its input, prints this and exits. */
 export function scriptIn(project: HookProject, language: Language, said: Said): string {
   const name = `.claude/hooks/${language}-${crypto.randomUUID().slice(0, 8)}.${extensions[language]}`
   const path = project.write(name, sourceOf(language, said), 0o755)
@@ -122,14 +122,14 @@ function sourceOf(language: Language, { stdout = '', stderr = '', exit = 0 }: Sa
   }
 }
 
-/** A command that prints something of the event `e` that it is told: a text as it is, anything else as JSON. */
+/** A command that prints an expression about its event `e`: strings as they are, other values as JSON. */
 export function prints(expression: string): string {
   return node(
     `const value = ${expression}; console.log(typeof value === "string" ? value : JSON.stringify(value ?? null))`,
   )
 }
 
-/** A command that succeeds if something is so of the event `e` that it is told. */
+/** A command that succeeds if an expression about its event `e` is true. */
 export function holds(expression: string): string {
   return node(`process.exitCode = (${expression}) ? 0 : 1`)
 }
@@ -139,12 +139,12 @@ function node(code: string): string {
   return `${quoted(process.execPath)} -e ${quoted(`${read}; ${code}`)}`
 }
 
-/** A text as one word of a shell. */
+/** Quotes a text for a shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Only the fields that somebody has said something about. */
+/** The fields that a row of a table expects. */
 export function saidOf({ merged }: EventResult): JsonObject {
   const { reason, ...rest } = merged
   return JSON.parse(JSON.stringify({ ...rest, ...(reason !== '' && { reason }) })) as JsonObject

@@ -16,9 +16,9 @@ import { claudeHooks } from './claude-hooks.ts'
 import { HookProject } from './hook-project.fixture.ts'
 import { toMatcher } from './events/matcher.ts'
 
-// Named after the cases they are: S for hooks that fail or lie, H for what configures them. Judged by what was done.
+// S: hooks that fail or lie. H: their configuration. The tests check what was executed.
 
-/** A hook in each way it can be written, failing closed. */
+/** The same hook in each kind of configuration, failing closed. */
 type Kind = 'claude' | 'shell'
 const kinds: readonly Kind[] = ['claude', 'shell']
 
@@ -32,7 +32,7 @@ function closedHook(kind: Kind, project: HookProject, command: string, timeoutMs
 
 type Tried = { readonly isMarked: boolean; readonly said: string; readonly events: readonly AgentEvent[] }
 
-/** Lets a model call a tool that leaves a mark, under these hooks. */
+/** Runs an agent with these hooks, whose model calls a tool that writes to a file. */
 async function tried(project: HookProject, use: readonly Use[], command = 'touch mark'): Promise<Tried> {
   const bash = tool({
     name: 'bash',
@@ -52,7 +52,7 @@ async function tried(project: HookProject, use: readonly Use[], command = 'touch
 }
 
 for (const kind of kinds) {
-  describe(`hooks that fail, as ${kind}`, { concurrency: 2 }, () => {
+  describe(`failing hooks, as ${kind}`, { concurrency: 2 }, () => {
     const starts = [
       ['is missing', './missing.sh'],
       ['is not executable', './plain.sh'],
@@ -60,7 +60,7 @@ for (const kind of kinds) {
       ['is longer than the machine allows', `: ${'x'.repeat(3_000_000)}`],
     ] as const
     for (const [what, command] of starts) {
-      test(`S02 a hook whose command ${what} has not said yes`, async () => {
+      test(`S02 a hook whose command ${what} does not allow the call`, async () => {
         using project = new HookProject()
         project.write('plain.sh', '#!/bin/sh\nexit 0\n')
         project.write('odd.sh', '#!/no/such\nexit 0\n', 0o755)
@@ -78,13 +78,13 @@ for (const kind of kinds) {
       ['a signal', 'kill -9 $$', false],
     ] as const
     for (const [what, command, passes] of exits) {
-      test(`S03 a hook that ends with ${what} ${passes ? 'lets a call pass' : 'is a no'}`, async () => {
+      test(`S03 a hook that ends with ${what} ${passes ? 'allows the call' : 'blocks'}`, async () => {
         using project = new HookProject()
         assert.equal((await tried(project, [closedHook(kind, project, command)])).isMarked, passes)
       })
     }
 
-    test('S04 exit 2 with broken JSON is a no, and standard error is why', async () => {
+    test('S04 exit 2 with invalid JSON blocks, and standard error is the reason', async () => {
       using project = new HookProject()
       const command = `echo '{not json'; echo 'because of this' >&2; exit 2`
       const { isMarked, said } = await tried(project, [closedHook(kind, project, command)])
@@ -101,7 +101,7 @@ for (const kind of kinds) {
       ['half of an object', `echo '{"decision":"block"'`],
     ] as const
     for (const [what, command] of foreign) {
-      test(`S05 exit 0 with ${what} is a no`, async () => {
+      test(`S05 exit 0 with ${what} blocks`, async () => {
         using project = new HookProject()
         assert.equal((await tried(project, [closedHook(kind, project, command)])).isMarked, false)
       })
@@ -113,7 +113,7 @@ for (const kind of kinds) {
       ['a flood of errors', 'yes >&2'],
       ['a long answer that ends', `head -c 5000000 /dev/zero | tr '\\0' x`],
     ] as const) {
-      test(`S11 ${what} is a no, and the model is not told all of it`, async () => {
+      test(`S11 ${what} blocks, and the model does not get all of it`, async () => {
         using project = new HookProject()
         const { isMarked, said } = await tried(project, [closedHook(kind, project, command, 1_500)])
         assert.equal(isMarked, false)
@@ -121,7 +121,7 @@ for (const kind of kinds) {
       })
     }
 
-    test('S12 a process that a hook leaves behind does not hold its answer, and is gone', async () => {
+    test('S12 the answer of a hook does not wait for its background process, which is ended', async () => {
       using project = new HookProject()
       const hour = anHour()
       const { isMarked } = await tried(project, [closedHook(kind, project, `(sleep ${hour} &); exit 0`, 60_000)])
@@ -130,7 +130,7 @@ for (const kind of kinds) {
     })
 
     for (const command of ['"; touch evil; #', '$(touch evil)', '`touch evil`', 'a\ntouch evil', "'; touch evil; '"]) {
-      test(`S14 arguments are data on standard input and nothing else: ${JSON.stringify(command)}`, async () => {
+      test(`S14 arguments are only data on standard input: ${JSON.stringify(command)}`, async () => {
         using project = new HookProject()
         const hook = closedHook(kind, project, 'cat > seen.json; env > seen.env')
         await tried(project, [hook], command)
@@ -140,7 +140,7 @@ for (const kind of kinds) {
       })
     }
 
-    test('S23 a hook sees no secret of ours, and none is in what is told of it', async () => {
+    test('S23 a hook gets no secret of the process, and its messages contain none', async () => {
       using project = new HookProject()
       process.env['AGENT_API_KEY'] = 'CANARY-KEY'
       process.env['AWS_SECRET_ACCESS_KEY'] = 'CANARY-AWS'
@@ -155,17 +155,17 @@ for (const kind of kinds) {
   })
 }
 
-test('S05 a decision at the wrong level is no decision: a script that fails closed by its own word is not heard', async () => {
+test('S05 a decision at the wrong level of the answer has no effect', async () => {
   using project = new HookProject()
   project.handlers('PreToolUse', [{ type: 'command', command: `echo '{"permissionDecision":"deny"}'` }])
   const { isMarked } = await tried(project, [claudeHooks({ dir: project.dir, trust: 'all', home: false })])
-  assert.equal(isMarked, true) // as its specification says; a guard of ours refuses such an answer
+  assert.equal(isMarked, true) // as in Claude Code; a guard of Hookloop rejects such an answer
   using other = new HookProject()
   const strict = closedHook('shell', other, `echo '{"permissionDecision":"deny"}'`)
   assert.equal((await tried(other, [strict])).isMarked, false)
 })
 
-test('S16 a hook that never lets it stop is overruled after eight times, and a limit comes before it', async () => {
+test('S16 a hook that always prevents a stop is overridden after eight times, and limits apply before', async () => {
   using project = new HookProject()
   project.handlers('Stop', [{ type: 'command', command: 'cat >> stops; echo more >&2; exit 2' }])
   const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false })
@@ -179,7 +179,7 @@ test('S16 a hook that never lets it stop is overruled after eight times, and a l
   assert.deepEqual([short.status, short.status === 'stopped' && short.reason], ['stopped', 'stepsLimit'])
 })
 
-test('S22 a no of a hook, a hook that is late, one that cannot start and a no of a person read differently', async () => {
+test('S22 a block, a timeout, a failed start and a denied approval have different messages', async () => {
   const said: string[] = []
   for (const command of ['echo policy >&2; exit 2', 'sleep 30', './missing.sh']) {
     using project = new HookProject()
@@ -204,13 +204,13 @@ describe('matchers', () => {
     ['Bash|Edit', 'MultiEdit', false],
     ['bash', 'Bash', false],
   ] as const) {
-    test(`H10 ${JSON.stringify(matcher)} ${fits ? 'is' : 'is not'} for ${name}`, () => {
+    test(`H10 ${JSON.stringify(matcher)} ${fits ? 'matches' : 'does not match'} ${name}`, () => {
       assert.equal(toMatcher(matcher, 'PreToolUse').matches(name), fits)
     })
   }
 
   for (const pattern of ['^(a+)+$', '^(?=(a+)+$)a', '(a|aa)+$(?<!b)']) {
-    test(`H11 ${pattern} does not hang on a name that was made for it`, async () => {
+    test(`H11 ${pattern} does not hang on a crafted name`, async () => {
       using project = new HookProject()
       project.handlers('PreToolUse', [{ type: 'command', command: 'true' }], pattern)
       const { merged } = await project.fire('PreToolUse', { tool_name: `${'a'.repeat(60)}!`, tool_input: {} })
@@ -218,7 +218,7 @@ describe('matchers', () => {
     })
   }
 
-  test('H11 where a matcher does not come to an end, the call is denied', async () => {
+  test('H11 if a matcher times out, the call is denied', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'true' }], '^(?=(a+)+$)a')
     const { merged } = await project.fire('PreToolUse', { tool_name: `${'a'.repeat(60)}!`, tool_input: {} })

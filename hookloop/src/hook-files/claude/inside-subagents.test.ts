@@ -14,7 +14,7 @@ function lines(project: HookProject, file: string): readonly JsonObject[] {
 }
 
 describe('inside a subagent', { concurrency: 2 }, () => {
-  test('the hooks of the project judge calls, and know who makes them', async () => {
+  test('hooks of the project judge calls of a subagent, and get its name', async () => {
     using project = new HookProject()
     const command = `${prints('[e.tool_input.at, e.agent_type ?? null, "agent_id" in e]')} | tee -a seen | grep -q inner && exit 2; exit 0`
     project.handlers('PreToolUse', [{ type: 'command', command }], 'look')
@@ -28,7 +28,7 @@ describe('inside a subagent', { concurrency: 2 }, () => {
     ])
   })
 
-  test('they change calls as well', async () => {
+  test('hooks of the project change calls of a subagent', async () => {
     using project = new HookProject()
     const output = { hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: { at: 'elsewhere' } } }
     project.handlers('PreToolUse', [{ type: 'command', command: `echo ${quoted(JSON.stringify(output))}` }], 'look')
@@ -37,7 +37,7 @@ describe('inside a subagent', { concurrency: 2 }, () => {
     assert.deepEqual(looked, ['elsewhere'])
   })
 
-  test('its end is SubagentStop, once, which may ask for more and knows that it has', async () => {
+  test('the end of a subagent fires SubagentStop once, which can continue it and knows that it has', async () => {
     using project = new HookProject()
     const log = `${prints('[e.hook_event_name, e.agent_type ?? null, e.stop_hook_active, e.last_assistant_message]')} | tee -a seen`
     project.settings({
@@ -60,7 +60,7 @@ describe('inside a subagent', { concurrency: 2 }, () => {
     ])
   })
 
-  test('what is said to it is no prompt of a user', async () => {
+  test('the input of a subagent does not fire UserPromptSubmit', async () => {
     using project = new HookProject()
     project.handlers('UserPromptSubmit', [
       { type: 'command', command: `${prints('JSON.stringify(e.hook_event_name)')} >> seen` },
@@ -70,7 +70,7 @@ describe('inside a subagent', { concurrency: 2 }, () => {
     assert.equal(lines(project, 'seen').length, 1)
   })
 
-  test('hooks at the head of an agent are in force while it runs, and for nobody else', async () => {
+  test('front matter hooks of an agent apply only while it runs', async () => {
     using project = new HookProject()
     const head = (command: string): string =>
       `---\nname: plain\ndescription: d\nhooks:\n  PreToolUse:\n    - matcher: look\n      hooks:\n        - type: command\n          command: ${command}\n---\n`

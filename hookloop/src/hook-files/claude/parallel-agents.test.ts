@@ -13,7 +13,7 @@ import { bashCall, HookProject } from './hook-project.fixture.ts'
 const RUNS = 50
 const skip = process.platform !== 'linux' && 'what is left is read from /proc'
 
-/** What this process has started and is still there, dead or alive. */
+/** The child processes of this process, zombies included. */
 function children(): readonly string[] {
   return readdirSync('/proc').filter((pid) => {
     try {
@@ -25,8 +25,8 @@ function children(): readonly string[] {
   })
 }
 
-describe('many runs at once', { skip }, () => {
-  test('fifty with three shell hooks for each call decide correctly, and nothing of them is left', async () => {
+describe('parallel runs', { skip }, () => {
+  test('fifty parallel runs with three hooks for each call decide correctly, and no process is left', async () => {
     using project = new HookProject()
     const before = children().length
     const denies = project.write(
@@ -89,9 +89,9 @@ const bad: readonly Bad[] = [
   ['ends itself', 'kill -TERM $$; sleep 5', 'none', 'killed'],
 ]
 
-describe('a hook that', { skip, concurrency: 2 }, () => {
+describe('hanging and crashing hooks', { skip, concurrency: 2 }, () => {
   for (const [what, command, open, failed, more] of bad) {
-    test(`${what} does what the policy says, and nothing of it is left`, async () => {
+    test(`a hook that ${what} is handled as onFailure says, and no process is left`, async () => {
       using project = new HookProject()
       const fired = async (onFailure: string) => {
         project.handlers('PreToolUse', [{ type: 'command', command, onFailure, ...more }])
@@ -107,7 +107,7 @@ describe('a hook that', { skip, concurrency: 2 }, () => {
     })
   }
 
-  test('floods does not fill our memory', async () => {
+  test('a hook that prints without end does not fill the memory', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'cat /dev/zero', timeout: 2 }])
     const before = process.memoryUsage().rss

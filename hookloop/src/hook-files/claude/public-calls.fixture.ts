@@ -1,6 +1,6 @@
 import { bash, file, none, type PublicScript } from './public-script.fixture.ts'
 
-/** Scripts about calls, prompts and the beginning of a session. */
+/** Scripts for calls, prompts and the start of a session. */
 export const scriptsOnCalls: readonly PublicScript[] = [
   {
     title: 'a bash script that blocks dangerous commands with jq',
@@ -52,7 +52,7 @@ exit 0
     ],
   },
   {
-    title: 'a script of Node that reads /dev/stdin',
+    title: 'a Node script that reads /dev/stdin',
     event: 'PreToolUse',
     file: 'by-name.cjs',
     command: 'node FILE',
@@ -109,7 +109,7 @@ main()
     ],
   },
   {
-    title: 'a script in node that rewrites a command',
+    title: 'a Node script that changes a command',
     event: 'PreToolUse',
     file: 'use-pnpm.mjs',
     command: 'node FILE',
@@ -143,7 +143,7 @@ process.stdin.on('end', () => {
     ],
   },
   {
-    title: 'a bash script in the older words',
+    title: 'a bash script with the older decision field',
     event: 'PreToolUse',
     file: 'legacy.sh',
     command: 'bash FILE',
@@ -161,7 +161,7 @@ esac
     ],
   },
   {
-    title: 'a line that formats after an edit',
+    title: 'a command line that formats after an edit',
     event: 'PostToolUse',
     file: 'unused',
     command: `jq -r '.tool_input.file_path' | { read -r f; if [[ "$f" == *.ts ]]; then echo "formatted $f"; fi; }`,

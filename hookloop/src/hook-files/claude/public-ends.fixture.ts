@@ -1,9 +1,9 @@
 import { bash, file, none, type PublicScript } from './public-script.fixture.ts'
 
-/** Scripts about the end of a turn, questions and everything else. */
+/** Scripts for the end of a turn, approvals and other events. */
 export const otherScripts: readonly PublicScript[] = [
   {
-    title: 'a bash script that does not let it stop before the tests pass, once',
+    title: 'a bash script that prevents the stop until the tests pass, once',
     event: 'Stop',
     file: 'stop.sh',
     command: 'FILE',
@@ -21,7 +21,7 @@ jq -n '{decision:"block", reason:"Run the tests before you stop."}'
     ],
   },
   {
-    title: 'a script that tells somebody',
+    title: 'a script that sends a notification',
     event: 'Notification',
     file: 'notify.sh',
     command: 'bash FILE',
@@ -64,7 +64,7 @@ print(json.dumps(data))
     cases: [['the action proceeds', bash('ls'), none]],
   },
   {
-    title: 'a script in node that answers instead of a person',
+    title: 'a Node script that answers a permission request',
     event: 'PermissionRequest',
     file: 'permit.js',
     command: 'node FILE',
@@ -77,7 +77,7 @@ if (decision) console.log(JSON.stringify({ hookSpecificOutput: { hookEventName: 
     cases: [
       ['reading is allowed', file('Read', '/a'), { decision: 'allow' }],
       ['sudo is denied', bash('sudo ls'), { decision: 'deny', reason: 'no sudo' }],
-      ['anything else is left to a person', bash('ls'), none],
+      ['other calls are left to the approver', bash('ls'), none],
     ],
   },
   {
@@ -98,11 +98,11 @@ fi
         file('Write', '/p/src/a.ts'),
         { decision: 'deny', reason: 'Write the test first: /p/src/a.test.ts' },
       ],
-      ['elsewhere', file('Write', '/p/docs/a.md'), none],
+      ['other folders', file('Write', '/p/docs/a.md'), none],
     ],
   },
   {
-    title: 'a script that keeps the transcript before it is summed up',
+    title: 'a script that copies the transcript before a compaction',
     event: 'PreCompact',
     file: 'backup.sh',
     command: 'bash FILE',
@@ -118,7 +118,7 @@ exit 0
     ],
   },
   {
-    title: 'a script of a subagent that wants more',
+    title: 'a script that continues a subagent',
     event: 'SubagentStop',
     file: 'subagent.py',
     command: 'python3 FILE',
@@ -138,7 +138,7 @@ if not event.get("stop_hook_active") and "unfinished" in event.get("last_assista
     ],
   },
   {
-    title: 'a loop that reads its state and the transcript, and goes on until a word was said',
+    title: 'a loop that reads its state and the transcript, and continues until a word was said',
     event: 'Stop',
     file: 'loop.sh',
     command: 'bash FILE',
@@ -152,7 +152,7 @@ if [[ "$said" == *DONE* ]]; then echo "The loop has ended."; exit 0; fi
 jq -n --arg task "$(cat .claude/loop.md)" '{decision: "block", reason: $task, systemMessage: "Once more"}'
 `,
     cases: [
-      ['goes on', {}, { decision: 'block', reason: 'Build it.', systemMessage: 'Once more' }],
+      ['continues', {}, { decision: 'block', reason: 'Build it.', systemMessage: 'Once more' }],
       ['ends', { last_assistant_message: 'DONE' }, none],
     ],
   },

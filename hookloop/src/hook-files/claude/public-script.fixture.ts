@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../state/json.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'
 
-/** A hook as people publish them: its file, how it is called, and what it does to which events. */
+/** A published hook: its file, its command, and its expected decisions. */
 export type PublicScript = {
   readonly title: string
   readonly event: ClaudeEvent
   readonly file: string
   readonly mode?: number
   readonly source: string
-  /** How it is called; `FILE` is its path. */
+  /** Its command; `FILE` is its path. */
   readonly command: string
   readonly cases: readonly (readonly [title: string, input: JsonObject, gives: JsonObject])[]
 }

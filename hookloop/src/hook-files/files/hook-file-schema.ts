@@ -153,7 +153,7 @@ function definitions(): JsonObject {
         {
           metadata: {
             type: 'object',
-            description: 'Keys of the metadata and their values; null stands for any value.',
+            description: 'Keys of the metadata and their values; null means any value.',
           },
           stepType: { enum: [...stepTypes] },
           all: { type: 'array', items: when },

@@ -51,7 +51,7 @@ class Project {
     return this.write(`.hookloop/agents/${file}.md`, this.head(`name: ${name}\ndescription: It works.`, ...entries))
   }
 
-  /** An entry that writes to a file, and blocks if told to. */
+  /** An entry that writes to a file, and blocks on request. */
   entry(word: string, how = 'on: beforeToolUse, mode: guard, tool: work', code = 0): string {
     return `{ name: ${word}, ${how}, shell: 'echo ${word} >> ${this.marks}; exit ${code}' }`
   }
@@ -190,7 +190,7 @@ suite('front matter hooks', () => {
 
   const broken: readonly [what: string, head: string, why: RegExp][] = [
     [
-      'a word that is misspelt',
+      'an unknown trigger',
       'hookloop:\n  hooks:\n    - on: beforeLunch\n      mode: guard\n      shell: x',
       /SKILL\.md:6: there is no trigger "beforeLunch"/,
     ],

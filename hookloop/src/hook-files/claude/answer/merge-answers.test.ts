@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../state/json.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
-import { bashCall, HookProject, languages, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
+import { bashCall, HookProject, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
 
 const own = (event: ClaudeEvent, fields: JsonObject): Said => ({
   stdout: JSON.stringify({ hookSpecificOutput: { hookEventName: event, ...fields } }),
@@ -19,15 +19,15 @@ type Row = readonly [title: string, event: ClaudeEvent, scripts: readonly Said[]
 
 const rows: readonly Row[] = [
   [
-    'deny wins over everything',
+    'deny overrides everything',
     'PreToolUse',
     [says('allow'), says('ask'), says('defer'), says('deny')],
     { decision: 'deny', reason: 'deny' },
   ],
-  ['wherever it stands', 'PreToolUse', [says('deny'), says('allow')], { decision: 'deny', reason: 'deny' }],
-  ['defer wins over ask', 'PreToolUse', [says('ask'), says('defer')], { decision: 'defer', reason: 'defer' }],
-  ['ask wins over allow', 'PreToolUse', [says('allow'), says('ask')], { decision: 'ask', reason: 'ask' }],
-  ['allow wins over silence', 'PreToolUse', [quiet, says('allow')], { decision: 'allow', reason: 'allow' }],
+  ['deny overrides later handlers', 'PreToolUse', [says('deny'), says('allow')], { decision: 'deny', reason: 'deny' }],
+  ['defer overrides ask', 'PreToolUse', [says('ask'), says('defer')], { decision: 'defer', reason: 'defer' }],
+  ['ask overrides allow', 'PreToolUse', [says('allow'), says('ask')], { decision: 'ask', reason: 'ask' }],
+  ['allow overrides no opinion', 'PreToolUse', [quiet, says('allow')], { decision: 'allow', reason: 'allow' }],
   ['exit 2 counts as deny', 'PreToolUse', [says('allow'), no('exit')], { decision: 'deny', reason: 'exit' }],
   [
     'the reasons of several denies are joined in order',
@@ -35,38 +35,33 @@ const rows: readonly Row[] = [
     [says('deny', 'a'), says('ask', 'x'), no('b')],
     { decision: 'deny', reason: 'a\nb' },
   ],
+  ['a failure does not change a deny', 'PreToolUse', [{ exit: 1 }, says('deny')], { decision: 'deny', reason: 'deny' }],
   [
-    'a failure beside a deny changes nothing',
-    'PreToolUse',
-    [{ exit: 1 }, says('deny')],
-    { decision: 'deny', reason: 'deny' },
-  ],
-  [
-    'continue: false beats every decision',
+    'continue: false overrides every decision',
     'PreToolUse',
     [says('deny'), { stdout: '{"continue":false,"stopReason":"over"}' }],
     { decision: 'stop', reason: 'over', alsoDecided: { decision: 'deny', reason: 'deny' } },
   ],
   [
-    'of several reasons to stop the first is told',
+    'the first reason to stop is used',
     'PostToolUse',
     [{ stdout: '{"continue":false,"stopReason":"a"}' }, { stdout: '{"continue":false,"stopReason":"b"}' }],
     { decision: 'stop', reason: 'a' },
   ],
   [
-    'updatedInput replaces the whole input, without any decision',
+    'updatedInput replaces the complete input without a decision',
     'PreToolUse',
     [rewrites('pwd')],
     { decision: 'none', updatedInput: { command: 'pwd' } },
   ],
   [
-    'updatedInput stands beside allow',
+    'updatedInput is used with allow',
     'PreToolUse',
     [rewrites('pwd', { permissionDecision: 'allow' })],
     { decision: 'allow', updatedInput: { command: 'pwd' } },
   ],
   [
-    'updatedInput stands beside ask',
+    'updatedInput is used with ask',
     'PreToolUse',
     [rewrites('pwd', { permissionDecision: 'ask' })],
     { decision: 'ask', updatedInput: { command: 'pwd' } },
@@ -78,31 +73,31 @@ const rows: readonly Row[] = [
     { decision: 'defer', reason: 'later' },
   ],
   [
-    'of several inputs the last in order counts',
+    'the last updatedInput is used',
     'PreToolUse',
     [rewrites('a'), rewrites('b')],
     { decision: 'none', updatedInput: { command: 'b' } },
   ],
   [
-    'all contexts are delivered',
+    'all contexts are joined',
     'PreToolUse',
     [own('PreToolUse', { additionalContext: 'a' }), quiet, own('PreToolUse', { additionalContext: 'b' })],
     { decision: 'context', additionalContext: 'a\nb' },
   ],
   [
-    'plain text and JSON context come together',
+    'plain text and JSON context are joined',
     'UserPromptSubmit',
     [{ stdout: 'a' }, own('UserPromptSubmit', { additionalContext: 'b' })],
     { decision: 'context', additionalContext: 'a\nb' },
   ],
   [
-    'a block of a prompt and its context are both told',
+    'a blocked prompt can have context',
     'UserPromptSubmit',
     [{ stdout: '{"decision":"block","reason":"no"}' }, { stdout: 'ctx' }],
     { decision: 'block', reason: 'no', additionalContext: 'ctx' },
   ],
   [
-    'block, context and another output can coexist',
+    'block, context and a new output are used together',
     'PostToolUse',
     [
       { stdout: '{"decision":"block","reason":"lint"}' },
@@ -111,7 +106,7 @@ const rows: readonly Row[] = [
     { decision: 'block', reason: 'lint', updatedOutput: { stdout: 'x' }, additionalContext: 'c' },
   ],
   [
-    'of several outputs the last counts',
+    'the last updatedToolOutput is used',
     'PostToolUse',
     [
       own('PostToolUse', { updatedToolOutput: { stdout: 'x' } }),
@@ -120,19 +115,19 @@ const rows: readonly Row[] = [
     { decision: 'none', updatedOutput: { stdout: 'y' } },
   ],
   [
-    'any block keeps a turn going',
+    'any block continues a turn',
     'Stop',
     [quiet, { stdout: '{"decision":"block","reason":"tests"}' }],
     { decision: 'block', reason: 'tests' },
   ],
   [
-    'one yes is enough for another try',
+    'one retry is enough',
     'PermissionDenied',
     [own('PermissionDenied', { retry: true }), own('PermissionDenied', { retry: false })],
     { decision: 'none', other: { retry: true } },
   ],
   [
-    'who answers instead of a person: a no wins over a yes',
+    'deny of a PermissionRequest overrides allow',
     'PermissionRequest',
     [
       own('PermissionRequest', { decision: { behavior: 'allow' } }),
@@ -146,9 +141,9 @@ describe('several answers', { concurrency: 3 }, () => {
   for (const [title, event, scripts, gives] of rows) {
     test(title, async () => {
       using project = new HookProject()
-      const handlers = scripts.map((said, i) => ({
+      const handlers = scripts.map((said) => ({
         type: 'command',
-        command: scriptIn(project, languages[i % languages.length]!, said),
+        command: scriptIn(project, 'bash', said),
       }))
       project.handlers(event, handlers)
       const input = { ...bashCall, tool_response: { stdout: 'a' }, prompt: 'p' }
@@ -156,7 +151,7 @@ describe('several answers', { concurrency: 3 }, () => {
     })
   }
 
-  test('the order of the configuration decides nothing about who wins', async () => {
+  test('the order of the settings does not affect the decision', async () => {
     const all = [says('deny'), says('ask'), says('allow')]
     for (const order of [
       [0, 1, 2],
@@ -174,7 +169,7 @@ describe('several answers', { concurrency: 3 }, () => {
 })
 
 describe('handlers of one event', { concurrency: 2 }, () => {
-  test('run together: each of two waits for the other', async () => {
+  test('handlers of one event run in parallel', async () => {
     using project = new HookProject()
     const meet = (mine: string, yours: string): JsonObject => ({
       type: 'command',
@@ -188,7 +183,7 @@ describe('handlers of one event', { concurrency: 2 }, () => {
     )
   })
 
-  test('all run to their end, even when one has denied', async () => {
+  test('all handlers run to the end, even if one has denied', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [
       { type: 'command', command: 'exit 2' },
@@ -198,7 +193,7 @@ describe('handlers of one event', { concurrency: 2 }, () => {
     assert.ok(existsSync(project.path('done')))
   })
 
-  test('all see the original input, whatever another one makes of it', async () => {
+  test('all handlers get the original input', async () => {
     using project = new HookProject()
     const seen = { type: 'command', command: 'cat > seen.json' }
     project.handlers('PreToolUse', [{ type: 'command', command: scriptIn(project, 'bash', rewrites('pwd')) }, seen])
@@ -213,14 +208,14 @@ describe('handlers of one event', { concurrency: 2 }, () => {
     return readFileSync(project.path('count'), 'utf8').trim().split('\n').length
   }
 
-  test('that stand in several settings files run once', async () => {
+  test('a handler in several settings files runs once', async () => {
     using project = new HookProject()
     const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [count] }] }
     project.settings({ hooks }).settings({ hooks }, '.claude/settings.local.json')
     assert.equal(await counted(project), 1)
   })
 
-  test('that stand in several groups run once, whatever their time', async () => {
+  test('a handler in several groups runs once, whatever its timeout', async () => {
     using project = new HookProject()
     project.settings({
       hooks: {
@@ -233,7 +228,7 @@ describe('handlers of one event', { concurrency: 2 }, () => {
     assert.equal(await counted(project), 1)
   })
 
-  test('that differ in what they run or when both run', async () => {
+  test('handlers with different commands or conditions all run', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [count, { ...count, if: 'Bash' }, { ...count, shell: 'sh' }])
     assert.equal(await counted(project), 3)

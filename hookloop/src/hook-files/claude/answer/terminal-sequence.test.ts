@@ -5,7 +5,7 @@ import { isTerminalSequence } from './terminal-sequence.ts'
 
 const [ESC, BEL, ST] = ['\u001B', '\u0007', '\u001B\\']
 
-test('bells, titles and notifications may be written', () => {
+test('bells, titles and notifications are allowed', () => {
   const all = [
     BEL,
     `${ESC}]0;build is done${BEL}`,
@@ -20,7 +20,7 @@ test('bells, titles and notifications may be written', () => {
   for (const text of all) assert.ok(isTerminalSequence(text), JSON.stringify(text))
 })
 
-test('nothing else may, not even beside them', () => {
+test('other sequences are not allowed, also next to allowed ones', () => {
   const all = [
     '',
     'plain',
@@ -56,7 +56,7 @@ test('nothing else may, not even beside them', () => {
   for (const text of all) assert.ok(!isTerminalSequence(text), JSON.stringify(text))
 })
 
-test('whatever is let through holds no escape but those that begin and end a command that is known', () => {
+test('an allowed text contains no escape except those of known commands', () => {
   const pieces = fc.constantFrom(
     ESC,
     BEL,

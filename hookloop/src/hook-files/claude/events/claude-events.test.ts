@@ -5,13 +5,13 @@ import type { JsonObject } from '../../../state/json.ts'
 import { firesHere } from '../claude-hooks.ts'
 import { block, call, eventTable, message, no, none, own, stop } from './event-table.fixture.ts'
 import { claudeEventNames } from './claude-events.ts'
-import { HookProject, languages, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
+import { HookProject, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
 
 test('there are 33 events', () => {
   assert.equal(claudeEventNames.length, 33)
 })
 
-test('the documentation lists those that fire, and counts them', () => {
+test('the documentation lists the events that fire, and their number', () => {
   const text = readFileSync('site/reference/claude-hooks.md', 'utf8')
   const [, count] = /The (\d+) in this table fire/.exec(text) ?? []
   const table = text.slice(text.indexOf('| event | fires at |')).split('\n\n')[0]!
@@ -20,45 +20,41 @@ test('the documentation lists those that fire, and counts them', () => {
   assert.equal(named.length, Number(count))
 })
 
-claudeEventNames.forEach((event, i) => {
+for (const event of claudeEventNames) {
   const row = eventTable[event]
-  const language = languages[i % languages.length]!
   const fired = async (says: Said, matcher = row.matcher): Promise<{ said: JsonObject; problem: string }> => {
     using project = new HookProject()
-    project.handlers(event, [{ type: 'command', command: scriptIn(project, language, says) }], matcher)
+    project.handlers(event, [{ type: 'command', command: scriptIn(project, 'bash', says) }], matcher)
     const result = await project.fire(event, row.input)
     return { said: saidOf(result), problem: result.ran[0]?.answer.problem ?? '' }
   }
-  describe(`${event}, heard by a script in ${language}`, { concurrency: 4 }, () => {
-    test('exit 2 does what it does there', async () => {
+  describe(event, { concurrency: 4 }, () => {
+    test('exit 2 has the effect of the table', async () => {
       const { said, problem } = await fired(no)
       assert.deepEqual([said, problem], [row.exit2, row.tells === true ? 'not now' : ''])
     })
-    test('decision: "block" does what it does there', async () => {
+    test('decision: "block" has the effect of the table', async () => {
       assert.deepEqual((await fired(block)).said, row.decision)
     })
-    test('continue: false does what it does there', async () => {
+    test('continue: false has the effect of the table', async () => {
       assert.deepEqual((await fired(stop)).said, row.stops)
     })
-    test('a systemMessage is heard or not', async () => {
+    test('a systemMessage has the effect of the table', async () => {
       assert.deepEqual((await fired(message)).said, row.message)
     })
     for (const [says, gives] of row.specific ?? []) {
-      test(`its own output ${JSON.stringify(says)} is honoured as it should be`, async () => {
+      test(`hookSpecificOutput ${JSON.stringify(says)} has the effect of the table`, async () => {
         assert.deepEqual((await fired({ stdout: own(event, says) })).said, gives)
       })
     }
-    test(
-      row.matcher === undefined ? 'a matcher is ignored' : 'a matcher that does not fit keeps it from running',
-      async () => {
-        const expected = row.matcher === undefined ? row.exit2 : none
-        assert.deepEqual((await fired(no, 'SomethingElse')).said, expected)
-      },
-    )
+    test(row.matcher === undefined ? 'a matcher is ignored' : 'a matcher that does not match prevents it', async () => {
+      const expected = row.matcher === undefined ? row.exit2 : none
+      assert.deepEqual((await fired(no, 'SomethingElse')).said, expected)
+    })
   })
-})
+}
 
-test('nobody can keep the settings of an organisation from applying', async () => {
+test('settings of an organisation cannot be blocked', async () => {
   using project = new HookProject()
   project.handlers('ConfigChange', [{ type: 'command', command: 'echo no >&2; exit 2' }])
   const result = await project.fire('ConfigChange', { source: 'policy_settings' })
@@ -76,7 +72,7 @@ test('the path of a worktree is the last line that is not empty, without colours
 })
 
 for (const command of ['true', 'echo oops >&2; exit 1']) {
-  test(`a worktree is not made when the hook says no path: ${command}`, async () => {
+  test(`a worktree is not created if the hook prints no path: ${command}`, async () => {
     using project = new HookProject()
     project.handlers('WorktreeCreate', [{ type: 'command', command }])
     const { merged } = await project.fire('WorktreeCreate', { name: 'w' })
@@ -84,7 +80,7 @@ for (const command of ['true', 'echo oops >&2; exit 1']) {
   })
 }
 
-test('an output of a tool of a server is replaced by the older word as well, whatever its shape', async () => {
+test('updatedMCPToolOutput replaces the output of an MCP tool, whatever its shape', async () => {
   using project = new HookProject()
   const says = own('PostToolUse', { updatedMCPToolOutput: 'short' })
   project.handlers('PostToolUse', [{ type: 'command', command: scriptIn(project, 'node', { stdout: says }) }])
@@ -92,7 +88,7 @@ test('an output of a tool of a server is replaced by the older word as well, wha
   assert.deepEqual(saidOf(await project.fire('PostToolUse', input)), { decision: 'none', updatedOutput: 'short' })
 })
 
-test('a hook on the switch of a model that does not answer in time blocks it', async () => {
+test('a PreModelSwitch hook that times out blocks', async () => {
   using project = new HookProject()
   project.handlers('PreModelSwitch', [{ type: 'command', command: 'sleep 20', timeout: 0.3 }])
   const { merged } = await project.fire('PreModelSwitch', { to_model: 'm' })

@@ -18,16 +18,16 @@ const stopped = { decision: 'stop', reason: 'over' }
 const told = { decision: 'none', systemMessage: 'hello' }
 
 type EventRow = {
-  /** A payload that its matcher fits, and the matcher. */
+  /** A payload and a matcher that matches it. */
   readonly input: JsonObject
   readonly matcher?: string
   readonly exit2: JsonObject
-  /** What exit 2 tells the user instead of blocking. */
+  /** The warning for exit 2 where it does not block. */
   readonly tells?: true
   readonly decision: JsonObject
   readonly stops: JsonObject
   readonly message: JsonObject
-  /** What `hookSpecificOutput` can say, and what comes of it. */
+  /** Values of `hookSpecificOutput` and their effect. */
   readonly specific?: readonly (readonly [says: JsonObject, gives: JsonObject])[]
 }
 
@@ -36,7 +36,7 @@ const context: readonly [JsonObject, JsonObject] = [
   { decision: 'context', additionalContext: 'c' },
 ]
 
-/** One row for each event: what exit 2, `decision`, `continue`, `systemMessage` and its own output do there. */
+/** One row for each event: the effect of exit 2, `decision`, `continue`, `systemMessage` and `hookSpecificOutput`. */
 export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
   SessionStart: {
     input: { source: 'startup' },

@@ -47,7 +47,7 @@ const narrow: readonly (readonly [ClaudeEvent, ...MatcherRow])[] = [
   ['StopFailure', 'rate-limit', 'x rate-limit y', true, 'a hyphen makes it an expression'],
 ]
 
-describe('a matcher of a file or a failure', () => {
+describe('a matcher of FileChanged or StopFailure', () => {
   for (const [event, matcher, value, fits, why] of narrow) {
     test(`${why}: ${matcher} and ${value}`, () => {
       assert.equal(toMatcher(matcher, event).matches(value), fits)
@@ -61,7 +61,7 @@ async function firedWith(matcher: string, input: JsonObject, event: ClaudeEvent 
   return saidOf(await project.fire(event, input))
 }
 
-test('tools of ours are found by the names that scripts know', async () => {
+test('a matcher can use the names of Claude Code for tools of Hookloop', async () => {
   const fired = (matcher: string): Promise<JsonObject> =>
     firedWith(matcher, { toolCall: { id: '1', name: 'write_file', args: { path: 'a' } } })
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('tools of ours are found by the names that scripts know', async () => {
   )
 })
 
-test('the tool of subagents is found by the name it had before, and by the one it has', async () => {
+test('a matcher can use the former and the current name of the Agent tool', async () => {
   const all = [
     await firedWith('Task', { tool_name: 'Agent', tool_input: {} }),
     await firedWith('Agent', { tool_name: 'Task', tool_input: {} }),
@@ -82,13 +82,13 @@ test('the tool of subagents is found by the name it had before, and by the one i
   )
 })
 
-test('where a call is judged, a matcher that is no expression lets nothing pass', async () => {
+test('an invalid matcher at PreToolUse denies all calls', async () => {
   const { decision, reason } = await firedWith('Bash(', { tool_name: 'Read', tool_input: {} })
   assert.equal(decision, 'deny')
   assert.match(reason as string, /"Bash\(" is not a valid regular expression/)
 })
 
-test('elsewhere a matcher that is no expression matches nothing', async () => {
+test('an invalid matcher at other events matches nothing', async () => {
   assert.deepEqual(await firedWith('Bash(', { tool_name: 'Bash', tool_input: {} }, 'PostToolUse'), { decision: 'none' })
 })
 
@@ -112,17 +112,17 @@ const rules: readonly IfRow[] = [
   ['Bash(rm *)', bash('echo $(rm x)'), true, 'also inside $()'],
   ['Bash(rm *)', bash('echo `rm x`'), true, 'and inside backticks'],
   ['Bash(rm *)', bash('echo hello'), false, 'a command that is not there'],
-  ['Bash(git push *)', bash('git $VERB origin'), true, 'more than the name, and a variable: nobody can tell'],
-  ['Bash(git push *)', bash('git $(cat verb)'), true, 'more than the name, and $(): nobody can tell'],
+  ['Bash(git push *)', bash('git $VERB origin'), true, 'more than the name, and a variable: uncertain'],
+  ['Bash(git push *)', bash('git $(cat verb)'), true, 'more than the name, and $(): uncertain'],
   ['Bash(git push *)', bash('git status'), false, 'more than the name, all of it plain'],
   ['Bash(rm *)', bash("echo 'unfinished"), true, 'a command that cannot be read'],
   ['Edit(*.ts)', edit('src/a.ts'), true, 'a name at any depth'],
   ['Edit(*.ts)', edit('src/a.js'), false, 'another ending'],
-  ['Edit(src/**)', edit('src/deep/a.ts'), true, 'a folder here'],
-  ['Edit(src/**)', edit('lib/src/a.ts'), false, 'and not elsewhere'],
-  ['Edit(**/src/**)', edit('lib/src/a.ts'), true, 'unless at any depth'],
+  ['Edit(src/**)', edit('src/deep/a.ts'), true, 'a folder of the working directory'],
+  ['Edit(src/**)', edit('lib/src/a.ts'), false, 'not in other folders'],
+  ['Edit(**/src/**)', edit('lib/src/a.ts'), true, 'at any depth'],
   ['mcp__github__*', { tool_name: 'mcp__github__push', tool_input: {} }, true, 'all tools of a server'],
-  ['Bash(git *', bash('ls'), true, 'a rule that cannot be read leaves nothing out'],
+  ['Bash(git *', bash('ls'), true, 'with an invalid rule the handler runs'],
 ]
 
 describe('"if" of a handler', { concurrency: 4 }, () => {
@@ -135,7 +135,7 @@ describe('"if" of a handler', { concurrency: 4 }, () => {
     })
   }
   for (const event of ['PostToolUse', 'PostToolUseFailure', 'PermissionRequest', 'PermissionDenied'] as const) {
-    test(`it is looked at at ${event}`, async () => {
+    test(`"if" applies at ${event}`, async () => {
       using project = new HookProject()
       const handler = (rule: string): JsonObject => ({ type: 'command', command: `echo ${rule}`, if: rule })
       project.handlers(event, [handler('Bash'), handler('Edit')])
@@ -147,7 +147,7 @@ describe('"if" of a handler', { concurrency: 4 }, () => {
     })
   }
   for (const event of ['UserPromptSubmit', 'Stop', 'SessionStart', 'PostToolBatch'] as const) {
-    test(`a handler that has one never runs at ${event}`, async () => {
+    test(`a handler with "if" never runs at ${event}`, async () => {
       using project = new HookProject()
       project.handlers(event, [{ type: 'command', command: 'exit 2', if: '*' }])
       const { ran } = await project.fire(event, { ...bash('ls'), prompt: 'x', source: 'startup' })

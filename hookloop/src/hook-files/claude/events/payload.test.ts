@@ -22,7 +22,7 @@ import { claudeHooks, type ClaudeHooksOptions } from '../claude-hooks.ts'
 import { claudeEventNames } from './claude-events.ts'
 import { holds, HookProject, prints } from '../hook-project.fixture.ts'
 
-/** Writes down what it is told, and says something. */
+/** A hook that stores its payload, and answers. */
 function log(fields: string, says = 'true'): JsonObject {
   const values = fields.split(' ').map((name) => `e.${name} ?? null`)
   return { type: 'command', command: `${prints(`[${values.join()}]`)} >> seen; ${says}` }
@@ -47,8 +47,8 @@ function agentWith(project: HookProject, { replies, use = [], options = {} }: Wo
   return { agent: createAgent({ model, store, use: [...use, hooks] }), model, store }
 }
 
-describe('what a call is about to do', { concurrency: 2 }, () => {
-  test('SubagentStart: the subagent is told', async () => {
+describe('events of a call', { concurrency: 2 }, () => {
+  test('SubagentStart: the subagent gets context', async () => {
     using project = new HookProject()
     const says = own('SubagentStart', { additionalContext: 'the moon is full' })
     project.handlers('SubagentStart', [log('hook_event_name agent_type agent_id', says)], 'helper')
@@ -71,7 +71,7 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
     assert.deepEqual(seen(project), [['SubagentStart', 'helper', run.state.execution!.steps.at(0)!.toolCalls[0]!.id]])
   })
 
-  test('TaskCreated and TaskCompleted: a no leaves the list as it is', async () => {
+  test('TaskCreated and TaskCompleted: a block leaves the list unchanged', async () => {
     using project = new HookProject()
     const fields = 'hook_event_name task_id task_subject'
     const no = 'grep -q Shout seen && { echo "No shouting." >&2; exit 2; } || true'
@@ -104,7 +104,7 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
     assert.doesNotMatch(JSON.stringify(run.state.metadata), /Shout/)
   })
 
-  test('TaskCreated judges the tasks that another hook has made of the call', async () => {
+  test('TaskCreated judges the tasks as changed by another hook', async () => {
     using project = new HookProject()
     const todos = (content: string): JsonObject => ({ todos: [{ content, status: 'pending', activeForm: content }] })
     const changes = own('PreToolUse', { updatedInput: todos('Shout') })
@@ -121,7 +121,7 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
     assert.equal(run.state.metadata[TASKS_KEY], undefined)
   })
 
-  test('PermissionDenied: only if a guard said no, and the model may be told to try again', async () => {
+  test('PermissionDenied: fires only if a guard blocked, and can let the model try again', async () => {
     using project = new HookProject()
     project.settings({
       hooks: {
@@ -140,7 +140,7 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
     assert.match(said(run.state.messages).at(-2)!, /PermissionDenied:Bash hook: .* try it again once/)
   })
 
-  test('Notification: while a person is asked, who does not wait for it', async () => {
+  test('Notification: runs in the background while the approver is asked', async () => {
     using project = new HookProject()
     project.settings({
       hooks: { Notification: [{ matcher: 'permission_prompt', hooks: [log('notification_type message session_id')] }] },
@@ -161,7 +161,7 @@ describe('what a call is about to do', { concurrency: 2 }, () => {
   })
 })
 
-test('a hook that answers instead of a person may end the run as well', async () => {
+test('a PermissionRequest hook can end the run', async () => {
   for (const answer of [undefined, () => 'allow' as const]) {
     using project = new HookProject()
     const decision = { behavior: 'deny', message: 'go home', interrupt: true }
@@ -178,7 +178,7 @@ test('a hook that answers instead of a person may end the run as well', async ()
   }
 })
 
-test('of two runs at once whose calls have the same id, each is asked about as what it is', async () => {
+test('approvals of parallel runs with equal call ids are not mixed up', async () => {
   using project = new HookProject()
   const decision = { behavior: 'deny', message: 'go home', interrupt: true }
   const deny = own('PermissionRequest', { decision })
@@ -203,8 +203,8 @@ test('of two runs at once whose calls have the same id, each is asked about as w
   )
 })
 
-describe('what is shown and summed up', { concurrency: 2 }, () => {
-  test('MessageDisplay: every text of the model, once', async () => {
+describe('display and compaction', { concurrency: 2 }, () => {
+  test('MessageDisplay: fires once for every text of the model', async () => {
     using project = new HookProject()
     project.handlers('MessageDisplay', [log('hook_event_name delta index final')])
     const { agent } = agentIn(project, { replies: [call('ls'), 'Done.'] })
@@ -212,7 +212,7 @@ describe('what is shown and summed up', { concurrency: 2 }, () => {
     assert.deepEqual(seen(project), [['MessageDisplay', 'Done.', 0, true]])
   })
 
-  test('MessageDisplay: nobody who watches has to wait for it', async () => {
+  test('MessageDisplay: streaming does not wait for it', async () => {
     using project = new HookProject()
     project.handlers('MessageDisplay', [
       { type: 'command', command: 'until [ -e shown ]; do sleep 0.02; done; touch seen' },
@@ -222,7 +222,7 @@ describe('what is shown and summed up', { concurrency: 2 }, () => {
     assert.ok(existsSync(project.path('seen')))
   })
 
-  test('PreCompact, SessionStart and PostCompact fire in this order, and know who wanted it', async () => {
+  test('PreCompact, SessionStart and PostCompact fire in this order, and know the cause', async () => {
     using project = new HookProject()
     const fields = 'hook_event_name trigger source'
     const adds = own('SessionStart', { additionalContext: 'mind the gap' })
@@ -251,8 +251,8 @@ describe('what is shown and summed up', { concurrency: 2 }, () => {
   })
 })
 
-describe('the beginning of a session', { concurrency: 2 }, () => {
-  test('says why: it is new, a copy, cleared or come back to', async () => {
+describe('SessionStart', { concurrency: 2 }, () => {
+  test('SessionStart has a source: new, copied, cleared or resumed', async () => {
     using project = new HookProject()
     project.settings({
       hooks: {
@@ -275,7 +275,7 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
     ])
   })
 
-  test('gives it a title and a first message, and later hooks know the title', async () => {
+  test('SessionStart can set a title and a first message, and later hooks get the title', async () => {
     using project = new HookProject()
     const start = own('SessionStart', { sessionTitle: 'Monday', initialUserMessage: 'Read the news.' })
     project.settings({
@@ -296,7 +296,7 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
     assert.deepEqual(said(run.state.messages), ['user: Read the news.', 'user: First.', 'assistant: One.'])
   })
 
-  test('what it exports is seen by the commands that come after it, and is nowhere in what is kept', async () => {
+  test('later commands get the variables that SessionStart exports, and they are not stored', async () => {
     using project = new HookProject()
     const lines = [
       'export COLOUR="deep $NAME"',
@@ -322,7 +322,7 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
     assert.doesNotMatch(kept.filter((line) => line.includes(ENVIRONMENT_KEY)).join('\n'), /"COLOUR":/)
   })
 
-  test('a script that wakes the model is heard at the next event', async () => {
+  test('the model gets the text of an asyncRewake script with the next event', async () => {
     using project = new HookProject()
     const command = 'until [ -e go ]; do sleep 0.05; done; echo "the build broke" >&2; exit 2'
     project.handlers('PostToolUse', [{ type: 'command', command, asyncRewake: true }])
@@ -336,7 +336,7 @@ describe('the beginning of a session', { concurrency: 2 }, () => {
   })
 })
 
-test('a replay fires none of them again, and comes to the same state', async () => {
+test('a replay runs no handler again, and has the same state', async () => {
   using project = new HookProject()
   const says: { readonly [event: string]: string } = {
     PreToolUse: own('PreToolUse', { additionalContext: 'mind the step' }),

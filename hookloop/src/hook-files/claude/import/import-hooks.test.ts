@@ -15,14 +15,14 @@ function imported(event: string, handler: JsonObject, matcher?: string): Importe
   return importHooks(groups, '.')
 }
 
-suite('a handler that asks a model becomes a hook that does', () => {
+suite('import of prompt and agent handlers', () => {
   for (const [event, expected] of [
     ['PreToolUse', { on: 'beforeToolUse', mode: 'guard', timeoutMs: 30_000 }],
     ['UserPromptSubmit', { on: 'onUserInput', mode: 'guard', timeoutMs: 30_000 }],
     ['PostToolBatch', { on: 'afterStep', mode: 'guard', when: { stepType: 'toolExecution' }, timeoutMs: 30_000 }],
     ['Stop', { on: 'onStop', mode: 'hook', timeoutMs: 30_000 }],
   ] as const) {
-    test(`at ${event}`, () => {
+    test(`a prompt handler at ${event} is imported`, () => {
       const { entries, leftOut } = imported(event, { type: 'prompt' })
       const prompt = { prompt: 'Is the event below safe?' }
       assert.deepEqual([entries, leftOut], [[{ name: `${event} prompt`, ...expected, prompt }], []])
@@ -32,7 +32,7 @@ suite('a handler that asks a model becomes a hook that does', () => {
     })
   }
 
-  test('and an agent becomes one that reads with the tools of the agent it judges', () => {
+  test('an agent handler is imported as a subagent with read-only tools', () => {
     const { entries, differs } = imported('PreToolUse', { type: 'agent', model: 'haiku', timeout: 5 }, 'Bash')
     const { subagent, timeoutMs } = entries[0]!
     assert.deepEqual(
@@ -50,18 +50,18 @@ suite('a handler that asks a model becomes a hook that does', () => {
     ['has an "if"', 'PreToolUse', { if: 'Bash(git *)' }, /cannot have "if"/],
     ['has no such moment', 'TaskCreated', {}, /cannot have this event/],
   ] as const) {
-    test(`not where it ${what}`, () => {
+    test(`a handler that ${what} is not imported`, () => {
       const { entries, leftOut } = imported(event, { type: 'prompt', ...handler })
       assert.deepEqual(entries, [])
       assert.match(leftOut.join(), why)
     })
   }
 
-  test('not where its matcher looks ahead', () => {
+  test('a handler whose matcher uses lookaround is not imported', () => {
     assert.match(imported('PreToolUse', { type: 'prompt' }, '^(?!Bash)').leftOut.join(), /uses lookaround/)
   })
 
-  test('and says that a no ended the turn, unless it did not', () => {
+  test('the import reports that a block does not end the turn', () => {
     assert.match(imported('PreToolUse', { type: 'prompt' }).differs.join(), /in Claude Code the turn ends/)
     assert.doesNotMatch(
       imported('PreToolUse', { type: 'prompt', continueOnBlock: true }).differs.join(),
@@ -70,7 +70,7 @@ suite('a handler that asks a model becomes a hook that does', () => {
   })
 })
 
-suite('the tools that a matcher names there are the same here', () => {
+suite('import of matchers', () => {
   for (const [matcher, yes, no] of [
     ['Bash', ['bash', 'Bash'], ['BashOutput', 'read_file']],
     ['Edit|Write', ['edit_file', 'write_file', 'Edit'], ['NotebookEdit', 'bash']],

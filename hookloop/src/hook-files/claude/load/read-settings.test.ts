@@ -30,8 +30,8 @@ function commandsOf({ groups }: Settings): readonly string[] {
   return groups.flatMap(({ handlers }) => handlers.map((each) => (each.type === 'command' ? each.command : each.type)))
 }
 
-describe('where hooks come from', () => {
-  test('hooks of all sources add up', () => {
+describe('sources of hooks', () => {
+  test('hooks of all sources are combined', () => {
     using project = new HookProject()
     assert.deepEqual(commandsOf(readSettings(everything(project))), [
       'managed',
@@ -48,7 +48,7 @@ describe('where hooks come from', () => {
     ['disableAllHooks of the user leaves those of the organisation', { user: { disableAllHooks: true } }, ['managed']],
     ['disableAllHooks given in code does so too', { given: { disableAllHooks: true } }, ['managed']],
     [
-      'what is given in code stands above what the user says',
+      'settings in code override settings of the user',
       { user: { disableAllHooks: true }, given: { disableAllHooks: false } },
       ['managed', 'user', 'project', 'local', 'given', 'plugin'],
     ],
@@ -85,7 +85,7 @@ describe('where hooks come from', () => {
     })
   }
 
-  test('lists of addresses add up, and an empty one allows none', () => {
+  test('lists of URLs are combined, and an empty list allows none', () => {
     using project = new HookProject()
     const places = everything(project, {
       user: { allowedHttpHookUrls: ['https://a/*'] },
@@ -95,7 +95,7 @@ describe('where hooks come from', () => {
     assert.deepEqual([allowedHttpUrls, allowedHttpVariables], [['https://b/*', 'https://a/*'], []])
   })
 
-  test('an address that is on no list is not asked', async () => {
+  test('a URL that is on no list gets no request', async () => {
     using project = new HookProject()
     project.settings({
       allowedHttpHookUrls: ['https://hooks.example/*'],
@@ -106,7 +106,7 @@ describe('where hooks come from', () => {
     assert.match(ran[0]!.answer.problem!, /not allowed by "allowedHttpHookUrls"/)
   })
 
-  test('a project adds no address to the list of its user', () => {
+  test('a project cannot extend the list of URLs of its user', () => {
     using project = new HookProject()
     const places = everything(project, {
       user: { allowedHttpHookUrls: ['https://a/*'] },
@@ -116,8 +116,8 @@ describe('where hooks come from', () => {
   })
 })
 
-describe('variables in settings', () => {
-  test('are for the hooks of the same file, and those of the user for all', async () => {
+describe('env in settings', () => {
+  test('env applies to hooks of the same file, and env of the user to all hooks', async () => {
     using project = new HookProject()
     project.settings(
       { hooks: hooks('printf "%s %s;" "$TEAM" "$LEVEL" >> user'), env: { LEVEL: 1 } },
@@ -134,7 +134,7 @@ describe('variables in settings', () => {
     assert.deepEqual([read('user'), read('seen')], [' 1;', 'red 1;'])
   })
 
-  test('cannot say where the project is', async () => {
+  test('env cannot set the project folder', async () => {
     using project = new HookProject()
     project.settings({ hooks: hooks('printf %s "$CLAUDE_PROJECT_DIR" > seen'), env: { CLAUDE_PROJECT_DIR: '/' } })
     await project.fire('Stop')
@@ -142,8 +142,8 @@ describe('variables in settings', () => {
   })
 })
 
-describe('what cannot be read', () => {
-  test('an unknown event is left out and named, and the rest stays', () => {
+describe('invalid settings', () => {
+  test('an unknown event is left out and reported, and the others apply', () => {
     using project = new HookProject()
     project.settings({ hooks: { ...hooks('ok'), PreTooluse: [], Nonsense: [] } })
     const settings = readSettings({ dir: project.dir, home: false })
@@ -165,7 +165,7 @@ describe('what cannot be read', () => {
     ['a shell that is none', { type: 'command', command: 'x', shell: 'fish' }],
   ]
   for (const [what, handler] of wrong) {
-    test(`${what} removes that handler only`, () => {
+    test(`a handler with ${what} is left out alone`, () => {
       using project = new HookProject()
       project.settings({ hooks: { Stop: [{ hooks: [handler, { type: 'command', command: 'ok' }] }] } })
       const settings = readSettings({ dir: project.dir, home: false })
@@ -173,7 +173,7 @@ describe('what cannot be read', () => {
     })
   }
 
-  test('a file that is no JSON is told, and the others are read', () => {
+  test('an invalid JSON file is reported, and the others are read', () => {
     using project = new HookProject()
     project.settings({ hooks: hooks('local') }, '.claude/settings.local.json')
     project.write('.claude/settings.json', '{ "hooks": ')
@@ -181,13 +181,13 @@ describe('what cannot be read', () => {
     assert.deepEqual([commandsOf(settings), settings.problems.length], [['local'], 1])
   })
 
-  test('a file may begin with a byte order mark', () => {
+  test('a file may start with a byte order mark', () => {
     using project = new HookProject()
     project.write('.claude/settings.json', `\uFEFF${JSON.stringify({ hooks: hooks('ok') })}`)
     assert.deepEqual(commandsOf(readSettings({ dir: project.dir, home: false })), ['ok'])
   })
 
-  test('no key of a settings file reaches the prototype of objects', () => {
+  test('settings cannot change a prototype', () => {
     using project = new HookProject()
     project.write('.claude/settings.json', '{"hooks":{"__proto__":{"enabled":false},"constructor":[]}}')
     const { problems } = readSettings({ dir: project.dir, home: false })
@@ -203,7 +203,7 @@ describe('plugins', () => {
     })
   }
 
-  test('know where they are and what the user has set, and have a folder for their data', async () => {
+  test('hooks of a plugin get its folder, the options of the user and a data folder', async () => {
     using project = new HookProject()
     const command = 'printf "%s\\n" "$CLAUDE_PLUGIN_ROOT" "$CLAUDE_PLUGIN_OPTION_LEVEL" > "$CLAUDE_PLUGIN_DATA/seen"'
     project.settings({ hooks: hooks(command) }, 'plugin/hooks/hooks.json')
@@ -212,7 +212,7 @@ describe('plugins', () => {
     assert.equal(seen, `${project.path('plugin')}\nhigh\n`)
   })
 
-  test('in the form without a shell, what the user has set stands for itself', async () => {
+  test('options of a plugin are replaced in a command without a shell', async () => {
     using project = new HookProject()
     const handler = { type: 'command', command: 'touch', args: ['${CLAUDE_PLUGIN_ROOT}/${user_config.name}'] }
     project.settings({ hooks: { Stop: [{ hooks: [handler] }] } }, 'plugin/hooks/hooks.json')
@@ -226,7 +226,7 @@ describe('plugins', () => {
     ['the hooks themselves', { hooks: hooks('other') }],
     ['the hooks under their own key', { hooks: { hooks: hooks('other') } }],
   ] as const) {
-    test(`may name their hooks as ${what}`, () => {
+    test(`a plugin manifest can have hooks as ${what}`, () => {
       using project = new HookProject()
       project.settings({ hooks: hooks('other') }, 'plugin/other.json')
       project.settings(manifest, 'plugin/.claude-plugin/plugin.json')
@@ -235,7 +235,7 @@ describe('plugins', () => {
     })
   }
 
-  test('what a manifest names stands beside the file that every plugin may have', () => {
+  test('hooks of a manifest are added to those of hooks/hooks.json', () => {
     using project = new HookProject()
     project.settings({ hooks: hooks('usual') }, 'plugin/hooks/hooks.json')
     project.settings({ hooks: hooks('other') }, 'plugin/other.json')
@@ -245,7 +245,7 @@ describe('plugins', () => {
     assert.deepEqual(commandsOf(settings), ['usual', 'other', 'inline'])
   })
 
-  test('a file that a manifest names and that is not there is told', () => {
+  test('a missing file of a manifest is reported', () => {
     using project = new HookProject()
     project.settings({ hooks: ['./hooks.json'] }, 'plugin/.claude-plugin/plugin.json')
     project.settings({ hooks: hooks('beside the manifest') }, 'plugin/.claude-plugin/hooks.json')
@@ -256,7 +256,7 @@ describe('plugins', () => {
     )
   })
 
-  test('their skills and commands bring hooks that know the plugin, and their agents none', () => {
+  test('hooks of skills and commands of a plugin get its folder, and those of its agents are ignored', () => {
     using project = new HookProject()
     const head = 'hooks:\n  Stop:\n    - hooks:\n        - { type: command, command: x }\n---\n'
     for (const file of ['skills/a/SKILL.md', 'commands/b.md', 'agents/c.md']) {
@@ -272,14 +272,14 @@ describe('plugins', () => {
     )
   })
 
-  test('events that do not stand under a key of their own are told', () => {
+  test('a plugin file without the key hooks is reported', () => {
     using project = new HookProject()
     project.settings(hooks('usual'), 'plugin/hooks/hooks.json')
     const { problems } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
     assert.match(problems[0]?.message ?? '', /has no "hooks"/)
   })
 
-  test('copies of a hook in a plugin and in settings both run', async () => {
+  test('the same hook in a plugin and in settings runs twice', async () => {
     using project = new HookProject()
     project.settings({ hooks: hooks('echo x >> count') })
     project.settings({ hooks: hooks('echo x >> count') }, 'plugin/hooks/hooks.json')
@@ -288,11 +288,11 @@ describe('plugins', () => {
   })
 })
 
-describe('heads of skills and agents', () => {
+describe('front matter of skills and agents', () => {
   const head = (event: string, command: string, more = ''): string =>
     `---\nname: x\ndescription: d\nhooks:\n  ${event}:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: ${command}\n${more}---\nbody\n`
 
-  test('bring hooks, and the end of an agent is that of a subagent', () => {
+  test('front matter can have hooks, and Stop of an agent is SubagentStop', () => {
     using project = new HookProject()
     project.write('.claude/skills/lint/SKILL.md', head('PreToolUse', 'a').replace('name: x', 'name: lint'))
     project.write('.claude/agents/reviewer.md', head('Stop', 'b').replace('name: x', 'name: reviewer'))
@@ -310,7 +310,7 @@ describe('heads of skills and agents', () => {
     )
   })
 
-  test('those of commands, and of agents in folders, are read like theirs', () => {
+  test('commands, and agents in subfolders, can have hooks', () => {
     using project = new HookProject()
     project.write(
       '.claude/commands/git/ship.md',
@@ -322,7 +322,7 @@ describe('heads of skills and agents', () => {
     assert.deepEqual([found, problems], [['skill ship', 'agent reviewer'], []])
   })
 
-  test('are in force only for their skill or agent', async () => {
+  test('front matter hooks apply only to their skill or agent', async () => {
     using project = new HookProject()
     project.write('.claude/skills/lint/SKILL.md', head('PreToolUse', 'exit 2').replace('name: x', 'name: lint'))
     const none = await project.fire('PreToolUse', { tool_name: 'Bash', tool_input: {} })
@@ -338,7 +338,7 @@ describe('heads of skills and agents', () => {
     assert.deepEqual([none.merged.decision, some.merged.decision], ['none', 'deny'])
   })
 
-  test('a hook of a skill that runs once runs once; elsewhere the word means nothing', async () => {
+  test('once applies only to hooks of a skill', async () => {
     using project = new HookProject()
     const once = '          once: true\n'
     project.write('.claude/skills/x/SKILL.md', head('PreToolUse', 'echo s >> skill', once))
@@ -354,7 +354,7 @@ describe('heads of skills and agents', () => {
   })
 })
 
-test('folders of agents that are links in a circle are looked into once', () => {
+test('folders that are linked in a cycle are read once', () => {
   using project = new HookProject()
   project.write('.claude/agents/a/one.md', '---\nname: one\nhooks:\n  Stop: []\n---\n')
   for (const name of ['b', 'c', 'd', 'e']) symlinkSync('.', project.path(`.claude/agents/${name}`))

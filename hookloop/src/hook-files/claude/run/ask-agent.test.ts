@@ -14,13 +14,13 @@ const ask: JsonObject = { type: 'agent', prompt: 'Do the rules allow this? $ARGU
 const read: ScriptedTurn = { toolCalls: [{ name: 'read_file', args: { path: 'rules.txt' } }] }
 const spent = { inputTokens: 100, outputTokens: 10 }
 
-/** An agent that looks into calls; what it reads is in its second request. */
+/** An inspecting agent. Its second request has what it read. */
 function inspector(...replies: readonly ScriptedTurn[]) {
   return scriptedModel([...replies])
 }
 
-describe('a handler of the type agent', { concurrency: 2 }, () => {
-  test('reads the files of the project, and what it says counts, as does what it costs', async () => {
+describe('agent handlers', { concurrency: 2 }, () => {
+  test('an agent handler reads files of the project, and its decision and cost count', async () => {
     using project = new HookProject()
     project.write('rules.txt', 'Never list anything.')
     project.handlers('PreToolUse', [{ ...ask, model: 'small' }], 'Bash')
@@ -43,7 +43,7 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
     assert.ok(run.state.usage.inputTokens >= 200)
   })
 
-  test('is not run again by a replay', async () => {
+  test('a replay does not run an agent handler again', async () => {
     using project = new HookProject()
     project.write('rules.txt', 'Everything goes.')
     project.handlers('PreToolUse', [{ ...ask, model: 'small' }], 'Bash')
@@ -56,7 +56,7 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
     assert.deepEqual(again.state.toJSON(), first.state.toJSON())
   })
 
-  test('judges no call that such an agent makes: it is denied there', async () => {
+  test('calls by the agent of a handler are denied instead of being judged by agent handlers', async () => {
     using project = new HookProject()
     project.write('rules.txt', 'Everything goes.')
     project.handlers('PreToolUse', [{ ...ask, model: 'small' }])
@@ -69,7 +69,7 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
     assert.deepEqual(ran, ['ls'])
   })
 
-  test('comes to no answer: the action proceeds and somebody is told, or it does not where the handler says so', async () => {
+  test('an agent without an answer is a warning, or blocks with onFailure "block"', async () => {
     for (const [onFailure, expected] of [
       ['continue', ['ls']],
       ['block', []],
@@ -84,7 +84,7 @@ describe('a handler of the type agent', { concurrency: 2 }, () => {
     }
   })
 
-  test('that takes too long is cut off, and what it has cost until then counts', async () => {
+  test('an agent that times out is aborted, and its cost counts', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ ...ask, model: 'small', timeout: 2 }], 'Bash')
     const list: ScriptedTurn = { toolCalls: [{ name: 'list_dir', args: { path: '.' } }], usage: spent }

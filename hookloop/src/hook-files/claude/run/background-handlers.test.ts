@@ -11,8 +11,8 @@ import { agentIn, own } from '../agent-in-project.fixture.ts'
 import { claudeHooks } from '../claude-hooks.ts'
 import { HookProject } from '../hook-project.fixture.ts'
 
-describe('a hook that nobody waits for', { concurrency: 2 }, () => {
-  test('goes on when a subagent ends, also without a session', async () => {
+describe('background handlers', { concurrency: 2 }, () => {
+  test('a background handler continues when a subagent ends, also without a session', async () => {
     using project = new HookProject()
     const command = 'until [ -e go ]; do sleep 0.02; done; touch over'
     project.handlers('UserPromptSubmit', [{ type: 'command', command, async: true }])
@@ -35,7 +35,7 @@ describe('a hook that nobody waits for', { concurrency: 2 }, () => {
   })
 
   for (const kept of [true, false]) {
-    test(`and tells of a question ends with ${kept ? 'its session' : 'the run, without a session'}`, async () => {
+    test(`a Notification handler ends with ${kept ? 'its session' : 'the run, without a session'}`, async () => {
       using project = new HookProject()
       const asks = own('PreToolUse', { permissionDecision: 'ask' })
       project.settings({

@@ -8,19 +8,19 @@ import { memoryStore } from '../../../sessions/stores/memory-store.ts'
 import { claudeHooks } from '../claude-hooks.ts'
 import { fireCommand, HookProject } from '../hook-project.fixture.ts'
 
-/** What a hook exports that does this with its file, and what somebody is told of it. */
+/** The variables and the warnings of a hook that does this with its file. */
 async function exported(command: string) {
   const { merged, ran } = await fireCommand('SessionStart', command, { input: { source: 'startup' } })
   return { variables: merged.other?.['environment'], problem: ran[0]!.answer.problem }
 }
 
-describe('the file that a hook exports variables with', { concurrency: 2 }, () => {
-  test('may say where programs are, also if no program is there', async () => {
+describe('CLAUDE_ENV_FILE', { concurrency: 2 }, () => {
+  test('the file can set PATH, also to a folder without programs', async () => {
     const { variables } = await exported(`echo 'export PATH=/nowhere COLOUR=red' >> "$CLAUDE_ENV_FILE"`)
     assert.deepEqual(variables, { PATH: '/nowhere', COLOUR: 'red' })
   })
 
-  test('may be gone, or empty', async () => {
+  test('the file may be deleted or empty', async () => {
     for (const command of ['rm "$CLAUDE_ENV_FILE"', 'true'])
       assert.deepEqual(await exported(command), { variables: undefined, problem: undefined })
   })
@@ -33,14 +33,14 @@ describe('the file that a hook exports variables with', { concurrency: 2 }, () =
     ['exits', `echo 'export COLOUR=red; exit 0' > "$CLAUDE_ENV_FILE"`, /end the shell/],
     ['kills', `echo 'export COLOUR=red; kill -9 $$' > "$CLAUDE_ENV_FILE"`, /end the shell/],
   ] as const) {
-    test(`if it ${what}, nothing is exported, nothing waits and somebody is told`, async () => {
+    test(`if the file ${what}, nothing is exported, nothing hangs, and there is a warning`, async () => {
       const { variables, problem: told } = await exported(command)
       assert.equal(variables, undefined)
       assert.match(told!, problem)
     })
   }
 
-  test('is not kept when a conversation is made shorter, also where each answer of a hook is', async () => {
+  test('variables are not stored again after a compaction', async () => {
     using project = new HookProject()
     const exports = 'echo "export WORD=open-$((40 + 2))" >> "$CLAUDE_ENV_FILE"; echo compacted'
     project.settings({
@@ -63,7 +63,7 @@ describe('the file that a hook exports variables with', { concurrency: 2 }, () =
   })
 })
 
-test('what Setup and SessionStart hooks export is there together, once for all sessions of the process', async () => {
+test('variables of Setup and SessionStart hooks are combined, and Setup runs once per process', async () => {
   using project = new HookProject()
   const exporting = (line: string) => [
     { hooks: [{ type: 'command', command: `echo 'export ${line}' >> "$CLAUDE_ENV_FILE"` }] },

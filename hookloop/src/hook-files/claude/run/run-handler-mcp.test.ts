@@ -14,7 +14,7 @@ async function servers(t: TestContext, tools = ['*']): Promise<Mcp> {
   return connected
 }
 
-/** What a call of `work` came to under one handler, and what was warned of. */
+/** The result of a call of `work` with one handler, and the warnings. */
 async function worked(connected: Mcp, handler: JsonObject): Promise<{ output: unknown; warnings: readonly string[] }> {
   const settings = { hooks: { PreToolUse: [{ matcher: 'work', hooks: [{ type: 'mcp_tool', ...handler }] }] } }
   const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'done' })
@@ -37,7 +37,7 @@ const denies = {
   },
 }
 
-test('an mcp_tool handler is answered by a tool of a server that is connected, which is told of the event', async (t) => {
+test('an mcp_tool handler calls a tool of a connected server with fields of the event', async (t) => {
   const handler = { server: 'guards', tool: 'echo', input: { text: JSON.stringify(denies) } }
   const { output, warnings } = await worked(await servers(t), handler)
   assert.match(String(output), /Not to production\./)
@@ -51,7 +51,7 @@ const failing: readonly [what: string, handler: JsonObject, why: RegExp][] = [
   ['arguments that do not fit', { server: 'guards', tool: 'echo', input: { text: 1 } }, /are not valid/],
 ]
 for (const [what, handler, why] of failing) {
-  test(`an mcp_tool handler fails with ${what}, and says no if it is told to`, async (t) => {
+  test(`an mcp_tool handler fails with ${what}, and blocks with onFailure "block"`, async (t) => {
     const connected = await servers(t, ['echo', 'fail'])
     const open = await worked(connected, handler)
     const closed = await worked(connected, { ...handler, onFailure: 'block' })

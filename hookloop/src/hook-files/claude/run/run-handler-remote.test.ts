@@ -7,7 +7,7 @@ import type { ClaudeEvent } from '../events/claude-events.ts'
 import { bashCall, HookProject, saidOf } from '../hook-project.fixture.ts'
 import { promptFor } from './run-handler.ts'
 
-/** A server that answers every post the same way, and keeps what it was sent. */
+/** A server that answers every request the same way, and stores the requests. */
 async function serving(status: number, body: string, headers: Record<string, string> = {}) {
   const posts: { readonly body: Json; readonly headers: NodeJS.Dict<string | string[]> }[] = []
   const server = createServer((request, response) => {
@@ -29,7 +29,7 @@ async function serving(status: number, body: string, headers: Record<string, str
   }
 }
 
-describe('an address', { concurrency: 4 }, () => {
+describe('http handlers', { concurrency: 4 }, () => {
   const rows: readonly (readonly [string, number, string, JsonObject, RegExp?])[] = [
     ['an empty answer is no opinion', 200, '', { decision: 'none' }],
     [
@@ -56,7 +56,7 @@ describe('an address', { concurrency: 4 }, () => {
     })
   }
 
-  test('where nobody listens is an error that stops nothing, unless onFailure says so', async () => {
+  test('a URL without a server stops nothing, unless onFailure is "block"', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'http', url: 'http://127.0.0.1:9/' }])
     const open = await project.fire('PreToolUse', bashCall)
@@ -65,7 +65,7 @@ describe('an address', { concurrency: 4 }, () => {
     assert.deepEqual([open.merged.decision, closed.merged.decision], ['none', 'deny'])
   })
 
-  test('headers name variables only if they are listed', async () => {
+  test('headers contain only listed variables', async () => {
     await using server = await serving(200, '')
     using project = new HookProject()
     const headers = { authorization: 'Bearer $LISTED', 'x-other': '${UNLISTED}!' }
@@ -84,7 +84,7 @@ describe('an address', { concurrency: 4 }, () => {
   })
 })
 
-describe('a tool of a server', () => {
+describe('mcp_tool handlers', () => {
   const handler = {
     type: 'mcp_tool',
     server: 'policy',
@@ -92,7 +92,7 @@ describe('a tool of a server', () => {
     input: { command: '${tool_input.command}', whole: ['${tool_input}', '${no.such}'] },
   }
 
-  test('is given parts of the event, and its text is read as what a command prints', async () => {
+  test('a tool gets fields of the event, and its text is read like the output of a command', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [handler])
     let given: unknown
@@ -120,7 +120,7 @@ describe('a tool of a server', () => {
     })
   }
 
-  test('one that never answers has its time', async () => {
+  test('a tool that does not answer times out', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ ...handler, timeout: 0.1 }])
     const { ran } = await project.fire('PreToolUse', bashCall, { callMcp: () => new Promise(() => undefined) })
@@ -131,7 +131,7 @@ describe('a tool of a server', () => {
 type VerdictRow = readonly [ClaudeEvent, more: JsonObject, verdict: JsonObject, gives: JsonObject]
 const reason = 'r'
 
-describe('a model that is asked', () => {
+describe('prompt handlers', () => {
   const rows: readonly VerdictRow[] = [
     ['PreToolUse', {}, { ok: true }, { decision: 'none' }],
     ['Stop', {}, { ok: false, reason }, { decision: 'block', reason }],
@@ -175,7 +175,7 @@ describe('a model that is asked', () => {
     ],
   ]
   for (const [event, more, verdict, gives] of rows) {
-    test(`at ${event} ${JSON.stringify(more)}, ${JSON.stringify(verdict)} comes to ${JSON.stringify(gives)}`, async () => {
+    test(`at ${event} ${JSON.stringify(more)}, ${JSON.stringify(verdict)} is merged to ${JSON.stringify(gives)}`, async () => {
       using project = new HookProject()
       project.handlers(event, [{ type: 'prompt', prompt: 'Is it?', ...more }])
       const result = await project.fire(event, bashCall, { askModel: () => Promise.resolve(verdict) })
@@ -183,12 +183,12 @@ describe('a model that is asked', () => {
     })
   }
 
-  test('reads the event where the prompt says so, or behind it', () => {
+  test('the event replaces $ARGUMENTS, or is added to the prompt', () => {
     assert.equal(promptFor('Judge $ARGUMENTS now for \\$5', '{"a":"$&"}'), 'Judge {"a":"$&"} now for $5')
     assert.equal(promptFor('Judge it', '{}'), 'Judge it\n\n{}')
   })
 
-  test('is asked by its name', async () => {
+  test('a handler calls the model that it names', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'prompt', prompt: 'Is it?', model: 'small' }])
     let asked: unknown
@@ -201,7 +201,7 @@ describe('a model that is asked', () => {
     assert.deepEqual(asked, ['small', false])
   })
 
-  test('that is not there, or does not answer in time, stops nothing', async () => {
+  test('a missing model, or one that times out, stops nothing', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'prompt', prompt: 'Is it?', timeout: 0.1 }])
     const nobody = await project.fire('PreToolUse', bashCall)

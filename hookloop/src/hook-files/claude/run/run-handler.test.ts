@@ -15,7 +15,7 @@ import { HookTable, runEvent, type RanHandler } from './run-event.ts'
 import { readSettings } from '../load/read-settings.ts'
 import { examplePayload } from '../events/example-payload.ts'
 
-/** What a command prints as the context of a prompt is what it saw. */
+/** The output of a command at UserPromptSubmit. */
 async function sees(command: string, more: JsonObject = {}): Promise<string> {
   const { merged } = await fireCommand('UserPromptSubmit', command, { input: { prompt: 'p' }, ...more })
   return merged.additionalContext ?? ''
@@ -28,7 +28,7 @@ describe('a command', { concurrency: 4 }, () => {
     node: `${quoted(process.execPath)} -e 'process.stdin.pipe(process.stdout)'`,
   }
   for (const language of languages) {
-    test(`reads one JSON object and then the end of its input, in ${language}`, async () => {
+    test(`a command in ${language} reads one JSON object and the end of its input`, async () => {
       using project = new HookProject()
       project.handlers('PreToolUse', [{ type: 'command', command: `${readers[language]} > seen.json` }])
       await project.fire('PreToolUse', { ...bashCall, session_id: 's', permission_mode: 'default' })
@@ -45,30 +45,30 @@ describe('a command', { concurrency: 4 }, () => {
     })
   }
 
-  test('that reads a line is given a whole one', async () => {
+  test('a command that reads a line gets a complete line', async () => {
     assert.equal(await sees('set -e; read -r line; echo "${line:0:1}"'), '{')
   })
 
-  test('runs in a shell, with pipes and variables', async () => {
+  test('a command runs in a shell, with pipes and variables', async () => {
     assert.equal(await sees('x=a; echo "$x" | tr a b'), 'b')
   })
 
-  test('runs in bash where there is one, so that lines written for it work', async () => {
+  test('a command runs in bash if it is installed', async () => {
     assert.equal(await sees('[[ "abc" == a* ]] && cat <<< yes'), 'yes')
   })
 
-  test('runs in sh if it says so', async () => {
+  test('a command runs in sh if it is set', async () => {
     assert.equal(await sees('echo "$0"', { shell: 'sh' }), 'sh')
   })
 
-  test('runs in the folder of the session', async () => {
+  test('a command runs in the folder of the session', async () => {
     using project = new HookProject()
     project.handlers('UserPromptSubmit', [{ type: 'command', command: 'pwd -P' }])
     const { merged } = await project.fire('UserPromptSubmit', { prompt: 'p' })
     assert.ok(merged.additionalContext!.endsWith(project.dir))
   })
 
-  test('with args it runs without a shell, and variables stand for themselves', async () => {
+  test('a command with args runs without a shell, and its variables are replaced', async () => {
     using project = new HookProject()
     const args = ['-c', 'printf "%s\\n" "$@"', 'x', '${CLAUDE_PROJECT_DIR}/a b', '$HOME', '*']
     project.handlers('UserPromptSubmit', [{ type: 'command', command: 'bash', args }])
@@ -76,13 +76,13 @@ describe('a command', { concurrency: 4 }, () => {
     assert.equal(merged.additionalContext, `${project.dir}/a b\n$HOME\n*`)
   })
 
-  test('that never reads its input does no harm', async () => {
+  test('a command may ignore its input', async () => {
     const input = { prompt: 'x'.repeat(3_000_000) }
     const { merged } = await fireCommand('UserPromptSubmit', 'exec <&-; echo done', { input })
     assert.equal(merged.additionalContext, 'done')
   })
 
-  test('has no terminal', async () => {
+  test('a command has no terminal', async () => {
     assert.equal(await sees('(: > /dev/tty) 2>/dev/null && echo terminal || echo none'), 'none')
   })
 
@@ -92,7 +92,7 @@ describe('a command', { concurrency: 4 }, () => {
     ['has an interpreter that is not there', './odd.sh', /exited with 12[67]/],
     ['has ends of lines of another system in its first line', './crlf.sh', /exited with 12[67]/],
   ] as const) {
-    test(`that ${what} lets the action proceed`, async () => {
+    test(`a command that ${what} stops nothing`, async () => {
       using project = new HookProject()
       project.write('plain.sh', '#!/bin/sh\nexit 2\n')
       project.write('odd.sh', '#!/no/such/interpreter\nexit 2\n', 0o755)
@@ -104,7 +104,7 @@ describe('a command', { concurrency: 4 }, () => {
     })
   }
 
-  test('that is async is started, not waited for, and decides nothing', async () => {
+  test('an async command runs in the background and decides nothing', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch begun; sleep 0.3; exit 2', async: true }])
     const late: Promise<RanHandler>[] = []
@@ -118,19 +118,19 @@ describe('a command', { concurrency: 4 }, () => {
     assert.ok(existsSync(project.path('begun')))
   })
 
-  test('without a shell that is not there is told in words', async () => {
+  test('a missing program is reported', async () => {
     const result = await fireCommand('PreToolUse', './missing', { args: [], input: bashCall })
     assert.deepEqual([saidOf(result), result.ran[0]!.answer.failed], [{ decision: 'none' }, 'notStarted'])
   })
 
-  test('that takes too long has no say, whatever it has printed', async () => {
+  test('the output of a command that times out is ignored', async () => {
     const command = `echo '{"decision":"block","reason":"no"}'; sleep 30`
     const result = await fireCommand('PreToolUse', command, { input: bashCall, timeout: 0.4 })
     assert.deepEqual([saidOf(result), result.ran[0]!.answer.failed], [{ decision: 'none' }, 'timedOut'])
   })
 })
 
-test('what a command leaves running in the background is ended, and that is told', async () => {
+test('background processes of a command are ended and reported', async () => {
   const { merged, ran } = await fireCommand('PreToolUse', 'sleep 60 & echo no >&2; exit 2', { input: bashCall })
   assert.deepEqual([merged.decision, merged.reason], ['deny', 'no'])
   assert.match(ran[0]!.answer.problem ?? '', /background processes of .* were ended/)
@@ -152,22 +152,22 @@ describe('onFailure: "block"', { concurrency: 4 }, () => {
     ['a signal', 'kill -9 $$'],
   ]
   for (const [what, command, more] of failing) {
-    test(`makes a no of ${what}`, async () => {
+    test(`onFailure: "block" blocks for ${what}`, async () => {
       const result = await fireCommand('PreToolUse', command, { input: bashCall, onFailure: 'block', ...more })
       assert.equal(result.merged.decision, 'deny')
     })
   }
   for (const event of ['Stop', 'SubagentStop', 'TaskCompleted', 'TeammateIdle'] as const) {
-    test(`is ignored at ${event}`, async () => {
+    test(`onFailure is ignored at ${event}`, async () => {
       const { merged } = await fireCommand(event, 'exit 1', { onFailure: 'block', input: { agent_type: 'a' } })
       assert.equal(merged.decision, 'none')
     })
   }
-  test('is ignored for a command that nobody waits for', async () => {
+  test('onFailure is ignored for an async command', async () => {
     const { merged } = await fireCommand('PreToolUse', 'exit 1', { input: bashCall, onFailure: 'block', async: true })
     assert.equal(merged.decision, 'none')
   })
-  test('text and silence are no failures', async () => {
+  test('plain text and no output are not failures', async () => {
     for (const command of ['true', 'echo looked at it', 'echo "[check] fine"', 'echo 3']) {
       const { merged } = await fireCommand('PreToolUse', command, { input: bashCall, onFailure: 'block' })
       assert.equal(merged.decision, 'none')
@@ -178,7 +178,7 @@ describe('onFailure: "block"', { concurrency: 4 }, () => {
 describe('the environment of a command', { concurrency: 4 }, () => {
   const variable = (name: string): string => `printf '%s' "\${${name}-unset}"`
 
-  test('says where the project is, and that this is a hook', async () => {
+  test('the environment has the project folder and the variables of Claude Code', async () => {
     using project = new HookProject()
     const names = ['CLAUDE_PROJECT_DIR', 'CLAUDECODE', 'CLAUDE_CODE_CHILD_SESSION', 'CLAUDE_CODE_SESSION_ID']
     const command = `printf '%s\\n' ${names.map((name) => `"$${name}"`).join(' ')}`
@@ -188,10 +188,10 @@ describe('the environment of a command', { concurrency: 4 }, () => {
   })
 
   for (const name of ['CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_PID', 'CLAUDE_CONFIG_DIR']) {
-    test(`has ${name}`, async () => assert.notEqual(await sees(variable(name)), 'unset'))
+    test(`the environment has ${name}`, async () => assert.notEqual(await sees(variable(name)), 'unset'))
   }
 
-  test('knows the effort if the event does', async () => {
+  test('the environment has the effort of the event', async () => {
     const command = `${variable('CLAUDE_EFFORT')} > effort`
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command }])
@@ -201,7 +201,7 @@ describe('the environment of a command', { concurrency: 4 }, () => {
 
   for (const event of claudeEventNames) {
     const has = ['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'].includes(event)
-    test(`${has ? 'has' : 'has no'} CLAUDE_ENV_FILE at ${event}`, async () => {
+    test(`there is ${has ? 'a' : 'no'} CLAUDE_ENV_FILE at ${event}`, async () => {
       using project = new HookProject()
       project.handlers(event, [{ type: 'command', command: `${variable('CLAUDE_ENV_FILE')} > env-file` }])
       await project.fire(event, {})
@@ -209,7 +209,7 @@ describe('the environment of a command', { concurrency: 4 }, () => {
     })
   }
 
-  test('each hook has a file of its own to write variables into', async () => {
+  test('each hook has its own CLAUDE_ENV_FILE', async () => {
     using project = new HookProject()
     const command = (n: number): string =>
       `echo "export A=${n}" >> "$CLAUDE_ENV_FILE"; echo "$(wc -l < "$CLAUDE_ENV_FILE") $CLAUDE_ENV_FILE"`
@@ -222,7 +222,7 @@ describe('the environment of a command', { concurrency: 4 }, () => {
     assert.deepEqual([said.map(([lines]) => lines), new Set(said.map(([, file]) => file)).size], [['1', '1'], 2])
   })
 
-  test('has what ours has, without collectors, keys and what would run before it', async () => {
+  test('the environment is that of the process without collectors, secrets and injection variables', async () => {
     using project = new HookProject()
     project.handlers('UserPromptSubmit', [{ type: 'command', command: 'env' }])
     const env = {
@@ -261,14 +261,14 @@ describe('the environment of a command', { concurrency: 4 }, () => {
     }
   })
 
-  test('has nothing that scripts in the wild expect and nobody ever set', async () => {
+  test('the environment has no variables that Claude Code does not set', async () => {
     for (const name of ['CLAUDE_TOOL_INPUT', 'CLAUDE_SESSION_ID', 'CLAUDE_HOOK_EVENT']) {
       assert.equal(await sees(variable(name)), 'unset')
     }
   })
 })
 
-/** Which types may stand at which event. */
+/** The handler types of each event. */
 const withAll: readonly ClaudeEvent[] = [
   'PreToolUse',
   'PostToolUse',
@@ -292,14 +292,14 @@ const samples: { readonly [T in HandlerType]: JsonObject } = {
   agent: { type: 'agent', prompt: 'p' },
 }
 
-describe('types and times', () => {
+describe('handler types and timeouts', () => {
   for (const event of claudeEventNames) {
     const expected = withAll.includes(event)
       ? handlerTypes
       : event === 'SessionStart' || event === 'Setup'
         ? ['command', 'mcp_tool']
         : ['command', 'http', 'mcp_tool']
-    test(`at ${event} handlers are of the types ${expected.join(', ')}`, () => {
+    test(`${event} supports handlers of the types ${expected.join(', ')}`, () => {
       const fit = handlerTypes.filter((type) => isJsonObject(readHandler(samples[type], event) as Json))
       assert.deepEqual(fit, expected)
     })
@@ -317,48 +317,48 @@ describe('types and times', () => {
     ['MessageDisplay', 'command', 10],
     ['Stop', 'command', 600],
   ] as const) {
-    test(`at ${event} a handler of the type ${type} has ${seconds} s`, () => {
+    test(`at ${event} the default timeout of a ${type} handler is ${seconds} s`, () => {
       const handler = readHandler(samples[type], event)
       assert.equal(typeof handler === 'object' && handler.timeoutMs, seconds * 1000)
     })
   }
 
-  test('a time of its own is in seconds', () => {
+  test('a timeout is in seconds', () => {
     const handler = readHandler({ ...samples.command, timeout: 2.5 }, 'Stop')
     assert.equal(typeof handler === 'object' && handler.timeoutMs, 2_500)
   })
 
-  test('every event is in the table of types', () => {
+  test('the table of types has every event', () => {
     assert.ok(claudeEventNames.every((event) => eventSpec(event).types.length > 0))
   })
 })
 
-describe('the end of a session', { concurrency: 3 }, () => {
+describe('SessionEnd hooks', { concurrency: 3 }, () => {
   const ended = async (handler: JsonObject, env: NodeJS.ProcessEnv = {}): Promise<string | undefined> => {
     using project = new HookProject()
     project.handlers('SessionEnd', [{ type: 'command', ...handler }])
     const { ran } = await project.fire('SessionEnd', { reason: 'other' }, { env: { ...process.env, ...env } })
     return ran[0]!.answer.failed
   }
-  test('gives its hooks a second and a half together', async () => {
+  test('SessionEnd hooks share a timeout of 1.5 seconds', async () => {
     assert.equal(await ended({ command: 'sleep 20' }), 'timedOut')
   })
-  test('gives them more if a settings file does', async () => {
+  test('a timeout in settings extends that of SessionEnd hooks', async () => {
     assert.equal(await ended({ command: 'sleep 2', timeout: 20 }), undefined)
   })
-  test('gives them what the environment says', async () => {
+  test('a variable sets the timeout of SessionEnd hooks', async () => {
     assert.equal(await ended({ command: 'sleep 20' }, { CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS: '200' }), 'timedOut')
   })
 })
 
-describe('what is long', () => {
+describe('long texts', () => {
   const long = (n: number): string => `head -c ${n} /dev/zero | tr '\\0' x`
 
-  test('is shown as far as 10,000 characters', async () => {
+  test('a text of 10,000 characters is complete', async () => {
     assert.equal((await sees(long(10_000))).length, 10_000)
   })
 
-  test('beyond that is in a file that only its user can read, and the model is given its beginning and its path', async () => {
+  test('a longer text is in a file that only the user can read, and the model gets its start and the path', async () => {
     const said = await sees(long(10_001))
     const path = /The complete text is in (\S+)\]$/.exec(said)?.[1]
     assert.match(said, /^x{2000}\n\[These are the first 2000 of 10001 characters\./)
@@ -366,7 +366,7 @@ describe('what is long', () => {
     assert.equal(statSync(path!).mode & 0o777, 0o600)
   })
 
-  test('is cut in each field on its own', async () => {
+  test('each field is shortened separately', async () => {
     using project = new HookProject()
     const big = 'y'.repeat(10_050)
     const body = { systemMessage: big, hookSpecificOutput: { hookEventName: 'PreToolUse', additionalContext: big } }
@@ -376,7 +376,7 @@ describe('what is long', () => {
     for (const text of [merged.systemMessage, merged.additionalContext]) assert.match(text!, /^y{2000}\n\[These/)
   })
 
-  test('a reason is cut as well', async () => {
+  test('a reason is shortened as well', async () => {
     const { merged } = await fireCommand('PreToolUse', `${long(20_000)} >&2; exit 2`, { input: bashCall })
     assert.ok(merged.reason.length < 3_000)
   })
