@@ -1,7 +1,7 @@
 /** The longest delay of a timer, about 24 days. `setTimeout` fires at once when it is given more. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
-export type TimerOptions = {
+type TimerOptions = {
   /** Lets the process exit while the timer is running. */
   readonly unref?: boolean
 }

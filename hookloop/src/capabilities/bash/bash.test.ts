@@ -37,8 +37,8 @@ describe('the model gets', () => {
   test('a timeout, and the output so far', async () => {
     const message = 'The command did not end within 3000 ms. It was ended with all its processes.'
     assert.equal(
-      await outputOf('echo begun; sleep 60', { timeoutMs: 3_000 }),
-      `failed: ${message}\nOutput so far:\nbegun`,
+      await outputOf('echo started; sleep 60', { timeoutMs: 3_000 }),
+      `failed: ${message}\nOutput so far:\nstarted`,
     )
   })
 

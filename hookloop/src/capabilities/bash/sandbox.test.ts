@@ -163,7 +163,7 @@ describe('in the sandbox', () => {
     )
     assert.ok(await until(() => countWith(hour) >= 2))
     process.kill(pid, 'SIGKILL')
-    const isOver = await until(() => countWith(hour) === 0, 150) // before anybody else could have ended them
+    const isOver = await until(() => countWith(hour) === 0, 150) // before another process could have ended them
     await running
     assert.ok(isOver || countWith(hour) === 0)
   })

@@ -31,7 +31,7 @@ type ActiveSandbox = {
   readonly network: boolean
 }
 
-export type WrappedCommand = {
+type WrappedCommand = {
   readonly command: string
   readonly env: Readonly<Record<string, string>>
   /** Call it when the command has ended. */

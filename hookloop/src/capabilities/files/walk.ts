@@ -11,7 +11,7 @@ export type Entry = {
   readonly path: string
 }
 
-export type WalkOptions = {
+type WalkOptions = {
   readonly lookup: OpenFolder['lookup']
   readonly maxDepth: number
   /** Leaves out an entry and everything in it. */
@@ -111,13 +111,4 @@ function kindOf(entry: Dirent): Entry['kind'] {
   if (entry.isFile()) return 'file'
   if (entry.isDirectory()) return 'directory'
   return entry.isSymbolicLink() ? 'link' : 'other'
-}
-
-/** Compares two paths in the order of a walk. */
-export function byNames(a: readonly string[], b: readonly string[]): number {
-  for (let at = 0; at < a.length && at < b.length; at++) {
-    if (a[at]! < b[at]!) return -1
-    if (a[at]! > b[at]!) return 1
-  }
-  return a.length - b.length
 }

@@ -119,7 +119,7 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   'result-is-null': { call: ({ id }) => void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":null}\n`) },
   'wrong-id': {
     call: ({ id }) => {
-      say({ id: 999_999 }, 'for nobody')
+      say({ id: 999_999 }, 'without a request')
       say({ id: String(id) }, 'first')
       say({ id: id! }, 'second')
     },
@@ -242,6 +242,7 @@ const behaviours: { readonly [name: string]: Behaviour } = {
     call: () => {
       input.pause()
       process.stdin.pause()
+      log('paused')
     },
   },
   'will-not-end': {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import type { Json } from '../../state/json.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { callOnce, connected, hostile, runCalls, outputOf } from './mcp.fixture.ts'
+import { callOnce, connected, hostile, outputOf, runCalls, until } from './mcp.fixture.ts'
 import { mcp } from './mcp.ts'
 
 const go = 'mcp__it__go'
@@ -212,9 +214,12 @@ test('a server that never answers fails the connection after its timeout', async
 })
 
 test('a server that does not read its input is disconnected before the memory fills up', async (t) => {
-  const servers = await connected(t, hostile('does-not-read'))
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-mcp-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const CALL_LOG = join(folder, 'calls')
+  const servers = await connected(t, { ...hostile('does-not-read'), env: { CALL_LOG } })
   const first = callOnce(servers, go)
-  await sleep(200) // from then on it does not read
+  await until(() => existsSync(CALL_LOG)) // from then on it does not read
   const more = Array.from({ length: 80 }, () => servers.readResource(`memo://${'x'.repeat(1_000_000)}`))
   assert.equal((await Promise.allSettled(more)).filter(({ status }) => status === 'rejected').length, 80)
   assert.match((await first).output as string, /has disconnected: it does not read its input/)

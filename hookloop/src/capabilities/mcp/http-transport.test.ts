@@ -48,10 +48,10 @@ for (const [protocol, start] of Object.entries({ newest: serveModern, 'sessions 
       const servers = await connected(t, { url: server.url })
       const cancel = new AbortController()
       const running = runCalls([servers], [{ name: 'mcp__it__slow', args: { ms: 60_000 } }], cancel.signal)
-      await until(() => read(CALL_LOG) === 'slow begins\n')
+      await until(() => read(CALL_LOG) === 'slow starts\n')
       cancel.abort()
       const run = await running
-      await until(() => read(CALL_LOG) === 'slow begins\nslow was cancelled\n')
+      await until(() => read(CALL_LOG) === 'slow starts\nslow was cancelled\n')
       assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]!.status, 'outcomeUnknown')
       assert.deepEqual((await callOnce(servers, add, numbers)).output, { sum: 3 })
     })

@@ -1,4 +1,3 @@
-import type { Transformer, TransformStreamDefaultController } from 'node:stream/web'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage, StreamableHTTPClientTransport, TransportSendOptions } from '@modelcontextprotocol/client'
 import { waitAtMost } from '../../system/timeout.ts'
@@ -154,44 +153,33 @@ function boundedFetch(fetch: Fetch, maxBytes: number, tooLarge: (why: string) =>
     if (response.body === null) return response
     const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
     const { status, statusText, headers } = response
-    const body = response.body.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>(new SizeLimit(maxBytes, isStream, tooLarge)),
-    )
-    return new Response(body, { status, statusText, headers })
+    const fits = isStream ? eventLimit(maxBytes) : bodyLimit(maxBytes)
+    const limit = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (fits(chunk)) return controller.enqueue(chunk)
+        const why = `it sent an answer of more than ${maxBytes} bytes`
+        tooLarge(why)
+        controller.error(new Error(why))
+      },
+    })
+    return new Response(response.body.pipeThrough(limit), { status, statusText, headers })
   }
 }
 
-class SizeLimit implements Transformer<Uint8Array, Uint8Array> {
-  readonly #maxBytes: number
-  readonly #isStream: boolean
-  readonly #tooLarge: (why: string) => void
-  #bytes = 0
-  #atLineStart = false
+function bodyLimit(maxBytes: number): (chunk: Uint8Array) => boolean {
+  let bytes = 0
+  return (chunk) => (bytes += chunk.length) <= maxBytes
+}
 
-  constructor(maxBytes: number, isStream: boolean, tooLarge: (why: string) => void) {
-    this.#maxBytes = maxBytes
-    this.#isStream = isStream
-    this.#tooLarge = tooLarge
-  }
-
-  transform(chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void {
-    if (this.#fits(chunk)) return controller.enqueue(chunk)
-    const why = `it sent an answer of more than ${this.#maxBytes} bytes`
-    this.#tooLarge(why)
-    controller.error(new Error(why))
-  }
-
-  /** An event ends with an empty line. The limit applies to each event. */
-  #fits(chunk: Uint8Array): boolean {
-    if (!this.#isStream) {
-      this.#bytes += chunk.length
-      return this.#bytes <= this.#maxBytes
-    }
+/** An event ends with an empty line. The limit applies to each event. */
+function eventLimit(maxBytes: number): (chunk: Uint8Array) => boolean {
+  let [bytes, isLineStart] = [0, false]
+  return (chunk) => {
     for (const byte of chunk) {
       if (byte === RETURN) continue
-      if (byte === NEW_LINE && this.#atLineStart) this.#bytes = 0
-      this.#atLineStart = byte === NEW_LINE
-      if (++this.#bytes > this.#maxBytes) return false
+      if (byte === NEW_LINE && isLineStart) bytes = 0
+      isLineStart = byte === NEW_LINE
+      if (++bytes > maxBytes) return false
     }
     return true
   }

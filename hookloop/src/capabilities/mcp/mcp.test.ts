@@ -216,14 +216,14 @@ test('the instructions of a server are a note, and in the prompt only with { ins
   const quiet = await connected(t, real)
   const model = scriptedModel(['Hi.', 'Hi.'])
   await createAgent({ model, use: [quiet], instructions: 'Be kind.' }).run('Hi.')
-  const told = await connected(t, real, { instructions: true })
-  await createAgent({ model, use: [told], instructions: 'Be kind.' }).run('Hi.')
+  const instructed = await connected(t, real, { instructions: true })
+  await createAgent({ model, use: [instructed], instructions: 'Be kind.' }).run('Hi.')
   assert.deepEqual(
     model.requests.map(({ system }) => system),
     ['Be kind.', 'Be kind.\n\nInstructions of the MCP server for the tools mcp__it__*:\nAdd before you multiply.'],
   )
   assert.deepEqual(
-    [quiet.notes, told.notes],
+    [quiet.notes, instructed.notes],
     [['The MCP server "it" has instructions that the model does not get: Add before you multiply.'], []],
   )
 })

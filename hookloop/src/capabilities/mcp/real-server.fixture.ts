@@ -47,7 +47,7 @@ export function realServer(): McpServer {
   })
   server.registerTool('fail', { description: 'Fails.' }, async () => ({ ...text('The disk is full.'), isError: true }))
   server.registerTool('slow', { inputSchema: z.object({ ms: z.number() }) }, async ({ ms }, ctx) => {
-    log('slow begins')
+    log('slow starts')
     await sleep(ms, undefined, { signal: ctx.mcpReq.signal }).catch(() => log('slow was cancelled'))
     return text('slow is done')
   })

@@ -20,8 +20,6 @@ export type ServerTool = {
   readonly definition: JsonObject
 }
 
-export type ToolChoice = { readonly tools: readonly ServerTool[]; readonly notes: readonly string[] }
-
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA_CHARS = 65_536
 const MAX_OWN_NAME = 512
@@ -29,7 +27,10 @@ const MAX_OWN_NAME = 512
 const MAX_LISTED = 10
 
 /** The tools to offer: selected by the patterns, usable, and at most `maxTools`. Notes report the others. */
-export function chooseTools(listed: readonly Json[], settings: ServerSettings): ToolChoice {
+export function chooseTools(
+  listed: readonly Json[],
+  settings: ServerSettings,
+): { readonly tools: readonly ServerTool[]; readonly notes: readonly string[] } {
   const { name: server, patterns, maxTools } = settings
   const chosen = listed.filter((each) => patterns.some(({ test }) => test(ownNameOf(each))))
   const names = new ToolNames(server)

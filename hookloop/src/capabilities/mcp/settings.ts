@@ -34,7 +34,7 @@ export type McpServerOptions = {
   readonly resources?: boolean
   /** Whether the instructions of the server are added to the system prompt. By default they are only a note. */
   readonly instructions?: boolean
-  /** Folders that the server is told to work in, if it asks: paths or `file:` URLs. */
+  /** Folders to work in, for servers that request the roots: paths or `file:` URLs. */
   readonly roots?: readonly string[]
   readonly connectTimeoutMs?: number
   readonly callTimeoutMs?: number

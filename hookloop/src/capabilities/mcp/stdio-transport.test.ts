@@ -73,7 +73,7 @@ test('a cancelled run cancels the request, with an unknown outcome', async (t) =
     const cancel = new AbortController()
     const name = how === 'real' ? 'mcp__it__slow' : 'mcp__it__go'
     const running = runCalls([servers], [{ name, args: { ms: 60_000 } }], cancel.signal)
-    await until(() => /slow begins|called/.test(read(CALL_LOG)))
+    await until(() => /slow starts|called/.test(read(CALL_LOG)))
     cancel.abort()
     const run = await running
     await until(() => /cancelled/.test(read(CALL_LOG)))
@@ -115,7 +115,7 @@ test('calls after close fail, and so does a running call', async (t) => {
   const CALL_LOG = logFile('closed')
   const servers = await connected(t, { ...real, env: { CALL_LOG } })
   const slow = callOnce(servers, 'mcp__it__slow', { ms: 60_000 })
-  await until(() => /slow begins/.test(read(CALL_LOG)))
+  await until(() => /slow starts/.test(read(CALL_LOG)))
   await servers.close()
   assert.match((await slow).output as string, /^The MCP server "it" has disconnected/)
   assert.deepEqual(await callOnce(servers, 'mcp__it__echo', { text: 'hi' }), {

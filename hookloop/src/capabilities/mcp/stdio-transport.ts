@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { messageOf } from '../../errors.ts'
-import { CappedOutput, joinCapped } from '../../system/processes/capped-output.ts'
+import { CappedOutput, GrowingBuffer, joinCapped } from '../../system/processes/capped-output.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
 import { withTagLimit, newTag, TAG_VARIABLE } from '../../system/processes/process-tag.ts'
@@ -170,17 +170,16 @@ function idOf(line: string): string | number | undefined {
 }
 
 const NEW_LINE = 10
-const EMPTY = Buffer.alloc(0)
 
 /** Splits a stream of bytes into lines of limited length. Characters that are split between chunks are joined. */
 export class LineReader {
   readonly #maxBytes: number
-  /** The start of a line, in a buffer that grows: chunks of one byte must not cost an object each. */
-  #pending = EMPTY
-  #length = 0
+  /** The start of a line. It grows in place: chunks of one byte must not cost an object each. */
+  #pending: GrowingBuffer
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
+    this.#pending = new GrowingBuffer(maxBytes)
   }
 
   /** The lines that end in this chunk, or undefined if the current line is too long. */
@@ -188,32 +187,14 @@ export class LineReader {
     const lines: string[] = []
     let from = 0
     for (let at = chunk.indexOf(NEW_LINE); at !== -1; at = chunk.indexOf(NEW_LINE, from)) {
-      const piece = chunk.subarray(from, at)
-      if (this.#length + piece.length > this.#maxBytes) return undefined
-      lines.push(this.#complete(piece).toString('utf8').replace(/\r$/, ''))
+      const start = this.#pending.bytes
+      if (start.length + at - from > this.#maxBytes) return undefined
+      const line = start.length === 0 ? chunk.subarray(from, at) : Buffer.concat([start, chunk.subarray(from, at)])
+      lines.push(line.toString('utf8').replace(/\r$/, ''))
+      if (start.length > 0) this.#pending = new GrowingBuffer(this.#maxBytes)
       from = at + 1
     }
-    return this.#append(chunk.subarray(from)) ? lines : undefined
-  }
-
-  #complete(piece: Buffer): Buffer {
-    if (this.#length === 0) return piece
-    const line = Buffer.concat([this.#pending.subarray(0, this.#length), piece])
-    this.#pending = EMPTY
-    this.#length = 0
-    return line
-  }
-
-  #append(piece: Buffer): boolean {
-    const length = this.#length + piece.length
-    if (length > this.#maxBytes) return false
-    if (length > this.#pending.length) {
-      const larger = Buffer.allocUnsafe(Math.max(length, this.#pending.length * 2))
-      this.#pending.copy(larger, 0, 0, this.#length)
-      this.#pending = larger
-    }
-    piece.copy(this.#pending, this.#length)
-    this.#length = length
-    return true
+    const rest = this.#pending.fill(chunk.subarray(from))
+    return rest.length === 0 ? lines : undefined
   }
 }

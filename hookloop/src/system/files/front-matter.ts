@@ -4,9 +4,9 @@ import type { Json, JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 
 /** The front matter fields of a Markdown file, and the text after them. */
-export type FrontMatter = { readonly fields: JsonObject; readonly body: string }
+type FrontMatter = { readonly fields: JsonObject; readonly body: string }
 
-export type FrontMatterOptions = {
+type FrontMatterOptions = {
   /** Maximum length of the front matter. Default 65,536 characters. */
   readonly maxChars?: number
   /** Whether `description: Use it when: …` is read as text, as other programs do, instead of being an error. Default false. */

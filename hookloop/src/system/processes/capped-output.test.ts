@@ -43,9 +43,9 @@ test('the result does not depend on how the bytes are split into chunks', () => 
       fc.integer({ min: 1, max: 50 }),
       (text, head, tail, step) => {
         const capped = cap(text, { head, tail, step })
-        const kept = Buffer.byteLength(capped.head) + Buffer.byteLength(capped.tail)
+        const stored = Buffer.byteLength(capped.head) + Buffer.byteLength(capped.tail)
         assert.deepEqual(capped, cap(text, { head, tail, step: 1 }))
-        assert.equal(kept + capped.droppedBytes, Buffer.byteLength(text))
+        assert.equal(stored + capped.droppedBytes, Buffer.byteLength(text))
         assert.ok(text.startsWith(capped.head) && text.endsWith(capped.tail))
       },
     ),

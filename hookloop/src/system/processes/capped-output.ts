@@ -64,7 +64,7 @@ export function joinCapped({ head, tail, droppedBytes }: CappedText): string {
 const FIRST_CAPACITY = 1_024
 
 /** Bytes up to a limit, in memory that grows by doubling: most output is short. */
-class GrowingBuffer {
+export class GrowingBuffer {
   readonly #limit: number
   #buffer = Buffer.alloc(0)
   #length = 0

@@ -14,182 +14,178 @@ import { runProcess } from './run-process.ts'
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-p-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-describe(
-  'processes',
-  { concurrency: 1, skip: process.platform !== 'linux' && 'what is left is read from /proc' },
-  () => {
-    test('P01 a timeout ends the process tree: background, setsid, SIGTERM ignored, cleared environment', async () => {
-      const hour = anHour()
-      const { ended, exitCode } = await runScript(
-        `sleep ${hour} & setsid sleep ${hour} & (trap "" TERM; exec sleep ${hour}) &
+describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'it reads /proc' }, () => {
+  test('P01 a timeout ends the process tree: background, setsid, SIGTERM ignored, cleared environment', async () => {
+    const hour = anHour()
+    const { ended, exitCode } = await runScript(
+      `sleep ${hour} & setsid sleep ${hour} & (trap "" TERM; exec sleep ${hour}) &
        (env -i setsid sleep ${hour} > /dev/null 2>&1 &)
        sleep ${hour}`,
-        { timeoutMs: 1_000 },
-      )
-      assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'timedOut', exitCode: null, left: 0 })
-    })
+      { timeoutMs: 1_000 },
+    )
+    assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'timedOut', exitCode: null, left: 0 })
+  })
 
-    test('P01 children that start while their parents are killed are found too', async () => {
-      const hour = anHour()
-      const breed = `breed() { while :; do (setsid sleep ${hour} &) ; sleep 0.01; done; }; trap "" TERM; breed & setsid bash -c 'trap "" TERM; while :; do sleep ${hour} & sleep 0.01; done' & wait`
-      await runScript(breed, { timeoutMs: 500 })
-      assert.equal(countWith(hour), 0)
-    })
+  test('P01 children that start while their parents are killed are found too', async () => {
+    const hour = anHour()
+    const breed = `breed() { while :; do (setsid sleep ${hour} &) ; sleep 0.01; done; }; trap "" TERM; breed & setsid bash -c 'trap "" TERM; while :; do sleep ${hour} & sleep 0.01; done' & wait`
+    await runScript(breed, { timeoutMs: 500 })
+    assert.equal(countWith(hour), 0)
+  })
 
-    test('P02 a pipe that a child holds open does not delay the call', async () => {
-      const hour = anHour()
-      const { ended, exitCode, stdout, leftBehind } = await runScript(`(sleep ${hour} &); echo hi`, {
-        timeoutMs: 20_000,
+  test('P02 a pipe that a child holds open does not delay the call', async () => {
+    const hour = anHour()
+    const { ended, exitCode, stdout, leftBehind } = await runScript(`(sleep ${hour} &); echo hi`, {
+      timeoutMs: 20_000,
+    })
+    assert.deepEqual(
+      { ended, exitCode, out: stdout.head, leftBehind, left: countWith(hour) },
+      { ended: 'exited', exitCode: 0, out: 'hi\n', leftBehind: 1, left: 0 },
+    )
+  })
+
+  test('P03 a process that ignores SIGTERM is killed', async () => {
+    const hour = anHour()
+    const { ended, signal } = await runScript(`trap "" TERM; while :; do sleep ${hour}; done`, {
+      timeoutMs: 3_000, // long enough to have started
+    })
+    assert.deepEqual({ ended, signal, left: countWith(hour) }, { ended: 'timedOut', signal: 'SIGKILL', left: 0 })
+  })
+
+  for (const flood of ['yes', 'cat /dev/zero', 'head -c 5G /dev/urandom', 'yes >&2'])
+    test(`P04 a flood of output does not fill the memory: ${flood}`, async () => {
+      await runScript('true') // for what is done only once
+      const before = process.memoryUsage.rss()
+      let most = 0
+      const sampling = setInterval(() => (most = Math.max(most, process.memoryUsage.rss() - before)), 10)
+      const { ended, stdout, stderr } = await runScript(flood, {
+        timeoutMs: 800,
+        output: { head: 8_192, tail: 24_576 },
       })
-      assert.deepEqual(
-        { ended, exitCode, out: stdout.head, leftBehind, left: countWith(hour) },
-        { ended: 'exited', exitCode: 0, out: 'hi\n', leftBehind: 1, left: 0 },
-      )
+      clearInterval(sampling)
+      const stored = Buffer.byteLength(stdout.head + stdout.tail + stderr.head + stderr.tail)
+      assert.equal(ended, 'timedOut')
+      assert.ok(stdout.droppedBytes + stderr.droppedBytes > 1_000_000, 'it was drained')
+      assert.ok(stored < 150_000) // invalid bytes take three bytes each
+      assert.ok(most < 32_000_000, String(most))
     })
 
-    test('P03 a process that ignores SIGTERM is killed', async () => {
-      const hour = anHour()
-      const { ended, signal } = await runScript(`trap "" TERM; while :; do sleep ${hour}; done`, {
-        timeoutMs: 3_000, // by then it has begun to
-      })
-      assert.deepEqual({ ended, signal, left: countWith(hour) }, { ended: 'timedOut', signal: 'SIGKILL', left: 0 })
+  test('P05 binary output, an endless line and split characters are read', async () => {
+    const bad = await runScript("printf '\\xff\\xfe'")
+    const cut = await runScript("head -c 100000 /dev/zero | sed 's/\\x00/🙂/g'", {
+      output: { head: 1_001, tail: 1_002 },
     })
+    assert.equal(bad.stdout.head, '\uFFFD\uFFFD')
+    assert.deepEqual([cut.stdout.head, cut.stdout.tail], ['🙂'.repeat(250), '🙂'.repeat(250)])
+  })
 
-    for (const flood of ['yes', 'cat /dev/zero', 'head -c 5G /dev/urandom', 'yes >&2'])
-      test(`P04 a flood of output does not fill the memory: ${flood}`, async () => {
-        await runScript('true') // what is only done once is done
-        const before = process.memoryUsage.rss()
-        let most = 0
-        const looking = setInterval(() => (most = Math.max(most, process.memoryUsage.rss() - before)), 10)
-        const { ended, stdout, stderr } = await runScript(flood, {
-          timeoutMs: 800,
-          output: { head: 8_192, tail: 24_576 },
-        })
-        clearInterval(looking)
-        const kept = Buffer.byteLength(stdout.head + stdout.tail + stderr.head + stderr.tail)
-        assert.equal(ended, 'timedOut')
-        assert.ok(stdout.droppedBytes + stderr.droppedBytes > 1_000_000, 'it was drained')
-        assert.ok(kept < 150_000) // bytes that are no text take three
-        assert.ok(most < 32_000_000, String(most))
-      })
-
-    test('P05 binary output, an endless line and split characters are read', async () => {
-      const bad = await runScript("printf '\\xff\\xfe'")
-      const cut = await runScript("head -c 100000 /dev/zero | sed 's/\\x00/🙂/g'", {
-        output: { head: 1_001, tail: 1_002 },
-      })
-      assert.equal(bad.stdout.head, '\uFFFD\uFFFD')
-      assert.deepEqual([cut.stdout.head, cut.stdout.tail], ['🙂'.repeat(250), '🙂'.repeat(250)])
-    })
-
-    test('P06 a program that reads input gets its end, and one that wants an editor or a password fails', async () => {
-      const repository = mkdtempSync(join(folder, 'git-'))
-      const script = `
+  test('P06 a program that reads input gets its end, and one that wants an editor or a password fails', async () => {
+    const repository = mkdtempSync(join(folder, 'git-'))
+    const script = `
       cat; echo "cat $?"
       read x; echo "read $?"
       git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit --allow-empty; echo "commit $?"
       git -c credential.helper= ls-remote http://127.0.0.1:1/x; echo "remote $?"
       tty; echo "tty $?"`
-      const { ended, stdout } = await runScript(script, { timeoutMs: 30_000, cwd: repository })
-      assert.equal(ended, 'exited')
-      assert.equal(stdout.head, 'cat 0\nread 1\ncommit 1\nremote 128\nnot a tty\ntty 1\n')
-    })
+    const { ended, stdout } = await runScript(script, { timeoutMs: 30_000, cwd: repository })
+    assert.equal(ended, 'exited')
+    assert.equal(stdout.head, 'cat 0\nread 1\ncommit 1\nremote 128\nnot a tty\ntty 1\n')
+  })
 
-    test('P07 a process has no terminal to write to', async () => {
-      const { exitCode, stdout } = await runScript('echo pwn > /dev/tty; echo "$?"; ps -o tty= -p $$')
-      assert.deepEqual([exitCode, stdout.head.split('\n').map((line) => line.trim())], [0, ['1', '?', '']])
-    })
+  test('P07 a process has no terminal to write to', async () => {
+    const { exitCode, stdout } = await runScript('echo pwn > /dev/tty; echo "$?"; ps -o tty= -p $$')
+    assert.deepEqual([exitCode, stdout.head.split('\n').map((line) => line.trim())], [0, ['1', '?', '']])
+  })
 
-    test('P08 a cancel ends the process tree at once', async () => {
+  test('P08 a cancel ends the process tree at once', async () => {
+    const hour = anHour()
+    const cancel = new AbortController()
+    const running = runScript(`setsid sleep ${hour} & sleep ${hour}`, { signal: cancel.signal })
+    await until(() => countWith(hour) === 2)
+    cancel.abort()
+    const { ended, exitCode } = await running
+    assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'cancelled', exitCode: null, left: 0 })
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    test(`P09 when the runtime is ended by ${signal}, its processes end too, and it exits by that signal`, async () => {
       const hour = anHour()
-      const cancel = new AbortController()
-      const running = runScript(`setsid sleep ${hour} & sleep ${hour}`, { signal: cancel.signal })
-      await until(() => countWith(hour) === 2)
-      cancel.abort()
-      const { ended, exitCode } = await running
-      assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'cancelled', exitCode: null, left: 0 })
-    })
-
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
-      test(`P09 when the runtime is ended by ${signal}, its processes end too, and it exits by that signal`, async () => {
-        const hour = anHour()
-        const runtime = startRuntime(hour)
-        await until(() => countWith(hour) === 4)
-        runtime.child.kill(signal)
-        assert.deepEqual(await runtime.ended, [null, signal])
-        assert.ok(await until(() => countWith(hour) === 0))
-      })
-
-    test('P09 when the runtime exits or crashes, its processes end', async () => {
-      for (const end of ['process.exit(7)', 'throw new Error("crash")']) {
-        const hour = anHour()
-        const runtime = startRuntime(hour, `setTimeout(() => { ${end} }, 1_000)`)
-        assert.notEqual((await runtime.ended)[0], 0)
-        assert.equal(countWith(hour), 0)
-      }
-    })
-
-    test('P09 a signal listener of the application decides, and the command continues', async () => {
-      const hour = anHour()
-      const runtime = startRuntime(hour, `process.on('SIGTERM', () => console.log('draining'))`)
-      await until(() => countWith(hour) === 4)
-      runtime.child.kill('SIGTERM')
-      await runtime.printed('draining')
-      assert.equal(countWith(hour), 4)
-      runtime.child.kill('SIGINT')
-      await runtime.ended
-      assert.ok(await until(() => countWith(hour) === 0))
-    })
-
-    test('P09 processes left behind by a killed runtime are ended by the next one, and no others', async () => {
-      const [hour, other] = [anHour(), anHour()]
       const runtime = startRuntime(hour)
-      const cancel = new AbortController()
-      const living = runScript(`sleep ${other}`, { signal: cancel.signal })
-      await until(() => countWith(hour) === 4 && countWith(other) === 1)
-      runtime.child.kill('SIGKILL')
-      await runtime.ended
-      const orphans = countWith(hour)
-      const reaped = reapOrphans()
+      await until(() => countWith(hour) === 4)
+      runtime.child.kill(signal)
+      assert.deepEqual(await runtime.ended, [null, signal])
       assert.ok(await until(() => countWith(hour) === 0))
-      assert.deepEqual(
-        { orphans, enough: reaped >= 4, living: countWith(other) },
-        { orphans: 4, enough: true, living: 1 },
-      )
-      cancel.abort()
-      await living
     })
 
-    test('P12 a removed working directory is reported, and the next call elsewhere works', async () => {
-      const gone = mkdtempSync(join(folder, 'gone-'))
-      const first = await runScript('rm -rf "$PWD"; echo removed', { cwd: gone })
-      const second = await runScript('echo hi', { cwd: gone })
-      const third = await runScript('echo hi', { cwd: folder })
-      assert.deepEqual([first.stdout.head, second.ended, third.stdout.head], ['removed\n', 'notStarted', 'hi\n'])
-      assert.match(second.problem!, /The working directory .* does not exist/)
-    })
+  test('P09 when the runtime exits or crashes, its processes end', async () => {
+    for (const end of ['process.exit(7)', 'throw new Error("crash")']) {
+      const hour = anHour()
+      const runtime = startRuntime(hour, `setTimeout(() => { ${end} }, 1_000)`)
+      assert.notEqual((await runtime.ended)[0], 0)
+      assert.equal(countWith(hour), 0)
+    }
+  })
 
-    test('P13 a process ended by a signal does not count as exit code 0', async () => {
-      const { exitCode, signal, ended } = await runScript('kill -KILL $$')
-      assert.deepEqual({ exitCode, signal, ended }, { exitCode: null, signal: 'SIGKILL', ended: 'exited' })
-    })
+  test('P09 a signal listener of the application decides, and the command continues', async () => {
+    const hour = anHour()
+    const runtime = startRuntime(hour, `process.on('SIGTERM', () => console.log('draining'))`)
+    await until(() => countWith(hour) === 4)
+    runtime.child.kill('SIGTERM')
+    await runtime.printed('draining')
+    assert.equal(countWith(hour), 4)
+    runtime.child.kill('SIGINT')
+    await runtime.ended
+    assert.ok(await until(() => countWith(hour) === 0))
+  })
 
-    test('P14 only paths, user and language of our environment are passed on', async () => {
-      const script = `
+  test('P09 processes left behind by a killed runtime are ended by the next one, and no others', async () => {
+    const [hour, other] = [anHour(), anHour()]
+    const runtime = startRuntime(hour)
+    const cancel = new AbortController()
+    const living = runScript(`sleep ${other}`, { signal: cancel.signal })
+    await until(() => countWith(hour) === 4 && countWith(other) === 1)
+    runtime.child.kill('SIGKILL')
+    await runtime.ended
+    const orphans = countWith(hour)
+    const reaped = reapOrphans()
+    assert.ok(await until(() => countWith(hour) === 0))
+    assert.deepEqual(
+      { orphans, enough: reaped >= 4, living: countWith(other) },
+      { orphans: 4, enough: true, living: 1 },
+    )
+    cancel.abort()
+    await living
+  })
+
+  test('P12 a removed working directory is reported, and the next call elsewhere works', async () => {
+    const gone = mkdtempSync(join(folder, 'gone-'))
+    const first = await runScript('rm -rf "$PWD"; echo removed', { cwd: gone })
+    const second = await runScript('echo hi', { cwd: gone })
+    const third = await runScript('echo hi', { cwd: folder })
+    assert.deepEqual([first.stdout.head, second.ended, third.stdout.head], ['removed\n', 'notStarted', 'hi\n'])
+    assert.match(second.problem!, /The working directory .* does not exist/)
+  })
+
+  test('P13 a process ended by a signal does not count as exit code 0', async () => {
+    const { exitCode, signal, ended } = await runScript('kill -KILL $$')
+    assert.deepEqual({ exitCode, signal, ended }, { exitCode: null, signal: 'SIGKILL', ended: 'exited' })
+  })
+
+  test('P14 only paths, user and language of our environment are passed on', async () => {
+    const script = `
       import { runScript } from ${JSON.stringify(new URL('processes.fixture.ts', import.meta.url).href)}
       console.log((await runScript('env; echo "[$(cat /proc/$$/environ | tr "\\\\0" "\\\\n")]"')).stdout.head)`
-      const secrets = { AGENT_API_KEY: 'CANARY-KEY', AWS_SECRET_ACCESS_KEY: 'CANARY-AWS', DATABASE_URL: 'CANARY-DB' }
-      const { stdout, exitCode } = await runProcess(runtimeWords(script), {
-        cwd: folder,
-        env: minimalEnvironment({ ...secrets, NODE_OPTIONS: '--no-warnings', LD_LIBRARY_PATH: '/CANARY' }),
-        output: { head: 50_000, tail: 0 },
-      })
-      assert.equal(exitCode, 0)
-      assert.match(stdout.head, /^PATH=/m)
-      assert.doesNotMatch(stdout.head, /CANARY|NODE_OPTIONS|LD_LIBRARY_PATH/)
+    const secrets = { AGENT_API_KEY: 'CANARY-KEY', AWS_SECRET_ACCESS_KEY: 'CANARY-AWS', DATABASE_URL: 'CANARY-DB' }
+    const { stdout, exitCode } = await runProcess(runtimeWords(script), {
+      cwd: folder,
+      env: minimalEnvironment({ ...secrets, NODE_OPTIONS: '--no-warnings', LD_LIBRARY_PATH: '/CANARY' }),
+      output: { head: 50_000, tail: 0 },
     })
-  },
-)
+    assert.equal(exitCode, 0)
+    assert.match(stdout.head, /^PATH=/m)
+    assert.doesNotMatch(stdout.head, /CANARY|NODE_OPTIONS|LD_LIBRARY_PATH/)
+  })
+})
 
 function runtimeWords(script: string): [string, ...string[]] {
   return [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script]

@@ -4,10 +4,10 @@ import { test } from 'node:test'
 import { hasProc, listProcesses, listProcessesSince, forkCountNow } from './process-list.ts'
 
 test('processes started after another one are found by reading the pids since then', { skip: !hasProc }, () => {
-  const begun = forkCountNow()
+  const startedAt = forkCountNow()
   const children = Array.from({ length: 3 }, () => spawn('sleep', ['60']))
   const pids = children.map(({ pid }) => pid!)
-  const since = listProcessesSince(pids[0]!, { ...begun, at: 0 }).map(({ pid }) => pid)
+  const since = listProcessesSince(pids[0]!, { ...startedAt, at: 0 }).map(({ pid }) => pid)
   for (const child of children) child.kill('SIGKILL')
   assert.deepEqual(
     pids.filter((pid) => !since.includes(pid)),

@@ -40,7 +40,7 @@ export function listProcessesSince(pid: number, then: ForkCount): readonly Proce
 }
 
 /** How many processes had been started at a time. */
-export type ForkCount = { readonly forks: number | undefined; readonly at: number }
+type ForkCount = { readonly forks: number | undefined; readonly at: number }
 
 /** The count may be up to a second old. That only overestimates how many were started since. */
 export function forkCountNow(): ForkCount {

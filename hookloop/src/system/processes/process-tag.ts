@@ -8,7 +8,7 @@ export const TAG_VARIABLE = 'HOOKLOOP_PROCESS'
 
 /** A program with its arguments, or a line for a shell. */
 export type Command = readonly [string, ...string[]] | ShellLine
-export type ShellLine = { readonly shell: 'sh' | 'bash'; readonly line: string }
+type ShellLine = { readonly shell: 'sh' | 'bash'; readonly line: string }
 
 /**
  * Identifies the processes of one call, whatever they do to their parent, group, session and pipes: by an environment

@@ -206,7 +206,7 @@ suite('a deny rule', () => {
 
 suite('invalid rules', () => {
   const wrong: readonly [string, unknown, RegExp][] = [
-    ['a misspelt option', { alow: ['ls'] }, /unknown option "alow"/],
+    ['an unknown option', { alow: ['ls'] }, /unknown option "alow"/],
     ['a text instead of a list', { allow: 'ls' }, /"allow" must be a list/],
     ['a number', { deny: [1] }, /it must be a string/],
     ['nothing', { allow: [' '] }, /it is empty/],
@@ -218,12 +218,12 @@ suite('invalid rules', () => {
     ['a variable instead of a program', { allow: ['A=b ls'] }, /not with a variable/],
     ['null', null, /must be an object/],
   ]
-  for (const [what, rules, words] of wrong) {
+  for (const [what, rules, message] of wrong) {
     test(`${what} is rejected`, () => {
       assert.throws(
         () => commandJudge(rules as CommandRules),
         (thrown) =>
-          thrown instanceof AgentError && thrown.code === 'AGENT_INVALID_OPTION' && words.test(thrown.message),
+          thrown instanceof AgentError && thrown.code === 'AGENT_INVALID_OPTION' && message.test(thrown.message),
       )
     })
   }
@@ -260,7 +260,7 @@ suite('a hostile text', () => {
     ask: ['a*b*c'],
   })
   for (const [what, text] of Object.entries(texts)) {
-    test(`of ${what} is judged`, () => {
+    test(`of ${what} is judged in two seconds of CPU time at most`, () => {
       const start = process.cpuUsage()
       judge(text)
       const { user } = process.cpuUsage(start)

@@ -10,7 +10,7 @@ import { wrappedIn, type Wrapped } from './wrappers.ts'
 
 export type Verdict = 'allow' | 'ask' | 'deny'
 
-export type FoundCommand = {
+type FoundCommand = {
   readonly text: string
   /** The program and its arguments as bash would run them; null if they are not all literal. */
   readonly argv: readonly string[] | null

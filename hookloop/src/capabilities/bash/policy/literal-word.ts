@@ -1,4 +1,4 @@
-export type ReadWord = {
+type ReadWord = {
   /** The index after the word. */
   readonly end: number
   /** The word after quote removal, or null if bash would expand it. */

@@ -22,7 +22,7 @@ export type ParsedCommand = {
   readonly inputs?: readonly string[]
 }
 
-export type ParsedText = {
+type ParsedText = {
   readonly commands: readonly ParsedCommand[]
   /** Why the text was not understood completely; undefined if it was. */
   readonly doubt: string | undefined

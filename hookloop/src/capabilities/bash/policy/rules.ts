@@ -180,7 +180,7 @@ function mayTakeValue(option: string): boolean {
 }
 
 /** Whether a text matches a pattern in which `*` matches any characters. With `one`, that character matches any single one. */
-export function matchesPattern(pattern: string, text: string, { any = '*', one = '' } = {}): boolean {
+function matchesPattern(pattern: string, text: string, { any = '*', one = '' } = {}): boolean {
   let [p, t, star, resume] = [0, 0, -1, 0]
   while (t < text.length) {
     if (p < pattern.length && pattern[p] === any) {

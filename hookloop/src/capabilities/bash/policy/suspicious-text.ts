@@ -1,5 +1,5 @@
 /** Why a text is denied or needs approval before it is parsed. */
-export type Suspicion = { readonly verdict: 'ask' | 'deny'; readonly rule: string }
+type Suspicion = { readonly verdict: 'ask' | 'deny'; readonly rule: string }
 
 /** The longest argument on Linux. */
 const MAX_LENGTH = 131_072
