@@ -10,9 +10,12 @@ import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { mcp, type Mcp } from './mcp.ts'
 import type { McpOptions, McpServer } from './settings.ts'
 
-/** A server of this folder as a process of the Node that runs the tests. */
+/** A server of this folder as a process of the Node that runs the tests. Our environment, which has the cache, does not reach it. */
 export function program(file: string, ...args: readonly string[]): { command: string; args: readonly string[] } {
-  return { command: process.execPath, args: ['--no-warnings', join(import.meta.dirname, file), ...args] }
+  const cache = JSON.stringify(process.env['NODE_COMPILE_CACHE'])
+  const enableCache = `--import=data:text/javascript,import { enableCompileCache } from 'node:module'; enableCompileCache(${cache})`
+  const server = join(import.meta.dirname, file)
+  return { command: process.execPath, args: ['--no-warnings', enableCache, server, ...args] }
 }
 
 export const real = program('real-server.fixture.ts')
