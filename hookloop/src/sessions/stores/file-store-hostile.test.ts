@@ -327,12 +327,7 @@ test('nobody can make a claim that no other can follow', async () => {
 
 test('D14: on a full disk the append fails, and what was stored before is whole', async () => {
   const folder = join(root, 'full')
-  const child = start(
-    { kind: 'file', place: folder, store: fileStore(folder) },
-    ['write', 'full', '1000'],
-    {},
-    `trap '' XFSZ; ulimit -f 8`,
-  )
+  const child = start({ kind: 'file', place: folder }, ['write', 'full', '1000'], {}, `trap '' XFSZ; ulimit -f 8`)
   const said = await child.said()
   const store = fileStore(folder)
   assert.equal(said.at(-1), 'STORE_FAILED')

@@ -23,7 +23,14 @@ after(async () => {
 storeContract('postgresStore', (schema, leaseMs = 30_000) => postgresStore({ connectionString, schema, leaseMs }), {
   leaseMs: 2_000,
 })
-processContract('postgresStore', () => ({ kind: 'postgres', place: connectionString, store: sharedStore }))
+processContract('postgresStore', () => ({
+  kind: 'postgres',
+  place: connectionString,
+  store: sharedStore,
+  async expireLock(id) {
+    await admin.query('UPDATE hookloop.sessions SET renewed_at = to_timestamp(1) WHERE id = $1', [id])
+  },
+}))
 
 let schemas = 0
 

@@ -20,9 +20,18 @@ storeContract('sqliteStore', (place, leaseMs = 30_000) => sqliteStore(join(folde
 const shared = join(folder, 'shared.db')
 const sharedStore = sqliteStore(shared)
 after(() => sharedStore.close())
-processContract('sqliteStore', () => ({ kind: 'sqlite', place: shared, store: sharedStore }))
+processContract('sqliteStore', () => ({
+  kind: 'sqlite',
+  place: shared,
+  store: sharedStore,
+  expireLock(id) {
+    const database = new DatabaseSync(shared, { timeout: 5_000 })
+    database.prepare('UPDATE sessions SET renewed_at = 1 WHERE id = ?').run(id)
+    database.close()
+  },
+}))
 
-/** What a database holds, as one who looks into the file sees it. */
+/** The rows of a database file. */
 function rowsIn(path: string): readonly { readonly place: number; readonly line: string }[] {
   const database = new DatabaseSync(path)
   const rows = database.prepare('SELECT place & 0xffffffff AS place, line FROM lines ORDER BY place').all()
@@ -30,7 +39,7 @@ function rowsIn(path: string): readonly { readonly place: number; readonly line:
   return rows.map(({ place, line }) => ({ place: Number(place), line: String(line) }))
 }
 
-test('sqliteStore: what is appended at once is one row, and several where it would be too long', async () => {
+test('sqliteStore: one append is one row, or several if it is long', async () => {
   const path = join(folder, 'rows.db')
   const store = sqliteStore(path)
   const writer = await store.open('rows', { create: true })
@@ -51,7 +60,7 @@ test('sqliteStore: what is appended at once is one row, and several where it wou
   })
 })
 
-test('many processes that find no file, or an empty one, make it together', async () => {
+test('several processes can create the same database at the same time', async () => {
   const code = `
     import { sqliteStore } from ${JSON.stringify(new URL('sqlite-store.ts', import.meta.url).href)}
     const [path, at] = process.argv.slice(1)
