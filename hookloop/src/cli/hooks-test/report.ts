@@ -1,4 +1,4 @@
-import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import type { ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
 import type { EventResult, RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -12,10 +12,9 @@ type TestedEvent = EventResult & { readonly late: readonly RanHandler[]; readonl
 
 /** The `--json` report. A field that no hook has set is null. */
 export function reportOf({ merged, ran, problems, late, own }: TestedEvent, event: ClaudeEvent): object {
-  const isDecided = !['context', 'none'].includes(merged.decision)
   return {
     decision: merged.decision,
-    reason: isDecided ? merged.reason : null,
+    reason: isDecided(merged.decision) ? merged.reason : null,
     ...(merged.alsoDecided !== undefined && { beside: merged.alsoDecided }),
     updatedInput: merged.updatedInput ?? null,
     updatedOutput: merged.updatedOutput ?? null,
@@ -40,7 +39,7 @@ function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHo
     mode: mode === 'transform' ? 'hook' : mode,
     source: `${source.file}:${line}`,
     decision,
-    reason: ['context', 'none'].includes(decision) ? null : reason,
+    reason: isDecided(decision) ? reason : null,
     ...(answer.problem !== undefined && { problem: answer.problem }),
     durationMs: Math.round(durationMs),
   }
@@ -51,11 +50,8 @@ function besideReport(each: RanHandler, event: ClaudeEvent): object {
 }
 
 function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler, event: ClaudeEvent): object {
-  const { block, permission, request, stop, context } = answer
-  const blocked = block && (eventSpec(event).block === 'denies' ? 'deny' : 'block')
-  const own = blocked ?? permission?.decision ?? request?.behavior
-  const decision = stop !== undefined ? 'stop' : (own ?? (context === undefined ? 'none' : 'context'))
-  const ownReason = block?.reason ?? permission?.reason ?? requestReason(request)
+  const { request, context } = answer
+  const { decision, alsoDecided, ...merged } = mergeAnswers([answer], event)
   return {
     type: handler.type,
     ...(handler.type === 'command' && { command: [handler.command, ...(handler.args ?? [])].join(' ') }),
@@ -63,8 +59,8 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
     matcher: matcher ?? null,
     source: source.file,
     decision,
-    reason: stop?.reason ?? ownReason ?? null,
-    ...(stop !== undefined && own !== undefined && { beside: { decision: own, reason: ownReason } }),
+    reason: isDecided(decision) ? merged.reason : null,
+    ...(alsoDecided !== undefined && { beside: alsoDecided }),
     exitCode: answer.exitCode ?? null,
     failed: answer.failed ?? null,
     problem: answer.problem ?? null,
@@ -76,8 +72,8 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
   }
 }
 
-function requestReason(request: RanHandler['answer']['request']): string | undefined {
-  return request === undefined ? undefined : request.behavior === 'deny' ? request.message : ''
+function isDecided(decision: string): boolean {
+  return decision !== 'context' && decision !== 'none'
 }
 
 /** The same as text. */
