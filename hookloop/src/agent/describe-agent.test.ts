@@ -99,6 +99,20 @@ test('an agent that is extended leaves the original unchanged', () => {
   assert.ok(second.describe().notes[0]!.includes('maxSteps: 2,'))
 })
 
+test('two capabilities with the same name are rejected, and the error names it', () => {
+  const use = [guards({ maxSteps: 3 }), guards({ maxCost: 1 })]
+  assert.throws(() => createAgent({ model: scriptedModel(['ok']), use }), {
+    code: 'AGENT_INVALID_OPTION',
+    message: /"guards"/,
+  })
+})
+
+test('describe reports a hook that matches none of the tools', () => {
+  const idle = guard('beforeToolUse', (ctx) => ctx.block('no'), { name: 'no push', tool: 'raed' })
+  const { notes } = createAgent({ model: scriptedModel(['ok']), use: [read, idle] }).describe()
+  assert.ok(notes.some((note) => note.includes('"no push" can never fire')))
+})
+
 // ── ten criteria for continuing or stopping, each as a hook
 
 const reading: Script = Array.from({ length: 30 }, () => ({ toolCalls: [{ name: 'read' }] }))

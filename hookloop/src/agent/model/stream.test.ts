@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { approval } from '../../capabilities/approval.ts'
+import { errorPolicy } from '../../capabilities/error-policy.ts'
+import { createAgent } from '../../create-agent.ts'
+import { toResponse, type InferenceResponse, type LanguageModel } from '../../state/inference.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { recordEvents, type EventRecorder } from '../../testing/record-events.ts'
+import type { Run } from '../run.ts'
+import { tool, type Tool } from '../tool.ts'
+
+type Make = Partial<Parameters<typeof tool>[0]>
+
+const make = (how: Make = {}): Tool =>
+  tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked', ...how })
+const work: ScriptedTurn = { toolCalls: [{ name: 'work' }] }
+const saying = (text: string): InferenceResponse =>
+  toResponse({ content: [{ type: 'text', text }], finishReason: 'stop' })
+
+const twice = hook('aroundInference', async (_ctx, next) => {
+  try {
+    return await next()
+  } catch {
+    return next()
+  }
+})
+
+/** The text that a reader displays after each event that changes it. */
+function screens({ events }: EventRecorder<string>): readonly string[] {
+  const seen = ['']
+  for (const event of events) {
+    if (event.type === 'text') seen.push(seen.at(-1)! + event.delta)
+    if (event.type === 'retracted') seen.push('')
+  }
+  return seen
+}
+
+test('a streamed answer that an around hook replaces is retracted, and its replacement is sent', async () => {
+  const redact = hook('aroundInference', async (_ctx, next) => (await next(), saying('[redacted]')))
+  const agent = createAgent({ model: scriptedModel([{ chunks: ['my secret ', 'is 42'] }]), use: [redact] })
+  const seen = screens(await recordEvents(agent.stream('hi')))
+  assert.deepEqual(seen, ['', 'my secret ', 'my secret is 42', '', '[redacted]'])
+})
+
+test('a partial answer that failed is retracted before its replacement is sent', async () => {
+  const cached = hook('aroundInference', (_ctx, next) => next().catch(() => saying('cached')))
+  const agent = createAgent({ model: scriptedModel([{ chunks: ['half an '], error: 'lost' }]), use: [cached] })
+  assert.deepEqual(screens(await recordEvents(agent.stream('hi'))), ['', 'half an ', '', 'cached'])
+})
+
+for (const winner of ['first', 'second']) {
+  test(`of two concurrent attempts only one is streamed at a time, and the ${winner} one when it wins`, async () => {
+    const paces = winner === 'first' ? [4, 9] : [9, 4]
+    const turns = ['a', 'b'].map((text, i) => ({ chunks: [text, text, text], delayMs: paces[i]! }))
+    const race = hook('aroundInference', (_ctx, next) => Promise.race([next(), next()]))
+    const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx)) // the other attempt keeps streaming meanwhile
+    const seen = screens(
+      await recordEvents(createAgent({ model: scriptedModel(turns), use: [race, slow] }).stream('hi')),
+    )
+    assert.ok(
+      seen.every((text) => /^(a*|b*)$/.test(text)),
+      seen.join(),
+    )
+    assert.equal(seen.at(-1), winner === 'first' ? 'aaa' : 'bbb')
+  })
+}
+
+/** A model that keeps streaming after it has replied or failed. */
+function chatty(script: readonly ScriptedTurn[]): LanguageModel {
+  const model = scriptedModel(script)
+  return {
+    ...model,
+    infer(request, call) {
+      if (model.requests.length === 0) setTimeout(() => call.onDelta?.({ type: 'text', delta: 'LATE' }), 10)
+      return model.infer(request, call)
+    },
+  }
+}
+
+test('text that a model sends after its reply is ignored', async () => {
+  const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx))
+  const seen = screens(await recordEvents(createAgent({ model: chatty(['ok']), use: [slow] }).stream('hi')))
+  assert.deepEqual(seen, ['', 'ok'])
+})
+
+test('text that a failed attempt sends later is not part of the next answer', async () => {
+  const script = [{ error: 'lost' }, { chunks: ['all ', 'well'], delayMs: 20 }]
+  const wrapped = createAgent({
+    model: chatty(script),
+    use: [twice],
+  })
+  const retried = createAgent({ model: chatty(script), use: [errorPolicy({ backoffMs: 0 })] })
+  for (const agent of [wrapped, retried]) {
+    const recorded = await recordEvents(agent.stream('hi'))
+    assert.deepEqual([screens(recorded).at(-1), recorded.run.text], ['all well', 'all well'])
+  }
+})
+
+test('no event comes after finished, however late a tool reports its progress', async () => {
+  const late = make({ execute: (_args, run) => void setTimeout(() => run.progress('late'), 10) })
+  const agent = createAgent({ model: scriptedModel([work, 'ok']), use: [late] })
+  const types: string[] = []
+  for await (const { type } of agent.stream('hi')) {
+    types.push(type)
+    if (type === 'started') await delay(30)
+  }
+  assert.deepEqual([types.at(-1), types.includes('toolProgress')], ['finished', false])
+})
+
+test('a resumed run streams as well: resumed first, finished last', async () => {
+  const agent = createAgent({
+    model: scriptedModel([work, 'all done']),
+    use: [make({ ask: true }), approval('suspend')],
+  })
+  const run = await agent.run('hi')
+  const answers = { [pendingOf(run)[0]!]: 'allow' as const }
+  const recorded = await recordEvents(agent.resumeStream(run, { answers }))
+  const { types } = recorded
+  assert.deepEqual([types[0], types.at(-1), screens(recorded).at(-1)], ['resumed', 'finished', 'all done'])
+})
+
+const pendingOf = (run: Run): readonly string[] =>
+  run.status === 'suspended' ? run.pending.map(({ id }) => id) : assert.fail(run.status)
