@@ -17,7 +17,6 @@ export default defineConfig({
   title: 'Hookloop',
   description: 'An agent runtime for TypeScript in which hooks make every decision.',
   cleanUrls: true,
-  srcExclude: ['reference/departures.md'],
   lastUpdated: false,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/logo.svg' }]],
   sitemap: { hostname: 'https://hookloop.dev' },
@@ -34,7 +33,10 @@ export default defineConfig({
     ],
     sidebar: { '/reference/api/': [api, ...pages], '/': [...pages, { ...api, collapsed: true }] },
     outline: [2, 3],
-    search: { provider: 'local', options: { _render: renderForSearch } },
+    search: {
+      provider: 'local',
+      options: { _render: renderForSearch, miniSearch: { searchOptions: { boostDocument } } },
+    },
     socialLinks: [{ icon: 'github', link: repository }],
     footer: { message: 'MIT license' },
   },
@@ -44,6 +46,11 @@ export default defineConfig({
 function renderForSearch(source: string, env: MarkdownEnv, md: MarkdownRenderer): string {
   const html = md.render(source, env)
   return env.relativePath.startsWith('reference/api/') ? html.replaceAll(/<(\/?)h[4-6]\b/g, '<$1p') : html
+}
+
+/** Pages come before the API. VitePress sends this function to the browser, so it uses nothing outside of it. */
+function boostDocument(id: string): number {
+  return id.includes('/reference/api/') ? 0.2 : 1
 }
 
 function titleOf(page: string): string {
