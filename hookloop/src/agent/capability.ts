@@ -5,40 +5,37 @@ import type { Answer, Approval } from '../state/tool-call.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { OnUnknownOutcome, Tool } from './tool.ts'
 
-/**
- * How a person is reached. Like a model, a person is behind a port, not behind a hook: hooks decide that somebody must
- * be asked, this says how.
- */
+/** How an approver is asked. Hooks decide that approval is needed; this defines how it is requested. */
 export type ApprovalPolicy = {
-  /** `deny`: nobody is there. `suspend`: the run waits and can be resumed elsewhere. A function asks right now. */
+  /** `deny`: there is no approver. `suspend`: the run is suspended and can be resumed elsewhere. A function asks now. */
   readonly answer:
     | 'deny'
     | 'suspend'
     | ((approval: Approval, signal: AbortSignal, asker: Asker) => AskedAnswer | Promise<AskedAnswer>)
-  /** Whether calls of this tool are asked about even if no guard asks. */
+  /** Whether calls of this tool need approval even if no guard asks. */
   readonly asksAbout: (toolName: string) => boolean
   readonly expiresInMs: number | undefined
-  /** What comes of a call that a crash cut off, if its tool does not say. */
+  /** What happens to a call that a crash interrupted, unless its tool says so. */
   readonly onUnknownOutcome: OnUnknownOutcome
 }
 
-/** Whose call it is, and where its run stands. The id of a call is a model's, and two conversations may have the same. */
+/** The agent that makes the call, and its state. Call ids come from models and are not unique across conversations. */
 export type Asker = { readonly agentId: string; readonly state: AgentState }
 
-/** Whoever is asked may also leave the question open. */
+/** An answer, or `suspend` to leave the question open. */
 export type AskedAnswer = Answer | 'suspend'
 
-/** Amounts that a run and the subagents in it may spend together. */
+/** Amounts that a run and its subagents may spend in total. */
 export type Budget = { readonly tokens?: number; readonly costUsd?: number; readonly toolCalls?: number }
 
-/** Gives back a value of the same kind, without what must not be seen. */
+/** Returns a value of the same type, without secrets. */
 export type Redact = (value: Json) => Json
 
-/** What a person may type as `/name arguments`: a hook of the capability puts a text in its place. */
+/** A command that users type as `/name arguments`. A hook of the capability replaces it with a text. */
 export type SlashCommand = {
   readonly name: string
   readonly description: string
-  /** Where its text is from. */
+  /** Where its text comes from. */
   readonly source: 'code' | 'user' | 'project'
 }
 

@@ -72,7 +72,7 @@ test('no approver is asked by default', () => {
   const model = scriptedModel([])
   const { approval: policy, notes } = createAgent({ model }).describe()
   assert.equal(policy, 'deny')
-  assert.match(notes.join(' '), /Nobody can be asked.*approval\('suspend'\) or approval\(handler\)/)
+  assert.match(notes.join(' '), /There is no approver.*approval\('suspend'\) or approval\(handler\)/)
   assert.equal(createAgent({ model, use: [approval(() => 'allow')] }).describe().approval, 'ask')
 })
 

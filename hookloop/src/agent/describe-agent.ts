@@ -22,14 +22,14 @@ export function describeAgent(parts: AgentParts): AgentDescription {
       ...(shadow && { shadow }),
     })),
     approval: typeof answer === 'function' ? 'ask' : answer,
-    notes: [...parts.notes, ...idleHooks(parts), ...(answer === 'deny' ? [nobody] : [])],
+    notes: [...parts.notes, ...idleHooks(parts), ...(answer === 'deny' ? [noApprover] : [])],
   }
 }
 
-const nobody =
-  "Nobody can be asked: every question is answered with no. Add approval('suspend') or approval(handler) to change that."
+const noApprover =
+  "There is no approver: every request for approval is denied. Add approval('suspend') or approval(handler) to change that."
 
-/** A pattern that selects no tool is most likely a mistake in a name, and its hook guards nothing. */
+/** Hooks whose `tool` selects none of the tools, most likely because of a typo. */
 function idleHooks({ stack, toolNames }: AgentParts): readonly string[] {
   return stack.hooks
     .filter(({ tool, selects }) => tool !== undefined && !toolNames.some(selects))

@@ -24,9 +24,9 @@ export type ToolRun = {
   readonly describe: () => AgentDescription
 }
 
-/** Where a call is made that an agent does the work of. */
+/** Where the call of an `agentTool` is made. */
 export type DelegationPlace = {
-  /** How many agents it is inside of: 0 in the run itself. */
+  /** The nesting depth of the agent that calls: 0 for the root agent. */
   readonly depth: number
   /** The tools of the agent that calls. */
   readonly tools: readonly string[]
@@ -103,7 +103,7 @@ export function tool<S extends Schema | JsonObject>(definition: ToolDefinition<S
   return declareTool(definition)
 }
 
-/** The same, also for a tool that an agent does the work of. */
+/** The same, also for a tool whose work a subagent does. */
 export function declareTool<S extends Schema | JsonObject>(
   definition: ToolDefinition<S>,
   delegate?: Tool['delegate'],
@@ -124,7 +124,7 @@ export function declareTool<S extends Schema | JsonObject>(
     throw invalid(name, `"onUnknownOutcome" must be 'tell' or 'ask'`, onUnknownOutcome)
   }
   if (onUnknownOutcome !== undefined && idempotent) {
-    throw invalid(name, 'one that is "idempotent" is run again, so it has no "onUnknownOutcome"', onUnknownOutcome)
+    throw invalid(name, 'an "idempotent" tool is run again, so "onUnknownOutcome" has no effect', onUnknownOutcome)
   }
   const maxOutputChars = definition.maxOutputChars ?? MAX_OUTPUT_CHARS
   if (!(maxOutputChars > 0)) throw invalid(name, '"maxOutputChars" must be positive', maxOutputChars)
@@ -161,7 +161,7 @@ function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
   try {
     return toJsonSchema(input)
   } catch (error) {
-    throw invalid(name, `its input schema cannot be shown to a model: ${messageOf(error)}`, input)
+    throw invalid(name, `its input schema cannot be converted to JSON Schema: ${messageOf(error)}`, input)
   }
 }
 

@@ -352,7 +352,7 @@ test('many runs at once have each their own output', async () => {
 test('explain says that no answer fits, and what would help', async () => {
   const text = explain(await agentOn(() => answer('text', bad), { strategy: 'text' }).agent.run('go'))
   assert.match(text, /failed: No answer matches the output schema after 2 retries.*degrees/)
-  assert.match(text, /decided by +output[^]*to go on .*outputOptions\.maxRetries/)
+  assert.match(text, /decided by +output[^]*to continue .*outputOptions\.maxRetries/)
 })
 
 test('options that make no sense, and schemas that cannot be shown, are refused', () => {

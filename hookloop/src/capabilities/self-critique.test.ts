@@ -68,7 +68,7 @@ test('it goes back so often and no more, and a run that is not approved is not c
   const twice = await judged([says('revise'), says('revise'), says('revise', 'Still short.')])
   assert.deepEqual(twice.ending, ['stopped', 'retryLimit', 'selfCritique.decide'])
   assert.deepEqual([twice.message, twice.run.text], ['Not approved after 2 rounds: Still short.', 'answer 3'])
-  assert.match(explain(twice.run), /to go on +an answer that the critic approves/)
+  assert.match(explain(twice.run), /to continue +an answer that the critic approves/)
   const never = await judged([says('revise')], { options: { maxRounds: 0 } })
   assert.deepEqual([never.ending[1], never.model.requests.length], ['retryLimit', 1])
 })

@@ -4,39 +4,39 @@ import type { HookOutcome } from './outcome.ts'
 import { specOf, type Ability, type HookTrigger } from './triggers.ts'
 
 /**
- * A handler whose work happens elsewhere: in a command, behind an address, in another model. It is given the context and
- * answers with an outcome in JSON, which is recorded, so that a replay does not do the work again. Under `guard` it
- * decides; under `hook` it changes, and may decide as well.
+ * A handler whose work happens elsewhere: a command, an HTTP request, a model. It gets the context and returns an outcome
+ * as JSON, which is recorded, so that a replay does not repeat the work. With `guard` it decides; with `hook` it can change
+ * values and decide.
  */
 export type Action = {
-  /** What it is: `shell`, `http`, … */
+  /** `shell`, `http`, … */
   readonly kind: string
-  /** What it does, in a few words: the name of a hook that has none, and what lists show. */
+  /** A short description: the default name of the hook, and what lists show. */
   readonly label: string
   /**
-   * It asks models with `ctx.infer`, which records each answer. So it is not recorded as a whole, and what it makes of the
-   * answers must be the same every time.
+   * It calls models with `ctx.infer`, which records each answer. The action itself is not recorded, so it must be
+   * deterministic apart from these calls.
    */
   readonly asks?: true
-  /** The time it has, if the hook says nothing. An action that does not ask models sees to its time itself. */
+  /** The default time limit of the hook. An action that does not call models enforces its time limit itself. */
   readonly timeoutMs?: number
-  /** It also applies to subagents when it is used by `hook`, as guards do in any case. */
+  /** Subagents inherit it even if it is used with `hook`, as they inherit all guards. */
   readonly inherited?: true
   readonly perform: (ctx: BaseContext, how: ActionRun) => Promise<HookOutcome>
 }
 
-/** How an action is to be performed. */
+/** The second argument of `perform`. */
 export type ActionRun = {
   readonly mode: Mode
-  /** Aborts when the run is cancelled or the hook has run out of time. */
+  /** Aborts when the run is cancelled or the hook times out. */
   readonly signal: AbortSignal
-  /** The time the hook has, if it says so. An action has a default of its own. */
+  /** The time limit of the hook, if it has one. */
   readonly timeoutMs: number | undefined
 }
 
-/** Makes an action that `hook`, `guard` and `observe` take as a handler. */
-export function action(made: Action): Action {
-  const frozen = Object.freeze({ ...made })
+/** Creates an action, which `hook`, `guard` and `observe` take as a handler. */
+export function action(definition: Action): Action {
+  const frozen = Object.freeze({ ...definition })
   actions.add(frozen)
   return frozen
 }
@@ -47,28 +47,28 @@ export function isAction(value: unknown): value is Action {
 
 const actions = new WeakSet<object>()
 
-/** An outcome as far as it has an effect here. One that says what would be ignored is refused: somebody relied on it. */
+/** Checks that everything in an outcome has an effect at the trigger. Throws HOOK_OUTCOME_INVALID otherwise. */
 export function checkedOutcome(outcome: HookOutcome, trigger: HookTrigger, mode: Mode): HookOutcome {
   if (mode === 'observe') return {}
   const { hook, guard } = specOf(trigger)
   const changes: readonly Ability[] = mode === 'transform' && hook !== 'around' ? hook : []
   const can = (...needed: readonly Ability[]): boolean =>
     needed.some((ability) => guard.includes(ability) || changes.includes(ability))
-  const refuse = (what: string): never => {
-    throw new AgentError('HOOK_OUTCOME_INVALID', `It answered with ${what}, which has no effect at ${trigger}.`, {
+  const reject = (what: string): never => {
+    throw new AgentError('HOOK_OUTCOME_INVALID', `Its outcome has ${what}, which has no effect at ${trigger}.`, {
       value: outcome,
     })
   }
   const { decision, votes = [], recovery } = outcome
-  if (decision === 'block' && !can('block')) refuse('a block')
-  if ((decision === 'ask' || decision === 'allow') && !can('permit')) refuse(`"${decision}"`)
+  if (decision === 'block' && !can('block')) reject('a block')
+  if ((decision === 'ask' || decision === 'allow') && !can('permit')) reject(`"${decision}"`)
   for (const vote of votes) {
-    if (vote.decision === 'forbidContinuation' ? !can('stop') : !can('vote', 'continue')) refuse(vote.decision)
+    if (vote.decision === 'forbidContinuation' ? !can('stop') : !can('vote', 'continue')) reject(vote.decision)
   }
-  if (recovery !== undefined && !changes.includes('recover')) refuse(recovery.decision)
+  if (recovery !== undefined && !changes.includes('recover')) reject(recovery.decision)
   for (const [name, ability] of changing) {
     if (outcome[name] !== undefined && !changes.includes(ability)) {
-      refuse(mode === 'guard' ? `a change of its ${name}, and a guard changes nothing` : `a change of its ${name}`)
+      reject(mode === 'guard' ? `a change of its ${name}, which a guard cannot change` : `a change of its ${name}`)
     }
   }
   return outcome

@@ -2,23 +2,23 @@ import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { Infers } from './infer.ts'
 
-/** What is to become of a conversation that has grown too long. */
+/** How to compact a conversation. */
 export type CompactOptions = {
-  /** How many of the latest messages stay as they are: somewhat more where a call would be parted from its result. */
+  /** How many of the latest messages to keep; more if a call would be separated from its result. */
   readonly keep: number
-  /** Messages that stay word for word wherever they stand, with the calls or results that belong to them. */
+  /** Messages to keep wherever they are, with their calls or results. */
   readonly pin?: (message: Message) => boolean
-  /** Somebody has asked for it, and it is not done because the conversation has grown. Hooks are told. */
+  /** Whether it was requested explicitly. Hooks see this. */
   readonly requested?: boolean
-  /** Writes the summary that takes the place of the rest. If it fails, the conversation stays as it is. */
+  /** Writes the summary of the other messages. If it fails, the conversation does not change. */
   readonly summarize: (ctx: SummaryContext) => string | Promise<string>
 }
 
-/** What a summary is made of. */
+/** The argument of `summarize`. */
 export type SummaryContext = {
-  /** Asks a model, in the name of the hook that wants it shorter. */
+  /** Calls a model, in the name of the hook that requested the compaction. */
   readonly infer: Infers['infer']
-  /** What is to be summed up, as hooks at `beforeCompaction` left it; an earlier summary is the first of them. */
+  /** The messages to summarize, as changed by hooks at `beforeCompaction`. An earlier summary is the first of them. */
   readonly messages: List<Message>
   readonly signal: AbortSignal
 }

@@ -16,25 +16,25 @@ import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigg
 export interface Always<T> {
   readonly trigger: T
   readonly state: AgentState
-  /** What this run has spent so far, the call at hand included. */
+  /** What this run has spent so far, including the current call. */
   readonly spent: Usage
-  /** The time of the last effect, in milliseconds since 1970: the same on every replay. */
+  /** The time of the last effect, in milliseconds since 1970. It is the same in a replay. */
   readonly now: number
   readonly signal: AbortSignal
-  /** Every firing before this one. */
+  /** Every hook that ran before. */
   readonly ledger: List<LedgerEntry>
 }
 
 export interface Spends {
-  /** Counts what the hook itself has spent, on a model it asked for its opinion: limits then see it. */
+  /** Adds the usage of model calls that the hook made itself, so that limits include it. */
   spend(usage: Partial<TokenUsage>): this
 }
-/** Around a call there is no context to give back, so what is spent counts at once. */
+/** Around hooks return no context, so their usage is counted at once. */
 export interface SpendsAtOnce {
   spend(usage: Partial<TokenUsage>): void
 }
 export interface ChangesState {
-  /** Changes conversation or metadata. The execution is the loop's own. */
+  /** Changes the conversation or the metadata. Changes of the execution are ignored. */
   withState(change: (state: AgentState) => AgentState): this
 }
 export interface ChangesInput {
@@ -44,7 +44,7 @@ export interface ChangesRequest {
   withRequest(change: RequestChange): this
 }
 export interface ChangesResponse {
-  /** A new `text` takes the place of all text; a new `content` replaces everything, calls included. */
+  /** `text` replaces all text; `content` replaces everything, including tool calls. */
   withResponse(change: ResponseChange): this
 }
 export interface ChangesArgs<A> {
@@ -57,43 +57,43 @@ export interface ChangesMessages {
   withMessages(messages: Iterable<Message>): this
 }
 export interface Stops {
-  /** Forbids the run to go on. It cannot be taken back, and takes effect when this trigger ends. */
+  /** Forbids the run to continue. Final; takes effect when this trigger ends. */
   stop(message: string, details?: { readonly reason?: StopReason; readonly value?: Json }): this
 }
 export interface Continues {
-  /** Asks for another step and tells the model why. Overturns an `allowStop`, never a forbid. */
+  /** Requests another step, with a message for the model. Overturns an `allowStop`, never a forbid. */
   requestContinuation(message: string): this
 }
 export interface Votes extends Stops, Continues {
-  /** Says that the run may end here, unless somebody asks to go on. */
+  /** Votes that the run may end, unless a hook requests another step. */
   allowStop(message: string, details?: { readonly reason?: StopReason; readonly value?: Json }): this
-  /** Says that nothing speaks against going on. Recorded only: with no vote a run goes on. */
+  /** Votes to continue. Recorded only: without votes a run continues. */
   allowContinuation(message: string): this
 }
 export interface Recovers {
-  /** Tries again what failed. What was recorded as done is not done again. */
+  /** Repeats what failed. Recorded effects are not repeated. */
   retry(options?: { readonly afterMs?: number }): this
-  /** Goes on without what failed; it stays in the ledger and on the step. */
+  /** Continues without what failed. The error stays in the ledger and on the step. */
   ignore(): this
 }
 export interface Blocks {
-  /** Says no. Final: nothing that comes later can lower it. */
+  /** Blocks. Final: no later hook can change it. */
   block(message?: string): this
 }
 export interface Permits extends Blocks {
-  /** A person must agree first. Waits until every guard has spoken, because a block wins over it. */
+  /** Requests approval. It is asked for when all guards have run, because a block wins over it. */
   ask(message: string): this
-  /** Answers the question that a tool or `approval` asks by default, never the question of another guard. */
+  /** Approves a call that a tool or `approval` asks about by default. It does not answer another guard. */
   allow(message?: string): this
 }
 
 export interface Compacts {
-  /** Asks that the conversation be made shorter before the step is taken: a summary, and the latest messages. */
+  /** Requests a compaction before the step: a summary and the latest messages replace the conversation. */
   compact(options: CompactOptions): this
 }
 
 export interface LimitsTime {
-  /** How long the model call may take; the shortest time that any guard says holds. Then the run is stopped. */
+  /** Limits the time of the model call. The shortest limit of all guards applies; when it is exceeded, the run stops. */
   within(ms: number): this
 }
 
@@ -115,12 +115,12 @@ interface Abilities<A> extends Record<Ability, object> {
   compact: Compacts
 }
 
-/** All of several abilities at once. */
+/** The intersection of several abilities. */
 type AllOf<A, K extends Ability> = { [P in K]: (x: Abilities<A>[P]) => void }[K] extends (x: infer I) => void
   ? I
   : never
 
-/** What everybody sees at a trigger. */
+/** What all modes see at a trigger. */
 export type SeenContext<T extends HookTrigger, A = JsonObject> = T extends T ? Always<T> & Readonly<Facts<A>[T]> : never
 
 /** The context of an `around…` hook. */
@@ -128,9 +128,9 @@ export type AroundContext<T extends HookTrigger, A = JsonObject> = T extends T
   ? SeenContext<T, A> & SpendsAtOnce
   : never
 
-/** How long things took. It differs from run to run, so only those see it who can change nothing. */
+/** Durations. They differ from run to run, so only observers see them. */
 type Times<T> = {
-  /** Every firing before this one, with the time it took. */
+  /** Every hook that ran before, with its duration. */
   readonly ledger: List<TimedLedgerEntry>
 } & (T extends 'afterToolUse'
   ? {

@@ -75,14 +75,14 @@ test('an unknown trigger is rejected, and the error lists the known ones', () =>
   assert.throws(() => js.hook('beforeLunch', same), {
     code: 'HOOK_UNKNOWN_TRIGGER',
     value: 'beforeLunch',
-    message: `There is no trigger "beforeLunch". Known: ${triggerNames.join(', ')}.`,
+    message: `Unknown trigger "beforeLunch". Known: ${triggerNames.join(', ')}.`,
   })
 })
 
 test('the error for an invalid option names the option and the hook', () => {
   assert.throws(() => js.guard('beforeStep', same, { name: 'night', tool: 'bash' }), {
     value: 'bash',
-    message: 'The hook "night" cannot work: there is no tool at beforeStep, so "tool" could never match.',
+    message: 'The hook "night" is invalid: "tool" has no effect at beforeStep, where there is no tool.',
   })
 })
 

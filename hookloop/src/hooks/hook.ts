@@ -141,7 +141,7 @@ export function observe<T extends PlainTrigger, A = JsonObject>(
  * createAgent({ model, use: [shadow(stricterPolicy)] })
  */
 export function shadow<T extends PlainTrigger>(of: Hook<T>, options: { readonly name?: string } = {}): Hook<T> {
-  if (!isHook(of)) throw invalid('given to shadow()', 'it is not made by hook() or guard()', of)
+  if (!isHook(of)) throw invalid('passed to shadow()', 'it was not created by hook() or guard()', of)
   const { name } = options
   const made: Hook<T> = Object.freeze({ ...of, ...(name !== undefined && { name, named: true }), shadow: true })
   check(made)
@@ -197,7 +197,7 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
   return made
 }
 
-/** The handler of a hook that has an action. It is given how to perform it in the place of `next`, and gives an outcome. */
+/** The handler of an action: it gets an `ActionRun` instead of `next`, and returns an outcome. */
 function performing({ perform }: Action): (ctx: never, how: never) => unknown {
   return (ctx, how) => perform(ctx, how)
 }
@@ -219,20 +219,21 @@ function nameOf(handler: unknown): string | undefined {
   return name === '' || name === 'Object' || name === 'handle' ? undefined : name
 }
 
-/** Everything the compiler would have said, for those who come without it. */
+/** Checks at run time what the types check at compile time. */
 function check({ name, triggers, mode, ...options }: Hook<string>): void {
-  if (triggers.length === 0) throw invalid(name, 'it has no trigger, so it could never fire', triggers)
+  if (triggers.length === 0) throw invalid(name, 'it has no trigger', triggers)
   for (const trigger of triggers) {
     if (!isTrigger(trigger)) throw unknownTrigger(trigger)
     if (mode === 'guard' && specOf(trigger).guard.length === 0) {
-      throw invalid(name, `there is nothing to judge at ${trigger}; use hook or observe`, trigger)
+      throw invalid(name, `guards are not supported at ${trigger}; use hook or observe`, trigger)
     }
-    if (mode === 'observe' && isAround(trigger)) throw invalid(name, `${trigger} can be wrapped, not watched`, trigger)
+    if (mode === 'observe' && isAround(trigger))
+      throw invalid(name, `observers are not supported at ${trigger}`, trigger)
     if (options.tool !== undefined && !trigger.endsWith('ToolUse')) {
-      throw invalid(name, `there is no tool at ${trigger}, so "tool" could never match`, options.tool)
+      throw invalid(name, `"tool" has no effect at ${trigger}, where there is no tool`, options.tool)
     }
     if (options.stream !== undefined && trigger !== 'afterInference') {
-      throw invalid(name, `"stream" is about answers, which are judged at afterInference`, options.stream)
+      throw invalid(name, `"stream" is only supported at afterInference`, options.stream)
     }
     if (options.onFailure === 'block' && specOf(trigger).no === undefined) {
       throw invalid(name, `nothing can be blocked at ${trigger}`, options.onFailure)
@@ -240,14 +241,14 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   }
   const around = triggers.filter((trigger) => isTrigger(trigger) && isAround(trigger))
   if (around.length > 0 && around.length < triggers.length) {
-    throw invalid(name, 'a handler with next() cannot serve plain triggers as well; make it two hooks', triggers)
+    throw invalid(name, 'around triggers and other triggers need separate hooks', triggers)
   }
   const effect = options.effect || options.action !== undefined
   if (around.length > 0 && options.action !== undefined) {
-    throw invalid(name, 'an action answers with an outcome; it cannot wrap a call', options.action.kind)
+    throw invalid(name, 'an action cannot be used at an around trigger', options.action.kind)
   }
   if (around.length > 0 && options.effect) {
-    throw invalid(name, 'an around hook is part of the call it wraps, which is recorded as a whole', true)
+    throw invalid(name, '"effect" is not supported for around hooks, which are recorded with their call', true)
   }
   if (options.shadow) checkShadow(name, { mode, isAround: around.length > 0, effect })
   if (!Number.isFinite(options.priority)) throw invalid(name, '"priority" must be a number', options.priority)
@@ -257,21 +258,22 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (options.onFailure !== undefined && mode !== 'transform') {
     throw invalid(
       name,
-      `"onFailure" is for hooks that change: a guard always fails closed, an observer never matters`,
+      `"onFailure" is only supported by hook(): a guard always fails closed, and an observer cannot fail a run`,
       mode,
     )
   }
   if (options.action?.asks === true) {
-    if (mode === 'observe') throw invalid(name, 'an observer asks no model', mode)
+    if (mode === 'observe') throw invalid(name, 'an observer cannot call models', mode)
     if (mode === 'guard' && triggers.includes('beforeInference')) {
-      throw invalid(name, 'it would have to judge the question that it asks itself', 'beforeInference')
+      throw invalid(name, 'an action that calls models cannot decide on model calls', 'beforeInference')
     }
   }
-  if (options.effect && mode === 'observe') throw invalid(name, 'an observer is not recorded', true)
+  if (options.effect && mode === 'observe')
+    throw invalid(name, '"effect" is not supported for observers, which are not recorded', true)
   if (options.effect && !options.named) {
-    throw invalid(name, 'an effect needs a name, so that a recording finds it again after a change', true)
+    throw invalid(name, 'a hook with "effect" needs a "name", under which it is recorded', true)
   }
-  if (typeof name !== 'string' || name === '') throw invalid('without a name', '"name" must be a text', name)
+  if (typeof name !== 'string' || name === '') throw invalid('without a name', '"name" must be a string', name)
   if (options.when !== undefined && typeof options.when !== 'function') {
     throw invalid(name, '"when" must be a function of the context', options.when)
   }
@@ -279,21 +281,22 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
     throw invalid(name, '"tool" must be a name, a wildcard, a RegExp or a tool; for several, use "when"', options.tool)
   }
   if (options.stream !== undefined && !streamPolicies.includes(options.stream)) {
-    throw invalid(name, `"stream" is 'hold', 'window' or 'after'`, options.stream)
+    throw invalid(name, `"stream" must be 'hold', 'window' or 'after'`, options.stream)
   }
   if (options.stream === 'window' && effect) {
-    throw invalid(name, 'with "window" it sees an answer many times, and an effect happens once', options.stream)
+    throw invalid(name, '"stream: window" runs a hook many times, so it cannot have effects', options.stream)
   }
   if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {
-    throw invalid(name, `"onFailure" is 'continue' or 'block'`, options.onFailure)
+    throw invalid(name, `"onFailure" must be 'continue' or 'block'`, options.onFailure)
   }
 }
 
 function checkShadow(name: string, is: { mode: Mode; isAround: boolean; effect: boolean }): void {
   if (is.mode === 'observe')
-    throw invalid(name, 'an observer decides nothing as it is, so it cannot be a shadow', 'observe')
-  if (is.isAround) throw invalid(name, 'an around hook makes the call it wraps, so it cannot be a shadow', 'around')
-  if (is.effect) throw invalid(name, 'it has effects, and a shadow may have none', true)
+    throw invalid(name, 'an observer decides nothing, so it cannot run in shadow mode', 'observe')
+  if (is.isAround)
+    throw invalid(name, 'an around hook makes the call that it wraps, so it cannot run in shadow mode', 'around')
+  if (is.effect) throw invalid(name, 'it has effects, so it cannot run in shadow mode', true)
 }
 
 function isSelector(tool: unknown): boolean {
@@ -302,5 +305,5 @@ function isSelector(tool: unknown): boolean {
 }
 
 function invalid(name: string, why: string, value: unknown): AgentError {
-  return new AgentError('HOOK_INVALID_OPTION', `The hook "${name}" cannot work: ${why}.`, { value })
+  return new AgentError('HOOK_INVALID_OPTION', `The hook "${name}" is invalid: ${why}.`, { value })
 }

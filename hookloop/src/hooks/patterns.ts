@@ -4,8 +4,8 @@ import { AgentError, messageOf } from '../errors.ts'
 export type NamePattern = string | RegExp
 
 /**
- * A test for names that takes linear time on any name: a text is compared, `*` in it stands for any characters, and a
- * RegExp is run by an engine without backtracking, so that no name a model invents can hang the loop.
+ * A test for names that takes linear time: a string is compared, `*` in it matches any characters, and a RegExp is run by
+ * an engine without backtracking, so that no name from a model can block the loop.
  */
 export function toNameTest(pattern: NamePattern): (name: string) => boolean {
   if (pattern instanceof RegExp) return toRegExpTest(pattern)
@@ -13,7 +13,7 @@ export function toNameTest(pattern: NamePattern): (name: string) => boolean {
   return (name) => matchesWildcard(name, pattern)
 }
 
-/** Greedy two-pointer matching: on a mismatch, only the last star is tried again, so the cost is bounded by n × m. */
+/** Greedy matching with two pointers: a mismatch only retries the last star, so the cost is at most n × m. */
 function matchesWildcard(name: string, pattern: string): boolean {
   let [n, p, star, mark] = [0, 0, -1, 0]
   while (n < name.length) {
@@ -35,10 +35,10 @@ function matchesWildcard(name: string, pattern: string): boolean {
 }
 
 function toRegExpTest(pattern: RegExp): (name: string) => boolean {
-  // Loaded on first use: most agents have no RegExp, and none should pay for the engine when it starts.
+  // Loaded on first use: most agents have no RegExp.
   const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
   const foreign = foreignPart(pattern)
-  if (foreign !== undefined) throw refused(pattern, `${foreign} would not mean what it means in JavaScript`)
+  if (foreign !== undefined) throw unusable(pattern, `${foreign} has another meaning in the pattern engine`)
   let flags = 0
   if (pattern.ignoreCase) flags |= RE2JS.CASE_INSENSITIVE
   if (pattern.multiline) flags |= RE2JS.MULTILINE
@@ -47,11 +47,11 @@ function toRegExpTest(pattern: RegExp): (name: string) => boolean {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern.source), flags)
     return (name) => compiled.matcher(name).find()
   } catch (error) {
-    throw refused(pattern, messageOf(error))
+    throw unusable(pattern, messageOf(error))
   }
 }
 
-/** What the engine without backtracking reads otherwise than JavaScript does, if the pattern has any of it. */
+/** The part of a pattern that the engine interprets differently from JavaScript, if there is one. */
 function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string | undefined {
   if (sticky) return 'the flag "y"'
   if (unicodeSets) return 'the flag "v"'
@@ -64,7 +64,7 @@ function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string |
   return undefined
 }
 
-function refused(pattern: RegExp, why: string): AgentError {
+function unusable(pattern: RegExp, why: string): AgentError {
   return new AgentError(
     'HOOK_INVALID_PATTERN',
     `${String(pattern)} cannot be used as a tool pattern: ${why}. Patterns are matched in linear time, without lookaround and back references; test the name in "when" instead.`,

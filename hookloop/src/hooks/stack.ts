@@ -8,32 +8,32 @@ import { isAround, triggerNames, type HookTrigger } from './triggers.ts'
 
 const MAX_HOOKS = 1000
 
-/** A hook in its place, under a name that no other hook of the stack has. */
+/** A hook of a stack, with its index and a unique name. */
 export type StackedHook = Hook & { readonly index: number; readonly selects: (toolName: string) => boolean }
 
-/** The hooks of one trigger, sorted, by what they do. */
+/** The hooks of one trigger, by mode and in order. */
 export type Plan = {
   readonly trigger: HookTrigger
-  /** The place of the trigger in the table: the ledger keeps numbers. */
+  /** The index of the trigger: the ledger stores numbers. */
   readonly number: number
   readonly contexts: { readonly [M in Mode]: typeof BaseContext }
   readonly transforms: readonly StackedHook[]
   readonly arounds: readonly StackedHook[]
   readonly guards: readonly StackedHook[]
   readonly observers: readonly StackedHook[]
-  /** Whether no hook is in force here. */
+  /** Whether there are no hooks, apart from shadow hooks. */
   readonly empty: boolean
-  /** Whether there are shadows: they stand among `transforms` in their order, and in front of `guards`. */
+  /** Whether there are shadow hooks: among `transforms` in their order, and before the other `guards`. */
   readonly shadowed: boolean
 }
 
 /**
- * Hooks in the order in which they run: by priority, ties as they were registered. Immutable; an empty stack lets
- * everything through. What applies where is worked out once, so that firing a trigger looks nothing up but a plan.
+ * Hooks in the order in which they run: by priority, ties in order of registration. Immutable. The plan of each trigger
+ * and tool is computed once.
  */
 export class HookStack {
   readonly hooks: readonly StackedHook[]
-  /** The hooks in force, as each run remembers them. */
+  /** The names and modes of all hooks but shadow hooks, as runs store them. */
   readonly records: readonly HookRecord[]
   readonly hasShadows: boolean
   readonly #plans: ReadonlyMap<HookTrigger, Plan>
@@ -43,7 +43,10 @@ export class HookStack {
 
   constructor(hooks: readonly Hook[] = [], tools: readonly string[] = []) {
     if (hooks.length > MAX_HOOKS) {
-      throw new AgentError('HOOK_INVALID_OPTION', `An agent has at most ${MAX_HOOKS} hooks; these are ${hooks.length}.`)
+      throw new AgentError(
+        'HOOK_INVALID_OPTION',
+        `An agent can have at most ${MAX_HOOKS} hooks; this one has ${hooks.length}.`,
+      )
     }
     this.hooks = withUniqueNames(hooks)
     this.records = recordsOf(this.hooks)
@@ -51,7 +54,7 @@ export class HookStack {
     this.#tools = tools
     this.#declared = hooks
     const sorted = this.hooks.toSorted((a, b) => b.priority - a.priority) // stable: ties keep registration order
-    // A "tool" option selects among the tools there are. A name the model invents selects nothing, and no pattern sees it.
+    // The option "tool" selects among the tools of the agent. Names that a model makes up are never matched.
     this.#plans = plansOf(sorted.filter((each) => each.tool === undefined))
     this.#toolPlans = new Map(tools.map((name) => [name, plansOf(sorted.filter((each) => each.selects(name)))]))
   }
@@ -60,7 +63,7 @@ export class HookStack {
     return new HookStack([...this.#declared, ...hooks], this.#tools)
   }
 
-  /** What runs at a trigger, for a call of a certain tool where there is one. */
+  /** The plan of a trigger; at the tool triggers, for this tool. */
   plan(trigger: HookTrigger, toolName?: string): Plan {
     const plans = toolName === undefined ? this.#plans : (this.#toolPlans.get(toolName) ?? this.#plans)
     return plans.get(trigger)!
@@ -84,7 +87,7 @@ function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> 
         contexts: contextClasses[trigger],
         transforms: isAround(trigger) ? [] : transforms,
         arounds: isAround(trigger) ? transforms : [],
-        // All guards see the same value; shadows do so before one in force can end the matter.
+        // Shadow guards run first: a block skips the guards after it.
         guards: [...guards.filter((each) => each.shadow), ...guards.filter((each) => !each.shadow)],
         observers: here.filter((each) => each.mode === 'observe'),
         empty: here.every((each) => each.shadow),
@@ -95,7 +98,7 @@ function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> 
   )
 }
 
-/** Given names must differ; made-up ones are told apart by a number. */
+/** Names given by the user must be unique; generated ones get a number. */
 function withUniqueNames(hooks: readonly Hook[]): readonly StackedHook[] {
   const taken = new Set<string>()
   const seen = new Set<Hook>()
@@ -104,7 +107,7 @@ function withUniqueNames(hooks: readonly Hook[]): readonly StackedHook[] {
     seen.add(each)
   }
   const names = new Map<Hook, string>()
-  // Hooks in force come first: what they are called must not depend on a shadow.
+  // Shadow hooks come last: they must not change the names of the others.
   for (const isShadow of [false, true]) {
     const these = hooks.filter((each) => each.shadow === isShadow)
     for (const each of these.toSorted((a, b) => Number(b.named) - Number(a.named))) {

@@ -8,7 +8,7 @@ import type { Subagent } from '../state/subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 
-/** What each trigger carries beyond what every context has. `A`: the arguments of a tool call. */
+/** What each context carries in addition to what all contexts have. `A`: the arguments of a tool call. */
 export interface Facts<A = JsonObject> {
   onSessionStart: { sessionId: string; source: string }
   onUserInput: { input: Message }
@@ -32,7 +32,7 @@ export interface Facts<A = JsonObject> {
   onSessionEnd: { sessionId: string; reason: string }
 }
 
-/** What a context may be able to do. Each word is a set of methods; see `abilities.ts`. */
+/** What a context can do. Each ability is a set of methods; see `context-methods.ts`. */
 export type Ability =
   | 'state'
   | 'input'
@@ -53,11 +53,11 @@ export type Ability =
 type TriggerSpec<F> = {
   /** The facts, by name. */
   readonly carries: readonly (keyof F)[]
-  /** What a hook may do here; `around` wraps the call instead. */
+  /** What a transform can do here; `around` wraps the call instead. */
   readonly hook: readonly Ability[] | 'around'
-  /** What a guard may do here. Empty: there is nothing to judge. */
+  /** What a guard can do here. Empty: guards are not allowed here. */
   readonly guard: readonly Ability[]
-  /** What it means when a guard says no by failing, or a hook with `onFailure: 'block'` does. */
+  /** The decision of a guard that fails, or of a hook with `onFailure: 'block'`. */
   readonly no?: 'forbid' | 'block'
 }
 
@@ -131,7 +131,7 @@ export type AroundTrigger = { [T in HookTrigger]: Triggers[T]['hook'] extends 'a
 export type PlainTrigger = Exclude<HookTrigger, AroundTrigger>
 export type GuardTrigger = { [T in HookTrigger]: Triggers[T]['guard'] extends readonly [] ? never : T }[HookTrigger]
 
-/** The abilities of a hook and of a guard at a trigger, as types. */
+/** The abilities of a transform and of a guard at a trigger, as types. */
 export type HookAbility<T extends PlainTrigger> = Extract<Triggers[T]['hook'], readonly Ability[]>[number]
 export type GuardAbility<T extends GuardTrigger> = Triggers[T]['guard'][number]
 
@@ -152,7 +152,7 @@ export function specOf(trigger: HookTrigger): TriggerSpec<Record<string, unknown
 export function unknownTrigger(name: unknown): AgentError {
   return new AgentError(
     'HOOK_UNKNOWN_TRIGGER',
-    `There is no trigger ${JSON.stringify(name) ?? String(name)}. Known: ${triggerNames.join(', ')}.`,
+    `Unknown trigger ${JSON.stringify(name) ?? String(name)}. Known: ${triggerNames.join(', ')}.`,
     { value: name },
   )
 }

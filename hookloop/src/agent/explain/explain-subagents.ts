@@ -1,13 +1,13 @@
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 
-/** What became of an agent inside the run, as its parent's ledger tells it. Steps are counted from 0. */
+/** What happened in a subagent, from the ledger of its parent. Steps are counted from 0. */
 export type ExplainedSubagent = {
-  /** The step and the call of its parent that it worked for. */
+  /** The step and the call of its parent that started it. */
   readonly step: number
   readonly call: string
   readonly agent: string
-  /** How it ended; `suspended` while it waits for a person. */
+  /** How it ended; `suspended` while it waits for approval. */
   readonly status: 'completed' | 'stopped' | 'failed' | 'cancelled' | 'suspended'
   readonly by: string
   readonly reason: string
@@ -18,7 +18,7 @@ export type ExplainedSubagent = {
     readonly tokens: number
     readonly costUsd: number
   }
-  /** What was decided inside it, in order: what was blocked, asked, changed, and what failed. */
+  /** Decisions in it, in order: blocks, questions, changes and failures. */
   readonly decided: readonly {
     readonly step: number
     readonly tool?: string
@@ -29,7 +29,7 @@ export type ExplainedSubagent = {
   readonly subagents: readonly ExplainedSubagent[]
 }
 
-/** The agents inside a run, each with those inside it. */
+/** The subagents of a run, each with its own subagents. */
 export function explainSubagents(ledger: readonly TimedLedgerEntry[]): readonly ExplainedSubagent[] {
   const groups = new Map<string, { readonly first: TimedLedgerEntry; readonly entries: TimedLedgerEntry[] }>()
   const ends = new Map<string, TimedLedgerEntry>()
@@ -81,7 +81,7 @@ function toSubagent(
   }
 }
 
-/** A vote of those who only say that it may end is nothing to tell. */
+/** Decisions that changed nothing are left out. */
 const silent: ReadonlySet<string> = new Set(['allowStop', 'allowContinuation', 'skipped', 'allow'])
 
 function toDecided(entry: TimedLedgerEntry): ExplainedSubagent['decided'] {
@@ -89,28 +89,28 @@ function toDecided(entry: TimedLedgerEntry): ExplainedSubagent['decided'] {
   if (path !== undefined || shadow === true || isEnd(entry)) return []
   const what = decision ?? (error !== undefined ? 'failed' : changes !== undefined ? 'changed' : undefined)
   if (what === undefined || silent.has(what)) return []
-  const words = error ?? message ?? changes?.map((each) => each.path).join(', ') ?? ''
-  return [{ step, by, decision: what, message: words, ...(tool !== undefined && { tool }) }]
+  const text = error ?? message ?? changes?.map((each) => each.path).join(', ') ?? ''
+  return [{ step, by, decision: what, message: text, ...(tool !== undefined && { tool }) }]
 }
 
-/** The same in words, one line each; those inside stand further to the right. */
-export function subagentWords(subagents: readonly ExplainedSubagent[], indent = ''): readonly string[] {
+/** The same as text, one line each; nested ones are indented. */
+export function subagentLines(subagents: readonly ExplainedSubagent[], indent = ''): readonly string[] {
   return subagents.flatMap(({ step, agent, status, by, message, spent, decided, subagents: inside }) => {
     const { steps, toolCalls, tokens, costUsd } = spent
     const cost = costUsd > 0 ? `, ${Number(costUsd.toPrecision(4))} USD` : ''
     const amounts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens} tokens${cost}`
     const why = status === 'completed' ? '' : `; by ${by}: ${message}`
-    const ended = status === 'suspended' ? 'waits for a person' : `${status}: ${amounts}${why}`
+    const ended = status === 'suspended' ? 'waits for approval' : `${status}: ${amounts}${why}`
     const inner = `${indent}  `
     return [
       `${indent}step ${step + 1}, ${agent} ${ended}`,
-      ...decided.map((each) => `${inner}${wordDecided(each)}`),
-      ...subagentWords(inside, inner),
+      ...decided.map((each) => `${inner}${decidedText(each)}`),
+      ...subagentLines(inside, inner),
     ]
   })
 }
 
-function wordDecided({ step, tool, by, decision, message }: ExplainedSubagent['decided'][number]): string {
+function decidedText({ step, tool, by, decision, message }: ExplainedSubagent['decided'][number]): string {
   const did = decision === 'block' ? 'blocked' : decision
   return `step ${step + 1},${tool === undefined ? '' : ` ${tool}`} ${did} by ${by}${message === '' ? '' : `: ${message}`}`
 }

@@ -63,14 +63,14 @@ const rows: Readonly<Record<StopReason, Row>> = {
     script: [{ error: 'overloaded' }],
     status: 'failed',
     by: 'error at aroundInference',
-    says: [/failed: overloaded/, /to go on .*errorPolicy/],
+    says: [/failed: overloaded/, /to continue .*errorPolicy/],
   },
   persistenceFailed: {
     script: ['done'],
     options: { effects: full },
     status: 'failed',
     by: 'error at aroundInference',
-    says: [/disk full/, /to go on .*recording that can be written/],
+    says: [/disk full/, /to continue .*recording that can be written/],
   },
   stopRequested: {
     script: many(call('echo')),
@@ -78,21 +78,21 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'enough',
     value: { files: 7 },
-    says: [/stopped: Enough\./, /"files":7/, /to go on .*"enough" not voting to stop/],
+    says: [/stopped: Enough\./, /"files":7/, /to continue .*"enough" not voting to stop/],
   },
   userRequested: {
     script: ['done'],
     options: { signal: AbortSignal.abort() },
     status: 'cancelled',
     by: 'signal',
-    says: [/was cancelled/, /to go on .*from: run/],
+    says: [/was cancelled/, /to continue .*from: run/],
   },
   inputBlocked: {
     script: ['done'],
     use: [guard('onUserInput', (ctx) => ctx.block('Too rude.'), { name: 'manners' })],
     status: 'stopped',
     by: 'manners',
-    says: [/stopped: Too rude\./, /to go on .*"manners"/],
+    says: [/stopped: Too rude\./, /to continue .*"manners"/],
   },
   stepsLimit: {
     script: many(call('echo')),
@@ -100,7 +100,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'guards.maxSteps',
     value: { value: 2, limit: 2 },
-    says: [/Step limit reached: 2\/2/, /to go on .*maxSteps/],
+    says: [/Step limit reached: 2\/2/, /to continue .*maxSteps/],
   },
   tokenLimit: {
     script: many(call('echo')),
@@ -108,7 +108,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'guards.maxTokens',
     value: { value: 30, limit: 20 },
-    says: [/30 of 20|30\/20/, /to go on .*maxTokens/],
+    says: [/30 of 20|30\/20/, /to continue .*maxTokens/],
   },
   timeLimit: {
     script: many(call('echo')),
@@ -117,7 +117,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'guards.maxTimeMs',
     value: { value: 1200, limit: 1000 },
-    says: [/1200\/1000 ms/, /to go on .*maxTimeMs/],
+    says: [/1200\/1000 ms/, /to continue .*maxTimeMs/],
   },
   costLimit: {
     script: many({ toolCalls: [{ name: 'echo' }], usage: { costUsd: 0.25 } }),
@@ -125,7 +125,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'guards.maxCost',
     value: { value: 0.5, limit: 0.5 },
-    says: [/0\.5\/0\.5 USD/, /spent .* 0\.5 USD/, /to go on .*maxCost/],
+    says: [/0\.5\/0\.5 USD/, /spent .* 0\.5 USD/, /to continue .*maxCost/],
   },
   toolCallLimit: {
     script: many(call('echo')),
@@ -133,7 +133,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'guards.maxToolCalls',
     value: { value: 2, limit: 1 },
-    says: [/Tool call limit reached/, /to go on .*maxToolCalls/],
+    says: [/Tool call limit reached/, /to continue .*maxToolCalls/],
   },
   retryLimit: {
     script: many(call('fails')),
@@ -141,7 +141,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'retryLimit',
     value: { value: 1, limit: 1 },
-    says: [/same failing call \(fails\)/, /to go on .*maxRetries/],
+    says: [/same failing call \(fails\)/, /to continue .*maxRetries/],
   },
   continuationLimit: {
     script: many('done'),
@@ -149,20 +149,20 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'hookloop',
     value: { inRow: 8, total: 8 },
-    says: [/"more" requested another step/, /to go on .*8 in a row/],
+    says: [/"more" requested another step/, /to continue .*8 in a row/],
   },
   finishReason: {
     script: [{ text: 'half', finishReason: 'length' }],
     status: 'stopped',
     by: 'completion',
     value: 'length',
-    says: [/finish reason "length"/, /to go on .*onStop/],
+    says: [/finish reason "length"/, /to continue .*onStop/],
   },
   completed: {
     script: [call('echo'), 'done'],
     status: 'completed',
     by: 'completion',
-    says: [/is complete/, /2 steps, 1 tool call, 30 tokens/, /to go on .*requestContinuation/],
+    says: [/is complete/, /2 steps, 1 tool call, 30 tokens/, /to continue .*requestContinuation/],
   },
 }
 
@@ -199,7 +199,7 @@ test('explain of a suspended run reports what was asked, by which hook, and how 
   const { status, decided, wayOn } = explanation(run)
   assert.equal(status, 'suspended')
   assert.deepEqual([decided.by, decided.reason], ['asks', 'approval'])
-  assert.match(explain(run), /waits for a person: echo: Really\?/)
+  assert.match(explain(run), /waits for approval: echo: Really\?/)
   assert.match(wayOn, /agent\.resume\(run, \{ answers/)
 })
 
@@ -220,7 +220,7 @@ test('explain of a paused run says that it is paused and how to resume it', asyn
   await steps.return!()
   const run = await live.run
   assert.equal(explanation(run).decided.reason, 'paused')
-  assert.match(explain(run), /is paused[^]*to go on +agent\.resume\(run\)/)
+  assert.match(explain(run), /is paused[^]*to continue +agent\.resume\(run\)/)
 })
 
 // ── events during the run

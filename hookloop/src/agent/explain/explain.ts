@@ -1,6 +1,6 @@
 import type { Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
-import { subagentWords } from './explain-subagents.ts'
+import { subagentLines } from './explain-subagents.ts'
 import { explanation, type Explainable, type Explanation } from './explanation.ts'
 
 const MAX_VALUE = 80
@@ -14,11 +14,11 @@ const MAX_VALUE = 80
  * if (run.status !== 'completed') console.error(explain(run))
  */
 export function explain(run: Explainable): string {
-  return explanationWords(explanation(run))
+  return explanationText(explanation(run))
 }
 
-/** The same, of what is at hand as data. */
-export function explanationWords(data: Explanation): string {
+/** An explanation as text. */
+export function explanationText(data: Explanation): string {
   const { spent } = data
   const cost = spent.costUsd > 0 ? `, ${Number(spent.costUsd.toPrecision(4))} USD` : ''
   const tokens = spent.inputTokens + spent.outputTokens
@@ -27,10 +27,10 @@ export function explanationWords(data: Explanation): string {
     `  decided by   ${data.decided.by}, reason ${data.decided.reason}`,
     `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}`,
     ...section('votes', data.votes, (vote) => `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`),
-    ...section('blocked', data.blocked, wordBlocked),
+    ...section('blocked', data.blocked, blockedText),
     ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
     ...section('asked', data.asked, (each) => `${at(each.step)}, ${each.tool}: ${each.message} ${each.answer}`),
-    ...section('changed', data.changed, wordChanged),
+    ...section('changed', data.changed, changedText),
     ...section('continued', data.continued, ({ step, by, message }) => `after ${at(step)} by ${by}: ${message}`),
     ...section('errors', data.errors, ({ step, during, message }) => `${at(step)}, ${during}: ${message}`),
     ...section(
@@ -40,9 +40,9 @@ export function explanationWords(data: Explanation): string {
     ),
     ...section('attempts', data.failedAttempts, ({ step, message }) => `${at(step)}: ${message}`),
     ...section('warnings', data.warnings, ({ step, message }) => `${at(step)}: ${message}`),
-    ...section('subagents', subagentWords(data.subagents), (line) => line),
-    ...section('shadows', data.shadows, wordShadow),
-    `  to go on     ${data.wayOn}`,
+    ...section('subagents', subagentLines(data.subagents), (line) => line),
+    ...section('shadows', data.shadows, shadowText),
+    `  to continue  ${data.wayOn}`,
   ]
   return lines.join('\n')
 }
@@ -50,17 +50,17 @@ export function explanationWords(data: Explanation): string {
 function headline({ status, decided }: Explanation): string {
   const { message, reason, value } = decided
   if (status === 'cancelled') return 'The run was cancelled.'
-  const told = value === undefined || isTold(message, value) ? '' : ` (${wordValue(value)})`
-  return `The run ${wordStatus(status, reason)}: ${message || reason}${told}`
+  const shown = value === undefined || isShown(message, value) ? '' : ` (${valueText(value)})`
+  return `The run ${statusText(status, reason)}: ${message || reason}${shown}`
 }
 
-/** A value that the message contains need not be said again. */
-function isTold(message: string, value: Json): boolean {
+/** Whether the message contains the value already. */
+function isShown(message: string, value: Json): boolean {
   const parts: readonly Json[] = typeof value === 'object' && value !== null ? Object.values(value) : [value]
   return parts.every((part) => message.includes(JSON.stringify(part).replaceAll('"', '')))
 }
 
-function wordStatus(status: Explanation['status'], reason: Explanation['decided']['reason']): string {
+function statusText(status: Explanation['status'], reason: Explanation['decided']['reason']): string {
   switch (status) {
     case 'completed':
       return 'is complete'
@@ -71,36 +71,36 @@ function wordStatus(status: Explanation['status'], reason: Explanation['decided'
     case 'cancelled':
       return 'was cancelled'
     case 'suspended':
-      return reason === 'paused' ? 'is paused' : 'waits for a person'
+      return reason === 'paused' ? 'is paused' : 'waits for approval'
     default:
       return status satisfies never
   }
 }
 
-function wordBlocked({ step, tool, by, message, withheld }: Explanation['blocked'][number]): string {
+function blockedText({ step, tool, by, message, withheld }: Explanation['blocked'][number]): string {
   return `${at(step)}, ${tool}${withheld ? ' withheld' : ''}, by ${by}: ${message}`
 }
 
-function wordChanged({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
-  return `${at(step)}, ${hook} at ${trigger}: ${[...new Set(changes.map(wordChange))].join(', ')}`
+function changedText({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
+  return `${at(step)}, ${hook} at ${trigger}: ${[...new Set(changes.map(changeText))].join(', ')}`
 }
 
-/** What would have been, and was not. */
-function wordShadow({ step, hook, trigger, tool, decision, message, changes, error }: Explanation['shadows'][number]) {
+/** What a shadow hook would have decided. */
+function shadowText({ step, hook, trigger, tool, decision, message, changes, error }: Explanation['shadows'][number]) {
   const where = `${at(step)}, ${hook} at ${trigger}${tool === undefined ? '' : `, ${tool}`}`
   const would = [
     ...(decision === undefined ? [] : [`would decide ${decision}`]),
-    ...(changes === undefined ? [] : [`would change ${changes.map(wordChange).join(', ')}`]),
+    ...(changes === undefined ? [] : [`would change ${changes.map(changeText).join(', ')}`]),
     ...(error === undefined ? [] : ['failed']),
   ]
   const why = error ?? message
   return `${where}: ${would.join(', ')}${why === undefined ? '' : `: ${why}`}`
 }
 
-/** What a capability keeps for itself is told by its name: what it means, the capability says. */
+/** Metadata that a capability stores for itself is shown by its key only. */
 const OWN_NOTES = /^state\.metadata\.(hookloop\.\w+)/
 
-function wordChange({ path, before, after }: Change): string {
+function changeText({ path, before, after }: Change): string {
   const own = OWN_NOTES.exec(path)?.[1]
   if (own !== undefined) return `its notes, ${own}`
   if (before !== undefined && after !== undefined) return `${path} ${short(before)} → ${short(after)}`
@@ -113,15 +113,15 @@ function short(value: Json): string {
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`
 }
 
-function wordValue(value: Json): string {
+function valueText(value: Json): string {
   const { value: reached, limit } = (value ?? {}) as { value?: Json; limit?: Json }
   return limit === undefined ? JSON.stringify(value) : `${JSON.stringify(reached)} of ${JSON.stringify(limit)}`
 }
 
-/** One line for each item; lines that would follow each other unchanged are counted. */
-function section<T>(title: string, items: readonly T[], word: (item: T) => string): string[] {
+/** One line for each item; consecutive equal lines are counted. */
+function section<T>(title: string, items: readonly T[], toText: (item: T) => string): string[] {
   const lines: { readonly text: string; times: number }[] = []
-  for (const text of items.map((item) => word(item).replaceAll(/\s*\n\s*/g, ' ⏎ '))) {
+  for (const text of items.map((item) => toText(item).replaceAll(/\s*\n\s*/g, ' ⏎ '))) {
     const last = lines.at(-1)
     if (last?.text === text) last.times++
     else lines.push({ text, times: 1 })
@@ -131,7 +131,7 @@ function section<T>(title: string, items: readonly T[], word: (item: T) => strin
   })
 }
 
-/** People count steps from one. */
+/** Steps are shown starting from 1. */
 function at(step: number): string {
   return `step ${step + 1}`
 }

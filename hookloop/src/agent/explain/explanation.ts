@@ -8,7 +8,7 @@ import { noUsage, type Usage } from '../../state/usage.ts'
 import { explainSubagents, type ExplainedSubagent } from './explain-subagents.ts'
 import type { Run } from '../run.ts'
 
-/** As much of a run as it takes to explain it, whether it has just ended or was kept. */
+/** The part of a run that an explanation needs. */
 export type Explainable = { readonly state: AgentState; readonly ledger: readonly TimedLedgerEntry[] } & (
   | { readonly status: FinalStatus; readonly final: FinalRecord }
   | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
@@ -26,24 +26,24 @@ export type Explanation = {
   /** Every vote of the last count, in the order in which they were cast. */
   readonly votes: readonly ContinuationEvaluation[]
   readonly blocked: readonly Blocked[]
-  /** Calls that ended otherwise than well, without anybody having forbidden them. */
+  /** Calls that failed, or whose outcome is unknown. */
   readonly failed: readonly { readonly step: number; readonly tool: string; readonly message: string }[]
   readonly asked: readonly Asked[]
   readonly changed: readonly Changed[]
-  /** Steps that were taken although the model had finished, and who asked for them. */
+  /** Steps that were taken although the model had finished, and the hook that requested them. */
   readonly continued: readonly { readonly step: number; readonly by: string; readonly message: string }[]
   readonly errors: readonly (ErrorRecord & { readonly step: number })[]
   readonly hookFailures: readonly Failure[]
-  /** Model calls that failed and were followed by another attempt, or by none. */
+  /** Failed attempts at model calls. */
   readonly failedAttempts: readonly { readonly step: number; readonly message: string }[]
-  /** What providers had to say: settings that were ignored, arguments that were mended. */
+  /** Warnings of providers: ignored settings, corrected arguments. */
   readonly warnings: readonly { readonly step: number; readonly message: string }[]
-  /** The agents that worked inside the run, and what was decided there. */
+  /** The subagents of the run, and the decisions in them. */
   readonly subagents: readonly ExplainedSubagent[]
-  /** What shadows would have decided. Nothing came of it. */
+  /** What shadow hooks would have decided. */
   readonly shadows: readonly Shadowed[]
   readonly spent: Usage
-  /** What would have let it go on. */
+  /** What would let the run continue. */
   readonly wayOn: string
 }
 
@@ -53,7 +53,7 @@ type Blocked = {
   readonly tool: string
   readonly by: string
   readonly message: string
-  /** It happened, but its result was kept from the model. */
+  /** The call ran, but its result was withheld from the model. */
   readonly withheld: boolean
 }
 type Asked = { readonly step: number; readonly tool: string; readonly answer: string; readonly message: string }
@@ -67,7 +67,7 @@ type Shadowed = {
   readonly step: number
   readonly hook: string
   readonly trigger: string
-  /** The tool whose call it was about, where it was about one. */
+  /** The tool of the call, at the tool triggers. */
   readonly tool?: string
   readonly decision?: string
   readonly message?: string
@@ -117,7 +117,7 @@ export function explanation(run: Explainable): Explanation {
   }
 }
 
-/** The execution of this run. An input that was refused opened none, whatever the state remembers of earlier ones. */
+/** The execution of this run. A blocked input has none; the state may still have an earlier one. */
 function executionOf(run: Explainable): Execution | undefined {
   const { execution } = run.state
   return run.status === 'suspended' || execution?.final === run.final ? execution : undefined
@@ -125,7 +125,7 @@ function executionOf(run: Explainable): Execution | undefined {
 
 type EndedCall = { readonly step: number; readonly id: string; readonly name: string; readonly result: ToolExecution }
 
-/** Every call that has ended, also those of a step that is still open. */
+/** Every call that has ended, including those of an open step. */
 function callsOf({ steps, cursor }: Execution): readonly EndedCall[] {
   const closed = steps
     .slice()
@@ -146,7 +146,7 @@ function blockedCall(
   const withheld = result.withheld === true
   if (result.status !== 'blocked' && !withheld) return []
   const trigger = withheld ? 'afterToolUse' : 'beforeToolUse'
-  // In the words of the block itself: a hook may have rewritten what the model was told.
+  // The message of the block itself: a hook may have rewritten the result for the model.
   const entry = blocks.get(placeOf(step, id, trigger))
   const by = entry?.hook ?? result.by ?? 'hookloop'
   return [{ step, tool: name, by, message: entry?.error ?? entry?.message ?? textOf(result.output), withheld }]
@@ -164,7 +164,7 @@ function withheldAnswers(ledger: readonly TimedLedgerEntry[]): readonly Blocked[
     }))
 }
 
-/** A shadow that had an opinion, or failed to come to one. */
+/** A shadow hook that would have decided or changed something, or failed. */
 function shadowed(entry: TimedLedgerEntry, tool: string | undefined): readonly Shadowed[] {
   const { step, hook, trigger, decision, message, changes, error, shadow } = entry
   if (shadow !== true || (decision === undefined && changes === undefined && error === undefined)) return []
@@ -202,7 +202,7 @@ function nameOfOpen(execution: Execution | undefined, id: string | undefined): s
   return call?.name ?? id ?? ''
 }
 
-/** Requests that were followed by a step; one that was overruled was not. */
+/** Requests for another step that was taken. */
 function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explanation['continued'] {
   return ledger
     .filter((entry) => entry.decision?.includes('requestContinuation') === true)
@@ -220,7 +220,7 @@ function decidedOf(run: Explainable): Explanation['decided'] {
     return { by, reason, message, ...(value !== undefined && { value }) }
   }
   const [first] = run.pending
-  if (first === undefined) return { by: 'its reader', reason: 'paused', message: 'nobody asked for another step' }
+  if (first === undefined) return { by: 'the caller', reason: 'paused', message: 'no further step was requested' }
   const message = run.pending.map((each) => `${each.toolCall.name}: ${each.message}`).join('; ')
   return { by: first.by, reason: 'approval', message }
 }
@@ -250,7 +250,7 @@ function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']):
     case 'finishReason':
       return forbade
         ? `"${by}" not voting to stop: a forbid cannot be overturned`
-        : 'a complete answer that is not withheld, or a hook that asks for another step at onStop'
+        : 'a complete answer that is not withheld, or a hook that requests another step at onStop'
     case 'approval': {
       const ids = run.status === 'suspended' ? run.pending.map(({ id }) => `'${id}': 'allow'`) : []
       return `agent.resume(run, { answers: { ${ids.join(', ')} } })`
@@ -260,9 +260,9 @@ function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']):
     case 'userRequested':
       return run.status === 'cancelled' ? 'agent.run(input, { from: run })' : `"${by}" not voting to stop`
     case 'inputBlocked':
-      return `an input that "${by}" lets pass`
+      return `an input that "${by}" does not block`
     case 'continuationLimit':
-      return 'an ok tool call between continuations (8 in a row, 32 in all are allowed)'
+      return 'an ok tool call between continuations (8 in a row and 32 in total are allowed)'
     case 'retryLimit':
       if (by === 'selfCritique.decide')
         return 'an answer that the critic approves, or a higher selfCritique({ maxRounds })'
@@ -272,7 +272,7 @@ function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']):
     case 'errorForbade':
       if (by === 'output') return 'an answer that matches the output schema, or a higher outputOptions.maxRetries'
       if (run.status === 'failed') return wayOnFrom(run.state.lastStep?.errors.at(-1)?.code ?? '')
-      return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" answering`
+      return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" not failing`
     case 'persistenceFailed':
       return 'a recording that can be written'
     case 'stopRequested':

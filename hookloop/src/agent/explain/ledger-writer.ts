@@ -2,20 +2,20 @@ import type { LedgerEntry, LedgerRow, TimedLedgerEntry } from '../../state/ledge
 import { List } from '../../state/list.ts'
 import { triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
 
-/** Who an entry is about. Hooks know their index in the stack; the loop itself has none. */
+/** The hook of an entry, or the loop itself. */
 type Noted = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly shadow?: boolean }
 
-/** Room for the parts of a code in the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls a step. */
+/** The parts of a code share the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls per step. */
 const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
 const LOOP = HOOKS - 1 // a stack holds fewer hooks than that
 
-/** Room for 64 firings, some nine steps. Copied and written over, it has its size at once: growing would cost thrice as much. */
+/** A chunk of 64 entries, about nine steps. Copying it is three times as fast as growing an array. */
 const blank: readonly number[] = Array.from({ length: 128 }, () => 0.5)
 const CHUNK = blank.length
 
 const loop: Noted = { name: 'hookloop', mode: 'loop' }
 
-/** What a code was made of. */
+/** The parts of a code. */
 function parts(code: number): { call: number; trigger: number; hook: number; step: number } {
   const call = code % CALLS
   const place = (code - call) / CALLS
@@ -26,9 +26,8 @@ function parts(code: number): { call: number; trigger: number; hook: number; ste
 }
 
 /**
- * The ledger while it is written. Most firings have no opinion and nobody reads them before the run ends, so each is
- * kept as two numbers, what and how long: calling a hook costs less than an object that tells of it would. What a hook
- * did decide or change is kept beside them.
+ * Writes the ledger. Most hooks decide nothing, and most entries are never read, so each is stored as two numbers, a code
+ * and a duration: an object would cost more than the call of the hook. Decisions and changes are stored separately.
  */
 export class LedgerWriter {
   /** Pairs of a code and a duration, in chunks, so that growing copies nothing. */
@@ -56,7 +55,7 @@ export class LedgerWriter {
     this.#read = List.from(this.#readTimed.map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
   }
 
-  /** Everything as numbers: this is called for every hook at every trigger. */
+  /** Adds an entry. Takes numbers only: it is called for every hook at every trigger. */
   note(step: number, trigger: number, hook: number | undefined, call: number | undefined, ms: number): void {
     const at = (2 * this.#length++) % CHUNK
     if (at === 0) this.#chunks.push(blank.slice())
@@ -66,24 +65,24 @@ export class LedgerWriter {
     chunk[at + 1] = ms
   }
 
-  /** Adds what the last noted firing decided, changed or failed with. */
+  /** Adds the decision, changes or error of the last entry. */
   explainLast(what: Partial<LedgerEntry>): void {
     this.#opinions ??= new Map()
     this.#opinions.set(this.#length - 1, what)
   }
 
-  /** Takes over an entry of a subagent, as it is. */
+  /** Adds an entry of a subagent. */
   adopt(entry: LedgerEntry, ms: number): void {
     this.note(entry.step, triggerNames.indexOf(entry.trigger as HookTrigger), undefined, undefined, ms)
     this.explainLast(entry)
   }
 
-  /** What came up after the loop had gone on. Hooks never see it: when it comes is a matter of chance. */
+  /** Adds an entry of an observer that failed in the background. Hooks never see it: its time differs from run to run. */
   noteLate(entry: TimedLedgerEntry): void {
     this.#late.push(entry)
   }
 
-  /** The entries up to now, without those of shadows. Reading it after each step costs only what is new. */
+  /** All entries but those of shadow hooks. Reading them after each step costs only what is new. */
   get entries(): List<LedgerEntry> {
     for (; this.#readTo < this.#length; this.#readTo++) {
       const entry = this.#entry(this.#readTo)
@@ -92,7 +91,7 @@ export class LedgerWriter {
     return this.#read
   }
 
-  /** The same with the time each took. For observers alone: it differs from run to run, and nothing may depend on it. */
+  /** The same with durations. For observers only: they differ from run to run, and no decision may depend on them. */
   get timedEntries(): List<TimedLedgerEntry> {
     for (; this.#readTimedTo < this.#length; this.#readTimedTo++) {
       const entry = this.#timedEntry(this.#readTimedTo)
@@ -101,14 +100,14 @@ export class LedgerWriter {
     return this.#readTimed
   }
 
-  /** Everything from a certain entry on, as it is kept: also what shadows would have done. */
+  /** All entries from an index on, including those of shadow hooks. */
   since(index: number): readonly TimedLedgerEntry[] {
     const from = Math.max(0, index - this.#earlier.length)
     const own = Array.from({ length: this.#length - from }, (_, i) => this.#timedEntry(from + i))
     return [...this.#earlier.slice(index), ...own]
   }
 
-  /** The same as it is written down. */
+  /** The same as stored rows. */
   rowsSince(index: number): readonly (TimedLedgerEntry | LedgerRow)[] {
     const rows: (TimedLedgerEntry | LedgerRow)[] = this.#earlier.slice(index)
     for (let i = Math.max(0, index - this.#earlier.length); i < this.#length; i++) rows.push(this.#row(i))
@@ -126,7 +125,7 @@ export class LedgerWriter {
     return callId === undefined ? row : [...row, callId]
   }
 
-  /** All entries with the time they took. */
+  /** All entries with durations. */
   timed(): readonly TimedLedgerEntry[] {
     return Object.freeze([...this.since(0), ...this.#late])
   }

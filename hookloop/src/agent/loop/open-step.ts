@@ -10,26 +10,26 @@ import type { OpenChild } from '../../state/subagent.ts'
 import type { Answer, Answers, Approval, OpenCall, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 
-/** A call while its step is open. */
+/** A tool call while its step is open. */
 export type ActiveCall = {
   readonly index: number
   readonly id: string
   readonly name: string
   readonly originalArgs: Json
   args: Json
-  /** The call in the form in which it was last shown; see `toToolCall`. */
+  /** The last result of `toToolCall`. */
   shown: ToolCall | undefined
   approval?: Approval
   answer?: Answer
-  /** The agent that works for it, while that waits, and what was answered to it. */
+  /** The suspended subagent of the call, and the answers for it. */
   child?: OpenChild
   answers?: Answers
   result: ToolExecution | undefined
-  /** Whether it was let through and begun. */
+  /** Whether it was authorized and started. */
   ran?: boolean
-  /** How often it was begun by a process that died, if a person is asked about that. */
+  /** How often it was interrupted by the death of a process, if an approver is asked about that. */
   interruptions?: number
-  /** How long it ran, if somebody watches. */
+  /** How long it ran, if there are observers or listeners. */
   ranMs?: number
   /** What hooks did around it. */
   trail?: { readonly entries: readonly LedgerEntry[]; readonly durations: readonly number[] }
@@ -39,28 +39,28 @@ const none: readonly never[] = Object.freeze([])
 const oneCall = { toolCalls: 1 }
 const noArguments: JsonObject = Object.freeze({})
 
-/** The step being taken: what the model said and what became of its calls so far. */
+/** The current step: the response of the model, and its calls with their results so far. */
 export class OpenStep {
   readonly index: number
   readonly messageCount: number
-  /** The beginning of every key of this step, once somebody needed it. */
+  /** The prefix of every key of this step, once it was needed. */
   place: string | undefined
   text = ''
   finishReason: FinishReason = 'other'
   usage: TokenUsage = noTokens
-  /** What attempts at the model call under way have cost. It is billed when the call as a whole has ended. */
+  /** What attempts at the current model call have cost. Billed when the call has ended. */
   inFlight = noTokens
-  /** What was spent since the step was opened or resumed. The execution is billed when it is closed or suspended. */
+  /** What was spent since the execution was billed last. */
   unbilled = noUsage
-  /** Where the results go: right behind the message that asked for them. */
+  /** The position of the results: after the message with the calls. */
   resultsAt = 0
-  /** The tools the model was offered: hooks may have taken some away. */
+  /** The tools that the model was offered: hooks may have removed some. */
   offered: readonly string[] = none
-  /** The message with the calls, as it stands in the conversation. */
+  /** The message with the calls, as it is in the conversation. */
   asked: Message | undefined
   calls: readonly ActiveCall[] = []
   readonly errors: ErrorRecord[] = []
-  /** How often a model was asked. */
+  /** How often a model was called. */
   attempts = 0
 
   constructor(index: number, messageCount: number) {
@@ -68,7 +68,7 @@ export class OpenStep {
     this.messageCount = messageCount
   }
 
-  /** Takes the response over and gives back the message to remember it by. */
+  /** Stores the response and returns the message for the conversation. */
   respond(response: InferenceResponse, messageCount: number): Message {
     const content = withUniqueIds(response.content)
     this.text = response.text
@@ -85,12 +85,12 @@ export class OpenStep {
     this.inFlight = noTokens
   }
 
-  /** Counts what an agent inside the run has spent. */
+  /** Counts what a subagent has spent. */
   bill(usage: Usage): void {
     this.unbilled = addUsage(this.unbilled, usage)
   }
 
-  /** Counts a call that was asked for, whatever becomes of it. */
+  /** Counts a call of the model, whether or not it will run. */
   countCall(): void {
     this.unbilled = addUsage(this.unbilled, oneCall)
   }
@@ -188,7 +188,7 @@ function resultPart({ id, name, result }: ActiveCall): ToolResultPart {
   return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })
 }
 
-/** Results are matched to calls by id, so a model that repeats or forgets one gets ids that differ. */
+/** Makes the ids of calls unique: results are matched by id, and a model may repeat or omit one. */
 function withUniqueIds(content: readonly Part[]): readonly Part[] {
   const only = content[0]
   if (content.length === 1 && (only!.type !== 'tool-call' || only!.toolCallId !== '')) return content

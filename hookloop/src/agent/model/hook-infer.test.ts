@@ -320,7 +320,7 @@ test('an unknown option, an empty request and an unknown model are rejected with
   })
   await createAgent({ model: scriptedModel(['done']), use: [asks] }).run('go')
   assert.deepEqual(
-    said.map((each) => /"promt"|"prompt" or "messages" is required|nonsense|cannot be shown/.exec(each)?.[0]),
-    ['"promt"', '"prompt" or "messages" is required', 'nonsense', 'cannot be shown'],
+    said.map((each) => /"promt"|"prompt" or "messages" is required|nonsense|cannot be converted/.exec(each)?.[0]),
+    ['"promt"', '"prompt" or "messages" is required', 'nonsense', 'cannot be converted'],
   )
 })

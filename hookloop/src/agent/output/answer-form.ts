@@ -1,18 +1,18 @@
 import type { InferenceRequest, LanguageModel, RequestChange } from '../../state/inference.ts'
 import { sameJson, type JsonObject } from '../../state/json.ts'
 
-/** How a model is held to a schema: by its provider, by a tool that takes the answer, or by being asked to. */
+/** How a model is made to follow a schema: by its provider, by a tool that takes the answer, or by instructions. */
 export type AnswerForm = 'native' | 'tool' | 'text'
 
 export const ANSWER_TOOL = 'final_answer'
 
-/** What a model supports best, given whether there are other tools. */
+/** The best form that a model supports, depending on whether there are other tools. */
 export function bestForm({ structuredOutput = 'tool' }: LanguageModel, hasTools: boolean): AnswerForm {
   if (structuredOutput === 'native-alone') return hasTools ? 'tool' : 'native'
   return structuredOutput
 }
 
-/** What is asked for: the schema and what it is called. */
+/** The schema of the answer, and its name. */
 export type Wanted = {
   readonly jsonSchema: JsonObject
   readonly name: string
@@ -23,8 +23,8 @@ const byTool = `When you are done, call the tool "${ANSWER_TOOL}" with your answ
 const byText = 'Give your final answer as JSON and nothing else. It must fit this JSON Schema:'
 
 /**
- * Asks for an answer in a form, whatever form it was asked for before: another model may support another one. A model
- * that has answered past the tool is not left the choice again.
+ * Changes a request to ask for a form, whichever form it asked for before: another model may support another form. With
+ * `insists`, the model must call the tool.
  */
 export function askInForm(
   request: InferenceRequest,
@@ -46,7 +46,7 @@ export function askInForm(
   }
 }
 
-/** The form a request asks in, if it does. */
+/** The form that a request asks for, if it does. */
 export function formOf({ system, responseFormat }: InferenceRequest, { jsonSchema }: Wanted): AnswerForm | undefined {
   if (system.endsWith(byTool)) return 'tool'
   if (system.endsWith(textWords(jsonSchema))) return 'text'

@@ -101,7 +101,7 @@ for (const [what, schema, value] of refs) {
 test('a schema that cannot be sent to a model is rejected with a message', () => {
   const unshown = [z.date(), z.object({ f: z.map(z.string(), z.string()) }), v.object({ n: v.number() }), 7, null]
   for (const schema of unshown) {
-    const refused = { code: 'AGENT_INVALID_OPTION', message: /"output" cannot be shown to a model/ }
+    const refused = { code: 'AGENT_INVALID_OPTION', message: /"output" cannot be converted to JSON Schema/ }
     assert.throws(() => answerShape(schema as unknown as Schema), refused)
   }
 })

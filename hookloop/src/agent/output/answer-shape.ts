@@ -3,9 +3,9 @@ import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/js
 import type { Schema } from '../../state/schema.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
-/** The schema of an answer, as a model is shown it and as its answers are read by it. */
+/** The schema of an answer, for the model and for parsing its answers. */
 export type AnswerShape = {
-  /** Always of an object: neither tools nor providers take anything else. */
+  /** Always of type object, as tools and providers require. */
   readonly jsonSchema: JsonObject
   readonly parse: (value: Json) => Parsed | Promise<Parsed>
 }
@@ -20,7 +20,7 @@ export function answerShape(schema: Schema | JsonObject): AnswerShape {
   return { jsonSchema, parse: (value) => parseEither(parse, value) }
 }
 
-/** What is in `{ value }`, or all of it: a model may not have wrapped an answer that itself has a `value`. */
+/** Parses `{ value }`, or the complete object: a model may not have wrapped an answer that itself has a `value`. */
 async function parseEither(parse: AnswerShape['parse'], value: Json): Promise<Parsed> {
   if (!isJsonObject(value) || !Object.hasOwn(value, 'value')) return parse(value)
   const inner = await parse(value['value']!)
@@ -29,7 +29,7 @@ async function parseEither(parse: AnswerShape['parse'], value: Json): Promise<Pa
   return 'value' in whole ? whole : inner
 }
 
-/** The same as a schema that a tool can be declared with. */
+/** The same as a schema for a tool. */
 export function answerSchema({ jsonSchema, parse }: AnswerShape): Schema<JsonObject> {
   const validate = async (value: unknown): Promise<{ value: unknown } | { issues: { message: string }[] }> => {
     const parsed = await parse(value as Json)
@@ -44,13 +44,13 @@ function shown(schema: Schema | JsonObject): JsonObject {
     const { $schema: _dialect, ...rest } = toJsonSchema(schema)
     return pointedAt(rest)
   } catch (error) {
-    throw new AgentError('AGENT_INVALID_OPTION', `"output" cannot be shown to a model: ${messageOf(error)}.`, {
+    throw new AgentError('AGENT_INVALID_OPTION', `"output" cannot be converted to JSON Schema: ${messageOf(error)}.`, {
       value: schema,
     })
   }
 }
 
-/** A schema that is only a name of one of its definitions, as that definition. */
+/** Resolves a schema that is only a reference to one of its definitions. */
 function pointedAt(schema: JsonObject): JsonObject {
   const { $ref, $defs: definitions } = schema
   const name = typeof $ref === 'string' ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
@@ -58,7 +58,7 @@ function pointedAt(schema: JsonObject): JsonObject {
   return isJsonObject(meant) ? { ...meant, $defs: definitions! } : schema
 }
 
-/** The same schema one level deeper: what pointed at its root points there, definitions stay where they are. */
+/** The schema one level deeper: references to its root are adjusted, definitions stay where they are. */
 function moved(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(moved)
   if (!isJsonObject(schema)) return schema
@@ -70,23 +70,23 @@ function moved(schema: Json): Json {
   )
 }
 
-/** Where a schema has schemas of its own: by name, in a list, or one. What stands elsewhere are values. */
+/** Keywords whose values are schemas: by name, in a list, or one. */
 const named: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
 const listed: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'prefixItems'])
 const single: ReadonlySet<string> = new Set(['items', 'additionalProperties'])
 
-/** What may permit more properties than an object says itself. */
+/** Keywords that may permit more properties than the object lists. */
 const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf', '$ref', 'if', 'dependentSchemas', 'patternProperties']
 
 /**
- * Objects without anything unasked for: what providers that hold a model to a schema insist on. One that is put together
- * of several is left as it is, or nothing would fit it.
+ * Adds `additionalProperties: false` to objects, which providers with native schemas require. Combined schemas do not
+ * change, because no value would fit them.
  */
 function closed(schema: JsonObject): JsonObject {
   const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedIn(key, value)]))
-  const isWhole = combining.every((key) => schema[key] === undefined)
+  const isPlain = combining.every((key) => schema[key] === undefined)
   const isOpen = schema['properties'] !== undefined && schema['additionalProperties'] === undefined
-  return isWhole && isOpen ? { ...inner, additionalProperties: false } : inner
+  return isPlain && isOpen ? { ...inner, additionalProperties: false } : inner
 }
 
 function closedIn(key: string, value: Json): Json {
@@ -101,22 +101,22 @@ function closedValue(value: Json): Json {
   return isJsonObject(value) ? closed(value) : value
 }
 
-/** The JSON in a text: all of it, what is in a code fence, or from the first bracket to the last. */
+/** The JSON in a text: all of it, a code fence, or from the first bracket to the last. */
 export function readJson(text: string): Json | undefined {
   const [first, last] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))]
   const bracketed = first !== -1 && last > first ? text.slice(first, last + 1) : undefined
   for (const candidate of [text, fenced(text), bracketed]) {
     if (candidate === undefined) continue
     try {
-      return toJson(JSON.parse(candidate)) // not deeper than what can be kept, and without a `__proto__`
+      return toJson(JSON.parse(candidate)) // limits the depth and rejects `__proto__`
     } catch {
-      // the next one may be better
+      // try the next candidate
     }
   }
   return undefined
 }
 
-/** What is in the first code fence. No pattern: a text that is made to be slow to match would be. */
+/** The content of the first code fence. No RegExp: its time could be quadratic. */
 function fenced(text: string): string | undefined {
   const open = text.indexOf('```')
   const line = open === -1 ? -1 : text.indexOf('\n', open)

@@ -18,8 +18,8 @@ describe('hookloop explain', { concurrency: 2 }, () => {
 
   test('prints the commands that continue a suspended run', async () => {
     const words = await explained('deploy production', 'waiting')
-    assert.match(words, /^The run waits for a person: deploy: Deploy to production\?\n/)
-    assert.match(words, / {2}to go on +\S.* approve \w{8}, then \S.* resume waiting\n$/)
+    assert.match(words, /^The run waits for approval: deploy: Deploy to production\?\n/)
+    assert.match(words, / {2}to continue +\S.* approve \w{8}, then \S.* resume waiting\n$/)
   })
 
   test('explains who blocked an input, not the run before it', async () => {

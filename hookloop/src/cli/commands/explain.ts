@@ -1,4 +1,4 @@
-import { explanationWords } from '../../agent/explain/explain.ts'
+import { explanationText } from '../../agent/explain/explain.ts'
 import { explanation, type Explainable, type Explanation } from '../../agent/explain/explanation.ts'
 import { pendingOf } from '../../agent/run.ts'
 import type { FinalRecord } from '../../state/execution.ts'
@@ -28,7 +28,7 @@ function explainSession(given: string | undefined, flags: StoreFlags, cli: CliCo
     const run = latestRun(saved)
     const ref = { session, command: cli.command, options }
     const data = run === undefined ? unfinished(saved, ref) : { ...explanation(run), ...nextCommands(run, ref) }
-    const text = run === undefined ? unfinishedText(data as Unfinished) : explanationWords(data as Explanation)
+    const text = run === undefined ? unfinishedText(data as Unfinished) : explanationText(data as Explanation)
     if (flags.json === true) printJson(cli.out, { session, ...data })
     else cli.out.write(`${printable(text)}\n`)
     return exitCodes.completed

@@ -201,12 +201,12 @@ suite('an invalid file throws with the line of the problem', () => {
     [
       'a guard at a trigger without guards',
       lines('"on": "onSessionStart",', '"mode": "guard", "shell": "true"'),
-      /:3: .*nothing to judge at onSessionStart/,
+      /:3: .*guards are not supported at onSessionStart/,
     ],
     [
       'a tool at a trigger without tools',
       lines('"on": "beforeStep", "tool": "bash",', '"mode": "guard", "shell": "true"'),
-      /:3: .*no tool at beforeStep/,
+      /:3: .*"tool" has no effect at beforeStep/,
     ],
     ['an empty tool', lines(...good, ',', '"tool": ""'), /:8: "tool" must be a non-empty string/],
     ['an invalid pattern', lines(...good, ',', '"tool": "/(/"'), /:8: .*Invalid regular expression/],

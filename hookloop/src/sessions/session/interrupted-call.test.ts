@@ -84,7 +84,7 @@ test('D04: a call that a crash cut off is asked about, and with a yes run again 
     (await listed()).map(({ message, by, interruptions }) => [message, by, interruptions]),
     [
       [
-        '"pay" was begun and cut off before it was known how it ended: it may have happened. Run it again?',
+        '"pay" was started and interrupted before its result was known: it may have had an effect. Run it again?',
         'tool "pay"',
         1,
       ],
@@ -110,11 +110,11 @@ test('D04: with a no it is not run again, and the model is told that nobody know
 test('D04: what was asked and answered about it is explained', async () => {
   const { agent, dieIn, answer } = shop()
   await dieIn(begin)
-  assert.match(explain(await resume(agent)), /^The run waits for a person: pay: "pay" was begun and cut off/)
+  assert.match(explain(await resume(agent)), /^The run waits for approval: pay: "pay" was started and interrupted/)
   await answer({ block: 'It arrived.' })
   const words = explain(await resume(agent))
   assert.match(words, /failed +step 1, pay: The process ended .* It was not run again: It arrived\./)
-  assert.match(words, /asked +step 1, pay: "pay" was begun and cut off .* Run it again\? denied/)
+  assert.match(words, /asked +step 1, pay: "pay" was started and interrupted .* Run it again\? denied/)
 })
 
 test('D04: cut off once more, it is asked about once more, and the yes of before is none', async () => {
@@ -127,7 +127,7 @@ test('D04: cut off once more, it is asked about once more, and the yes of before
   assert.equal(paid.length, 2)
   assert.equal((await resume(agent)).status, 'suspended')
   const [second] = await listed()
-  assert.match(second!.message, /was begun 2 times and cut off/)
+  assert.match(second!.message, /was started 2 times and interrupted/)
   assert.notEqual(second!.id, first!.id)
   await assert.rejects(answerApproval(store, { session: 's', approval: first!.id, answer: 'allow' }), {
     code: 'ANSWER_UNKNOWN',
@@ -209,7 +209,7 @@ test('D04: a person who is asked right there, and a process that dies after the 
   assert.deepEqual([paid.length, asked.length], [2, 1])
   assert.equal((await resume(agent)).status, 'completed')
   assert.deepEqual([paid.length, asked.length, (await results())[0]?.status], [3, 2, 'ok'])
-  assert.match(asked[1]!, /begun 2 times/)
+  assert.match(asked[1]!, /started 2 times/)
 })
 
 test('D04: where nobody can be asked, the model is told', async () => {

@@ -104,7 +104,7 @@ suite('D05: a call without its result', () => {
     await agent.run('And?', { session: 'fork' })
     const { messages } = model.requests[0]!
     assert.deepEqual(dangling(messages), [])
-    assert.match(JSON.stringify(messages.at(-2)), /cut off before the result of this call was known/)
+    assert.match(JSON.stringify(messages.at(-2)), /interrupted before the result of this call was known/)
   })
 })
 
