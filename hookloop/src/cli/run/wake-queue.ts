@@ -10,7 +10,7 @@ export class WakeQueue {
   #inARow = 0
 
   readonly add = (wake: Wake): void => {
-    this.#waiting = [...this.#waiting.filter(({ isHeard }) => !isHeard()), wake]
+    this.#waiting = [...this.#waiting.filter(({ isReceived }) => !isReceived()), wake]
     this.#arrived.abort()
   }
 
@@ -24,11 +24,11 @@ export class WakeQueue {
    * so often in a row that the user has to write first.
    */
   take(session: string): readonly string[] | 'limitReached' {
-    const due = this.#waiting.filter((wake) => wake.session === session && !wake.isHeard())
+    const due = this.#waiting.filter((wake) => wake.session === session && !wake.isReceived())
     this.#waiting = []
     this.#arrived = new AbortController()
     if (due.length > 0 && ++this.#inARow > MAX_IN_A_ROW) return 'limitReached'
-    return due.map(({ words }) => words)
+    return due.map(({ text }) => text)
   }
 
   /** The user has written something. */

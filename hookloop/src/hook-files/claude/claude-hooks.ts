@@ -15,7 +15,6 @@ import { TriggerRunner } from './run/trigger-runner.ts'
 import { describeProblem, type HookGroup } from './load/handlers.ts'
 import type { Wake } from './run/hook-memory.ts'
 import { HookTable } from './run/run-event.ts'
-import type { AskModel } from './run/ask-model.ts'
 import type { CallMcp, HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
 import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
@@ -51,12 +50,8 @@ export type ClaudeHooksOptions = {
   readonly onWake?: (wake: Wake) => void
   /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. */
   readonly onDisplay?: (text: string, shown: string) => void
-  /** Calls models for `prompt` and `agent` handlers instead of the agent. */
-  readonly askModel?: AskModel
   /** The MCP servers that `mcp_tool` handlers call, from `mcp()`. */
   readonly mcp?: Pick<Mcp, 'call'>
-  /** Calls MCP tools for `mcp_tool` handlers instead of `mcp`. */
-  readonly callMcp?: CallMcp
 }
 
 const known = [
@@ -73,9 +68,7 @@ const known = [
   'terminal',
   'onWake',
   'onDisplay',
-  'askModel',
   'mcp',
-  'callMcp',
 ]
 
 /** Runs after all other hooks, so that it judges what they changed. */
@@ -132,8 +125,7 @@ export function combineGroups(
       onRun?.()
       return changedSince(...handler)
     },
-    askModel: options.askModel,
-    callMcp: options.callMcp ?? (options.mcp && callerOf(options.mcp)),
+    callMcp: options.mcp && callerOf(options.mcp),
   }
   const { answer, models = {} } = options
   const group = new TriggerRunner(table, {
@@ -162,7 +154,7 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
   if (groups.length === 0) return []
   const name = 'claude'
   const performing = (perform: Action['perform']): Action =>
-    action({ kind: 'claude', label: name, inherited: true, ...(group.asksModels && { asks: true }), perform })
+    action({ kind: 'claude', label: name, inherited: true, ...(table.asksModels && { asks: true }), perform })
   const perform = performing((ctx, how) => group.perform(ctx, how))
   const decide = hook(triggersOf(table, groups), perform, { name, priority: LAST })
   // MessageDisplay changes nothing, so streaming does not wait for it.

@@ -41,33 +41,31 @@ function toAnswer(given: JsonObject): HandlerAnswer {
 }
 
 function fits(name: string, value: Json, event: ClaudeEvent): boolean {
-  switch (name) {
-    case 'permissionDecision':
-      return ['allow', 'deny', 'ask', ...(event === 'PreToolUse' ? ['defer'] : [])].includes(value as string)
-    case 'permissionDecisionReason':
-    case 'additionalContext':
-    case 'initialUserMessage':
-    case 'sessionTitle':
-    case 'displayContent':
-    case 'classifierContext':
-    case 'worktreePath':
-      return typeof value === 'string'
-    case 'updatedInput':
-    case 'content':
-      return isJsonObject(value)
-    case 'watchPaths':
-      return Array.isArray(value) && value.every((path) => typeof path === 'string')
-    case 'retry':
-    case 'reloadSkills':
-    case 'suppressOriginalPrompt':
-      return typeof value === 'boolean'
-    case 'action':
-      return ['accept', 'decline', 'cancel'].includes(value as string)
-    case 'decision':
-      return isJsonObject(value) && fitsRequest(value)
-    default:
-      return true
+  if (name === 'permissionDecision') {
+    return ['allow', 'deny', 'ask', ...(event === 'PreToolUse' ? ['defer'] : [])].includes(value as string)
   }
+  return !Object.hasOwn(checks, name) || checks[name]!(value)
+}
+
+const isText = (value: Json): boolean => typeof value === 'string'
+const isFlag = (value: Json): boolean => typeof value === 'boolean'
+
+const checks: { readonly [name: string]: (value: Json) => boolean } = {
+  permissionDecisionReason: isText,
+  additionalContext: isText,
+  initialUserMessage: isText,
+  sessionTitle: isText,
+  displayContent: isText,
+  classifierContext: isText,
+  worktreePath: isText,
+  updatedInput: isJsonObject,
+  content: isJsonObject,
+  watchPaths: (value) => Array.isArray(value) && value.every((path: Json) => isText(path)),
+  retry: isFlag,
+  reloadSkills: isFlag,
+  suppressOriginalPrompt: isFlag,
+  action: (value) => ['accept', 'decline', 'cancel'].includes(value as string),
+  decision: (value) => isJsonObject(value) && fitsRequest(value),
 }
 
 function fitsRequest({ behavior, updatedInput, updatedPermissions, message, interrupt }: JsonObject): boolean {

@@ -3,14 +3,14 @@ import type { RanHandler } from './run-event.ts'
 
 const MAX_ENTRIES = 1_000
 
-type LateText = { readonly text: string; isHeard: boolean }
+type LateText = { readonly text: string; isReceived: boolean }
 
 /** A background hook has a text that the model should receive now. */
 export type Wake = {
   readonly session: string
-  readonly words: string
+  readonly text: string
   /** Whether the model has received it with another event of the session. */
-  readonly isHeard: () => boolean
+  readonly isReceived: () => boolean
 }
 
 /** What handlers of a session share in this process. */
@@ -38,11 +38,12 @@ export class HookMemory {
       ended()
       if (stop.signal.aborted) return
       const texts = [context, systemMessage, wakes].flatMap((text): LateText[] =>
-        text === undefined || text === '' ? [] : [{ text, isHeard: false }],
+        text === undefined || text === '' ? [] : [{ text, isReceived: false }],
       )
       if (texts.length > 0) (this.#late.get(session) ?? this.#late.set(session, [])).push(...texts)
       const last = texts.at(-1)
-      if (wakes !== undefined && last !== undefined) onWake?.({ session, words: wakes, isHeard: () => last.isHeard })
+      if (wakes !== undefined && last !== undefined)
+        onWake?.({ session, text: wakes, isReceived: () => last.isReceived })
     })
   }
 
@@ -64,7 +65,7 @@ export class HookMemory {
   /** Returns the texts of background handlers, once. */
   takeLate(session: string): readonly string[] {
     const late = this.#late.take(session) ?? []
-    for (const each of late) each.isHeard = true
+    for (const each of late) each.isReceived = true
     return late.map(({ text }) => text)
   }
 

@@ -73,11 +73,6 @@ export class TriggerRunner {
     }
   }
 
-  /** Whether it calls models through the context of a hook. */
-  get asksModels(): boolean {
-    return this.#table.asksModels && this.#options.context.askModel === undefined
-  }
-
   /** Runs the events of a trigger. */
   async perform(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
     const session = sessionOf(ctx)
@@ -194,7 +189,7 @@ export class TriggerRunner {
   /** The context of handlers in this invocation. If models are called, answers are recorded one by one. */
   #contextFor(ctx: BaseContext, signal: AbortSignal): HandlerContext {
     const { context, models } = this.#options
-    if (!this.asksModels) return { ...context, signal }
+    if (!this.#table.asksModels) return { ...context, signal }
     const { effects, place } = BaseContext.hostOf(ctx)
     const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
     const base = `${place}/${ctx.trigger}/claude${call === undefined ? '' : `/${call.id}`}`
