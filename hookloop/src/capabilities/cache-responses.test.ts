@@ -21,7 +21,7 @@ import { fallback } from './fallback.ts'
 
 const paid = { costUsd: 0.5 }
 
-/** A model that says how often it was asked. */
+/** A model that replies with the number of its call. */
 function counting(modelId = 'script'): ScriptedModel {
   let asked = 0
   return scriptedModel(() => `Answer ${++asked}.`, { modelId, usage: paid })
@@ -31,7 +31,7 @@ function agentOn(model: LanguageModel, ...use: readonly Use[]): Agent {
   return createAgent({ model, use })
 }
 
-/** A store that anybody can look into. */
+/** A store with readable entries. */
 function openStore(): ResponseStore & { readonly kept: Map<string, Json> } {
   const kept = new Map<string, Json>()
   return { kept, get: (key) => kept.get(key), set: (key, value) => void kept.set(key, value) }
@@ -40,9 +40,9 @@ function openStore(): ResponseStore & { readonly kept: Map<string, Json> } {
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
 const play = tool({ name: 'play', description: 'Plays.', input: { type: 'object' }, execute: () => 'played' })
 
-// ── a hit
+// ── hits
 
-test('the same request gets the same answer, without a model and at no cost', async () => {
+test('an equal request gets the stored response, without a model call and at no cost', async () => {
   const model = counting()
   const agent = agentOn(model, cacheResponses())
   const [first, second] = [await agent.run('go'), await agent.run('go')]
@@ -52,7 +52,7 @@ test('the same request gets the same answer, without a model and at no cost', as
   assert.deepEqual([inputTokens, outputTokens, steps], [0, 0, 1])
 })
 
-test('in the ledger, a hit is an answer that was substituted', async () => {
+test('a hit is in the ledger as a substituted response', async () => {
   const agent = agentOn(counting(), cacheResponses())
   const decisions = [await agent.run('go'), await agent.run('go')].map(
     (run) => run.ledger.find((entry) => entry.hook === 'cacheResponses')!.decision,
@@ -60,7 +60,7 @@ test('in the ledger, a hit is an answer that was substituted', async () => {
   assert.deepEqual(decisions, [undefined, 'substituted'])
 })
 
-test('a whole run with tools is answered from the cache, and its tools run again', async () => {
+test('a run with tools is answered from the cache, and its tools run again', async () => {
   let ran = 0
   const counted = tool({
     name: 'count',
@@ -75,7 +75,7 @@ test('a whole run with tools is answered from the cache, and its tools run again
   assert.deepEqual([second.text, ran, model.requests.length], ['Done.', 2, 2])
 })
 
-test('streamed, a hit is shown whole and is the only thing that is shown', async () => {
+test('a hit is streamed as one delta', async () => {
   const agent = agentOn(scriptedModel(['One two three.']), cacheResponses())
   const [first, second] = [await recordEvents(agent.stream('go')), await recordEvents(agent.stream('go'))]
   assert.deepEqual([first.of('text').length, second.of('text').map(({ delta }) => delta)], [3, ['One two three.']])
@@ -83,7 +83,7 @@ test('streamed, a hit is shown whole and is the only thing that is shown', async
   assert.deepEqual([second.run.text, ...events.map((type) => second.of(type).length)], ['One two three.', 0, 0])
 })
 
-test('guards judge an answer from the cache like any other', async () => {
+test('guards judge a cached response like any other', async () => {
   const store = openStore()
   await agentOn(counting(), cacheResponses({ store })).run('go')
   const hush = guard('afterInference', (ctx) => ctx.block('No.'), { name: 'hush' })
@@ -91,7 +91,7 @@ test('guards judge an answer from the cache like any other', async () => {
   assert.deepEqual([run.status, /Answer/.test(JSON.stringify(run.state))], ['stopped', false])
 })
 
-test('an answer that a guard withheld is kept as the model gave it, and withheld each time', async () => {
+test('a withheld response is stored as the model sent it, and withheld each time', async () => {
   const model = counting()
   const agent = agentOn(
     model,
@@ -102,7 +102,7 @@ test('an answer that a guard withheld is kept as the model gave it, and withheld
   assert.deepEqual([texts[0] === texts[1], texts[0]!.startsWith('[withheld'), model.requests.length], [true, true, 1])
 })
 
-test('an answer of the fallback is kept for the request that was meant for the model', async () => {
+test('a response of a fallback model is stored for the original request', async () => {
   const broken = scriptedModel(() => ({ error: new AgentError('MODEL_OVERLOADED', 'busy') }), { modelId: 'a' })
   const other = counting('b')
   const agent = agentOn(broken, fallback([other]), cacheResponses())
@@ -110,7 +110,7 @@ test('an answer of the fallback is kept for the request that was meant for the m
   assert.deepEqual([first.text, second.text, broken.requests.length], ['Answer 1.', 'Answer 1.', 1])
 })
 
-// ── a miss
+// ── misses
 
 const differences: { readonly [what: string]: RequestChange } = {
   settings: { settings: { temperature: 0.1 } },
@@ -133,7 +133,7 @@ for (const [what, change] of Object.entries(differences)) {
   })
 }
 
-test('a long conversation is another one when its first message differs', async () => {
+test('conversations that differ in their first message are different requests', async () => {
   const store = openStore()
   const talk = (first: string) => [first, ...Array.from({ length: 200 }, (_, i) => `m${i}`)]
   const model = scriptedModel(({ messages }) => textOf(messages.at(0)!.content))
@@ -145,7 +145,7 @@ test('a long conversation is another one when its first message differs', async 
   assert.equal(model.requests.length, 2)
 })
 
-test('the order in which settings are written makes no difference', async () => {
+test('the order of settings does not matter', async () => {
   const store = openStore()
   const model = counting()
   for (const settings of [{ seed: 1, topP: 1 } as const, { topP: 1, seed: 1 } as const]) {
@@ -158,14 +158,14 @@ test('the order in which settings are written makes no difference', async () => 
 const whole: readonly FinishReason[] = ['stop', 'tool-calls']
 for (const finishReason of ['stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'] as const) {
   const kept = whole.includes(finishReason)
-  test(`an answer that ended with "${finishReason}" is ${kept ? '' : 'not '}kept`, async () => {
+  test(`a response with the finish reason "${finishReason}" is ${kept ? '' : 'not '}stored`, async () => {
     const store = openStore()
     await agentOn(scriptedModel([{ text: 'Half', finishReason }]), cacheResponses({ store })).run('go')
     assert.equal(store.kept.size, kept ? 1 : 0)
   })
 }
 
-test('a call that failed is not kept', async () => {
+test('a failed call is not stored', async () => {
   const store = openStore()
   const model = scriptedModel([{ error: 'boom' }, 'Done.'])
   const agent = agentOn(model, cacheResponses({ store }))
@@ -173,7 +173,7 @@ test('a call that failed is not kept', async () => {
   assert.deepEqual([statuses, store.kept.size], [['failed', 'completed'], 1])
 })
 
-test('an answer is good for as long as it is said to be', async ({ mock }) => {
+test('a response expires after ttlMs', async ({ mock }) => {
   mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const agent = agentOn(counting(), cacheResponses({ ttlMs: 500 }))
   const texts: string[] = []
@@ -184,7 +184,7 @@ test('an answer is good for as long as it is said to be', async ({ mock }) => {
   assert.deepEqual(texts, ['Answer 1.', 'Answer 1.', 'Answer 2.'])
 })
 
-test('two agents share answers only if they share a store', async () => {
+test('two agents share responses only if they share a store', async () => {
   const [model, store] = [counting(), openStore()]
   await agentOn(model, cacheResponses()).run('go')
   await agentOn(model, cacheResponses({ store })).run('go')
@@ -192,7 +192,7 @@ test('two agents share answers only if they share a store', async () => {
   assert.equal(model.requests.length, 2)
 })
 
-test('the memory of the process keeps the thousand answers that were used last', async () => {
+test('the memory store keeps the thousand most recently used responses', async () => {
   const model = scriptedModel(({ messages }) => textOf(messages.at(0)!.content))
   const agent = agentOn(model, cacheResponses())
   const asked = async (input: string): Promise<boolean> => {
@@ -225,13 +225,13 @@ const bad: { readonly [how: string]: Partial<ResponseStore> } = {
   },
 }
 for (const [how, part] of Object.entries(bad)) {
-  test(`with a store that ${how}, the model is asked and the run goes on`, async () => {
+  test(`with a store that ${how}, the model is called and the run continues`, async () => {
     const run = await agentOn(counting(), cacheResponses({ store: { ...openStore(), ...part } })).run('go')
     assert.deepEqual([run.status, run.text], ['completed', 'Answer 1.'])
   })
 }
 
-test('a store may take its time, and gets nothing but JSON', async () => {
+test('a store may be asynchronous, and gets JSON only', async () => {
   const kept = new Map<string, string>()
   const store: ResponseStore = {
     get: async (key) => {
@@ -247,15 +247,15 @@ test('a store may take its time, and gets nothing but JSON', async () => {
   assert.equal(model.requests.length, 1)
 })
 
-test('a cancel does not wait for a store', async () => {
+test('a cancellation does not wait for a store', async () => {
   const store: ResponseStore = { get: () => new Promise(() => undefined), set: () => undefined }
   const run = await agentOn(counting(), cacheResponses({ store })).run('go', { signal: AbortSignal.timeout(20) })
   assert.equal(run.status, 'cancelled')
 })
 
-// ── many runs, and replay
+// ── concurrency and replay
 
-test('many runs at once get each the answer to their own request', async () => {
+test('concurrent runs get the responses to their own requests', async () => {
   const model = scriptedModel(async ({ messages }): Promise<ScriptedTurn> => {
     await delay(Math.random() * 5)
     return `About ${textOf(messages.at(0)!.content)}.`
@@ -274,7 +274,7 @@ test('many runs at once get each the answer to their own request', async () => {
   assert.equal(model.requests.length, asked)
 })
 
-test('a hit replays to the same state, whatever the store holds by then', async () => {
+test('a replay of a hit gives the same state, whatever the store contains', async () => {
   const store = openStore()
   await agentOn(counting(), cacheResponses({ store })).run('go')
   const recording = memoryRecording()
@@ -285,7 +285,7 @@ test('a hit replays to the same state, whatever the store holds by then', async 
   assert.deepEqual([live.state.usage.costUsd, dead.requests.length], [0, 0])
 })
 
-test('a time that is none is refused', () => {
+test('an invalid ttlMs is rejected', () => {
   for (const ttlMs of [0, -1, Number.NaN]) {
     assert.throws(() => cacheResponses({ ttlMs }), { code: 'AGENT_INVALID_OPTION', message: /"ttlMs"/ })
   }

@@ -14,14 +14,14 @@ import { cancellation, cancellationFile, cancellationSource } from './cancellati
 
 const looking = { toolCalls: [{ name: 'look' }] }
 
-/** An agent that looks twice; `onLook` is called each time. */
+/** An agent that calls a tool twice; `onLook` is called each time. */
 function looker(onLook: () => void, ...use: readonly Use[]) {
   const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: onLook })
   const model = scriptedModel([looking, { toolCalls: [{ name: 'look' }, { name: 'look' }] }, 'Done.'])
   return { model, agent: createAgent({ model, use: [look, ...use] }) }
 }
 
-test('a run that is asked to stop while a tool runs ends before its next step, in order', async () => {
+test('a cancellation during a tool call stops the run before its next step', async () => {
   const source = cancellationSource()
   const { agent, model } = looker(() => source.cancel('Maintenance.'), cancellation(source))
   const run = await agent.run('Go.')
@@ -30,7 +30,7 @@ test('a run that is asked to stop while a tool runs ends before its next step, i
   assert.deepEqual([model.requests.length, run.state.lastStep!.toolExecutions[0]!.status], [1, 'ok'])
 })
 
-test('the source is asked before the execution, each step, each model call and each tool call', async () => {
+test('the source is checked before the execution, each step, each model call and each tool call', async () => {
   let asked = 0
   const { agent } = looker(
     () => undefined,
@@ -40,7 +40,7 @@ test('the source is asked before the execution, each step, each model call and e
   assert.deepEqual([run.status, asked], ['completed', 1 + 3 + 3 + 3])
 })
 
-test('calls of a step that have not begun are not run', async () => {
+test('calls of a step that have not started are not executed', async () => {
   let looked = 0
   const source = cancellationSource()
   const { agent } = looker(() => void (++looked === 2 && source.cancel()), cancellation(source))
@@ -52,7 +52,7 @@ test('calls of a step that have not begun are not run', async () => {
   )
 })
 
-test('a source that was reset lets runs go on again', async () => {
+test('runs continue after the source is reset', async () => {
   const source = cancellationSource()
   source.cancel()
   const { agent } = looker(() => undefined, cancellation(source))
@@ -73,7 +73,7 @@ test('a file is a source that another process can set', async () => {
   assert.equal((await agent.run('Go.')).status, 'completed')
 })
 
-test('a source that fails, hangs or answers nonsense stops the run, or is passed over if that was asked for', async () => {
+test('a source that throws, hangs or returns an invalid value stops the run, unless onFailure is continue', async () => {
   const sources: readonly (() => never)[] = [
     () => Promise.reject(new Error('no database')) as never,
     () => new Promise(() => undefined) as never,
@@ -94,7 +94,7 @@ test('a source that fails, hangs or answers nonsense stops the run, or is passed
   }
 })
 
-test('the source is given the state, so that one source can tell runs apart', async () => {
+test('the source gets the state, so that one source can distinguish runs', async () => {
   const { agent } = looker(
     () => undefined,
     cancellation(({ metadata }) => metadata['job'] === 'b'),
@@ -106,7 +106,7 @@ test('the source is given the state, so that one source can tell runs apart', as
   assert.deepEqual([a.status, b.status], ['completed', 'stopped'])
 })
 
-test('a replay ends where the run did, whatever the source says now', async () => {
+test('a replay stops where the run did, whatever the source returns now', async () => {
   const source = cancellationSource()
   const { agent } = looker(() => source.cancel(), cancellation(source))
   const recording = memoryRecording()
@@ -116,7 +116,7 @@ test('a replay ends where the run did, whatever the source says now', async () =
   assert.deepEqual([live.status, JSON.stringify(replayed.state)], ['stopped', JSON.stringify(live.state)])
 })
 
-test('what is no source, and options there are not, are refused', () => {
+test('invalid sources and options are rejected', () => {
   assert.throws(() => cancellation({} as never), /the source must be a function/)
   assert.throws(() => cancellation(() => false, { every: 1 } as never), /unknown option "every"/)
   assert.throws(() => cancellation(() => false, { onFailure: 'ignore' as never }), /"onFailure" must be/)

@@ -12,7 +12,7 @@ import { guards } from './guards.ts'
 
 const [done] = completion().hooks as [Hook<'afterStep'>]
 
-test('an answer without calls that the model finished by itself completes the run', async () => {
+test('a complete answer without tool calls completes the run', async () => {
   const run = await createAgent({ model: scriptedModel(['done']) }).run('go')
   const { at: _at, votes: _votes, ...record } = run.status === 'completed' ? run.final : assert.fail(run.status)
   assert.deepEqual(record, {
@@ -23,7 +23,7 @@ test('an answer without calls that the model finished by itself completes the ru
   })
 })
 
-test('an answer the model did not finish by itself stops the run and says how it ended', async () => {
+test('an incomplete answer stops the run with its finish reason', async () => {
   for (const finishReason of ['length', 'content-filter', 'error', 'other'] as const) {
     const run = await createAgent({ model: scriptedModel([{ text: 'half', finishReason }]) }).run('go')
     const { reason, by, value } = run.status === 'stopped' ? run.final : assert.fail(run.status)
@@ -31,24 +31,24 @@ test('an answer the model did not finish by itself stops the run and says how it
   }
 })
 
-test('an empty answer is not a completed run', async () => {
+test('an empty answer does not complete a run', async () => {
   const run = await createAgent({ model: scriptedModel(['']) }).run('go')
   assert.equal(run.status === 'stopped' && run.reason, 'finishReason')
 })
 
-test('an answer that was withheld is not a completed run', async () => {
+test('a withheld answer does not complete a run', async () => {
   const hush = guard('afterInference', (ctx) => ctx.block('Hush.'), { name: 'hush' })
   const run = await createAgent({ model: scriptedModel(['done']), use: [hush] }).run('go')
   assert.equal(run.status === 'stopped' && run.reason, 'finishReason')
 })
 
-test('a step with calls, or one in which something threw, has no say about the end', async () => {
+test('a step with tool calls or an error does not end a run', async () => {
   const calls = { type: 'toolExecution', toolCalls: [{ id: '1', name: 'x', args: {} }] } as const
   assert.deepEqual(await fire(done, 'afterStep', { step: calls }), {})
   assert.deepEqual(await fire(done, 'afterStep', { step: { type: 'error', finishReason: 'other' } }), {})
 })
 
-test('completion allows the end and never forces it', async () => {
+test('completion allows a stop and never forces it', async () => {
   const finish: readonly FinishReason[] = ['stop', 'length']
   for (const finishReason of finish) {
     const { votes } = await fire(done, 'afterStep', { step: { text: 'done', finishReason } })
@@ -59,7 +59,7 @@ test('completion allows the end and never forces it', async () => {
   }
 })
 
-test('an agent with a completion of its own has that instead', async () => {
+test('an agent with its own completion has that instead', async () => {
   const own = {
     name: 'completion',
     hooks: [guard('afterStep', (ctx) => (ctx.step.text === 'over' ? ctx.allowStop('Over.') : ctx), { name: 'over' })],
@@ -69,7 +69,7 @@ test('an agent with a completion of its own has that instead', async () => {
   assert.equal(run.state.stepCount, 2)
 })
 
-test('a run that only met recovered tool errors is completed', async () => {
+test('a run with recovered tool errors is completed', async () => {
   const fails = tool({
     name: 'fails',
     description: 'Fails.',

@@ -8,7 +8,7 @@ import { contextConfig } from './context-config.ts'
 
 const format = { type: 'object', properties: { answer: { type: 'string' } } }
 
-test('system prompt and response format are what the model gets', async () => {
+test('the model gets the system prompt and the response format', async () => {
   const model = scriptedModel(['{}'])
   const use = [contextConfig({ systemPrompt: 'Be brief.', responseFormat: format })]
   await createAgent({ model, instructions: 'Be long.', use }).run('go')
@@ -16,7 +16,7 @@ test('system prompt and response format are what the model gets', async () => {
   assert.deepEqual({ system, responseFormat }, { system: 'Be brief.', responseFormat: format })
 })
 
-test('what is empty leaves alone what is there', async () => {
+test('an empty value leaves the current one', async () => {
   const model = scriptedModel(['one', 'two'])
   const first = await createAgent({
     model,
@@ -28,19 +28,19 @@ test('what is empty leaves alone what is there', async () => {
   assert.deepEqual({ system, responseFormat }, { system: 'Kept.', responseFormat: format })
 })
 
-test('an empty configuration changes nothing at all', async () => {
+test('an empty configuration changes nothing', async () => {
   const [apply] = contextConfig({}).hooks!
   assert.deepEqual(await fire(apply!, 'beforeExecution'), {})
 })
 
-test('only what is given is set', async () => {
+test('only given values are set', async () => {
   const [prompt] = contextConfig({ systemPrompt: 'Hello.' }).hooks!
   const [shape] = contextConfig({ responseFormat: format }).hooks!
   assert.deepEqual(await fire(prompt!, 'beforeExecution'), { state: { systemPrompt: 'Hello.' } })
   assert.deepEqual(await fire(shape!, 'beforeExecution'), { state: { responseFormat: format } })
 })
 
-test('it is in place before the hooks of the application look', async () => {
+test('the configuration is applied before hooks of the application run', async () => {
   const seen: string[] = []
   const look = hook('beforeExecution', (ctx) => {
     seen.push(ctx.state.systemPrompt)

@@ -49,11 +49,11 @@ test('without a policy an error fails the run', async () => {
   })
 })
 
-test('without a policy failed calls are left to the model', async () => {
+test('without a policy failed calls are reported to the model only', async () => {
   assert.equal((await run([bad, bad, bad, bad, bad, 'done'])).status, 'completed')
 })
 
-test('a policy says what it does in the description of the agent', () => {
+test('the description of the agent has the policy', () => {
   const agent = createAgent({ model: scriptedModel([]), use: [errorPolicy('patient')] })
   assert.ok(agent.describe().notes.includes('Errors: retry, at most 4 in a row.'))
 })
@@ -76,19 +76,19 @@ test('the strict policy stops at the first failed call', async () => {
   })
 })
 
-test('the patient policy tries again until the model answers', async () => {
+test('the patient policy retries until the model replies', async () => {
   const ended = await run([broken, broken, broken, good, 'done'], errorPolicy('patient'))
   assert.equal(ended.status, 'completed')
   assert.equal(ended.text, 'done')
 })
 
-test('an answer that came at the second attempt ends the run like any other', async () => {
+test('an answer of the second attempt ends the run like any other', async () => {
   const ended = await run([broken, 'done', 'done again'], errorPolicy('patient'))
   assert.equal(ended.text, 'done')
   assert.equal(ended.state.stepCount, 1)
 })
 
-test('the patient policy gives up at the fourth failure in a row', async () => {
+test('the patient policy stops at the fourth consecutive failure', async () => {
   const clock = fakeClock({ auto: true })
   assert.deepEqual(endOf(await runAt(clock, [broken, broken, broken, broken, 'done'], errorPolicy('patient'))), {
     status: 'stopped',
@@ -113,7 +113,7 @@ test('the wait before a retry doubles up to its maximum', async () => {
   )
 })
 
-test('a retry waits without the machine: the run ends at once when it is cancelled meanwhile', async () => {
+test('a run that is cancelled while it waits for a retry ends at once', async () => {
   const clock = fakeClock()
   const abort = new AbortController()
   const agent = createAgent({ model: scriptedModel([broken, 'done']), use: [errorPolicy({ backoffMs: 60_000 })] })
@@ -122,7 +122,7 @@ test('a retry waits without the machine: the run ends at once when it is cancell
   assert.equal((await ending).status, 'cancelled')
 })
 
-test('the tolerant policy goes on without what failed', async () => {
+test('the tolerant policy continues after a failure', async () => {
   const ended = await run([broken, broken, 'done'], errorPolicy('tolerant'))
   assert.equal(ended.status, 'completed')
   assert.deepEqual(
@@ -131,7 +131,7 @@ test('the tolerant policy goes on without what failed', async () => {
   )
 })
 
-test('the tolerant policy leaves it to the limits when nothing ever works', async () => {
+test('with the tolerant policy a limit stops a run that always fails', async () => {
   const ended = await run(
     Array.from({ length: 9 }, () => broken),
     errorPolicy('tolerant'),
@@ -145,7 +145,7 @@ test('the tolerant policy leaves it to the limits when nothing ever works', asyn
   })
 })
 
-test('a policy is asked about hooks that throw, too', async () => {
+test('a policy also applies to hooks that throw', async () => {
   let calls = 0
   const flaky = hook(
     'beforeInference',
@@ -158,7 +158,7 @@ test('a policy is asked about hooks that throw, too', async () => {
   assert.equal((await run(['done'], flaky, errorPolicy('patient'))).status, 'completed')
 })
 
-test('failed calls in a row stop the run after the step that was one too many', async () => {
+test('consecutive failed calls stop the run after the step that reaches the limit', async () => {
   const ended = await run([bad, bad, bad, 'done'], errorPolicy({ maxFailures: 3 }))
   assert.deepEqual(endOf(ended), {
     status: 'stopped',
@@ -169,7 +169,7 @@ test('failed calls in a row stop the run after the step that was one too many', 
   assert.equal(ended.state.stepCount, 3)
 })
 
-test('blocked calls are failures like others', async () => {
+test('blocked calls count as failures', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
   const ended = await run([good, good, 'done'], never, errorPolicy({ maxFailures: 2 }))
   assert.deepEqual(endOf(ended), {
@@ -193,7 +193,7 @@ test('failed calls, blocked calls and errors are counted together', async () => 
   })
 })
 
-test('a call that succeeds begins the count anew', async () => {
+test('a successful call restarts the count', async () => {
   const ended = await run([bad, bad, good, bad, bad, good, 'done'], errorPolicy({ maxFailures: 3 }))
   assert.equal(ended.status, 'completed')
 })
@@ -203,7 +203,7 @@ test('one success among the calls of a step is a success', async () => {
   assert.equal((await run([mixed, mixed, mixed, 'done'], errorPolicy({ maxFailures: 2 }))).status, 'completed')
 })
 
-test('errors that were each followed by a success are not in a row', async () => {
+test('errors that are each followed by a success are not consecutive', async () => {
   const script = [broken, good, broken, good, broken, good, broken, good, 'done']
   assert.equal((await run(script, errorPolicy({ maxFailures: 2 }))).status, 'completed')
 })
@@ -218,13 +218,13 @@ test('a retry is checked against the limits like the first attempt', async () =>
   assert.equal(model.requests.length, 2)
 })
 
-test('options that were left out are those of the patient policy', () => {
+test('omitted options are those of the patient policy', () => {
   const { notes } = errorPolicy({ maxFailures: 7 })
   assert.deepEqual(notes, ['Errors: retry, at most 7 in a row.'])
   assert.deepEqual(errorPolicy().notes, errorPolicy(errorPolicies.patient).notes)
 })
 
-test('a policy that cannot be meant is refused before anything runs', () => {
+test('an invalid policy is rejected', () => {
   const policies: readonly unknown[] = [
     'lazy',
     'constructor',

@@ -25,7 +25,7 @@ function failing(code: ErrorCode = 'MODEL_OVERLOADED', message = 'busy'): Script
   return { error: new AgentError(code, message) }
 }
 
-/** A model that fails each time, with its name in the words. */
+/** A model that always fails, with its name in the message. */
 function broken(modelId: string, code?: ErrorCode) {
   return scriptedModel(() => failing(code, `${modelId} is busy`), { modelId })
 }
@@ -34,7 +34,7 @@ function speaking(modelId: string, costUsd = 0) {
   return scriptedModel(() => `From ${modelId}.`, { modelId, usage: { costUsd } })
 }
 
-/** A model as the AI SDK knows it, which answers, or does what it is told. */
+/** A model of the AI SDK that replies, or does what the test says. */
 function sdkModel(modelId: string, answer: () => void = () => undefined): LanguageModelV4 {
   const doGenerate = async (): Promise<LanguageModelV4GenerateResult> => {
     answer()
@@ -65,28 +65,28 @@ function attemptsOf(run: Run): readonly string[] {
   return explanation(run).failedAttempts.map(({ message }) => message)
 }
 
-// ── which model is asked, and when
+// ── which model is called, and when
 
-test('the others are not asked as long as the model answers', async () => {
+test('the other models are not called if the first one replies', async () => {
   const [first, second] = [speaking('a'), speaking('b')]
   const run = await agentOn(first, fallback([second])).run('go')
   assert.deepEqual([run.text, second.requests.length], ['From a.', 0])
 })
 
-test('models are asked one after the other, in their order, until one answers', async () => {
+test('models are called in order until one replies', async () => {
   const [a, b, c, d] = [broken('a'), broken('b'), speaking('c'), speaking('d')]
   const run = await agentOn(a, fallback([b, c, d])).run('go')
   assert.deepEqual(attemptsOf(run), ['attempt 1, scripted/a: a is busy', 'attempt 2, scripted/b: b is busy'])
   assert.deepEqual([run.text, d.requests.length], ['From c.', 0])
 })
 
-test('when all fail, the last failure is the one of the run, and the ledger has them all', async () => {
+test('if all fail, the run fails with the last error, and the ledger has all of them', async () => {
   const run = await agentOn(broken('a'), fallback([broken('b'), broken('c', 'MODEL_REJECTED')])).run('go')
   assert.deepEqual([errorOf(run).code, errorOf(run).message], ['MODEL_REJECTED', 'c is busy'])
   assert.equal(attemptsOf(run).length, 3)
 })
 
-test('the next call of the run begins with its own model again', async () => {
+test('the next call of the run starts with the model of the agent again', async () => {
   const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
   const a = scriptedModel([failing(), 'Done.'], { modelId: 'a' })
   const b = scriptedModel([{ toolCalls: [{ name: 'work' }] }], { modelId: 'b' })
@@ -94,7 +94,7 @@ test('the next call of the run begins with its own model again', async () => {
   assert.deepEqual([run.text, a.requests.length, b.requests.length], ['Done.', 2, 1])
 })
 
-test('another model gets the whole request: instructions, conversation, tools and settings', async () => {
+test('another model gets the complete request: system prompt, messages, tools and settings', async () => {
   const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
   const [a, b] = [broken('a'), speaking('b')]
   await createAgent({ model: a, instructions: 'Be brief.', settings: { seed: 7 }, use: [work, fallback([b])] }).run(
@@ -114,33 +114,33 @@ const elsewhere: readonly ErrorCode[] = [
   'MODEL_REJECTED',
   'MODEL_FAILED',
 ]
-test('another model is asked after failures of the model, and not after others such as a filter', async () => {
+test('another model is called after a failure, but not after other errors such as a content filter', async () => {
   for (const code of (Object.keys(errorCodes) as ErrorCode[]).filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {
     const run = await agentOn(broken('a', code), fallback([speaking('b')])).run('go')
     assert.equal(run.status, elsewhere.includes(code) ? 'completed' : 'failed', code)
   }
 })
 
-test('an error without a code is a failure of the model', async () => {
+test('an error without a code counts as a model failure', async () => {
   const a = scriptedModel([{ error: 'boom' }])
   assert.equal((await agentOn(a, fallback([speaking('b')])).run('go')).text, 'From b.')
 })
 
-test('with "on", another model is asked after those failures and no others', async () => {
+test('with "on", another model is called for those codes only', async () => {
   const only = () => fallback([speaking('b')], { on: ['MODEL_CONTENT_FILTERED'] })
   const filtered = await agentOn(broken('a', 'MODEL_CONTENT_FILTERED'), only()).run('go')
   const overloaded = await agentOn(broken('a'), only()).run('go')
   assert.deepEqual([filtered.text, errorOf(overloaded).code], ['From b.', 'MODEL_OVERLOADED'])
 })
 
-test('an answer that the provider cut off is an answer: no other model is asked', async () => {
+test('a truncated reply is a reply: no other model is called', async () => {
   const a = scriptedModel([{ text: 'Half', finishReason: 'content-filter' }])
   const b = speaking('b')
   const run = await agentOn(a, fallback([b])).run('go')
   assert.deepEqual([run.status, run.text, b.requests.length], ['stopped', 'Half', 0])
 })
 
-test('with retry, each model is retried before the next is asked, in whatever order they are used', async () => {
+test('with retry, each model is retried before the next is called, in any order of registration', async () => {
   for (const order of [1, -1]) {
     const [a, b, c] = [broken('a'), broken('b'), speaking('c')]
     const uses = [retry({ ...quick, maxRetries: 1 }), fallback([b, c])]
@@ -152,7 +152,7 @@ test('with retry, each model is retried before the next is asked, in whatever or
 
 // ── models in any form
 
-test('the other model may be one of the AI SDK, or one of our own', async () => {
+test('the other model may be of the AI SDK or a LanguageModel', async () => {
   const own: LanguageModel = {
     provider: 'own',
     modelId: 'x',
@@ -165,18 +165,18 @@ test('the other model may be one of the AI SDK, or one of our own', async () => 
   assert.match(attemptsOf(ofOwn)[1]!, /^attempt 2, acme\/sdk: .*down/)
 })
 
-test('a name that names no model is refused when the agent is put together, not when it is needed', () => {
+test('createAgent rejects an unknown model name', () => {
   const refused = { code: 'MODEL_UNKNOWN', message: /"nobody\/knows"/ }
   assert.throws(() => agentOn(broken('a'), fallback(['nobody/knows'])), refused)
 })
 
-test('an agent says what it falls back to', () => {
+test('the description of an agent has its fallback models', () => {
   const models = ['openai/gpt-x', sdkModel('sdk'), speaking('b')]
   const { notes } = agentOn(speaking('a'), fallback(models)).describe()
   assert.ok(notes.includes('Falls back to openai/gpt-x, then acme/sdk, then scripted/b.'))
 })
 
-test('no model, or something that is none, is refused with words', () => {
+test('an empty list and invalid models are rejected', () => {
   for (const models of [[], undefined, 'openai/gpt-x', [null], [7], [{}]]) {
     const use = (): Use => fallback(models as unknown as readonly ModelSource[])
     assert.throws(() => agentOn(speaking('a'), use()), { name: 'AgentError' }, JSON.stringify(models))
@@ -185,7 +185,7 @@ test('no model, or something that is none, is refused with words', () => {
 
 // ── guards and limits
 
-test('guards see the other model before it is asked, and their no ends the run', async () => {
+test('guards judge the other model before it is called, and a stop ends the run', async () => {
   const [b, c] = [speaking('b'), speaking('c')]
   const seen: string[] = []
   const notB = guard(
@@ -201,12 +201,12 @@ test('guards see the other model before it is asked, and their no ends the run',
   assert.deepEqual([seen, b.requests.length, c.requests.length], [['a', 'b'], 0, 0])
 })
 
-test('what the other model cost is counted', async () => {
+test('the cost of the other model is counted', async () => {
   const run = await agentOn(broken('a'), fallback([speaking('b', 0.5)])).run('go')
   assert.deepEqual([run.state.usage.costUsd, run.state.lastStep?.usage.costUsd], [0.5, 0.5])
 })
 
-test('the other model costs what its own price says, also in later runs', async () => {
+test('the cost of the other model is its own price, also in later runs', async () => {
   const prices = { 'acme/sdk': { input: 100, output: 400 } }
   const agent = createAgent({ model: broken('a'), prices, use: [fallback([sdkModel('sdk')])] })
   const first = await agent.run('go')
@@ -214,14 +214,14 @@ test('the other model costs what its own price says, also in later runs', async 
   assert.deepEqual([first.state.usage.costUsd, second.state.usage.costUsd], [0.5, 1])
 })
 
-test('a limit on cost forbids a model whose price nobody knows, and says how to give it', async () => {
+test('a cost limit stops a run with an unpriced model, and says how to set the price', async () => {
   const run = await agentOn(broken('a'), guards({ maxCost: 1 }), fallback([sdkModel('sdk')])).run('go')
   assert.ok(run.status === 'stopped')
   assert.deepEqual([run.reason, run.by], ['costLimit', 'guards.maxCost'])
   assert.match(run.final.message, /the price of acme\/sdk is unknown.*prices: \{ 'acme\/sdk': \{ input, output \} \}/)
 })
 
-test('a cancel is not a failure of the model: no other is asked', async () => {
+test('after a cancellation no other model is called', async () => {
   const a = scriptedModel([{ text: 'a', delayMs: 60_000 }])
   const b = speaking('b')
   const run = await agentOn(a, fallback([b])).run('go', { signal: AbortSignal.timeout(20) })
@@ -230,7 +230,7 @@ test('a cancel is not a failure of the model: no other is asked', async () => {
 
 // ── streams, ledger, replay
 
-test('what was shown of a model that failed midway is retracted before the other is shown', async () => {
+test('the deltas of a model that failed are retracted before those of the next', async () => {
   const a = scriptedModel([{ chunks: ['Half of', ' a'], error: new AgentError('MODEL_UNREACHABLE', 'cut') }])
   const { events } = await recordEvents(agentOn(a, fallback([speaking('b')])).stream('go'))
   const shown = events.flatMap((event) =>
@@ -239,7 +239,7 @@ test('what was shown of a model that failed midway is retracted before the other
   assert.deepEqual(shown, ['Half of', ' a', '(retracted)', 'From ', 'b.'])
 })
 
-test('a hook inside of the fallback sees which model is asked', async () => {
+test('a hook inside the fallback sees which model is called', async () => {
   const seen: string[] = []
   const look = hook('aroundInference', (ctx, next) => {
     seen.push(ctx.request.model.modelId)
@@ -249,7 +249,7 @@ test('a hook inside of the fallback sees which model is asked', async () => {
   assert.deepEqual(seen, ['a', 'b', 'c'])
 })
 
-test('recorded and replayed, it comes to the same state, and no model is asked', async () => {
+test('a replay gives the same state without a model', async () => {
   const recording = memoryRecording()
   const live = await agentOn(broken('a'), fallback([broken('b'), speaking('c', 0.5)])).run('go', {
     effects: recordEffects(recording),

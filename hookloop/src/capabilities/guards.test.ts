@@ -20,13 +20,13 @@ function pingTool(execute: () => unknown = () => 'pong', options: { concurrent?:
   return tool({ name: 'ping', description: 'Answers.', input: { type: 'object' }, execute, ...options })
 }
 
-/** Who stopped a run, why and on what value. */
+/** Which hook stopped a run, why and on what value. */
 function stopOf(run: Run): object {
   assert.equal(run.status, 'stopped')
   return { reason: run.final.reason, by: run.final.by, value: run.final.value }
 }
 
-test('an agent has the default limits and says so', () => {
+test('an agent has the default limits in its description', () => {
   const { notes, hooks } = createAgent({ model: scriptedModel([]) }).describe()
   assert.deepEqual(notes.slice(0, 1), [
     'Limits: maxSteps: 20 (default), maxTokens: 32768 (default), maxTimeMs: 300000 (default).',
@@ -41,7 +41,7 @@ test('an agent has the default limits and says so', () => {
   )
 })
 
-test('an agent that brings its own guards has those instead, with defaults for what they leave out', () => {
+test('an agent with its own guards has those, and defaults for omitted limits', () => {
   const agent = createAgent({ model: scriptedModel([]), use: [guards({ maxSteps: 3, maxTimeMs: null, maxCost: 1 })] })
   assert.deepEqual(agent.describe().notes.slice(0, 1), [
     'Limits: maxSteps: 3, maxTokens: 32768 (default), maxTimeMs: none, maxCost: 1.',
@@ -55,7 +55,7 @@ test('by default the twenty-first step is not taken', async () => {
   assert.equal(model.requests.length, 20)
 })
 
-test('by default no model is called once 32,768 tokens are spent', async () => {
+test('by default no model is called after 32,768 tokens', async () => {
   const model = scriptedModel(() => ping, { usage: { inputTokens: 16_000, outputTokens: 384 } })
   const run = await createAgent({ model, use: [pingTool()] }).run('go')
   const value = { value: 32_768, limit: 32_768 }
@@ -63,7 +63,7 @@ test('by default no model is called once 32,768 tokens are spent', async () => {
   assert.equal(model.requests.length, 2)
 })
 
-test('by default nothing new begins after 300 seconds', async () => {
+test('by default nothing starts after 300 seconds', async () => {
   const clock = fakeClock()
   const slow = pingTool(() => clock.advance(300_000))
   const run = await createAgent({ model: scriptedModel(() => ping), use: [slow] }).run('go', {
@@ -73,7 +73,7 @@ test('by default nothing new begins after 300 seconds', async () => {
   assert.deepEqual(stopOf(run), { reason: 'timeLimit', by: 'guards.maxTimeMs', value })
 })
 
-test('a limit of n steps lets exactly n happen', async () => {
+test('a limit of n steps allows exactly n', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 8 }), async (maxSteps) => {
       const model = scriptedModel(() => ping)
@@ -96,7 +96,7 @@ test('a limit is reached at its value, not beyond it', async () => {
   assert.deepEqual(paid.votes?.[0]?.value, { value: 0.5, limit: 0.5 })
 })
 
-test('the vote of a limit forbids, says its reason in words, and carries value and limit', async () => {
+test('the vote of a limit forbids, with a message, the value and the limit', async () => {
   const model = scriptedModel(() => ({ ...(ping as object), usage: { costUsd: 0.25 } }))
   const run = await createAgent({ model, use: [pingTool(), guards({ maxCost: 0.5 })] }).run('go')
   assert.deepEqual(explanation(run).votes, [
@@ -111,7 +111,7 @@ test('the vote of a limit forbids, says its reason in words, and carries value a
   assert.equal(model.requests.length, 2)
 })
 
-test('among many calls of one step, those beyond the tool call limit are not run', async () => {
+test('calls of a step beyond the tool call limit are not executed', async () => {
   let ran = 0
   const model = scriptedModel(() => ({ toolCalls: Array.from({ length: 5 }, () => ({ name: 'ping' })) }))
   const counted = pingTool(() => ++ran)
@@ -122,7 +122,7 @@ test('among many calls of one step, those beyond the tool call limit are not run
   assert.equal(ran, 2)
 })
 
-test('the tool call limit counts over steps, and calls up to it are fine', async () => {
+test('the tool call limit counts across steps, and allows calls up to it', async () => {
   const model = scriptedModel([ping, ping, 'done'])
   const run = await createAgent({ model, use: [pingTool(), guards({ maxToolCalls: 2 })] }).run('go')
   assert.equal(run.status, 'completed')
@@ -135,7 +135,7 @@ test('blocked calls count towards the tool call limit', async () => {
   assert.deepEqual(stopOf(run), { reason: 'toolCallLimit', by: 'guards.maxToolCalls', value: { value: 3, limit: 2 } })
 })
 
-test('of calls that would run together none runs once one of them is beyond the limit', async () => {
+test('no call of a concurrent group runs if one of them exceeds the limit', async () => {
   let ran = 0
   const model = scriptedModel(() => ({ toolCalls: Array.from({ length: 3 }, () => ({ name: 'ping' })) }))
   const together = pingTool(() => ++ran, { concurrent: true })
@@ -158,7 +158,7 @@ test('time is checked before each tool, not only before each step', async () => 
   )
 })
 
-test('time spent waiting for a person does not count', async () => {
+test('time spent waiting for approval does not count', async () => {
   const clock = fakeClock()
   const effects = liveEffects({ clock })
   const agent = createAgent({
@@ -172,7 +172,7 @@ test('time spent waiting for a person does not count', async () => {
   assert.equal(run.status, 'completed')
 })
 
-test('a hook that spends time before the model is called cannot get around the time limit', async () => {
+test('a slow hook before the model call cannot bypass the time limit', async () => {
   const clock = fakeClock()
   const model = scriptedModel(['never said'])
   const idle = hook(
@@ -190,7 +190,7 @@ test('a hook that spends time before the model is called cannot get around the t
   assert.equal(model.requests.length, 0)
 })
 
-test('an around hook that calls the model again overshoots the token limit by one call at most', async () => {
+test('an around hook that repeats the call exceeds the token limit by at most one call', async () => {
   const model = scriptedModel(() => 'again', { usage: { inputTokens: 100, outputTokens: 0 } })
   const insist = hook(
     'aroundInference',
@@ -204,7 +204,7 @@ test('an around hook that calls the model again overshoots the token limit by on
   assert.equal(model.requests.length, 2)
 })
 
-test('finish reasons that were named end the run, whatever else the model asks for', async () => {
+test('a listed finish reason stops the run, even with tool calls', async () => {
   let ran = 0
   const model = scriptedModel([{ toolCalls: [{ name: 'ping' }], finishReason: 'length' }])
   const use = [pingTool(() => ++ran), guards({ finishReasons: ['length', 'content-filter'] })]
@@ -213,7 +213,7 @@ test('finish reasons that were named end the run, whatever else the model asks f
   assert.equal(ran, 0)
 })
 
-test('finish reasons that were not named, and an empty list, end nothing', async () => {
+test('other finish reasons and an empty list do not stop a run', async () => {
   for (const finishReasons of [['content-filter'], []] as const) {
     const model = scriptedModel([{ toolCalls: [{ name: 'ping' }], finishReason: 'length' }, 'done'])
     const run = await createAgent({ model, use: [pingTool(), guards({ finishReasons })] }).run('go')
@@ -221,7 +221,7 @@ test('finish reasons that were not named, and an empty list, end nothing', async
   }
 })
 
-test('null and Infinity take a limit away, undefined keeps its default', () => {
+test('null and Infinity turn a limit off, undefined keeps the default', () => {
   const names = (limits: object): string[] => guards(limits as Limits).hooks!.map((each) => each.name)
   const defaults = ['guards.maxSteps', 'guards.maxTokens', 'guards.maxTimeMs']
   assert.deepEqual(names({ maxSteps: null, maxTokens: Infinity, maxTimeMs: null, maxCost: null }), [])
@@ -229,7 +229,7 @@ test('null and Infinity take a limit away, undefined keeps its default', () => {
   assert.deepEqual(names({ maxCost: undefined, maxToolCalls: undefined, finishReasons: undefined }), defaults)
 })
 
-test('null takes finish reasons away as it takes every limit away', () => {
+test('null turns finish reasons off', () => {
   const { hooks = [] } = guards({ finishReasons: null })
   assert.equal(
     hooks.some((each) => each.name === 'guards.finishReasons'),
@@ -237,7 +237,7 @@ test('null takes finish reasons away as it takes every limit away', () => {
   )
 })
 
-test('an unlimited run goes on until the model is done', async () => {
+test('a run without limits continues until the model is done', async () => {
   let turns = 0
   const model = scriptedModel(() => (++turns > 60 ? 'done' : ping), { usage: { inputTokens: 10_000 } })
   const use = [pingTool(), guards({ maxSteps: null, maxTokens: null, maxTimeMs: null })]
@@ -246,7 +246,7 @@ test('an unlimited run goes on until the model is done', async () => {
   assert.equal(run.state.stepCount, 61)
 })
 
-test('a limit that is negative or not a number is refused by name before anything runs', () => {
+test('a limit that is negative or not a number is rejected by name', () => {
   for (const name of ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls']) {
     for (const value of [-1, Number.NaN, -Infinity, '5', true]) {
       assert.throws(
@@ -258,7 +258,7 @@ test('a limit that is negative or not a number is refused by name before anythin
   }
 })
 
-test('finish reasons that are no list of known ones are refused by name', () => {
+test('invalid finish reasons are rejected by name', () => {
   for (const finishReasons of ['length', ['too-long'], 5]) {
     assert.throws(
       () => guards({ finishReasons } as unknown as Limits),

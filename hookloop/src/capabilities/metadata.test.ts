@@ -17,7 +17,7 @@ const store = (key: Json, value: Json): ScriptedCall => ({ name: 'store_metadata
 const read = (key: string): ScriptedCall => ({ name: 'read_metadata', args: { key } })
 const list: ScriptedCall = { name: 'list_metadata' }
 
-/** A run in which the model makes these calls, all in one step. */
+/** A run in which the model makes these calls in one step. */
 async function callAll(calls: readonly ScriptedCall[], options: MetadataOptions = {}, ...use: readonly Use[]) {
   const model = scriptedModel([{ toolCalls: calls }, 'Done.'])
   const run = await createAgent({ model, use: [metadata(options), ...use] }).run('Go.')
@@ -27,7 +27,7 @@ async function callAll(calls: readonly ScriptedCall[], options: MetadataOptions 
 
 const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 
-test('what the model stores is in the state, under a key of its own, and it can read and list it', async () => {
+test('stored values are in the state under their own key, and the model can read and list them', async () => {
   const address = { city: 'Oslo', zip: ['0150'] }
   const { run, executions } = await callAll([store('customer.address', address), read('customer.address'), list])
   assert.deepEqual(
@@ -41,12 +41,12 @@ test('what the model stores is in the state, under a key of its own, and it can 
   assert.deepEqual({ ...run.state.metadata }, { 'hookloop.metadata': { 'customer.address': address } })
 })
 
-test('several values that are stored in one step are all kept, and the last one under a key holds', async () => {
+test('several values stored in one step are all kept, and the last one of a key counts', async () => {
   const { stored } = await callAll([store('a', 1), store('b', 2), store('a', 3), store('c', null)])
   assert.deepEqual(stored, { a: 3, b: 2 })
 })
 
-test('storing null removes what is there, and says so', async () => {
+test('storing null removes a value', async () => {
   const { stored, executions } = await callAll([store('a', 1), store('a', null), store('a', null), read('a')])
   assert.deepEqual(stored, {})
   assert.deepEqual(
@@ -55,7 +55,7 @@ test('storing null removes what is there, and says so', async () => {
   )
 })
 
-test('a value that is not there is a failed call that names what is', async () => {
+test('reading a missing key is a failed call that lists the stored keys', async () => {
   const { executions } = await callAll([store('a', 1), store('b', 1), read('c')])
   assert.deepEqual(
     [executions[2]!.status, executions[2]!.output],
@@ -82,20 +82,20 @@ for (const [what, call, words] of [
   ['bytes, not characters', store('a', '€'.repeat(22_000)), /66002 bytes/],
   ['a value nested too deep', store('a', nested(33)), /more than 32 levels/],
 ] as const) {
-  test(`${what} is refused with words, and nothing is stored`, async () => {
+  test(`${what} is rejected with a message, and nothing is stored`, async () => {
     const { run, executions, stored } = await callAll([call], { reserved: ['user.*'] })
     assert.deepEqual([run.status, executions[0]!.status, stored], ['completed', 'failed', {}])
     assert.match(JSON.stringify(executions[0]!.output), words)
   })
 }
 
-test('what is just within the limits is stored', async () => {
+test('a value at the limits is stored', async () => {
   const value = 'x'.repeat(65_534)
   const { stored } = await callAll([store('k'.repeat(64), nested(32)), store('constructor', value)])
   assert.deepEqual(stored, { ['k'.repeat(64)]: nested(32), constructor: value })
 })
 
-test('there are no more keys than there may be, but those that are there may be replaced and removed', async () => {
+test('the number of keys is limited, but existing ones can be replaced and removed', async () => {
   const calls = [store('a', 1), store('b', 2), store('c', 3), store('a', 4), store('b', null), store('c', 5)]
   const { executions, stored } = await callAll(calls, { maxKeys: 2 })
   assert.deepEqual(
@@ -112,7 +112,7 @@ test('fifty keys fit and the next one does not', async () => {
   assert.match(JSON.stringify(executions[50]!.output), /There are 50 already/)
 })
 
-test('all values together have a limit of their own', async () => {
+test('the total size of all values is limited', async () => {
   const calls = [store('a', 'x'.repeat(50)), store('b', 'x'.repeat(50)), store('a', null), store('b', 'x'.repeat(50))]
   const { executions, stored } = await callAll(calls, { maxTotalBytes: 100 })
   assert.deepEqual(
@@ -122,27 +122,27 @@ test('all values together have a limit of their own', async () => {
   assert.deepEqual(Object.keys(stored), ['b'])
 })
 
-test('a value as deep as JSON may be is refused, not a crash', async () => {
+test('a value with the maximum depth of JSON is rejected without a crash', async () => {
   const { run, executions } = await callAll([store('a', nested(390)), store('b', 1)])
   assert.deepEqual([run.status, executions[0]!.status, executions[1]!.status], ['completed', 'failed', 'ok'])
 })
 
-test('nothing that is stored reaches a prototype', async () => {
+test('stored values cannot change a prototype', async () => {
   const value = JSON.parse('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}') as Json
   const { stored } = await callAll([store('a', value), read('toString')])
   assert.equal(({} as { admin?: boolean }).admin, undefined)
   assert.equal((stored['a'] as { admin?: boolean }).admin, undefined)
 })
 
-test('what is read has no prototype, so that a key nobody stored finds nothing', async () => {
+test('the values have no prototype, so that a missing key is undefined', async () => {
   const { run, executions } = await callAll([store('a', 1), read('constructor')])
   assert.equal(getMetadata(run.state)['constructor'], undefined)
   assert.equal(executions[1]!.status, 'failed')
 })
 
-// ── who relies on it
+// ── trust
 
-test('a role that the model stores is none that a guard reads', async () => {
+test('a role that the model stores is not one that a guard reads', async () => {
   const admins = guard('beforeToolUse', (ctx) => ctx.block('Only admins.'), {
     name: 'admins',
     tool: 'list_metadata',
@@ -155,21 +155,21 @@ test('a role that the model stores is none that a guard reads', async () => {
   )
 })
 
-test('a store that a guard blocks, or that an approver refuses, leaves nothing behind', async () => {
+test('a call that a guard blocks or an approver denies stores nothing', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('No.'), { tool: 'store_metadata' })
   assert.deepEqual((await callAll([store('a', 1)], {}, never)).stored, {})
   const denied = await callAll([store('a', 1)], {}, approval({ answer: 'deny', tools: ['store_*'] }))
   assert.deepEqual(denied.stored, {})
 })
 
-test('what is stored is what the guards have seen: arguments that a hook has changed', async () => {
+test('the stored value is the one that guards saw, with changes of hooks', async () => {
   const redact = hook('beforeToolUse', (ctx) => ctx.withArgs({ ...ctx.toolCall.args, value: '[redacted]' }), {
     tool: 'store_metadata',
   })
   assert.deepEqual((await callAll([store('card', '4111')], {}, redact)).stored, { card: '[redacted]' })
 })
 
-test('a substitute for the call keeps to the limits as well', async () => {
+test('the limits also apply if a hook replaces the result of the tool', async () => {
   const lenient = hook('aroundToolUse', () => Promise.resolve({ status: 'ok' as const, output: 'Fine.' }), {
     tool: 'store_metadata',
   })
@@ -178,7 +178,7 @@ test('a substitute for the call keeps to the limits as well', async () => {
   assert.match(JSON.stringify(executions[0]!.output), /reserved/)
 })
 
-test('a state whose key holds something else is read as empty, and mended by the next store', async () => {
+test('invalid metadata is read as empty and replaced by the next call', async () => {
   for (const kept of ['text', 7, ['a'], null]) {
     const model = scriptedModel([{ toolCalls: [list, store('a', 1)] }, 'Done.'])
     const run = await createAgent({ model, use: [metadata()] }).run('Go.', { metadata: { 'hookloop.metadata': kept } })
@@ -186,7 +186,7 @@ test('a state whose key holds something else is read as empty, and mended by the
   }
 })
 
-test('what is stored survives saving, resuming in the middle of a step, and the next execution', async () => {
+test('stored values survive saving, resuming in the middle of a step, and the next execution', async () => {
   const script = [
     { toolCalls: [store('a', 1), store('b', 2)] },
     'Saved.',
@@ -220,7 +220,7 @@ test('a thousand runs of one agent at once keep their values apart', async () =>
   )
 })
 
-test('options that make no sense are refused by name', () => {
+test('invalid options are rejected by name', () => {
   const wrong: readonly object[] = [
     { maxKeys: 0 },
     { maxValueBytes: 1.5 },

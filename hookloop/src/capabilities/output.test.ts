@@ -32,7 +32,7 @@ const bad = { city: 'Oslo', degrees: 'cold' }
 const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'snow' })
 const looking: ScriptedTurn = { toolCalls: [{ name: 'look' }] }
 
-/** An answer in the form in which a strategy wants it. */
+/** An answer in the form of a strategy. */
 function answer(strategy: Strategy, value: Json): ScriptedTurn {
   return strategy === 'tool' ? { toolCalls: [{ name: 'final_answer', args: value }] } : JSON.stringify(value)
 }
@@ -59,18 +59,18 @@ function invalidOf(run: Run<unknown>): AgentError & { readonly value: Attempts }
 
 for (const strategy of strategies) {
   suite(`by ${strategy}`, () => {
-    test('an answer that fits is the output', async () => {
+    test('a valid answer is the output', async () => {
       const { agent, model } = agentOn([answer(strategy, oslo)], { strategy })
       assert.deepEqual([outputOf(await agent.run('go')), model.requests.length], [oslo, 1])
     })
 
-    test('an answer that does not fit goes back with what is wrong with it', async () => {
+    test('an invalid answer is returned to the model with what is wrong', async () => {
       const { agent, model } = agentOn([answer(strategy, bad), answer(strategy, oslo)], { strategy })
       assert.deepEqual(outputOf(await agent.run('go')), oslo)
       assert.match(JSON.stringify(model.requests[1]!.messages.at(-1)), /degrees/)
     })
 
-    test('a run without an answer that fits has failed, with every try and what was wrong with it', async () => {
+    test('a run without a valid answer fails, with every attempt and its problem', async () => {
       const { agent, model } = agentOn(() => answer(strategy, bad), { strategy })
       const run = await agent.run('go')
       const { attempts } = invalidOf(run).value
@@ -78,7 +78,7 @@ for (const strategy of strategies) {
       assert.ok(attempts.every(({ text, problem }) => text === JSON.stringify(bad) && /degrees/.test(problem)))
     })
 
-    test('it is tried as often as is allowed', async () => {
+    test('an invalid answer is retried maxRetries times', async () => {
       for (const maxRetries of [0, 4]) {
         const { agent, model } = agentOn(() => answer(strategy, bad), { strategy, maxRetries })
         const { attempts } = invalidOf(await agent.run('go')).value
@@ -86,7 +86,7 @@ for (const strategy of strategies) {
       }
     })
 
-    test('a run has failed, too, when other limits end the tries before they are used up', async () => {
+    test('a run also fails if another limit stops it before the retries are used up', async () => {
       const { agent } = agentOn(() => answer(strategy, bad), { strategy, maxRetries: 11 })
       assert.match(invalidOf(await agent.run('go')).message, /No answer matches/)
     })
@@ -102,13 +102,13 @@ for (const strategy of strategies) {
       ['list of things with an id', z.array(z.object({ a: z.number() }).meta({ id: `${strategy}Item` })), [{ a: 1 }]],
     ]
     for (const [what, schema, value] of wrapped) {
-      test(`a ${what} is given inside of an object, and the output is without it`, async () => {
+      test(`a ${what} is sent inside an object, and the output is without it`, async () => {
         const { agent } = agentOn([answer(strategy, { value })], { strategy, schema })
         assert.deepEqual(outputOf(await agent.run('go')), value)
       })
     }
 
-    test('the output is what the schema makes of the answer, and its refinements hold', async () => {
+    test('the output is the parsed answer, and refinements of the schema apply', async () => {
       const day = z.iso.datetime().transform((text) => new Date(text))
       const later = async (date: Date): Promise<boolean> => date.getFullYear() > 2000
       const schema = z.object({ at: day.refine(later, 'too long ago') })
@@ -121,7 +121,7 @@ for (const strategy of strategies) {
       assert.match(JSON.stringify(model.requests[1]!.messages.at(-1)), /too long ago/)
     })
 
-    test('recorded and replayed, the output is the same, and no model is asked', async () => {
+    test('a replay gives the same output without a model', async () => {
       const recording = memoryRecording()
       const script = [looking, answer(strategy, bad), answer(strategy, oslo)]
       const live = await agentOn(script, { strategy, use: [look] }).agent.run('go', {
@@ -133,7 +133,7 @@ for (const strategy of strategies) {
       assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
     })
 
-    test('streamed or step by step, the output is the same', async () => {
+    test('the output is the same streamed and step by step', async () => {
       const script = [looking, answer(strategy, bad), answer(strategy, oslo)]
       const streamed = await recordEvents(agentOn(script, { strategy, use: [look] }).agent.stream('go'))
       const live = agentOn(script, { strategy, use: [look] }).agent.iterate('go')
@@ -142,7 +142,7 @@ for (const strategy of strategies) {
       assert.deepEqual([outputOf(streamed.run), outputOf(await live.run), steps], [oslo, oslo, 3])
     })
 
-    test('a run that was paused in the middle comes to its output in another process', async () => {
+    test('a run that was paused gets its output in another process', async () => {
       const script = [answer(strategy, bad), answer(strategy, oslo)]
       const { agent } = agentOn(script, { strategy })
       const live = agent.iterate('go')
@@ -151,7 +151,7 @@ for (const strategy of strategies) {
       assert.deepEqual(outputOf(await agent.resume(saved)), oslo)
     })
 
-    test('in a conversation, only the answers to the last input count', async () => {
+    test('only answers to the last input of a conversation count', async () => {
       const script = [answer(strategy, oslo), answer(strategy, bad), answer(strategy, bad), answer(strategy, oslo)]
       const { agent, model } = agentOn(script, { strategy, maxRetries: 1 })
       const first = await agent.run('go')
@@ -161,7 +161,7 @@ for (const strategy of strategies) {
       assert.deepEqual([outputOf(first), outputOf(third), model.requests.length], [oslo, oslo, 4])
     })
 
-    test('a hook that lets the run end early does not make an invalid answer a valid one', async () => {
+    test('a hook that allows the stop does not make an invalid answer valid', async () => {
       const ends: readonly Use[] = [
         hook('afterStep', (ctx) => ctx.allowStop('Enough.')),
         guard('afterStep', (ctx) => ctx.stop('Enough.', { reason: 'completed' })),
@@ -170,7 +170,7 @@ for (const strategy of strategies) {
       for (const end of ends) {
         const { agent, model } = agentOn(() => answer(strategy, bad), { strategy, use: [end] })
         const run = await agent.run('go')
-        // What asks for another answer goes before what allows to stop, never before what forbids to go on.
+        // A request for another answer overrides allowStop, but never a forbid.
         assert.ok(run.status === 'failed', explain(run))
         assert.deepEqual([run.error.code, 'output' in run, model.requests.length <= 3], ['OUTPUT_INVALID', false, true])
       }
@@ -178,7 +178,7 @@ for (const strategy of strategies) {
   })
 }
 
-// ── how it is asked for
+// ── strategies
 
 const kinds: readonly (readonly [LanguageModel['structuredOutput'], boolean, Strategy])[] = [
   [undefined, false, 'tool'],
@@ -192,7 +192,7 @@ const kinds: readonly (readonly [LanguageModel['structuredOutput'], boolean, Str
 ]
 for (const [structuredOutput, hasTools, strategy] of kinds) {
   const tools = hasTools ? 'with' : 'without'
-  test(`a model that can do "${structuredOutput}" is held to the schema by ${strategy} ${tools} tools`, async () => {
+  test(`a model with "${structuredOutput}" gets the strategy ${strategy} ${tools} tools`, async () => {
     const script = scriptedModel([answer(strategy, oslo)])
     const model = { ...script, ...(structuredOutput !== undefined && { structuredOutput }) }
     const agent = createAgent({ model, instructions: 'Be brief.', output: weather, use: hasTools ? [look] : [] })
@@ -204,7 +204,7 @@ for (const [structuredOutput, hasTools, strategy] of kinds) {
   })
 }
 
-test('an agent with more in it keeps the output, and is held to it by what then fits', async () => {
+test('agent.with() keeps the output, with the strategy for the new tools', async () => {
   const script = scriptedModel([answer('native', oslo), answer('tool', oslo)])
   const agent = createAgent({ model: { ...script, structuredOutput: 'native-alone' }, output: weather })
   const more = agent.with(look)
@@ -215,7 +215,7 @@ test('an agent with more in it keeps the output, and is held to it by what then 
   )
 })
 
-test('what the answer is called and what it is, is told to the provider', async () => {
+test('the provider gets the name and the description of the answer', async () => {
   const { agent, model } = agentOn([JSON.stringify(oslo)], { strategy: 'native', name: 'weather', description: 'Now.' })
   await agent.run('go')
   const { schema, ...format } = model.requests[0]!.responseFormat!
@@ -223,7 +223,7 @@ test('what the answer is called and what it is, is told to the provider', async 
   assert.equal((schema as JsonObject)['additionalProperties'], false)
 })
 
-test('a model that answers past the tool is believed if it fits, and not left the choice if it does not', async () => {
+test('an answer without the tool is accepted if valid; otherwise the tool is required', async () => {
   const { agent, model } = agentOn(['It is cold.', answer('tool', oslo)], { strategy: 'tool' })
   assert.deepEqual(outputOf(await agent.run('go')), oslo)
   assert.deepEqual(
@@ -233,9 +233,9 @@ test('a model that answers past the tool is believed if it fits, and not left th
   assert.deepEqual(outputOf(await agentOn([JSON.stringify(oslo)]).agent.run('go')), oslo)
 })
 
-// ── who else has a say
+// ── other hooks
 
-test('an answer that a guard blocks is not taken; the next one is', async () => {
+test('an answer that a guard blocks is not accepted; the next one is', async () => {
   const warm = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['degrees'] === -3 ? ctx.block('Too cold.') : ctx), {
     tool: 'final_answer',
   })
@@ -247,7 +247,7 @@ test('an answer that a guard blocks is not taken; the next one is', async () => 
   assert.deepEqual([attempts.length, attempts[2]?.problem], [3, 'the call was blocked or withheld'])
 })
 
-test('an answer that a hook changed on its way is the output as it was changed', async () => {
+test('an answer that a hook changed is the output', async () => {
   const warmer = hook('beforeToolUse', (ctx) => ctx.withArgs({ ...ctx.toolCall.args, degrees: 30 }))
   const redact = hook('afterInference', (ctx) =>
     ctx.withResponse({ text: ctx.response.text.replace('Oslo', 'somewhere') }),
@@ -264,7 +264,7 @@ test('an answer that a hook changed on its way is the output as it was changed',
 })
 
 for (const strategy of strategies) {
-  test(`an answer that is withheld is none, by ${strategy}`, async () => {
+  test(`a withheld answer does not count, with ${strategy}`, async () => {
     const hush = guard('afterInference', (ctx) => ctx.block('No.'))
     const run = await agentOn(() => answer(strategy, oslo), { strategy, use: [hush] }).agent.run('go')
     assert.deepEqual([run.status, 'output' in run, run.state.stepCount], ['stopped', false, 1])
@@ -272,7 +272,7 @@ for (const strategy of strategies) {
   })
 }
 
-test('an answer that is cut off by its length goes back, and a run that has no other has failed', async () => {
+test('a truncated answer is returned to the model, and a run without another fails', async () => {
   const cut: ScriptedTurn = { text: '{"city":"Oslo","degr', finishReason: 'length' }
   const once = agentOn([cut, JSON.stringify(oslo)], { strategy: 'text' })
   assert.deepEqual(outputOf(await once.agent.run('go')), oslo)
@@ -280,7 +280,7 @@ test('an answer that is cut off by its length goes back, and a run that has no o
   assert.equal(invalidOf(always).value.attempts.length, 3)
 })
 
-test('an answer that the model did not finish by itself completes nothing, even if it fits', async () => {
+test('an answer with another finish reason than stop does not complete a run, even if valid', async () => {
   for (const finishReason of ['length', 'content-filter', 'error', 'other'] as const) {
     const turn = (): ScriptedTurn => ({ text: JSON.stringify(oslo), finishReason })
     const run = await agentOn(turn, { strategy: 'text' }).agent.run('go')
@@ -288,7 +288,7 @@ test('an answer that the model did not finish by itself completes nothing, even 
   }
 })
 
-test('a run with nothing but empty answers has failed', async () => {
+test('a run with only empty answers fails', async () => {
   const { attempts } = invalidOf(await agentOn(() => '', { strategy: 'text' }).agent.run('go')).value
   assert.deepEqual(
     attempts.map(({ problem }) => problem),
@@ -296,13 +296,13 @@ test('a run with nothing but empty answers has failed', async () => {
   )
 })
 
-test('a limit that is reached first ends the run as it ends any other', async () => {
+test('a limit that is reached first stops the run as usual', async () => {
   const { agent } = agentOn(() => answer('tool', bad), { maxRetries: 8, use: [guards({ maxSteps: 2 })] })
   const run = await agent.run('go')
   assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'stepsLimit'])
 })
 
-test('a run that waits for a person in the middle comes to its output once it is answered', async () => {
+test('a run that is suspended for approval gets its output after the resume', async () => {
   const asked = tool({ name: 'ask', description: 'Asks.', input: { type: 'object' }, ask: true, execute: () => 'yes' })
   const script = [{ toolCalls: [{ name: 'ask' }] }, answer('tool', bad), answer('tool', oslo)]
   const { agent } = agentOn(script, { use: [asked, approval('suspend')] })
@@ -312,7 +312,7 @@ test('a run that waits for a person in the middle comes to its output once it is
   assert.deepEqual(outputOf(await agent.resume(saved, { answers: { [waiting.pending[0]!.id]: 'allow' } })), oslo)
 })
 
-test('a person may be asked about the answer itself, and edit it', async () => {
+test('the answer itself can need approval, and the approver can edit it', async () => {
   const { agent } = agentOn([answer('tool', oslo)], { use: [approval({ answer: 'suspend', tools: ['final_answer'] })] })
   const waiting = await agent.run('go')
   assert.ok(waiting.status === 'suspended')
@@ -321,14 +321,14 @@ test('a person may be asked about the answer itself, and edit it', async () => {
   assert.deepEqual(outputOf(run), edited.allow)
 })
 
-test('who asks to go on after an answer was taken gets another one', async () => {
+test('a continuation after an accepted answer gives another one', async () => {
   const once = hook('onStop', (ctx) => (ctx.continuations === 0 ? ctx.requestContinuation('Look again.') : ctx))
   const rome = { city: 'Rome', degrees: 20 }
   const { agent } = agentOn([answer('tool', oslo), 'Done.', answer('tool', rome)], { use: [once] })
   assert.deepEqual(outputOf(await agent.run('go')), rome)
 })
 
-test('calls beside the answer are made', async () => {
+test('other calls in the step of the answer are executed', async () => {
   const both: ScriptedTurn = { toolCalls: [{ name: 'look' }, { name: 'final_answer', args: oslo }] }
   const run = await agentOn([both], { use: [look] }).agent.run('go')
   assert.deepEqual(outputOf(run), oslo)
@@ -338,7 +338,7 @@ test('calls beside the answer are made', async () => {
   )
 })
 
-test('many runs at once have each their own output', async () => {
+test('concurrent runs have separate outputs', async () => {
   const model = scriptedModel(({ messages }) => answer('tool', { city: textOf(messages.at(0)!.content), degrees: 1 }))
   const agent = createAgent({ model, output: weather })
   const inputs = Array.from({ length: 40 }, (_, i) => `city ${i}`)
@@ -349,13 +349,13 @@ test('many runs at once have each their own output', async () => {
   )
 })
 
-test('explain says that no answer fits, and what would help', async () => {
+test('explain says that no answer is valid, and what would help', async () => {
   const text = explain(await agentOn(() => answer('text', bad), { strategy: 'text' }).agent.run('go'))
   assert.match(text, /failed: No answer matches the output schema after 2 retries.*degrees/)
   assert.match(text, /decided by +output[^]*to continue .*outputOptions\.maxRetries/)
 })
 
-test('options that make no sense, and schemas that cannot be shown, are refused', () => {
+test('invalid options and schemas are rejected', () => {
   const settings: readonly Setting[] = [
     { maxRetries: -1 },
     { maxRetries: 0.5 },

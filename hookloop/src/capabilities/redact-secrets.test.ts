@@ -40,10 +40,10 @@ const key = `-----BEGIN RSA PRIVATE KEY-----\n${random.repeat(20)}\n-----END RSA
 const bearer = `Authorization: Bearer ${random}${random}`
 const address = `postgres://admin:pw-${random}@db.example/x`
 const all = [...secrets, key, bearer, address]
-/** No artefact may hold any of these. */
+/** No artifact may contain any of these. */
 const canaries = [...secrets, random]
 
-/** An agent whose tools give secrets back in every way there is, and what came of it. */
+/** Runs an agent whose tools return secrets in every possible way. */
 async function spill(store: SessionStore, more: Parameters<typeof createAgent>[0]['use'] = []) {
   const ways = {
     text: () => all.join('\n'),
@@ -78,7 +78,7 @@ async function spill(store: SessionStore, more: Parameters<typeof createAgent>[0
 
 const leaks = (text: string): readonly string[] => canaries.filter((canary) => text.includes(canary))
 
-test('D17: secrets that tools give back or users say are in no session, event, trace, recording, export or request', async () => {
+test('D17: secrets in tool results and user input are in no session, event, trace, recording, export or request', async () => {
   const place = join(folder, 'redacted')
   const [files, sqlite] = [fileStore(place), sqliteStore(`${place}.db`)]
   const otel = inMemory({ content: true, hooks: 'all' })
@@ -113,7 +113,7 @@ test('D17: secrets that tools give back or users say are in no session, event, t
   for (const file of kept) assert.deepEqual(leaks(readFileSync(file, 'latin1')), [], file)
 })
 
-test('D17: secrets are there without redactSecrets, and are not in what is exported by rule', async () => {
+test('D17: secrets are stored without redactSecrets, and are not in an export', async () => {
   const store = memoryStore()
   const { events } = await spill(store)
   assert.ok(leaks(JSON.stringify(events.events)).length > 5)
@@ -121,7 +121,7 @@ test('D17: secrets are there without redactSecrets, and are not in what is expor
   assert.deepEqual(leaks(exported), [])
 })
 
-test('D17: secrets are told by their shape: what only looks a little like one is left as it is', async () => {
+test('D17: secrets are recognized by their shape, and similar text is not redacted', async () => {
   const harmless = [
     'const token = getToken()',
     'pk_customers_orders_pkey and api_gateway_configuration, sk_learn_is_not_a_key',
@@ -138,7 +138,7 @@ test('D17: secrets are told by their shape: what only looks a little like one is
   assert.equal(said.type === 'text' && said.text, harmless.join('\n'))
 })
 
-test('D17: secrets are taken out in time that grows with the text, whatever it repeats', async () => {
+test('D17: secrets are redacted in linear time, whatever the text repeats', async () => {
   const repeated = [
     'sk-',
     'eyJ-',
@@ -159,7 +159,7 @@ test('D17: secrets are taken out in time that grows with the text, whatever it r
   await createAgent({ model, use: [read, redactSecrets()] }).run('Go.')
 })
 
-test('D17: secrets are looked for by rules that are rules', () => {
+test('D17: secrets are found by valid rules only', () => {
   assert.throws(() => redactSecrets({ also: [7 as never] }), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => redactSecrets({ patterns: [] } as never), { code: 'AGENT_INVALID_OPTION' })
 })

@@ -8,7 +8,7 @@ import { responseContent } from './response-content.ts'
 
 const wantsSources = responseContent((text) => (text.includes('http') ? undefined : { continue: 'Name a source.' }))
 
-test('an answer that misses something is sent back with the reason, and the model reads it', async () => {
+test('an incomplete answer is sent back to the model with the reason', async () => {
   const model = scriptedModel(['It is so.', 'It is so: http://example.org'])
   const run = await createAgent({ model, use: [wantsSources] }).run('Is it so?')
   assert.equal(run.status === 'completed' && run.output, 'It is so: http://example.org')
@@ -18,13 +18,13 @@ test('an answer that misses something is sent back with the reason, and the mode
   })
 })
 
-test('without an opinion the votes of others decide', async () => {
+test('without an opinion the votes of other hooks decide', async () => {
   const model = scriptedModel(['see http://example.org'])
   const run = await createAgent({ model, use: [wantsSources] }).run('go')
   assert.equal(run.status === 'completed' && run.final.by, 'completion')
 })
 
-test('a verdict to stop allows the end', async () => {
+test('the verdict stop allows the stop', async () => {
   const neverDone = { name: completion().name }
   const use = [neverDone, responseContent((text) => (text.endsWith('DONE') ? 'stop' : undefined))]
   const run = await createAgent({ model: scriptedModel(['still at it', 'DONE', 'too far']), use }).run('go')
@@ -32,7 +32,7 @@ test('a verdict to stop allows the end', async () => {
   assert.equal(run.state.stepCount, 2)
 })
 
-test('text beside calls is not an answer and is not read', async () => {
+test('text in a step with tool calls is not judged', async () => {
   const read: string[] = []
   const ping = tool({ name: 'ping', description: 'Pings.', input: { type: 'object' }, execute: () => 'pong' })
   const model = scriptedModel([{ text: 'One moment.', toolCalls: [{ name: 'ping' }] }, 'Done.'])
@@ -44,13 +44,13 @@ test('text beside calls is not an answer and is not read', async () => {
   assert.deepEqual(read, ['Done.'])
 })
 
-test('an answer that never gets better ends at the limit of continuations', async () => {
+test('a run whose answer never improves ends at the continuation limit', async () => {
   const run = await createAgent({ model: scriptedModel(() => 'No.'), use: [wantsSources] }).run('go')
   assert.equal(run.status === 'stopped' && run.reason, 'continuationLimit')
   assert.equal(run.state.stepCount, 9)
 })
 
-test('a reader that throws is a no: the run is not completed on an answer nobody could read', async () => {
+test('a reader that throws stops the run: it is not completed', async () => {
   const breaks = responseContent(() => {
     throw new Error('unreadable')
   })
@@ -58,7 +58,7 @@ test('a reader that throws is a no: the run is not completed on an answer nobody
   assert.equal(run.status === 'stopped' && run.reason, 'errorForbade')
 })
 
-test('two readers stand side by side under names of their own', async () => {
+test('two readers with different names work together', async () => {
   const short = responseContent((text) => (text.length < 30 ? undefined : { continue: 'Shorter.' }), { name: 'short' })
   const model = scriptedModel(['nothing', 'A very long answer, with http://example.org', 'http://example.org'])
   const run = await createAgent({ model, use: [wantsSources, short] }).run('go')

@@ -32,7 +32,7 @@ function stopOf(run: Run): { reason: string; by: string; value: Json | undefined
   return run.status === 'stopped' ? { reason: run.reason, by: run.by, value: run.final.value } : undefined
 }
 
-test('a call that fails the same way is retried so many times and no more', async () => {
+test('a failing call is repeated at most maxRetries times', async () => {
   const ended = await run(
     Array.from({ length: 9 }, () => call('missing')),
     retryLimit({ maxRetries: 2 }),
@@ -41,7 +41,7 @@ test('a call that fails the same way is retried so many times and no more', asyn
   assert.equal(ended.state.stepCount, 3)
 })
 
-test('three retries are the default', async () => {
+test('the default is three retries', async () => {
   const ended = await run(
     Array.from({ length: 9 }, () => call('missing')),
     retryLimit(),
@@ -49,37 +49,37 @@ test('three retries are the default', async () => {
   assert.equal(ended.state.stepCount, 4)
 })
 
-test('with no retries the first failing call is the last', async () => {
+test('with maxRetries 0 the first failing call is the last', async () => {
   const ended = await run([call('missing'), 'done'], retryLimit({ maxRetries: 0 }))
   assert.equal(stopOf(ended)?.reason, 'retryLimit')
   assert.equal(ended.state.stepCount, 1)
 })
 
-test('other arguments, or a success in between, begin the count anew', async () => {
+test('other arguments or a success restart the count', async () => {
   const limit = retryLimit({ maxRetries: 1 })
   const other = [call('missing'), call('found'), call('missing'), call('missing', 'found'), call('missing'), 'done']
   assert.equal((await run(other, limit)).status, 'completed')
 })
 
-test('calls that succeed may be repeated as often as the model likes', async () => {
+test('successful calls may be repeated without limit', async () => {
   const same = Array.from({ length: 6 }, () => call('found'))
   assert.equal((await run([...same, 'done'], retryLimit({ maxRetries: 1 }))).status, 'completed')
 })
 
-test('a call that is blocked again and again is a retry, too', async () => {
+test('a call that is blocked repeatedly counts as a retry', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
   const ended = await run([call('found'), call('found'), 'done'], never, retryLimit({ maxRetries: 1 }))
   assert.equal(stopOf(ended)?.reason, 'retryLimit')
 })
 
-test('the order in which a model writes its arguments makes no other call of it', async () => {
+test('the order of arguments does not matter', async () => {
   const first = { toolCalls: [{ name: 'open', args: { path: 'missing', line: 1 } }] }
   const second = { toolCalls: [{ name: 'open', args: { line: 1, path: 'missing' } }] }
   const ended = await run([first, second, 'done'], retryLimit({ maxRetries: 1 }))
   assert.equal(stopOf(ended)?.reason, 'retryLimit')
 })
 
-test('a limit that is no whole number from 0 up is refused', () => {
+test('an invalid maxRetries is rejected', () => {
   for (const maxRetries of [-1, 0.5, Number.NaN, Infinity, '3']) {
     assert.throws(
       () => retryLimit({ maxRetries: maxRetries as number }),

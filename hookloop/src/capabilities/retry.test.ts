@@ -19,7 +19,7 @@ import { errorPolicy } from './error-policy.ts'
 import { guards } from './guards.ts'
 import { retryableErrorCodes, retry } from './retry.ts'
 
-/** Waits that no test notices. */
+/** Waits that are too short to matter. */
 const quick = { backoffMs: 1, maxBackoffMs: 2 }
 const long = 20_000
 
@@ -40,10 +40,10 @@ function untimed({ ledger }: Run): unknown {
   return ledger.map(({ durationMs: _ms, ...entry }) => entry)
 }
 
-// ── what is tried again
+// ── what is retried
 
 for (const code of retryableErrorCodes) {
-  test(`a call that failed with ${code} is made again`, async () => {
+  test(`a call that failed with ${code} is retried`, async () => {
     const model = scriptedModel([failing(code), 'Done.'])
     const run = await agentOn(model, retry(quick)).run('go')
     assert.deepEqual([run.status, run.text, model.requests.length], ['completed', 'Done.', 2])
@@ -53,7 +53,7 @@ for (const code of retryableErrorCodes) {
 const lasting = (Object.keys(errorCodes) as ErrorCode[]).filter(
   (code) => !(retryableErrorCodes as readonly string[]).includes(code),
 )
-test('no other failure is tried again', async () => {
+test('no other failure is retried', async () => {
   for (const code of lasting.filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {
     const model = scriptedModel([failing(code), 'Done.'])
     const run = await agentOn(model, retry(quick)).run('go')
@@ -61,20 +61,20 @@ test('no other failure is tried again', async () => {
   }
 })
 
-test('unless told, an error without a code is not tried again', async () => {
+test('by default an error without a code is not retried', async () => {
   const model = scriptedModel([{ error: 'boom' }, 'Done.'])
   const run = await agentOn(model, retry(quick)).run('go')
   assert.deepEqual([errorOf(run).code, model.requests.length], ['MODEL_FAILED', 1])
 })
 
-test('with "on", those failures are tried again and no others', async () => {
+test('with "on", only those codes are retried', async () => {
   const only = retry({ ...quick, on: ['MODEL_REJECTED'] })
   const rejected = await agentOn(scriptedModel([failing('MODEL_REJECTED'), 'Done.']), only).run('go')
   const overloaded = await agentOn(scriptedModel([failing(), 'Done.']), only).run('go')
   assert.deepEqual([rejected.text, errorOf(overloaded).code], ['Done.', 'MODEL_OVERLOADED'])
 })
 
-test('an error without a code is tried again under the code it gets', async () => {
+test('an error without a code is retried as MODEL_FAILED', async () => {
   const run = await agentOn(scriptedModel([{ error: 'boom' }, 'Done.']), retry({ ...quick, on: ['MODEL_FAILED'] })).run(
     'go',
   )
@@ -90,13 +90,13 @@ for (const maxRetries of [0, 1, 4]) {
   })
 }
 
-test('unless told, a call is made three times', async () => {
+test('by default a call is made three times', async () => {
   const model = scriptedModel(() => failing())
   await agentOn(model, retry(quick)).run('go')
   assert.equal(model.requests.length, 3)
 })
 
-test('each call of a run has its attempts for itself', async () => {
+test('each call of a run has its own retries', async () => {
   const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
   const [busy, call] = [failing(), { toolCalls: [{ name: 'work' }] }]
   const model = scriptedModel([busy, busy, call, busy, busy, 'Done.'])
@@ -104,14 +104,14 @@ test('each call of a run has its attempts for itself', async () => {
   assert.deepEqual([run.status, run.state.stepCount, model.requests.length], ['completed', 2, 6])
 })
 
-test('every attempt is sent the same request', async () => {
+test('every attempt sends the same request', async () => {
   const model = scriptedModel([failing(), failing(), 'Done.'])
   await agentOn(model, retry(quick)).run('go')
   const [first, ...others] = model.requests.map((request) => JSON.stringify(request))
   assert.deepEqual(others, [first, first])
 })
 
-test('many runs at once retry each for itself', async () => {
+test('concurrent runs have separate retries', async () => {
   const seen = new Set<string>()
   const model = scriptedModel(({ messages }) => {
     const input = textOf(messages.at(0)!.content)
@@ -128,7 +128,7 @@ test('many runs at once retry each for itself', async () => {
   )
 })
 
-test('onError hears of a call once all its attempts have failed, and may ask for as many again', async () => {
+test('onError fires after the last attempt, and its retry has as many attempts again', async () => {
   const model = scriptedModel([failing(), failing(), failing(), 'Done.'])
   let heard = 0
   const listen = hook('onError', (ctx) => (heard++, ctx))
@@ -136,23 +136,23 @@ test('onError hears of a call once all its attempts have failed, and may ask for
   assert.deepEqual([run.status, heard, model.requests.length], ['completed', 1, 4])
 })
 
-// ── how long is waited
+// ── waits
 
-test('a provider that says when to come back is waited for that long', async (t) => {
+test('the wait that the provider asks for is used', async (t) => {
   const delays = recordDelays(t)
   const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 80 }), 'Done.'])
   await agentOn(model, retry({ backoffMs: 0 })).run('go')
   assert.deepEqual([delays, model.requests.length], [[80], 2])
 })
 
-test('what the provider says goes before the growing wait', async () => {
+test('the wait of the provider overrides the backoff', async () => {
   const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 1 }), 'Done.'])
   const waits = retry({ backoffMs: long, maxBackoffMs: long })
   const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(5_000) })
   assert.equal(run.status, 'completed')
 })
 
-test('a provider that wants to be left alone for too long is not asked again, nor waited for', async () => {
+test('a wait longer than maxRetryAfterMs fails the call at once', async () => {
   const asked = (ms: number) =>
     scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: ms }), 'Done.'])
   const signal = AbortSignal.timeout(5_000)
@@ -162,14 +162,14 @@ test('a provider that wants to be left alone for too long is not asked again, no
   assert.deepEqual([patient.status, hasty.status, usual.status], ['completed', 'failed', 'failed'])
 })
 
-test('a wait that is longer than a timer can count is not taken for none', async () => {
+test('a wait longer than the longest timer does not fire at once', async () => {
   const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 2 ** 32 }), 'Done.'])
   const waits = retry({ maxRetryAfterMs: Infinity })
   const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(60) })
   assert.deepEqual([run.status, model.requests.length], ['cancelled', 1])
 })
 
-test('waits double, up to the longest', async (t) => {
+test('waits double up to maxBackoffMs', async (t) => {
   const delays = recordDelays(t)
   const model = scriptedModel(() => failing())
   await agentOn(model, retry({ maxRetries: 4, backoffMs: 20, maxBackoffMs: 60 })).run('go')
@@ -183,9 +183,9 @@ test('waits double, up to the longest', async (t) => {
   assert.equal((await capped.run('go', { signal: AbortSignal.timeout(5_000) })).status, 'failed')
 })
 
-// ── who may end it
+// ── cancellation and guards
 
-test('a cancel during the wait ends the run at once, as cancelled', async () => {
+test('a cancellation during the wait ends the run at once', async () => {
   const model = scriptedModel([failing(), 'Done.'])
   const agent = agentOn(model, retry({ backoffMs: 2 ** 30, maxBackoffMs: 2 ** 30 }))
   const run = await agent.run('go', { signal: AbortSignal.timeout(30) })
@@ -201,7 +201,7 @@ test('guards judge every attempt', async () => {
 })
 
 for (const on of [undefined, ['MODEL_OVERLOADED', 'MODEL_FAILED'] as const]) {
-  test(`a guard that forbids an attempt ends it, and is not asked again${on ? ', whatever "on" says' : ''}`, async () => {
+  test(`a guard that forbids an attempt ends the retries${on ? ', whatever "on" says' : ''}`, async () => {
     let judged = 0
     const twice = guard('beforeInference', (ctx) => (++judged > 2 ? ctx.stop('Enough.') : ctx), { name: 'twice' })
     const model = scriptedModel(() => failing())
@@ -211,7 +211,7 @@ for (const on of [undefined, ['MODEL_OVERLOADED', 'MODEL_FAILED'] as const]) {
   })
 }
 
-test('a guard that fails at a further attempt forbids it', async () => {
+test('a guard that throws at a further attempt forbids it', async () => {
   let judged = 0
   const broken = guard('beforeInference', (ctx) => (++judged > 1 ? assert.fail('broken') : ctx), { name: 'broken' })
   const model = scriptedModel([failing(), 'Done.'])
@@ -219,9 +219,9 @@ test('a guard that fails at a further attempt forbids it', async () => {
   assert.deepEqual([run.status, run.status === 'stopped' && run.by, model.requests.length], ['stopped', 'broken', 1])
 })
 
-// ── what it leaves behind
+// ── usage, ledger and replay
 
-/** Refuses an answer the first time, as a hook does that cannot read it. */
+/** Rejects a response the first time, like a hook that cannot parse it. */
 function unreadableOnce(): Use {
   let times = 0
   return hook('aroundInference', async (_ctx, next) => {
@@ -231,21 +231,21 @@ function unreadableOnce(): Use {
   })
 }
 
-test('what an attempt cost is counted, also when it was not used', async () => {
+test('the cost of every attempt is counted', async () => {
   const model = scriptedModel(['First.', 'Second.'], { usage: { costUsd: 0.25 } })
   const run = await agentOn(model, unreadableOnce(), retry(quick)).run('go')
   const { inputTokens, outputTokens, costUsd, steps } = run.state.usage
   assert.deepEqual([run.text, inputTokens, outputTokens, costUsd, steps], ['Second.', 20, 10, 0.5, 1])
 })
 
-test('a limit that an attempt has reached forbids the next', async () => {
+test('a limit that an attempt reaches forbids the next', async () => {
   const model = scriptedModel(['First.', 'Second.'], { usage: { costUsd: 0.25 } })
   const run = await agentOn(model, unreadableOnce(), guards({ maxCost: 0.25 }), retry(quick)).run('go')
   const by = run.status === 'stopped' && run.by
   assert.deepEqual([by, model.requests.length, run.state.usage.costUsd], ['guards.maxCost', 1, 0.25])
 })
 
-test('the ledger and explain tell of every attempt that failed', async () => {
+test('the ledger and explain have every failed attempt', async () => {
   const model = scriptedModel([failing('MODEL_OVERLOADED', 'busy'), failing('MODEL_TIMED_OUT', 'late'), 'Done.'])
   const run = await agentOn(model, retry(quick)).run('go')
   const told = ['attempt 1, scripted/script: busy', 'attempt 2, scripted/script: late']
@@ -268,7 +268,7 @@ suite('recorded and replayed', () => {
     ['that failed in the end', [failing(), failing(), failing('MODEL_OVERLOADED', 'still busy')], 'failed'],
   ]
   for (const [how, turns, status] of endings) {
-    test(`a run ${how} comes to the same state and ledger, and no model is asked`, async () => {
+    test(`a run ${how} has the same state and ledger, without a model`, async () => {
       const recording = memoryRecording()
       const live = await agentOn(scriptedModel(turns), retry(quick)).run('go', { effects: recordEffects(recording) })
       const dead = scriptedModel([])
@@ -280,7 +280,7 @@ suite('recorded and replayed', () => {
     })
   }
 
-  test('a cancel during the wait is a cancel in the replay', async () => {
+  test('a cancellation during the wait is one in the replay', async () => {
     const recording = memoryRecording()
     const waits = retry({ backoffMs: long, maxBackoffMs: long })
     const live = await agentOn(scriptedModel([failing()]), waits).run('go', {
@@ -293,7 +293,7 @@ suite('recorded and replayed', () => {
   })
 })
 
-// ── what is refused
+// ── invalid options
 
 const refused: readonly (readonly [string, object])[] = [
   ['maxRetries', { maxRetries: -1 }],
@@ -305,14 +305,14 @@ const refused: readonly (readonly [string, object])[] = [
   ['maxRetryAfterMs', { maxRetryAfterMs: 'long' }],
   ['on', { on: 'MODEL_FAILED' }],
 ]
-test('options that make no sense are refused by name', () => {
+test('invalid options are rejected by name', () => {
   for (const [name, options] of refused) {
     const named = { code: 'AGENT_INVALID_OPTION', message: new RegExp(`"${name}"`) }
     assert.throws(() => retry(options), named, JSON.stringify(options))
   }
 })
 
-test('an agent says how often it tries', () => {
+test('the description of an agent has maxRetries', () => {
   const { notes } = agentOn(scriptedModel([]), retry({ maxRetries: 3 })).describe()
   assert.ok(notes.includes('Model calls: up to 3 retries.'))
 })

@@ -11,7 +11,7 @@ import { selfDescription, type Section } from './self-description.ts'
 
 const rm = tool({ name: 'rm', description: 'Removes.', input: { type: 'object' }, ask: true, execute: () => '' })
 
-/** What the model is told about an agent with these parts. */
+/** The description that the model gets of an agent with these parts. */
 async function described(section: Section | undefined, ...use: readonly Use[]): Promise<JsonObject> {
   const args = section === undefined ? {} : { section }
   const model = scriptedModel([{ toolCalls: [{ name: 'describe_self', args }] }, 'Done.'], { modelId: 'tiny' })
@@ -19,7 +19,7 @@ async function described(section: Section | undefined, ...use: readonly Use[]): 
   return run.state.execution!.steps.at(0)!.toolExecutions[0]!.output as JsonObject
 }
 
-test('the model is told what it consists of and what applies to it', async () => {
+test('the model gets its tools, capabilities, hooks and limits', async () => {
   const noRm = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'noRm', tool: rm })
   const told = await described(undefined, selfDescription(), rm, noRm, guards({ maxSteps: 7 }))
   assert.deepEqual([told['name'], told['model']], ['clerk', 'scripted/tiny'])
@@ -32,7 +32,7 @@ test('the model is told what it consists of and what applies to it', async () =>
   assert.doesNotMatch(JSON.stringify(told), /SECRET/)
 })
 
-test('one section is told alone, and what was not opened cannot be asked for', async () => {
+test('one section can be requested, and a section that is not offered cannot', async () => {
   const told = await described('tools', selfDescription(), rm)
   assert.deepEqual(Object.keys(told), ['name', 'model', 'tools'])
   const closed = selfDescription({ sections: ['tools'] })
@@ -40,7 +40,7 @@ test('one section is told alone, and what was not opened cannot be asked for', a
   assert.match(JSON.stringify(await described('hooks', closed)), /do not fit/)
 })
 
-test('no secret is told, wherever in the description it stands', async () => {
+test('secrets are redacted anywhere in the description', async () => {
   process.env['CANARY_API_KEY'] = 'correct-horse-battery'
   const notes = [
     'Server: correct-horse-battery at https://me:pa55@host/x.',
@@ -72,7 +72,7 @@ test('ordinary text is not redacted', async () => {
   assert.ok((limits as { notes: string[] }).notes.includes(text), JSON.stringify(limits))
 })
 
-test('long descriptions are shortened, and wrong options are refused by name', async () => {
+test('long descriptions are shortened, and invalid options are rejected by name', async () => {
   const long = tool({ name: 'long', description: 'x'.repeat(5_000), input: {}, execute: () => '' })
   const told = await described('tools', selfDescription({ maxChars: 10 }), long)
   assert.equal((told['tools'] as JsonObject[])[1]!['description'], 'xxxxxxxxxx…')

@@ -12,7 +12,7 @@ import { inMemory } from './in-memory.fixture.ts'
 
 const input = { type: 'object' } as const
 
-/** A run in which every text that could be content says what it is, in words that are found nowhere else. */
+/** A run in which every text that could be content is a unique word. */
 async function spokenRun(content: boolean): Promise<readonly ReadableSpan[]> {
   const otel = inMemory({ hooks: 'all', ...(content && { content }) })
   const model = scriptedModel([
@@ -64,13 +64,13 @@ function textOf(spans: readonly ReadableSpan[]): string {
   )
 }
 
-test('nothing that was said is in any span, unless content is turned on', async () => {
+test('no span has content by default', async () => {
   const spans = await spokenRun(false)
   assert.ok(spans.length > 30)
   assert.deepEqual(textOf(spans).match(/canary[\w-]*/g), null)
 })
 
-test('with content turned on, spans have what was said, but for descriptions and metadata', async () => {
+test('with content on, spans have messages, arguments and results, but no descriptions or metadata', async () => {
   const text = textOf(await spokenRun(true))
   const found = new Set(text.match(/canary[\w-]*/g))
   const expected = [
@@ -100,7 +100,7 @@ test('with content turned on, spans have what was said, but for descriptions and
   assert.deepEqual([...found].toSorted(), expected.toSorted())
 })
 
-test('content has the form of the conventions', async () => {
+test('content has the format of the conventions', async () => {
   const otel = inMemory({ content: true })
   const look = tool({ name: 'look', description: '', input, execute: () => ({ seen: true }) })
   const model = scriptedModel([{ reasoning: 'Hm.', toolCalls: [{ name: 'look', id: 'l', args: { at: 1 } }] }, 'A cat.'])

@@ -22,7 +22,7 @@ for (const [own, conventional] of Object.entries({
   })
 }
 
-test('every attribute and metric stands in the docs', () => {
+test('every attribute and metric is in the docs', () => {
   const page = readFileSync(new URL('../../../site/reference/tracing.md', import.meta.url), 'utf8')
   const names = [...Object.values(attributes), ...Object.values(metricNames)]
   assert.deepEqual(

@@ -6,7 +6,7 @@ import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { inMemory, timesOf } from './in-memory.fixture.ts'
 
-test('hooks have spans as long as they took, and what they looked at has not taken that time', async () => {
+test('spans of hooks have their duration, which is not part of the call they judge', async () => {
   const otel = inMemory()
   const onInput = hook('onUserInput', async (ctx) => (await delay(130), ctx), { name: 'moderate' })
   const judge = guard('afterInference', async (ctx) => (await delay(120), ctx), { name: 'judge' })

@@ -7,7 +7,7 @@ function noted(hook: string, trigger: string, durationMs?: number): Noted {
   return { step: 0, trigger, hook, mode: 'guard', ...(durationMs !== undefined && { durationMs }) }
 }
 
-test('hooks of a firing lie one after the other, the last of them ending now', () => {
+test('hooks of a trigger are consecutive, and the last one ends now', () => {
   const { hooks, from, callEnded } = layOut([noted('a', 'beforeStep', 30), noted('b', 'beforeStep', 20)], 1000)
   const times = hooks.map(({ entry, start, end }) => [entry.hook, start, end])
   assert.deepEqual(times, [
@@ -17,7 +17,7 @@ test('hooks of a firing lie one after the other, the last of them ending now', (
   assert.deepEqual([from, callEnded], [950, 950])
 })
 
-test('hooks around a call all end when the call did, before the hooks that looked at its result', () => {
+test('around hooks end with the call, before the hooks that judge its result', () => {
   const entries = [
     noted('inner', 'aroundInference', 400),
     noted('outer', 'aroundInference', 500),
@@ -33,12 +33,12 @@ test('hooks around a call all end when the call did, before the hooks that looke
   assert.deepEqual([from, callEnded], [400, 900])
 })
 
-test('where nobody knows how long hooks took, they took no time', () => {
+test('hooks without a known duration take no time', () => {
   const { hooks, from, callEnded } = layOut([noted('a', 'afterInference'), noted('b', 'afterInference')], 1000)
   assert.deepEqual([hooks[0]!.start, hooks[1]!.end, from, callEnded], [1000, 1000, 1000, 1000])
 })
 
-test('a hook without an opinion is shown if it was slow', () => {
+test('a slow hook without a decision is shown', () => {
   assert.equal(isShown(noted('a', 'beforeStep', 99), 'decisions'), false)
   assert.equal(isShown(noted('a', 'beforeStep', 100), 'decisions'), true)
   assert.equal(isShown({ ...noted('a', 'beforeStep'), decision: 'skipped' }, 'decisions'), false)

@@ -16,7 +16,7 @@ export type Measured = {
   readonly sum: number | undefined
 }
 
-/** The capability, and everything OpenTelemetry's own in-memory exporters got from it. */
+/** The capability, and what OpenTelemetry's in-memory exporters received from it. */
 export function inMemory(options: TracingOptions = {}) {
   const exporter = new InMemorySpanExporter()
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
@@ -31,7 +31,7 @@ export function inMemory(options: TracingOptions = {}) {
     tracing: tracing({ tracer, meter: meters.getMeter('test'), ...options }),
     spans: (): readonly ReadableSpan[] => [...exporter.getFinishedSpans()],
     span: (name: string): ReadableSpan => exporter.getFinishedSpans().find((each) => each.name === name)!,
-    /** The measurements of an instrument, with their attributes. Ends the measuring. */
+    /** The measurements of an instrument, with their attributes. Stops measuring. */
     measured: async (name: string): Promise<readonly Measured[]> => {
       await meters.shutdown()
       const all =
@@ -61,7 +61,7 @@ export function treeOf(spans: readonly ReadableSpan[]): readonly string[] {
   return below(undefined, 0)
 }
 
-/** When a span began and ended, in milliseconds since 1970. */
+/** When a span started and ended, in milliseconds since 1970. */
 export function timesOf({ startTime, endTime }: ReadableSpan): { readonly start: number; readonly end: number } {
   const toMs = ([seconds, nanos]: readonly [number, number]): number => seconds * 1000 + nanos / 1e6
   return { start: toMs(startTime), end: toMs(endTime) }

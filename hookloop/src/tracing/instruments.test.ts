@@ -17,7 +17,7 @@ function untimed(points: readonly Measured[]): readonly object[] {
   return points.map(({ sum: _sum, ...point }) => point)
 }
 
-test('tokens of model calls are measured by kind, those of every attempt that reported some', async () => {
+test('tokens are measured by type, for every attempt that reported some', async () => {
   const otel = inMemory()
   const script = scriptedModel(['Done.', { text: 'Done.', usage: { inputTokens: 100, outputTokens: 50 } }])
   const agent = createAgent({ model: script, use: [otel.tracing] })
@@ -41,7 +41,7 @@ test('model calls are timed in seconds, failed ones by their error', async () =>
   assert.ok(points[1]!.sum! >= 0.029 && points[1]!.sum! < 1)
 })
 
-test('tools are timed by name and by how they ended; a call that was blocked took no time', async () => {
+test('tools are timed by name and status; a blocked call is not timed', async () => {
   const otel = inMemory()
   const slow = tool({ name: 'slow', description: '', input, execute: () => delay(20, 'late') })
   const broken = tool({ name: 'broken', description: '', input, execute: () => Promise.reject(new Error('no')) })
@@ -58,7 +58,7 @@ test('tools are timed by name and by how they ended; a call that was blocked too
   assert.ok(points[0]!.sum! >= 0.019 && points[0]!.sum! < 1)
 })
 
-test('executions are timed by how they ended', async () => {
+test('executions are timed by status', async () => {
   const otel = inMemory({ agentName: 'timed' })
   const script = scriptedModel([{ text: 'Done.', delayMs: 20 }, { error: 'down' }])
   const agent = createAgent({ model: script, use: [otel.tracing] })
@@ -73,7 +73,7 @@ test('executions are timed by how they ended', async () => {
   assert.ok(points[0]!.sum! >= 0.019 && points[0]!.sum! < 1)
 })
 
-test('without a tracer and a meter those of OpenTelemetry are used, also if they come after the agent', async () => {
+test('the global tracer and meter are the default, also if they are registered after the agent', async () => {
   const otel = inMemory()
   const agent = createAgent({ model: scriptedModel(() => 'Done.'), use: [tracing()] })
   await agent.run('Go.')

@@ -31,7 +31,7 @@ async function suspendedRun(use: readonly Use[]) {
   return { agent, run, id: run.pending[0]!.id }
 }
 
-test('a run that is suspended ends its spans, and going on opens new ones that point to the old', async () => {
+test('a suspended run ends its spans, and the resumed run has new ones that link to them', async () => {
   const otel = inMemory()
   const begin = hook('beforeExecution', (ctx) => ctx.withState((state) => state.withMetadata('a', 1)), {
     name: 'begin',
@@ -65,7 +65,7 @@ test('a run that is suspended ends its spans, and going on opens new ones that p
   )
 })
 
-test('a run that goes on in another process has no link, and a call that is refused there still has its name', async () => {
+test('a run that resumes in another process has no link, and a denied call still has its name', async () => {
   const { run, id } = await suspendedRun([inMemory().tracing])
   const elsewhere = inMemory()
   const saved = JSON.parse(JSON.stringify(run)) as SavedRun
@@ -74,7 +74,7 @@ test('a run that goes on in another process has no link, and a call that is refu
   assert.equal(elsewhere.span('execute_tool pay').attributes['hookloop.tool.by'], 'approval')
 })
 
-test('a run that is cancelled while it is being suspended is told to its end', async () => {
+test('a run that is cancelled while it is suspended ends its spans', async () => {
   const otel = inMemory()
   const cancel = new AbortController()
   const stop = observe('onPause', () => cancel.abort(), { name: 'stop' })
@@ -88,14 +88,14 @@ test('a run that is cancelled while it is being suspended is told to its end', a
   )
 })
 
-test('the time a person was asked is not the time the tool ran', async () => {
+test('waiting for approval is not part of the duration of a tool', async () => {
   const otel = inMemory()
   await payer([approval(() => delay(40, 'allow' as const)), otel.tracing]).run('Pay.')
   const { start, end } = timesOf(otel.span('execute_tool pay'))
   assert.ok(end - start < 30, `${end - start} ms`)
 })
 
-test('a model call that was cut off by a cancel is a failed span', async () => {
+test('a model call that was cancelled is a failed span', async () => {
   const otel = inMemory()
   const model = scriptedModel([{ text: 'Late.', delayMs: 1000 }])
   const run = await createAgent({ model, use: [otel.tracing] }).run('Go.', { signal: AbortSignal.timeout(20) })
@@ -104,7 +104,7 @@ test('a model call that was cut off by a cancel is a failed span', async () => {
   assert.equal(otel.span('chat script').attributes['error.type'], 'RUN_CANCELLED')
 })
 
-test('the execution is a child of whatever span is active where it was started', async () => {
+test('the execution is a child of the active span', async () => {
   context.setGlobalContextManager(new AsyncContexts())
   const otel = inMemory()
   const agent = createAgent({ model: scriptedModel(() => 'Done.'), use: [otel.tracing] })
@@ -120,7 +120,7 @@ test('the execution is a child of whatever span is active where it was started',
   assert.equal(outside!.parentSpanContext, undefined)
 })
 
-test('a thousand runs of one agent at once do not mix', async () => {
+test('a thousand concurrent runs of one agent have separate traces', async () => {
   const otel = inMemory()
   const wait = tool({ name: 'wait', description: '', input, execute: ({ ms }) => delay(Number(ms), ms as number) })
   const model = scriptedModel(({ messages }) => {
@@ -138,7 +138,7 @@ test('a thousand runs of one agent at once do not mix', async () => {
   assert.deepEqual(new Set(ids), new Set(runs.map((run) => run.state.execution!.id)))
 })
 
-test('spans lie inside their parents, one after the other', async () => {
+test('spans are inside their parents and consecutive', async () => {
   const otel = inMemory()
   const wait = tool({ name: 'wait', description: '', input, execute: () => delay(10, 'waited') })
   const slow = hook('afterInference', async (ctx) => (await delay(10), ctx), { name: 'slow' })
@@ -154,7 +154,7 @@ test('spans lie inside their parents, one after the other', async () => {
   assert.ok(timesOf(spans[0]!).end <= first!.start && first!.end <= second!.start)
 })
 
-test('a tracer or meter that throws is a line in the ledger, and nothing else', async () => {
+test('an error of a tracer or meter is noted in the ledger and does not change the run', async () => {
   const down = (): never => {
     throw new Error('the collector is down')
   }
@@ -185,7 +185,7 @@ test('a run that was recorded with tracing replays without it, and the other way
   }
 })
 
-test('two replays of one recording at once do not mix, although they have the same ids', async () => {
+test('two concurrent replays of one recording have separate traces', async () => {
   const otel = inMemory()
   const agent = createAgent({ model: scriptedModel(() => 'Done.'), use: [otel.tracing] })
   const recording = memoryRecording()

@@ -4,7 +4,7 @@ import { calls, familyWorld, look, plan, spawn } from '../agent/subagents/family
 import { guard } from '../hooks/hook.ts'
 import { inMemory, treeOf } from './in-memory.fixture.ts'
 
-test('a subagent is a tree inside the step of the agent it works for, under its own name, and told once', async () => {
+test('the spans of a subagent are inside the step of its parent, under its own name, once', async () => {
   const otel = inMemory({ agentName: 'main' })
   const noRm = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['at'] === 'rm' ? ctx.block('no') : ctx), {
     name: 'noRm',

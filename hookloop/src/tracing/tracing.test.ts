@@ -28,7 +28,7 @@ async function trace(
   return { ...otel, run, tree: treeOf(otel.spans()) }
 }
 
-test('a run is a tree: the execution, its steps, and in them model calls, tools and the hooks that decided', async () => {
+test('a run is a tree of the execution, its steps, and in them model calls, tools and deciding hooks', async () => {
   const model = scriptedModel([{ toolCalls: [{ name: 'read' }, { name: 'erase' }] }, 'Done.'], { modelId: 'm-1' })
   const { tree } = await trace({ model }, { use: [read, erase, noErase], agentName: 'tidy' })
   assert.deepEqual(tree, [
@@ -44,7 +44,7 @@ test('a run is a tree: the execution, its steps, and in them model calls, tools 
   ])
 })
 
-test('a model call says what was asked of whom, how it ended and what it took', async () => {
+test('the span of a model call has the model, the settings, the finish reason and the usage', async () => {
   const model: LanguageModel = {
     provider: 'anthropic.messages',
     modelId: 'claude',
@@ -87,7 +87,7 @@ test('a model call says what was asked of whom, how it ended and what it took', 
   })
 })
 
-test('the execution says who it was, how it ended, and what it spent in all', async () => {
+test('the span of the execution has the agent, the status and the total usage', async () => {
   const model = scriptedModel([{ toolCalls: [{ name: 'read' }] }, 'Done.'], { usage: { costUsd: 0.1 } })
   const { span, run } = await trace({ model }, { use: [read], agentName: 'reader' })
   const { attributes, kind } = span('invoke_agent reader')
@@ -111,7 +111,7 @@ test('the execution says who it was, how it ended, and what it spent in all', as
   })
 })
 
-test('a model call that failed is a failed span with our code, and the next attempt has its own', async () => {
+test('a failed model call is a failed span with its error code, and the retry has its own span', async () => {
   const model = scriptedModel([{ error: 'overloaded' }, 'Done.'])
   const { tree, spans } = await trace({ model }, { use: [errorPolicy({ backoffMs: 0 })] })
   assert.deepEqual(tree, [
@@ -125,7 +125,7 @@ test('a model call that failed is a failed span with our code, and the next atte
   assert.equal(spans()[0]!.attributes['error.type'], 'MODEL_FAILED')
 })
 
-test('a run that failed says with which error, on its step and on the whole', async () => {
+test('a failed run has its error on the step and on the execution', async () => {
   const { tree, span, run } = await trace({ model: scriptedModel([{ error: 'down' }]) })
   assert.equal(run.status, 'failed')
   assert.deepEqual(tree, ['invoke_agent !', '  step 1 !', '    chat script !'])
@@ -133,7 +133,7 @@ test('a run that failed says with which error, on its step and on the whole', as
   assert.equal(span('invoke_agent').attributes['hookloop.stop.by'], 'error at aroundInference')
 })
 
-test('a call that was blocked, failed, withheld or cut off says so, and by whom', async () => {
+test('the span of a tool call says if it was blocked, failed, withheld or interrupted, and by which hook', async () => {
   const cancel = new AbortController()
   const broken = tool({ name: 'broken', description: '', input, execute: () => Promise.reject(new Error('no')) })
   const secret = tool({ name: 'secret', description: '', input, execute: () => 'secret' })
@@ -160,13 +160,13 @@ test('a call that was blocked, failed, withheld or cut off says so, and by whom'
   ])
 })
 
-test('the name of a tool that a model made up is in no span', async () => {
+test('the name of an unknown tool is in no span', async () => {
   const { tree, spans } = await trace({ model: scriptedModel([{ toolCalls: [{ name: 'made_up' }] }, 'Done.']) })
   assert.equal(tree[3], '    execute_tool !')
   assert.equal(JSON.stringify(spans().map(({ name, attributes }) => [name, attributes])).includes('made_up'), false)
 })
 
-test('calls that run together have spans side by side, each with its own id and result', async () => {
+test('concurrent calls have separate spans with their ids and results', async () => {
   const wait = tool({
     name: 'wait',
     description: '',
@@ -193,7 +193,7 @@ test('calls that run together have spans side by side, each with its own id and 
   assert.ok(slow!.end - slow!.start >= 29)
 })
 
-test('a step or a request that was forbidden leaves no span of what did not happen', async () => {
+test('a forbidden step or request has no span', async () => {
   const model = scriptedModel(['Done.'])
   const atStep = guard('beforeStep', (ctx) => ctx.stop('no'), { name: 'no-step' })
   const atRequest = guard('beforeInference', (ctx) => ctx.stop('no'), { name: 'no-request' })
@@ -205,7 +205,7 @@ test('a step or a request that was forbidden leaves no span of what did not happ
   ])
 })
 
-test('an input that was refused is a span, although there was no execution', async () => {
+test('a blocked input has a span, although there was no execution', async () => {
   const noInput = guard('onUserInput', (ctx) => ctx.block('Not here.'), { name: 'no-input' })
   const { tree, span } = await trace({ model: scriptedModel([]) }, { use: [noInput] })
   const {
@@ -217,7 +217,7 @@ test('an input that was refused is a span, although there was no execution', asy
   assert.deepEqual([reason, by, id], ['inputBlocked', 'no-input', undefined])
 })
 
-test('an answer that a hook gave in place of the model says by whom, and took no model any time', async () => {
+test('a response that a hook substituted names the hook, and is not measured as a model call', async () => {
   const content = [{ type: 'text', text: 'From memory.' }] as const
   const usage = { inputTokens: 9, outputTokens: 9 }
   const memory = hook('aroundInference', async () => ({ content, finishReason: 'stop', usage }) as never, {
@@ -232,7 +232,7 @@ test('an answer that a hook gave in place of the model says by whom, and took no
   assert.deepEqual(await measured('gen_ai.client.operation.duration'), [])
 })
 
-test('hooks are shown that decide, change or fail; all of them or none if so told', async () => {
+test('the option hooks selects deciding hooks, all or none', async () => {
   const use = [
     hook('beforeStep', (ctx) => ctx, { name: 'silent' }),
     hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('seen', true)), { name: 'changing' }),
@@ -252,13 +252,13 @@ test('hooks are shown that decide, change or fail; all of them or none if so tol
   )
 })
 
-test('an observer that comes later still is told when it is seen, and opens no step that never was', async () => {
+test('an observer that ends late gets a span, and opens no step', async () => {
   const late = observe('afterStep', () => assert.fail('blind'), { name: 'late', priority: -2000 })
   const { tree } = await trace({ model: scriptedModel(['Done.']) }, { use: [late] })
   assert.deepEqual(tree, ['invoke_agent', '  step 1', '    chat script', '    hook completion', '  hook late !'])
 })
 
-test('a span of a hook says where it was, what it was and what it did', async () => {
+test('the span of a hook has its trigger, mode and decision', async () => {
   const change = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: 'b' }), { name: 'change', tool: 'read' })
   const model = scriptedModel([{ toolCalls: [{ name: 'read', id: 'call', args: { path: 'a' } }] }, 'Done.'])
   const { span } = await trace({ model }, { use: [read, change] })
@@ -271,7 +271,7 @@ test('a span of a hook says where it was, what it was and what it did', async ()
   })
 })
 
-test('options that would be misread are refused', () => {
+test('options that would be misread are rejected', () => {
   assert.throws(() => tracing({ content: 'false' as never }), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => tracing({ hooks: true as never }), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => tracing({ agentName: 1 as never }), { code: 'AGENT_INVALID_OPTION' })
@@ -281,12 +281,12 @@ test('options that would be misread are refused', () => {
   })
 })
 
-test('what an agent traces stands in its description', () => {
+test('the description of an agent has its tracing options', () => {
   const { notes } = createAgent({ model: scriptedModel([]), use: [tracing({ content: true })] }).describe()
   assert.ok(notes.includes('Tracing: content on, hooks: decisions.'))
 })
 
-test('OpenTelemetry is loaded by this door and by no other', () => {
+test('only hookloop/tracing loads OpenTelemetry', () => {
   const loadedBy = (door: string): string => {
     const program = `
       import { registerHooks } from 'node:module'

@@ -11,7 +11,7 @@ import { skills, findSkills } from './skills.ts'
 
 const good = skillFile({ description: 'Good.' })
 
-test('a skill that cannot be used is told in words, and the others are used', () => {
+test('an invalid skill is reported, and the others are used', () => {
   const bomb = ['a: &a [x, x]', 'b: &b [*a, *a]', 'c: &c [*b, *b]', 'description: *c'].join('\n')
   const cwd = projectWith({
     '.claude/skills/good/SKILL.md': good,
@@ -56,7 +56,7 @@ test('a skill that cannot be used is told in words, and the others are used', ()
   assert.ok(skills({ cwd }).notes!.join('\n').includes('larger than 65536 bytes'))
 })
 
-test('nothing outside of the folder of skills is read, whatever links say', async () => {
+test('links cannot make skills read anything outside the folder of skills', async () => {
   const cwd = projectWith({
     'secret/SKILL.md': skillFile({ description: 'SECRET' }),
     'secret/key.md': 'SECRET',
@@ -89,7 +89,7 @@ test('nothing outside of the folder of skills is read, whatever links say', asyn
   assert.equal(await readResource(folder, './references//b.md', 100), 'A.')
 })
 
-test('a pipe is not waited for, a binary file is not shown, and a long one is cut', async () => {
+test('pipes and binary files are not read, and long files are cut', async () => {
   const cwd = projectWith({
     '.claude/skills/good/SKILL.md': good,
     '.claude/skills/good/assets/logo.png': new Uint8Array([137, 80, 78, 71, 0]),
@@ -108,7 +108,7 @@ test('a pipe is not waited for, a binary file is not shown, and a long one is cu
   assert.equal(await readResource(folder, 'references/long.md', 10), 'xxxxxxxxxx\n[cut off: 990 more bytes]')
 })
 
-test('a project does not put its skill in place of one of the user', () => {
+test('a skill of a project cannot replace one of the user', () => {
   const home = projectWith({ '.claude/skills/deploy/SKILL.md': skillFile({ description: 'Of the user.' }) })
   const cwd = projectWith({ '.claude/skills/deploy/SKILL.md': skillFile({ description: 'Of the project.' }) })
   const before = process.env['HOME']
@@ -121,7 +121,7 @@ test('a project does not put its skill in place of one of the user', () => {
   }
 })
 
-test('a description is one line of the list, however it was written, and the list has an end', () => {
+test('a description is always one line of the list, and the list is limited', () => {
   const cwd = projectWith(
     Object.fromEntries(
       Array.from({ length: 120 }, (_, i) => [
@@ -136,7 +136,7 @@ test('a description is one line of the list, however it was written, and the lis
   assert.match(capability.notes!.join('\n'), /more than 100 skills/)
 })
 
-test('what a skill allows is never more than its words say', () => {
+test('a skill never allows more than it lists', () => {
   const { tools, unknown } = toAllowedTools([
     'Bash(git status) Bash(npm run:*), Read',
     'Write(./docs/**)  Edit( mcp__docs__*',
@@ -169,7 +169,7 @@ test('what a skill allows is never more than its words say', () => {
   assert.deepEqual([allows('bash'), allows('write_file'), allows('mcp__other__x')], [false, false, false])
 })
 
-test('a skill that asks for its arguments ten thousand times is a failed call, and a list of tools has an end', async () => {
+test('a skill that inserts its arguments ten thousand times is a failed call, and its list of tools is limited', async () => {
   const cwd = projectWith({
     '.claude/skills/echo/SKILL.md': skillFile({ description: 'x' }, '$0 '.repeat(10_000)),
     '.claude/skills/lists/SKILL.md': skillFile({ description: 'x', 'allowed-tools': 'a '.repeat(3_000) }),
@@ -183,7 +183,7 @@ test('a skill that asks for its arguments ten thousand times is a failed call, a
   assert.match(findSkills({ cwd }).problems.join('\n'), /"lists" is ignored: "allowed-tools" must be/)
 })
 
-test('commands in the text of a skill do not run unless it is trusted', async () => {
+test('commands in a skill run only if it is trusted', async () => {
   const cwd = projectWith({
     '.claude/skills/run/SKILL.md': skillFile({ description: 'x' }, 'Now: !`touch ran; echo hi`'),
   })
@@ -208,7 +208,7 @@ test('commands in the text of a skill do not run unless it is trusted', async ()
   assert.deepEqual(execFileSync('ls', [cwd], { encoding: 'utf8' }), 'ran\n')
 })
 
-test('arguments are variables of a command and never part of it, and its output is not looked at again', async () => {
+test('arguments are variables of a command and never part of it, and its output is not searched for placeholders', async () => {
   const body =
     'A: !`echo "$ARGUMENTS"` B: !`printf %s "$1"` C: !`echo \'!\'"$(printf "\\140")"id"$(printf "\\140")" \\$0` D: $0'
   const cwd = projectWith({ '.claude/skills/echo/SKILL.md': skillFile({ description: 'x' }, body) })
@@ -221,7 +221,7 @@ test('arguments are variables of a command and never part of it, and its output 
   assert.equal(execFileSync('ls', [cwd], { encoding: 'utf8' }), '')
 })
 
-test('a command sees no key of ours, has an end, and its failure is told in its place', async () => {
+test('a command gets no API key, has a timeout, and its failure is inserted in its place', async () => {
   process.env['SOME_API_KEY'] = 'canary-1234'
   const body = 'A !`env` B !`sleep 60` C !`exit 3` D !`yes`'
   const cwd = projectWith({ '.claude/skills/bad/SKILL.md': skillFile({ description: 'x' }, body) })
@@ -234,7 +234,7 @@ test('a command sees no key of ours, has an end, and its failure is told in its 
   assert.match(text, /sleep 60.*did not end within 1000 ms.*exit 3.*it ended with 3.*yes.*did not end/s)
 })
 
-test('a skill with more commands than are allowed runs none of them', async () => {
+test('a skill with too many commands runs none of them', async () => {
   const cwd = projectWith({ '.claude/skills/many/SKILL.md': skillFile({ description: 'x' }, '!`touch a` '.repeat(11)) })
   const load = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'many' } }] }
   const run = await agentWith(scriptedModel([load, 'ok']), { cwd, trust: () => true }).run('Go.')

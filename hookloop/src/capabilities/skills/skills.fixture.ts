@@ -9,7 +9,7 @@ import type { Json } from '../../state/json.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import { skills, type SkillsOptions } from './skills.ts'
 
-/** A folder of a project with these files in it, gone when the tests are done. */
+/** A project folder with these files, removed after the tests. */
 export function projectWith(files: { readonly [path: string]: string | Uint8Array }): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'skills-')))
   after(() => rmSync(root, { recursive: true, force: true }))
@@ -26,7 +26,7 @@ export function skillFile(fields: { readonly [name: string]: Json }, body = 'Do 
   return ['---', ...head, '---', body].join('\n')
 }
 
-/** Tools that note that they were run. */
+/** Tools that record that they ran. */
 export function shellAndFiles(): { readonly ran: string[]; readonly tools: readonly Use[] } {
   const ran: string[] = []
   const noting = (name: string): Use =>

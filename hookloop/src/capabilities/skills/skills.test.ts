@@ -40,7 +40,7 @@ test('the model sees names and descriptions, and reads a skill when it loads it'
   )
 })
 
-test('loading a skill changes nothing that was sent before it', async () => {
+test('loading a skill changes nothing that was sent before', async () => {
   const cwd = projectWith({ '.claude/skills/review/SKILL.md': review })
   const model = scriptedModel([load('review'), 'Done.'])
   await agentWith(model, { cwd }).run('Review it.')
@@ -56,13 +56,13 @@ test('the text of a skill reaches the model as the result of a tool, never as a 
   assert.deepEqual([roles.map(({ role }) => role), run.state.systemPrompt], [['tool'], ''])
 })
 
-test('arguments without a place in the text are put at its end', async () => {
+test('arguments without a placeholder are appended', async () => {
   const cwd = projectWith({ '.claude/skills/plain/SKILL.md': skillFile({ description: 'Plain.' }, 'Just do it.') })
   const run = await agentWith(scriptedModel([load('plain', 'now "or never"'), 'ok']), { cwd }).run('Go.')
   assert.match(outputs(run)[0] as string, /Just do it\.\n\nARGUMENTS: now "or never"\n/)
 })
 
-test('arguments are put in once: what is in them is no place for others', async () => {
+test('arguments are inserted once: placeholders in them are not replaced', async () => {
   const declared = {
     name: 'echo',
     description: 'Echoes.',
@@ -75,7 +75,7 @@ test('arguments are put in once: what is in them is no place for others', async 
   assert.equal(outputs(run)[0], '# Skill: echo\n\nFirst $1, then $ARGUMENTS x, all: $1 "$ARGUMENTS x". $9 stays.')
 })
 
-test('an unknown skill is a failed call that names those there are', async () => {
+test('an unknown skill is a failed call that lists the available ones', async () => {
   const cwd = projectWith({ '.claude/skills/review/SKILL.md': review })
   for (const name of ['../review', 'constructor', '']) {
     const run = await agentWith(scriptedModel([load(name), 'ok']), { cwd }).run('Go.')
@@ -102,7 +102,7 @@ test('while a skill is active only the tools it allows run', async () => {
   assert.match(JSON.stringify(run.ledger), /"hook":"skills.allowedTools".*"decision":"block"/)
 })
 
-test('a tool that stands beside the loading of a skill is judged by it already', async () => {
+test('a tool call in the same step as the loading of a skill is restricted already', async () => {
   const { ran, tools } = shellAndFiles()
   const cwd = projectWith({ '.claude/skills/mute/SKILL.md': '---\ndescription: Mute.\nallowed-tools:\n---\nx' })
   const both: ScriptedTurn = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'mute' } }, { name: 'bash' }] }
@@ -110,7 +110,7 @@ test('a tool that stands beside the loading of a skill is judged by it already',
   assert.deepEqual(ran, [])
 })
 
-test('a second skill does not give back what the first has taken', async () => {
+test('a second skill does not allow what the first one disallows', async () => {
   const { ran, tools } = shellAndFiles()
   const cwd = projectWith({
     '.claude/skills/narrow/SKILL.md': skillFile({ description: 'Narrow.', 'allowed-tools': 'read_file' }),
@@ -122,7 +122,7 @@ test('a second skill does not give back what the first has taken', async () => {
   assert.deepEqual(ran, ['read_file {}'])
 })
 
-test('a skill is in force until its execution ends, also over a suspension', async () => {
+test('a skill is active until its execution ends, also across a suspension', async () => {
   const { ran, tools } = shellAndFiles()
   const cwd = projectWith({ '.claude/skills/mute/SKILL.md': skillFile({ description: 'Mute.', 'allowed-tools': '' }) })
   const agent = agentWith(scriptedModel([load('mute'), use('bash'), 'One.', use('bash'), 'Two.']), { cwd }, ...tools)
@@ -134,14 +134,14 @@ test('a skill is in force until its execution ends, also over a suspension', asy
   assert.deepEqual([second.text, getActiveSkills(second.state), ran], ['Two.', [], ['bash {}']])
 })
 
-test('what is kept of active skills and cannot be read forbids every tool', async () => {
+test('invalid metadata of active skills blocks every tool', async () => {
   const { ran, tools } = shellAndFiles()
   const agent = agentWith(scriptedModel([use('bash'), 'Done.']), { dirs: [] }, ...tools)
   await agent.run('Go.', { metadata: { 'hookloop.skills': { execution: 1, active: ['?'], depth: 0 } } })
   assert.deepEqual(ran, [])
 })
 
-test('a skill gets the model it asks for, if the application has said so', async () => {
+test('a skill gets the model it requests if the application allows it', async () => {
   const small = scriptedModel(['From the small one.'], { modelId: 'small' })
   const fields = { description: 'Quick.', model: 'haiku' }
   const cwd = projectWith({ '.claude/skills/quick/SKILL.md': skillFile(fields) })
@@ -149,7 +149,7 @@ test('a skill gets the model it asks for, if the application has said so', async
   assert.deepEqual([run.text, small.requests.length], ['From the small one.', 1])
 })
 
-test('a skill that asks for a model nobody has named gets the own one of the agent, and it is said', async () => {
+test('a skill that requests an unknown model gets the model of the agent, with a note', async () => {
   const fields = { description: 'Dear.', model: 'anthropic/claude-opus-4' }
   const cwd = projectWith({ '.claude/skills/dear/SKILL.md': skillFile(fields) })
   const agent = agentWith(scriptedModel([load('dear'), 'From the own one.']), { cwd })
@@ -160,7 +160,7 @@ test('a skill that asks for a model nobody has named gets the own one of the age
   )
 })
 
-test('a skill that the model may not use is neither listed nor loaded, and a person can use it', async () => {
+test('a skill that only the user may invoke is neither listed for the model nor loaded by it', async () => {
   const { ran, tools } = shellAndFiles()
   const fields = { description: 'Deploys.', 'disable-model-invocation': true, 'allowed-tools': 'bash' }
   const cwd = projectWith({ '.claude/skills/deploy/SKILL.md': skillFile(fields, 'Deploy $0 to $1.') })
@@ -175,7 +175,7 @@ test('a skill that the model may not use is neither listed nor loaded, and a per
   assert.deepEqual([ran, getActiveSkills(run.state)], [['bash {}'], ['deploy']])
 })
 
-test('a skill that is not for people, and a name that is none, stay what was said', async () => {
+test('a command that names no skill, or one that users may not invoke, stays plain input', async () => {
   const cwd = projectWith({ '.claude/skills/inner/SKILL.md': skillFile({ description: 'x', 'user-invocable': false }) })
   for (const said of ['/inner x', '/usr/bin is a folder', '/constructor', 'see /inner']) {
     const run = await agentWith(scriptedModel(['ok']), { cwd }).run(said)
@@ -198,7 +198,7 @@ test('resources are listed with the skill and read on demand', async () => {
   assert.deepEqual([forms, /SECRET/.test(String(secret))], ['All about forms.', false])
 })
 
-test('skills that are declared in code go before those on disk, and misuse is told to the programmer', () => {
+test('skills in code override those on disk, and invalid ones throw', () => {
   const cwd = projectWith({ '.claude/skills/review/SKILL.md': review })
   const mine = { name: 'review', description: 'Mine.', body: 'x' }
   const { skills: found, problems } = findSkills({ cwd, skills: [mine] })
@@ -211,11 +211,11 @@ test('skills that are declared in code go before those on disk, and misuse is to
   assert.throws(() => skills({ maxSkills: 0 }), /"maxSkills" must be/)
 })
 
-test('a model that skills may ask for and that cannot be made is refused with the agent', () => {
+test('createAgent rejects an unknown model in the option models', () => {
   assert.throws(() => agentWith(scriptedModel([]), { dirs: [], models: { fast: 'nobody' } }), { code: 'MODEL_UNKNOWN' })
 })
 
-test('an agent without skills says so, and names a folder that is not there', () => {
+test('an agent without skills says so, and reports a missing folder', () => {
   assert.deepEqual(findSkills({ cwd: projectWith({}) }).problems, [])
   assert.match(
     findSkills({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!,
@@ -225,7 +225,7 @@ test('an agent without skills says so, and names a folder that is not there', ()
   assert.ok(isJsonObject(load!.inputSchema) && load!.description.endsWith('There are no skills.'))
 })
 
-test('what a person asked for with a skill is replayed without its commands being run again', async () => {
+test('a replay does not run the commands of a skill again', async () => {
   const cwd = projectWith({
     '.claude/skills/log/SKILL.md': skillFile({ description: 'x' }, 'Now: !`echo x >> ran; wc -l < ran`'),
   })
@@ -240,7 +240,7 @@ test('what a person asked for with a skill is replayed without its commands bein
   assert.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\n')
 })
 
-test('a subagent is held to the skills of its parent, and what it loads ends with it', async () => {
+test('a subagent is restricted by the skills of its parent, and the skills it loads end with it', async () => {
   const { ran, tools } = shellAndFiles()
   const helper = {}
   const spawn = agentTool({

@@ -49,7 +49,7 @@ async function fillAll(
 
 const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 
-test('data that fits is kept in the state and read as the schema makes it', async () => {
+test('valid data is stored in the state and read as the schema parses it', async () => {
   const { run, executions } = await fillAll([fill('invoice', good()), fill('contact', { name: 'Ann' })])
   assert.deepEqual(await getOutputs(run.state, schemas), {
     invoice: [{ name: 'invoice', data: { number: 'A-1', cents: 100, currency: 'EUR' } }],
@@ -58,7 +58,7 @@ test('data that fits is kept in the state and read as the schema makes it', asyn
   assert.equal(executions[0]!.output, 'Saved as "invoice".')
 })
 
-test('several of one form are kept by name, and one that is given again is replaced', async () => {
+test('several outputs of one schema are stored by name, and one with the same name is replaced', async () => {
   const calls = [fill('invoice', good('1'), 'march'), fill('invoice', good('2')), fill('invoice', good('3'), 'march')]
   const { run } = await fillAll(calls)
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('several of one form are kept by name, and one that is given again is repla
   )
 })
 
-test('a state without outputs has none of any schema', async () => {
+test('a state without outputs has an empty list for every schema', async () => {
   const { run } = await fillAll([])
   assert.deepEqual(await getOutputs(run.state, schemas), { invoice: [], contact: [] })
 })
@@ -82,7 +82,7 @@ const kinds = {
   'plain JSON Schema': { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
 }
 for (const [kind, schema] of Object.entries(kinds)) {
-  test(`a schema of ${kind} is shown to the model under "data", and data is held to it`, async () => {
+  test(`a schema of ${kind} is sent to the model under "data", and data is validated by it`, async () => {
     const { agent, model } = agentOn([{ toolCalls: [fill('it', { name: 'Ann' }), fill('it', { name: 7 })] }, 'Done.'], {
       schemas: { it: schema },
     })
@@ -98,7 +98,7 @@ for (const [kind, schema] of Object.entries(kinds)) {
   })
 }
 
-test('a schema need not be of an object', async () => {
+test('a schema need not be an object', async () => {
   const lists = { tags: z.array(z.string()), mood: z.enum(['good', 'bad']) }
   const { run } = await fillAll([fill('tags', ['a', 'b']), fill('mood', 'good'), fill('mood', 'odd', 'x')], {
     schemas: lists,
@@ -107,7 +107,7 @@ test('a schema need not be of an object', async () => {
   assert.deepEqual([tags[0]?.data, mood.map(({ data }) => data)], [['a', 'b'], ['good']])
 })
 
-test('a schema that points into itself still does, under "data"', async () => {
+test('a recursive schema works under "data"', async () => {
   const Tree: z.ZodType = z.object({
     name: z.string(),
     get children() {
@@ -132,7 +132,7 @@ test('a schema that points into itself still does, under "data"', async () => {
   assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]!.status, 'ok')
 })
 
-test('the model is told what a form is for, with the examples', () => {
+test('the tool description has the description and the examples of the schema', () => {
   const example = { name: 'Ann' }
   const entry = { schema: Contact, description: 'A person.', examples: [example] }
   const [only] = structuredOutput({ schemas: { contact: entry } }).tools!
@@ -141,38 +141,38 @@ test('the model is told what a form is for, with the examples', () => {
   assert.match(described.description, /\nWho it is\.\n/)
 })
 
-test('a schema with asynchronous parts is awaited, by the tool and by who reads', async () => {
+test('an asynchronous schema is awaited by the tool and by getOutputs', async () => {
   const known = { known: z.string().refine((name) => Promise.resolve(name === 'Ann')) }
   const { run, statuses } = await fillAll([fill('known', 'Ann'), fill('known', 'Bob', 'b')], { schemas: known })
   assert.deepEqual(statuses, ['ok', 'failed'])
   assert.deepEqual(await getOutputs(run.state, known), { known: [{ name: 'known', data: 'Ann' }] })
 })
 
-test('what guards see is what the schema makes of the data', async () => {
+test('guards see the parsed data', async () => {
   const seen: unknown[] = []
   const watch = guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args), ctx), { tool: 'structured_output_*' })
   await fillAll([fill('invoice', good()), fill('invoice', bad)], {}, watch)
   assert.deepEqual(seen, [{ data: { number: 'A-1', cents: 100, currency: 'EUR' } }])
 })
 
-// ── what is refused
+// ── rejected calls
 
 for (const [what, call, words] of [
-  ['data that does not fit', fill('invoice', bad), /data: cents: .*\nYou may try 3 more times\./],
+  ['invalid data', fill('invoice', bad), /data: cents: .*\nYou may try 3 more times\./],
   ['data without its wrapper', { name: 'structured_output_invoice', args: good() }, /put the data there/],
   [
     'a foreign argument',
     { name: 'structured_output_invoice', args: { data: good(), x: 1 } },
     /everything under "data"/,
   ],
-  ['a name that is no text', fill('invoice', good(), 7), /"store_as" must be a string/],
-  ['a name of odd characters', fill('invoice', good(), '__proto__'), /begins with a letter/],
+  ['a name that is not a string', fill('invoice', good(), 7), /"store_as" must be a string/],
+  ['a name with invalid characters', fill('invoice', good(), '__proto__'), /begins with a letter/],
   ['a name that is too long', fill('invoice', good(), 'n'.repeat(65)), /at most 64/],
   ['the name of another schema', fill('invoice', good(), 'contact'), /reserved/],
-  ['a name of ours', fill('invoice', good(), 'hookloop.x'), /reserved/],
+  ['a reserved name', fill('invoice', good(), 'hookloop.x'), /reserved/],
   ['data that is too large', fill('contact', { name: 'x'.repeat(70_000) }), /70011 bytes, and may have at most 65536/],
 ] as const) {
-  test(`${what} is a failed call with words that help, and nothing is kept`, async () => {
+  test(`${what} is a failed call with a helpful message, and nothing is stored`, async () => {
     const { run, executions, statuses } = await fillAll([call])
     assert.deepEqual([run.status, statuses], ['completed', ['failed']])
     assert.match(JSON.stringify(executions[0]!.output).replaceAll('\\n', '\n').replaceAll('\\"', '"'), words)
@@ -180,7 +180,7 @@ for (const [what, call, words] of [
   })
 }
 
-test('data as deep as JSON may be is refused, not a crash', async () => {
+test('data with the maximum depth of JSON is rejected without a crash', async () => {
   const nested = (levels: number): Json => (levels === 1 ? [] : [nested(levels - 1)])
   const anything = { anything: {} }
   const { run, statuses } = await fillAll([fill('anything', nested(395)), fill('anything', nested(100))], {
@@ -189,24 +189,24 @@ test('data as deep as JSON may be is refused, not a crash', async () => {
   assert.deepEqual([run.status, statuses], ['completed', ['failed', 'ok']])
 })
 
-test('a name that holds another form is not taken over', async () => {
+test('a name used by another schema is not overwritten', async () => {
   const { run, executions } = await fillAll([fill('contact', { name: 'Ann' }, 'x'), fill('invoice', good(), 'x')])
   assert.match(JSON.stringify(executions[1]!.output), /another type.*Choose another name/)
   assert.deepEqual((await getOutputs(run.state, schemas)).contact[0]?.data, { name: 'Ann' })
 })
 
-test('no more is kept than may be, but what is there can be replaced', async () => {
+test('the number of outputs is limited, but existing ones can be replaced', async () => {
   const calls = ['a', 'b', 'c', 'a'].map((name) => fill('contact', { name }, name))
   assert.deepEqual((await fillAll(calls, { maxOutputs: 2 })).statuses, ['ok', 'ok', 'failed', 'ok'])
 })
 
-test('what a guard blocks is not kept, and is no miss', async () => {
+test('data that a guard blocks is not stored and does not count as a failure', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('No.'), { tool: 'structured_output_contact' })
   const { run } = await fillAll([fill('contact', { name: 'Ann' })], {}, never)
   assert.equal(run.state.metadata['hookloop.structuredOutput'], undefined)
 })
 
-test('what a hook changed on its way is kept as it was changed', async () => {
+test('data that a hook changed is stored as changed', async () => {
   const rename = hook('beforeToolUse', (ctx) => ctx.withArgs({ data: { name: 'Bob' } }), {
     tool: 'structured_output_*',
   })
@@ -221,7 +221,7 @@ const outputs = (run: Run): string[] =>
     toolExecutions.map(({ status, output }) => `${status}: ${(output as string).split('\n').at(-1)}`),
   )
 
-test('data that is mended in time is kept, and the next one has all its tries again', async () => {
+test('data that is corrected in time is stored, and the retries start again', async () => {
   const tries = [bad, bad, bad, good(), bad]
   const script: ScriptedTurn[] = [...tries.map((data) => ({ toolCalls: [fill('invoice', data)] })), 'Done.']
   const run = await agentOn(script).agent.run('Go.')
@@ -237,10 +237,10 @@ test('data that is mended in time is kept, and the next one has all its tries ag
 const noMore = 'No more data of this type is accepted now. Continue without it, and say what is missing.'
 
 for (const [how, turns] of [
-  ['in steps of their own', [[bad], [bad], [bad], [bad], [bad], [good()]]],
+  ['in separate steps', [[bad], [bad], [bad], [bad], [bad], [good()]]],
   ['in one step', [[bad, bad, bad, bad, bad, good()]]],
 ] as const) {
-  test(`after three retries nothing more is taken, whether it fits or not, ${how}`, async () => {
+  test(`after three retries no more data is accepted, valid or not, ${how}`, async () => {
     const script: ScriptedTurn[] = turns.map((tries) => ({ toolCalls: tries.map((data) => fill('invoice', data)) }))
     const run = await agentOn([...script, { toolCalls: [fill('contact', { name: 'Ann' })] }, 'Done.']).agent.run('Go.')
     assert.deepEqual(outputs(run).slice(3), [
@@ -253,22 +253,22 @@ for (const [how, turns] of [
   })
 }
 
-test('with no retries the first miss is the last', async () => {
+test('with maxRetries 0 the first failure is the last', async () => {
   const { executions } = await fillAll([fill('invoice', bad), fill('invoice', good())], { maxRetries: 0 })
   assert.match(executions[0]!.output as string, /cents: [^]*No more data/)
   assert.deepEqual([executions[1]!.status, executions[1]!.by], ['blocked', 'structuredOutput.retries'])
 })
 
-test('tries are those of an execution: what the user says next is a new beginning', async () => {
+test('retries are counted per execution', async () => {
   const script = [{ toolCalls: [fill('invoice', bad)] }, 'No.', { toolCalls: [fill('invoice', good())] }, 'Done.']
   const { agent } = agentOn(script, { maxRetries: 0 })
   const run = await agent.run('Again.', { from: save(await agent.run('Go.')) })
   assert.equal((await getOutputs(run.state, schemas)).invoice.length, 1)
 })
 
-// ── keeping
+// ── storage
 
-test('outputs and tries survive saving and resuming', async () => {
+test('outputs and retry counts survive saving and resuming', async () => {
   const asks = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['store_as'] === 'b' ? ctx.ask('B?') : ctx), {
     name: 'asks',
     tool: 'structured_output_invoice',
@@ -286,14 +286,14 @@ test('outputs and tries survive saving and resuming', async () => {
   assert.equal(outputs(run).at(-1), `failed: ${noMore}`)
 })
 
-test('what does not fit its schema any more is refused when it is read', async () => {
+test('stored data that does not match its schema any more is rejected when read', async () => {
   const { run } = await fillAll([fill('contact', { name: 'Ann' })])
   const stricter = { contact: z.object({ name: z.string(), age: z.number() }) }
   await assert.rejects(getOutputs(run.state, stricter), { code: 'STATE_INVALID', message: /"contact".*age/ })
   assert.deepEqual(await getOutputs(run.state, { other: Contact }), { other: [] })
 })
 
-test('a state that holds something else is read as empty, and the next output is kept', async () => {
+test('invalid metadata is read as empty, and the next output is stored', async () => {
   for (const kept of ['x', 7, [], { outputs: 'x', missed: 7 }, { outputs: { a: 1 }, missed: { contact: 'x' } }]) {
     const { agent } = agentOn([{ toolCalls: [fill('contact', { name: 'Ann' })] }, 'Done.'])
     const run = await agent.run('Go.', { metadata: { 'hookloop.structuredOutput': kept } })
@@ -301,7 +301,7 @@ test('a state that holds something else is read as empty, and the next output is
   }
 })
 
-test('a thousand runs of one agent at once keep their outputs and their tries apart', async () => {
+test('a thousand runs of one agent at once keep their outputs and retries apart', async () => {
   const model = scriptedModel(({ messages }) => {
     const name = textOf(messages.at(0)!.content)
     return messages.length === 1 ? { toolCalls: [fill('contact', 7), fill('contact', { name })] } : 'Done.'
@@ -317,7 +317,7 @@ test('a thousand runs of one agent at once keep their outputs and their tries ap
   )
 })
 
-test('options that make no sense, and schemas that cannot be used, are refused by name', () => {
+test('invalid options and schemas are rejected by name', () => {
   const wrong: readonly (Partial<StructuredOutputOptions> | object)[] = [
     { schemas: {} },
     { schemas: undefined },

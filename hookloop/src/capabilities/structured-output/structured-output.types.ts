@@ -3,7 +3,7 @@ import type { AgentState } from '../../state/agent-state.ts'
 import type { Json } from '../../state/json.ts'
 import { getOutputs, structuredOutput } from './structured-output.ts'
 
-// Outputs have the types of their schemas: of what the schema makes, not of what the model sends.
+// Outputs have the parsed types of their schemas, not the types that the model sends.
 
 declare const state: AgentState
 

@@ -26,7 +26,7 @@ async function call(options: AgentDefinitionsOptions, name: string, args: Json, 
 }
 const result = (run: Run) => run.state.execution!.steps.at(0)!.toolExecutions[0]!
 
-test('the model lists agents and reads one, as it is defined', async () => {
+test('the model lists agents and reads a definition', async () => {
   const options = { agents: { scout } }
   assert.deepEqual(result(await call(options, 'list_agents', {})).output, {
     agents: [{ name: 'scout', description: 'Looks around.' }],
@@ -38,7 +38,7 @@ test('the model lists agents and reads one, as it is defined', async () => {
   )
 })
 
-test('it cannot write any unless there is a folder for it', () => {
+test('the model cannot write definitions without writeTo', () => {
   assert.deepEqual(
     agentDefinitions().tools!.map(({ name }) => name),
     ['list_agents', 'read_agent'],
@@ -49,7 +49,7 @@ test('it cannot write any unless there is a folder for it', () => {
   )
 })
 
-test('what it writes is found from then on, and no tools stay no tools', async () => {
+test('a written definition is found afterwards, and an empty list of tools stays empty', async () => {
   const writeTo = newFolder()
   const all = { name: 'all', description: 'Has all.', instructions: 'Go.' }
   await call({ writeTo }, 'write_agent', { ...scout })
@@ -60,13 +60,13 @@ test('what it writes is found from then on, and no tools stay no tools', async (
   assert.deepEqual(result(await call({ writeTo }, 'read_agent', { name: 'scout' })).output, scout)
 })
 
-test('a person is asked first, and a no leaves nothing behind', async () => {
+test('writing needs approval, and a denied call writes nothing', async () => {
   const writeTo = newFolder()
   const run = await call({ writeTo }, 'write_agent', { ...scout }, false)
   assert.deepEqual([result(run).status, existsSync(writeTo)], ['blocked', false])
 })
 
-test('one that is there is not replaced by accident', async () => {
+test('an existing definition is replaced only with overwrite', async () => {
   const writeTo = newFolder()
   await call({ writeTo }, 'write_agent', { ...scout })
   const again = await call({ writeTo }, 'write_agent', { ...scout, description: 'Other.' })
@@ -77,7 +77,7 @@ test('one that is there is not replaced by accident', async () => {
   assert.deepEqual(readdirSync(writeTo), ['scout.md'], 'no draft is left')
 })
 
-test('a name that leads elsewhere is refused, and nothing is written', async () => {
+test('a name that is a path is rejected, and nothing is written', async () => {
   const writeTo = newFolder()
   for (const name of ['../evil', 'a/b', '.hidden', '', 'a'.repeat(65)]) {
     assert.equal(result(await call({ writeTo }, 'write_agent', { ...scout, name })).status, 'failed', name)
@@ -85,7 +85,7 @@ test('a name that leads elsewhere is refused, and nothing is written', async () 
   assert.deepEqual([existsSync(writeTo), existsSync(join(root, 'evil.md'))], [false, false])
 })
 
-test('text that looks like a head stays text', async () => {
+test('text that looks like front matter stays text', async () => {
   const writeTo = newFolder()
   const sly = {
     name: 'sly',
@@ -97,14 +97,14 @@ test('text that looks like a head stays text', async () => {
   assert.deepEqual(readAgents(writeTo).agents['sly'], sly)
 })
 
-test('files that are broken are told to the model', async () => {
+test('invalid files are reported to the model', async () => {
   const folder = mkdtempSync(join(root, 'broken-'))
   writeFileSync(join(folder, 'bad.md'), '---\nname: [\n---\n')
   const { output } = result(await call({ folders: [folder] }, 'list_agents', {}))
   assert.equal((output as { problems: unknown[] }).problems.length, 1)
 })
 
-test('a definition in code is checked, and cannot be changed afterwards', () => {
+test('a definition in code is validated and frozen', () => {
   const made = defineAgent({ name: 'a', description: 'x', instructions: '', tools: ['b'] })
   assert.ok(Object.isFrozen(made) && Object.isFrozen(made.tools))
   assert.throws(

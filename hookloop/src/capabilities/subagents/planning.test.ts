@@ -31,7 +31,7 @@ function world(options: PlanningOptions = {}, use: Parameters<typeof createAgent
   }
 }
 
-test('a planner reads, makes a plan, and can do nothing else', async () => {
+test('a planner reads and returns a plan, and has no other tools', async () => {
   const { agent, model } = world()
   const run = await agent.run('Go.')
   const planner = model.requests.find(({ system }) => system === planningDefaults.plannerInstructions)!
@@ -47,7 +47,7 @@ test('a planner reads, makes a plan, and can do nothing else', async () => {
   )
 })
 
-test('whatever it is given, it neither plans nor lets others work', async () => {
+test('a planner never gets the tools to plan or to spawn subagents', async () => {
   const { agent, model } = world({ tools: ['*'] })
   await agent.run('Go.')
   const planner = model.requests.find(({ system }) => system === planningDefaults.plannerInstructions)!
@@ -57,7 +57,7 @@ test('whatever it is given, it neither plans nor lets others work', async () => 
   )
 })
 
-test('the agent is told to plan behind its own instructions, once, and the planner is not', async () => {
+test('the instructions are appended once to the system prompt of the agent, not of the planner', async () => {
   const { agent, model } = world()
   const run = await agent.run('Go.')
   const own = model.requests.filter(({ system }) => system !== planningDefaults.plannerInstructions)
@@ -76,7 +76,7 @@ test('guards of the agent judge the planner', async () => {
   )
 })
 
-test('it may have its own words, model and limits', async () => {
+test('instructions, model and limits of the planner are options', async () => {
   const model = scriptedModel(['2. Otherwise.'])
   const { agent } = world({ model, plannerInstructions: 'Plan!', limits: { maxSteps: 1 }, instructions: '' })
   const run = await agent.run('Go.')
@@ -84,7 +84,7 @@ test('it may have its own words, model and limits', async () => {
   assert.equal(model.requests[0]!.system, 'Plan!')
 })
 
-test('what cannot be meant is refused', () => {
+test('invalid options are rejected', () => {
   assert.throws(() => planning({ tool: [] } as never), /unknown option "tool"/)
   assert.throws(() => planning({ tools: 'read_file' } as never), /"tools" must be a list/)
 })

@@ -20,7 +20,7 @@ const read = tool({ name: 'read_file', description: 'Reads.', input: { type: 'ob
 
 const spawn = (subagent: string, prompt = 'Go.') => ({ name: 'spawn_subagent', args: { subagent, prompt } })
 
-/** The parent spawns once and ends; children say what is told of them by their instructions. */
+/** The parent spawns once and ends; children answer by their instructions. */
 function model(...first: readonly ReturnType<typeof spawn>[]): ScriptedModel {
   return scriptedModel(({ system, messages }): ScriptedTurn => {
     if (system === '') return messages.length === 1 ? { toolCalls: first } : 'Done.'
@@ -33,7 +33,7 @@ const outputs = (run: Run): readonly unknown[] =>
 const offered = ({ requests }: ScriptedModel, of: string) =>
   requests.filter(({ system }) => system === of).map(({ tools }) => tools.map(({ name }) => name))
 
-test('an agent is chosen by its name and answers', async () => {
+test('a subagent is selected by its name and answers', async () => {
   const agent = createAgent({
     model: model(spawn('scout')),
     use: [look, subagents({ agents: { scout: { description: 'Looks around.', instructions: 'a scout' } } })],
@@ -41,7 +41,7 @@ test('an agent is chosen by its name and answers', async () => {
   assert.deepEqual(outputs(await agent.run('Go.')), ['I am a scout.'])
 })
 
-test('the model is told which agents there are, and can name no other', () => {
+test('the tool lists the agents, and the model can select no other', () => {
   const { tools } = subagents({
     agents: { scout: { description: 'Looks around.' }, scribe: { description: 'Writes things down.' } },
   })
@@ -54,7 +54,7 @@ test('the model is told which agents there are, and can name no other', () => {
   ])
 })
 
-test('a name that is not there is a failed call, and the run goes on', async () => {
+test('an unknown name is a failed call, and the run continues', async () => {
   const agent = createAgent({
     model: model(spawn('nobody')),
     use: [subagents({ agents: { scout: { description: 'Looks.' } } })],
@@ -64,7 +64,7 @@ test('a name that is not there is a failed call, and the run goes on', async () 
   assert.match(String(outputs(run)[0]), /do not fit the tool "spawn_subagent"/)
 })
 
-test('agents inside agents work as far down as it is permitted, and the deepest is not offered to go on', async () => {
+test('subagents are nested up to maxDepth, and the deepest is not offered spawn_subagent', async () => {
   const chain = Object.fromEntries(
     [1, 2, 3, 4].map((n) => [`a${n}`, { description: `${n}`, instructions: n < 4 ? `nest a${n + 1}` : 'the last' }]),
   )
@@ -77,7 +77,7 @@ test('agents inside agents work as far down as it is permitted, and the deepest 
   assert.deepEqual([run.status, failed?.path?.length], ['completed', 3])
 })
 
-test('a whole agent that may spawn by itself is refused where it is too deep', async () => {
+test('an agent with its own subagents cannot exceed its maxDepth', async () => {
   const inner = createAgent({
     model: scriptedModel(({ messages }) => (messages.length === 1 ? { toolCalls: [spawn('scout')] } : 'Tried.')),
     use: [subagents({ agents: { scout: { description: 'Looks.' } }, maxDepth: 1 })],
@@ -87,7 +87,7 @@ test('a whole agent that may spawn by itself is refused where it is too deep', a
   assert.ok(run.ledger.some(({ message }) => message === 'Subagents may be nested at most 1 deep. Do it yourself.'))
 })
 
-test('left out is everything, an empty list is nothing, and names of other programs are understood', async () => {
+test('omitted tools mean all, an empty list means none, and names of other programs are aliases', async () => {
   const told = model(...['all', 'none', 'claude', 'wild', 'denied'].map((name) => spawn(name)))
   const agents: SubagentsOptions['agents'] = {
     all: { description: 'x', instructions: 'all' },
@@ -105,7 +105,7 @@ test('left out is everything, an empty list is nothing, and names of other progr
   assert.match(explain(run), /warnings .*"claude" was to have tools that its parent has not: bash, WebSearch/)
 })
 
-test('a tool of its own by the name in question goes before what another program calls so', async () => {
+test('an exact tool name takes precedence over an alias', async () => {
   const own = tool({ name: 'Read', description: 'Reads.', input: { type: 'object' }, execute: () => 'text' })
   const told = model(spawn('x'))
   const agents = { x: { description: 'x', instructions: 'x', tools: ['Read'] } }
@@ -113,7 +113,7 @@ test('a tool of its own by the name in question goes before what another program
   assert.deepEqual(offered(told, 'x'), [['Read']])
 })
 
-test('an agent may have its own model, by object, by name or by a short name; one that means nothing is its parent’s', async () => {
+test('the model of a subagent is an object, a name or an alias; an unknown alias means the model of its parent', async () => {
   const own = scriptedModel(['Mine.', 'Mine again.'])
   const agents = {
     own: { description: 'x', instructions: 'own', model: own },
@@ -134,12 +134,12 @@ test('an agent may have its own model, by object, by name or by a short name; on
   )
 })
 
-test('a model that cannot be made is refused when the agent is put together', () => {
+test('createAgent rejects a subagent with an unknown model', () => {
   const agents = { x: { description: 'x', model: 'no-such-provider/model' } }
   assert.throws(() => createAgent({ model: model(), use: [subagents({ agents })] }), { code: 'MODEL_UNKNOWN' })
 })
 
-test('limits of a definition hold for the agent, and only for it', async () => {
+test('limits of a definition apply to that subagent only', async () => {
   const agents = { x: { description: 'x', instructions: 'nest x', maxSteps: 1 } }
   const agent = createAgent({ model: model(spawn('x')), use: [subagents({ agents }), guards({ maxSteps: 5 })] })
   const run = await agent.run('Go.')
@@ -150,7 +150,7 @@ test('limits of a definition hold for the agent, and only for it', async () => {
   )
 })
 
-test('what every agent is to have is given to each, also hooks of its own', async () => {
+test('every subagent gets the option use, including hooks', async () => {
   const fired: string[] = []
   const mine = guard('beforeStep', (ctx) => (fired.push(ctx.state.systemPrompt), ctx), { name: 'mine' })
   const agents = { a: { description: 'x', instructions: 'a' }, b: { description: 'x', instructions: 'b' } }
@@ -158,7 +158,7 @@ test('what every agent is to have is given to each, also hooks of its own', asyn
   assert.deepEqual(fired.toSorted(), ['a', 'b'])
 })
 
-describe('what cannot be meant is refused, by name', () => {
+describe('invalid options are rejected by name', () => {
   const refused: { readonly [what: string]: [object, RegExp] } = {
     'no agents': [{ agents: {} }, /"agents" must have at least one/],
     'an option that is misspelt': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],

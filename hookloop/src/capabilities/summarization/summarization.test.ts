@@ -27,7 +27,7 @@ const read = tool({
 const noLimits = guards({ maxSteps: null, maxTokens: null, maxTimeMs: null })
 const small = { maxMessageTokens: 1_500, maxBufferTokens: 3_000, maxSummaryTokens: 50 }
 
-/** Reads so often, then it is done, and counts its tokens as a provider does: with a prompt of its own. */
+/** A model that makes this many calls, and counts tokens like a provider, including a prompt of its own. */
 function reader(steps: number, { counts = true } = {}): ScriptedModel {
   let step = 0
   return scriptedModel(({ messages }: ModelRequest) => {
@@ -61,7 +61,7 @@ function callsAndResults(messages: Iterable<Message>): readonly [string[], strin
   return [ids('tool-call'), ids('tool-result')]
 }
 
-test('a long conversation is summed up rarely and in big bites, and never gets longer than it may', async () => {
+test('a long conversation is summarized rarely and in large parts, and stays within its limit', async () => {
   const { run, model, by, compacted } = await runWith(40)
   assert.equal(run.status, 'completed')
   assert.ok(Math.max(...sizes(model)) < 5_500, `${Math.max(...sizes(model))} tokens`)
@@ -73,14 +73,14 @@ test('a long conversation is summed up rarely and in big bites, and never gets l
   }
 })
 
-test('between two summaries whatever was sent before is sent again, byte by byte', async () => {
+test('between two summaries every request starts with the previous one, byte for byte', async () => {
   const { model } = await runWith(40)
   const texts = model.requests.map(({ messages }) => JSON.stringify(messages).slice(0, -1))
   const changed = texts.filter((text, i) => i > 0 && !text.startsWith(texts[i - 1]!))
   assert.ok(changed.length >= 5 && changed.length <= 8, `${changed.length} of ${texts.length} requests begin otherwise`)
 })
 
-test('what the writer is shown begins with the earlier summary and holds calls and results as text', async () => {
+test('the text to summarize starts with the earlier summary and has calls and results', async () => {
   const { by } = await runWith(24)
   const [first, second] = by.requests.map(({ messages }) => textOf(messages.at(0)!.content))
   assert.match(first!, /^<conversation>\n\[user\] go\n\[assistant calls read\] \{\}\n\[result of read\] x{100}/)
@@ -88,7 +88,7 @@ test('what the writer is shown begins with the earlier summary and holds calls a
   assert.deepEqual([by.requests[0]!.tools, by.requests[0]!.settings], [[], { maxOutputTokens: 200 }])
 })
 
-test('what a tool gave neither ends what is summed up nor passes for something that was said', async () => {
+test('a tool result can neither close the text to summarize nor look like a message', async () => {
   const hostile = tool({
     name: 'hostile',
     description: 'Lies.',
@@ -104,13 +104,13 @@ test('what a tool gave neither ends what is summed up nor passes for something t
   assert.deepEqual([text.match(/^\[user\]/gm)?.length, text.match(/<\/conversation>/g)?.length], [1, 1])
 })
 
-test('it is quiet: hooks have nothing to tell but of the first call and of summaries', async () => {
+test('the ledger has entries for the first call and for summaries only', async () => {
   const { run, compacted } = await runWith(40)
   const told = run.ledger.filter(({ hook: by, changes }) => by.startsWith('summarization.') && changes !== undefined)
   assert.equal(told.length, 1 + 2 * compacted.length)
 })
 
-test('without a count by the provider it is guessed, and a tokenizer of your own goes before both guesses', async () => {
+test('tokens are estimated if the provider does not count them, and countTokens overrides the estimate', async () => {
   const silent = reader(40, { counts: false })
   const guessing = createAgent({ model: silent, use: [read, noLimits, summarization({ ...small, model: writer() })] })
   await guessing.run('go')
@@ -125,13 +125,13 @@ test('without a count by the provider it is guessed, and a tokenizer of your own
   assert.ok(Math.max(...sizes(own)) < 2_500)
 })
 
-test('a big system prompt and many tools do not make it begin again with every step', async () => {
+test('a long system prompt and many tools do not cause a summary in every step', async () => {
   const { run, compacted } = await runWith(12, { maxMessageTokens: 300, maxBufferTokens: 900 }) // a call has 2,000 of its own
   assert.ok(compacted.length <= 7, `${compacted.length} times in 12 steps`)
   assert.equal(run.status, 'completed')
 })
 
-test('one result that is longer than everything may be does not make it begin again with every step', async () => {
+test('a result that is longer than the limit does not cause a summary in every step', async () => {
   const huge = tool({
     name: 'huge',
     description: 'Huge.',
@@ -150,18 +150,18 @@ test('one result that is longer than everything may be does not make it begin ag
   assert.ok(by.requests.length <= 3, `${by.requests.length} times`)
 })
 
-test('pinned messages stay', async () => {
+test('pinned messages are not summarized', async () => {
   const { run } = await runWith(24, { pin: ({ role, content }) => role === 'user' && textOf(content) === 'go' })
   assert.deepEqual(textOf(run.state.messages.at(1)!.content), 'go')
 })
 
-test('a summary of your own takes the place of a model', async () => {
+test('summarize replaces the model', async () => {
   const { run, by } = await runWith(20, { summarize: ({ messages }) => `${messages.length} messages` })
   assert.match(textOf(run.state.messages.at(0)!.content), /\d+ messages$/)
   assert.equal(by.requests.length, 0)
 })
 
-test('a summary that is too long ends with a sentence', async () => {
+test('a summary that is too long is cut after a sentence', async () => {
   const chatty = scriptedModel(() => 'A sentence of some length. '.repeat(50))
   const { run } = await runWith(12, { model: chatty })
   const text = textOf(run.state.messages.at(0)!.content)
@@ -169,8 +169,8 @@ test('a summary that is too long ends with a sentence', async () => {
   assert.match(text, /length\. …$/)
 })
 
-describe('when the writer fails', () => {
-  test('the run goes on, and it is tried again less and less often', async () => {
+describe('a summary that fails', () => {
+  test('does not stop the run, and is retried less and less often', async () => {
     const broken = scriptedModel(() => ({ error: 'down' }))
     const { run, model } = await runWith(60, { model: broken })
     assert.deepEqual([run.status, model.requests.length], ['completed', 61])
@@ -184,7 +184,7 @@ describe('when the writer fails', () => {
     )
   })
 
-  test('and then works again, everything is summed up', async () => {
+  test('and then succeeds covers everything', async () => {
     let tries = 0
     const flaky = scriptedModel(() => (++tries < 3 ? { error: 'down' } : 'At last.'))
     const { run, compacted } = await runWith(40, { model: flaky })
@@ -192,7 +192,7 @@ describe('when the writer fails', () => {
     assert.equal((run.state.metadata[SUMMARIZATION_KEY] as { tries?: number }).tries, undefined)
   })
 
-  test('a provider that filters it, an empty one and a guard that says no are failures as well', async () => {
+  test('is also one that is filtered, empty or blocked by a guard', async () => {
     const filtered = await runWith(12, { model: scriptedModel(() => ({ text: 'x', finishReason: 'content-filter' })) })
     const empty = await runWith(12, { model: scriptedModel(() => '') })
     const refused = await runWith(
@@ -206,7 +206,7 @@ describe('when the writer fails', () => {
     assert.ok(refused.by.requests.length <= 2)
   })
 
-  test('a tokenizer or a pin that throws takes the summaries away, not the run', async () => {
+  test('because countTokens or pin throws does not stop the run', async () => {
     const broken = (): never => {
       throw new Error('out of order')
     }
@@ -215,10 +215,10 @@ describe('when the writer fails', () => {
   })
 })
 
-describe('a conversation that the model does not take', () => {
+describe('a conversation that is too long for the model', () => {
   const overflow = new AgentError('MODEL_CONTEXT_OVERFLOW', 'Too long.')
 
-  test('is summed up and sent again', async () => {
+  test('is summarized and sent again', async () => {
     let step = 0
     const model = scriptedModel(({ messages }) => {
       if (JSON.stringify(messages).length > 9_000) return { error: overflow }
@@ -229,7 +229,7 @@ describe('a conversation that the model does not take', () => {
     assert.match(textOf(run.state.messages.at(0)!.content), /Summary \d/)
   })
 
-  test('even then fails the run, as it would without', async () => {
+  test('even after a summary fails the run', async () => {
     const model = scriptedModel(() => ({ error: overflow }))
     const by = writer()
     const run = await createAgent({ model, use: [summarization({ model: by })] }).run('go')
@@ -237,10 +237,10 @@ describe('a conversation that the model does not take', () => {
   })
 })
 
-describe('a record', () => {
+describe('a recording', () => {
   const use = (by: ScriptedModel): readonly Use[] => [read, noLimits, summarization({ ...small, model: by })]
 
-  test('is replayed without asking anybody, to the same state', async () => {
+  test('is replayed to the same state without a model', async () => {
     const recording = memoryRecording()
     const first = await createAgent({ model: reader(20), use: use(writer()) }).run('go', {
       effects: recordEffects(recording),
@@ -255,7 +255,7 @@ describe('a record', () => {
     assert.deepEqual(again.ledger.map(untimed), first.ledger.map(untimed))
   })
 
-  test('of a session grows with what was said, and the state is read again from it', async () => {
+  test('of a session grows with the conversation, and the state can be read from it', async () => {
     const written = async (steps: number, capability: readonly Use[]): Promise<number> => {
       const store = memoryStore()
       const agent = createAgent({ model: reader(steps), store, use: [read, noLimits, ...capability] })
@@ -268,7 +268,7 @@ describe('a record', () => {
     assert.ok(summed < 1.25 * plain, `${summed} bytes with summaries, ${plain} without`)
   })
 
-  test('of a conversation that somebody wants summed up has it before its next step', async () => {
+  test('of a session with a requested summary has it before the next step', async () => {
     const store = memoryStore()
     const model = reader(4)
     const agent = createAgent({ model, store, use: use(writer()) })
@@ -280,7 +280,7 @@ describe('a record', () => {
   })
 })
 
-test('a step costs the same however long the run is', async () => {
+test('the cost of a step does not depend on the length of the run', async () => {
   const counted = async (steps: number): Promise<number> => {
     let count = 0
     const countTokens = (): number => (count++, 1)
@@ -294,7 +294,7 @@ test('a step costs the same however long the run is', async () => {
   assert.ok(many <= 10.5 * few, `${few} for 100 steps, ${many} for 1,000`)
 })
 
-test('a thousand runs at once sum up, each its own', async () => {
+test('a thousand concurrent runs have separate summaries', async () => {
   const by = scriptedModel(({ messages }) => /\[user\] (run \d+)/.exec(textOf(messages.at(0)!.content))![1]!)
   const model = scriptedModel(({ messages }) => (messages.length < 8 ? { toolCalls: [{ name: 'read' }] } : 'done'), {
     usage: { inputTokens: 0 },
@@ -308,7 +308,7 @@ test('a thousand runs at once sum up, each its own', async () => {
   assert.equal(wrong.length, 0)
 })
 
-test('options are checked, and a model by name is looked for when the agent is built', () => {
+test('options are validated, and createAgent rejects an unknown model', () => {
   const wrong: readonly object[] = [
     { maxMessageTokens: 0 },
     { maxBufferTokens: 1.5 },

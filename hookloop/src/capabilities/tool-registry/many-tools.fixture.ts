@@ -21,7 +21,7 @@ const verbs: { readonly [verb: string]: string } = {
   update: 'Changes fields of',
 }
 
-/** As many tools as are asked for, called as real ones are: service, verb, thing. What they do is said when they run. */
+/** This many tools with realistic names: service, verb, object. */
 export function manyTools(count = 500): readonly Tool[] {
   const all = services.flatMap((service) =>
     Object.entries(things).flatMap(([thing, words]) =>

@@ -30,7 +30,7 @@ function agentOn(script: Script, options: Partial<ToolRegistryOptions> = {}, ...
   return { model, agent: createAgent({ model, use: [registry, guards({ maxSteps: 60 }), ...use] }) }
 }
 
-/** What became of the calls of a run, step by step. */
+/** The results of the calls of a run, step by step. */
 const results = (run: Run): (readonly [string, Json])[] =>
   [...(run.state.execution?.steps ?? [])].flatMap(({ toolExecutions }) =>
     toolExecutions.map(({ status, output }) => [status, output] as const),
@@ -38,7 +38,7 @@ const results = (run: Run): (readonly [string, Json])[] =>
 const offered = ({ tools }: ModelRequest): string[] => tools.map(({ name }) => name)
 const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 
-test('of five hundred tools the model is sent one, until it loads others, which it can call from the next step on', async () => {
+test('the model gets one of five hundred tools until it loads others, which it can call in the next step', async () => {
   const { agent, model } = agentOn([call(load(issue)), call(issue), 'Done.'])
   const run = await agent.run('Go.')
   assert.deepEqual(model.requests.map(offered), [['tools'], ['tools', issue], ['tools', issue]])
@@ -49,7 +49,7 @@ test('of five hundred tools the model is sent one, until it loads others, which 
   assert.deepEqual(getLoadedTools(run.state), [issue])
 })
 
-test('the model is told how many more tools there are, and the prompt stays small', async () => {
+test('the description has the number of hidden tools, and the prompt stays small', async () => {
   const { agent, model } = agentOn(['Done.'])
   await agent.run('Go.')
   const text = JSON.stringify(model.requests[0]!.tools)
@@ -57,7 +57,7 @@ test('the model is told how many more tools there are, and the prompt stays smal
   assert.ok(text.length < 2_000, `${text.length} characters`)
 })
 
-test('other tools of the agent, and those that are always offered, are there from the beginning', async () => {
+test('other tools of the agent, and tools in always, are offered from the start', async () => {
   const own = tool({ name: 'own', description: 'Owns.', input: { type: 'object' }, execute: () => 'owned' })
   const { agent, model } = agentOn([call(issue, 'own'), 'Done.'], { always: [issue, 'jira_list_*'] }, own)
   const run = await agent.run('Go.')
@@ -71,7 +71,7 @@ test('other tools of the agent, and those that are always offered, are there fro
 
 // ── hidden tools
 
-test('a hidden tool that is called anyway does not run, and the model is told how to load it', async () => {
+test('a hidden tool that is called is not executed, and the result says how to load it', async () => {
   let ran = 0
   const secret = tool({ name: 'secret', description: 'Tells.', input: { type: 'object' }, execute: () => ++ran })
   const { agent } = agentOn([call('secret'), call(load('secret'), 'secret'), call('secret'), 'Done.'], {
@@ -90,12 +90,12 @@ test('a hidden tool that is called anyway does not run, and the model is told ho
   assert.equal(ran, 1)
 })
 
-test('a name that is made up is answered with what is offered, not with five hundred names', async () => {
+test('an unknown tool name is answered with the offered tools, not with five hundred names', async () => {
   const { agent } = agentOn([call('made_up'), 'Done.'])
   assert.deepEqual(results(await agent.run('Go.')), [['failed', 'There is no tool "made_up". Use one of: tools.']])
 })
 
-test('guards, patterns and schemas apply to tools that were loaded, by name, by wildcard and by the tool itself', async () => {
+test('guards, patterns and schemas apply to loaded tools', async () => {
   const typed = tool({ name: 'pay', description: 'Pays.', input: z.object({ cents: z.int() }), execute: () => 'paid' })
   const seen: unknown[] = []
   const { agent } = agentOn(
@@ -117,7 +117,7 @@ test('guards, patterns and schemas apply to tools that were loaded, by name, by 
   assert.deepEqual(seen, [7])
 })
 
-test('a guard may keep tools from being loaded', async () => {
+test('a guard can block the loading of tools', async () => {
   const keep = guard(
     'beforeToolUse',
     (ctx) => (/_delete_/.test(JSON.stringify(ctx.toolCall.args['names'])) ? ctx.block('Not those.') : ctx),
@@ -127,7 +127,7 @@ test('a guard may keep tools from being loaded', async () => {
   assert.deepEqual(getLoadedTools(run.state), [issue])
 })
 
-test('what another hook takes out of a request stays out, loaded or not', async () => {
+test('a tool that another hook removes from a request stays removed, loaded or not', async () => {
   const reduce = hook('beforeInference', (ctx) =>
     ctx.withRequest({ tools: ctx.request.tools.filter((name) => name !== issue) }),
   )
@@ -137,7 +137,7 @@ test('what another hook takes out of a request stays out, loaded or not', async 
   assert.equal(results(run)[1]![0], 'failed')
 })
 
-test('a typed answer is still asked for, and what is loaded comes behind its tool', async () => {
+test('a typed answer works, and loaded tools follow its tool', async () => {
   const script = [call(load(issue)), call({ name: 'final_answer', args: { text: 'Hi' } })]
   const model = scriptedModel(script)
   const agent = createAgent({ model, output: z.object({ text: z.string() }), use: [toolRegistry({ tools: many })] })
@@ -149,13 +149,13 @@ test('a typed answer is still asked for, and what is loaded comes behind its too
   ])
 })
 
-// ── finding
+// ── search
 
 async function answer(...calls: readonly ScriptedCall[]): Promise<(readonly [string, Json])[]> {
   return results(await agentOn([call(...calls), 'Done.'], { always: [issue] }).agent.run('Go.'))
 }
 
-test('search gives names and a line each, the best first, and says what can be called already', async () => {
+test('search returns one line per tool, best first, and marks loaded ones', async () => {
   const [[status, text]] = (await answer(ask('search', { query: 'create issue github', limit: 2 }))) as [
     [string, string],
   ]
@@ -164,13 +164,13 @@ test('search gives names and a line each, the best first, and says what can be c
   assert.match(text, /^github_create_issue \(loaded\): Creates an issue in the tracker on github\. .*\n\w+: /)
 })
 
-test('search finds ten unless told, and says so when it finds nothing', async () => {
+test('search returns ten results by default, and says if there are none', async () => {
   const [ten, none] = await answer(ask('search', { query: 'issue' }), ask('search', { query: 'xyzzy' }))
   assert.equal((ten![1] as string).split('\n').length, 10)
   assert.equal(none![1], 'No tool matches. Try other words, or list all names.')
 })
 
-test('list gives names, and how many more there are', async () => {
+test('list returns names and the number of further ones', async () => {
   const [all, few] = await answer(ask('list'), ask('list', { limit: 2 }))
   assert.equal((all![1] as string).split('\n').length, 102)
   assert.equal(
@@ -179,7 +179,7 @@ test('list gives names, and how many more there are', async () => {
   )
 })
 
-test('describe gives what a tool does and takes', async () => {
+test('describe returns the description and the arguments of a tool', async () => {
   const [described] = await answer(ask('describe', { names: [removal] }))
   assert.deepEqual(described, [
     'ok',
@@ -210,7 +210,7 @@ for (const [what, asked, words] of [
   ['a very long query', ask('search', { query: 'x'.repeat(401) }), /query/],
   ['a very long name', load('x'.repeat(100_000)), /There is no tool "x{128}"/],
 ] as const) {
-  test(`${what} is a failed call with words, and nothing is loaded`, async () => {
+  test(`${what} is a failed call with a message, and nothing is loaded`, async () => {
     const run = await agentOn([call(asked), 'Done.']).agent.run('Go.')
     const [[status, output]] = results(run) as [[string, string]]
     assert.deepEqual([run.status, status, getLoadedTools(run.state)], ['completed', 'failed', []])
@@ -219,9 +219,9 @@ for (const [what, asked, words] of [
   })
 }
 
-// ── how many
+// ── limits
 
-test('beyond the limit those that were not used for longest are unloaded, and the model is told', async () => {
+test('beyond the limit the least recently used tools are unloaded, and the result says so', async () => {
   const [a, b, c, d] = many.map(({ name }) => name) as [string, string, string, string]
   const script = [call(load(a, b)), call(a), call(load(c)), call(load(d)), 'Done.']
   const { agent, model } = agentOn(script, { maxLoadedTools: 2 })
@@ -235,7 +235,7 @@ test('beyond the limit those that were not used for longest are unloaded, and th
   assert.match(results(run)[2]![1] as string, new RegExp(`Unloaded: ${b}\\.$`))
 })
 
-test('what is loaded is only added to, and keeps its order whatever is used or loaded again', async () => {
+test('loaded tools keep their order, and new ones are appended', async () => {
   const [a, b, c] = many.map(({ name }) => name) as [string, string, string]
   const script = [call(load(b, a)), call(a), call(b), call(load(a, c)), call(c), call(load(b)), 'Done.']
   const { agent, model } = agentOn(script)
@@ -245,14 +245,14 @@ test('what is loaded is only added to, and keeps its order whatever is used or l
   assert.deepEqual(offered(model.requests.at(-1)!), ['tools', b, a, c])
 })
 
-test('two loads in one step are both kept, and a tool that is named twice is loaded once', async () => {
+test('two loads in one step both count, and a tool that is named twice is loaded once', async () => {
   const run = await agentOn([call(load(issue, issue), load(removal, issue)), 'Done.']).agent.run('Go.')
   assert.deepEqual(getLoadedTools(run.state), [issue, removal])
 })
 
-// ── keeping
+// ── storage
 
-test('what is loaded survives saving and resuming, and the next execution', async () => {
+test('loaded tools survive saving, resuming and the next execution', async () => {
   const asks = guard('beforeToolUse', (ctx) => ctx.ask('Create?'), { name: 'asks', tool: issue })
   const script = [call(load(issue)), call(issue), 'Done.', call(issue), 'Done.']
   const { agent, model } = agentOn(script, {}, asks, approval('suspend'))
@@ -264,7 +264,7 @@ test('what is loaded survives saving and resuming, and the next execution', asyn
   assert.deepEqual([second.status, offered(model.requests.at(-1)!)], ['suspended', ['tools', issue]])
 })
 
-test('a tool that was loaded and is gone is not missed, and a state that holds nonsense has loaded nothing', async () => {
+test('a loaded tool that does not exist any more is ignored, and invalid metadata is read as empty', async () => {
   const kept: readonly Json[] = [
     { names: ['gone', issue, issue, 7], byUse: ['gone', 'other', null] },
     { names: issue, byUse: 7 },
@@ -281,7 +281,7 @@ test('a tool that was loaded and is gone is not missed, and a state that holds n
   assert.deepEqual(loaded, [[issue], 'completed', ...Array.from({ length: 4 }, () => [[], 'completed']).flat()])
 })
 
-test('a thousand runs of one agent at once load each their own', async () => {
+test('a thousand concurrent runs of one agent have separate loaded tools', async () => {
   const model = scriptedModel(({ messages, tools }) => {
     const name = textOf(messages.at(0)!.content)
     if (messages.length === 1) return call(load(name))
@@ -306,7 +306,7 @@ test('every step among five hundred tools is sent only the loaded ones', async (
   )
 })
 
-test('options that make no sense are refused by name', () => {
+test('invalid options are rejected by name', () => {
   const wrong: readonly object[] = [
     { tools: [] },
     { tools: undefined },
@@ -324,7 +324,7 @@ test('options that make no sense are refused by name', () => {
   }
 })
 
-test('two tools of one name, or one called as ours is, are refused when the agent is built', () => {
+test('createAgent rejects two tools with the same name', () => {
   const ours = tool({ name: 'tools', description: 'Mine.', input: { type: 'object' }, execute: () => 1 })
   for (const extra of [many[0]!, ours]) {
     assert.throws(() => agentOn([], { tools: [...many, extra] }), { code: 'TOOL_DUPLICATE' })

@@ -23,7 +23,7 @@ function agentOn(script: Script, options?: ExecutionHistoryOptions, ...use: read
   return createAgent({ model: scriptedModel(script), use: [look, executionHistory(options), ...use] })
 }
 
-test('each execution of a conversation leaves a summary, oldest first', async () => {
+test('each execution of a conversation has a summary, oldest first', async () => {
   const agent = agentOn([looking, 'One.', looking, looking, 'Two.'], {}, guards({ maxSteps: 2 }))
   const first = await agent.run('Go.')
   const second = await agent.run('Again.', { from: first })
@@ -42,7 +42,7 @@ test('each execution of a conversation leaves a summary, oldest first', async ()
   assert.deepEqual([message, durationMs], ['Step limit reached: 2/2.', endedAt - startedAt])
 })
 
-test('errors are counted, and the last of them kept with their words cut to size', async () => {
+test('errors are counted, and the last ones are stored with shortened messages', async () => {
   const failing = { error: 'x'.repeat(2_000) }
   const agent = agentOn(
     [...Array.from({ length: 7 }, () => failing), 'Done.'],
@@ -53,7 +53,7 @@ test('errors are counted, and the last of them kept with their words cut to size
   assert.deepEqual([summary!.errorCount, summary!.errors.length, summary!.errors[0]!.message.length], [7, 5, 501])
 })
 
-test('the state keeps only the latest', async () => {
+test('the state has only the latest maxEntries', async () => {
   const agent = agentOn(Array<string>(5).fill('ok'), { maxEntries: 2 })
   let run = await agent.run('Go.')
   for (let i = 0; i < 4; i++) run = await agent.run('Go.', { from: run })
@@ -63,7 +63,7 @@ test('the state keeps only the latest', async () => {
   )
 })
 
-test('a run that is suspended has no summary until it has ended', async () => {
+test('a suspended run has no summary until it has ended', async () => {
   const agent = agentOn([looking, 'Done.'])
   const live = agent.iterate('Go.')
   for await (const state of live) if (state.stepCount === 1) break
@@ -76,7 +76,7 @@ test('a run that is suspended has no summary until it has ended', async () => {
   )
 })
 
-test('a store gets every summary once, and one that fails changes nothing', async () => {
+test('a store gets every summary once, and a failing store does not change the run', async () => {
   const kept: ExecutionSummary[] = []
   const run = await agentOn(['ok'], { store: { append: (summary) => void kept.push(summary) } }).run('Go.')
   assert.deepEqual(kept, getExecutionHistory(run.state))
@@ -91,7 +91,7 @@ test('a store gets every summary once, and one that fails changes nothing', asyn
   assert.match(JSON.stringify(after.ledger), /executionHistory\.store.*disk full/)
 })
 
-test('metadata that is something else is an empty history, and wrong options are refused by name', async () => {
+test('invalid metadata is an empty history, and invalid options are rejected by name', async () => {
   const run = await agentOn(['ok']).run('Go.', { metadata: { 'hookloop.executionHistory': [{ no: 'summary' }] } })
   assert.equal(getExecutionHistory(run.state).length, 1)
   assert.throws(() => executionHistory({ maximum: 1 } as never), /unknown option "maximum"/)

@@ -23,7 +23,7 @@ function agentOn(script: Script, options?: RetrospectiveOptions, ...use: readonl
   }
 }
 
-/** A conversation as words: who said what, with calls and results by name. */
+/** A conversation as text, with calls and results by name. */
 function told(messages: Iterable<Message>): readonly string[] {
   return [...messages].map(({ role, content }) =>
     [
@@ -33,7 +33,7 @@ function told(messages: Iterable<Message>): readonly string[] {
   )
 }
 
-test('the conversation is rewound to a checkpoint, with guidance in place of what is gone', async () => {
+test('a rewind replaces everything after the checkpoint by the guidance', async () => {
   const { agent, model } = agentOn([looking, looking, rewind(1, 'Not there.'), 'Found it.'])
   const run = await agent.run('Find it.')
   assert.deepEqual(told(model.requests[3]!.messages), [
@@ -47,7 +47,7 @@ test('the conversation is rewound to a checkpoint, with guidance in place of wha
   assert.deepEqual([run.status, getRewinds(run.state)], ['completed', 1])
 })
 
-test('a rewind gives no step, token or call back', async () => {
+test('a rewind does not reset steps, tokens or calls', async () => {
   const { agent } = agentOn([looking, rewind(0), 'Done.'])
   const run = await agent.run('Go.')
   const { steps, toolCalls, inputTokens } = run.state.execution!.usage
@@ -82,7 +82,7 @@ test('every call in the conversation has its result after a rewind among other c
   assert.deepEqual(statuses, ['ok', 'ok', 'blocked', 'ok'])
 })
 
-test('an execution is rewound so often and no more', async () => {
+test('an execution is rewound at most maxRewinds times', async () => {
   const { agent } = agentOn([rewind(0), rewind(1), rewind(2), 'Done.', rewind(4), 'Again.'], { maxRewinds: 2 })
   const run = await agent.run('Go.')
   const { status, output } = run.state.execution!.steps.at(2)!.toolExecutions[0]!
@@ -92,7 +92,7 @@ test('an execution is rewound so often and no more', async () => {
   assert.equal(getRewinds(next.state), 1)
 })
 
-test('what is no checkpoint of this task is refused with those there are', async () => {
+test('an unknown checkpoint is blocked with the list of valid ones', async () => {
   const { agent } = agentOn(['One.', rewind(0), rewind(7), 'Two.'])
   const first = await agent.run('First task.')
   const second = await agent.run('[CHECKPOINT 1]', { from: first })
@@ -102,14 +102,14 @@ test('what is no checkpoint of this task is refused with those there are', async
   assert.ok(told(second.state.messages).includes('user First task.'))
 })
 
-test('a checkpoint that was taken out cannot be gone back to', async () => {
+test('a removed checkpoint cannot be used', async () => {
   const { agent } = agentOn([looking, looking, rewind(1), rewind(2), 'Done.'])
   const run = await agent.run('Go.')
   const { status, output } = run.state.execution!.steps.at(3)!.toolExecutions[0]!
   assert.deepEqual([status, /There is no checkpoint 2 .*Checkpoints: 0, 3\./.test(output as string)], ['blocked', true])
 })
 
-test('the instructions stand in the system prompt once, also when it is set again', async () => {
+test('the instructions are in the system prompt once, also after it was replaced', async () => {
   const { agent, model } = agentOn(['One.', 'Two.', 'Three.'], {}, contextConfig({ systemPrompt: 'Be kind.' }))
   const first = await agent.run('Go.')
   await agent.run('Go.', { from: first })
@@ -126,13 +126,13 @@ test('the instructions stand in the system prompt once, also when it is set agai
   ])
 })
 
-test('a rewind is in the ledger with its words', async () => {
+test('a rewind is in the ledger with its message', async () => {
   const { agent } = agentOn([rewind(0), 'Done.'])
   const entry = (await agent.run('Go.')).ledger.find(({ hook, message }) => hook === 'retrospective.rewind' && message)
   assert.equal(entry?.message, 'Rewound to checkpoint 0 (1 of 3).')
 })
 
-test('a run that is saved between two steps goes on with its checkpoints', async () => {
+test('a run that is saved between two steps keeps its checkpoints', async () => {
   const { agent } = agentOn([looking, rewind(0), 'Done.'])
   const live = agent.iterate('Go.')
   for await (const state of live) if (state.stepCount === 1) break
@@ -140,7 +140,7 @@ test('a run that is saved between two steps goes on with its checkpoints', async
   assert.deepEqual([run.status, getRewinds(run.state), told(run.state.messages).length], ['completed', 1, 4])
 })
 
-test('guidance that is missing or too long is a failed call, and wrong options are refused by name', async () => {
+test('missing or too long guidance is a failed call, and invalid options are rejected by name', async () => {
   const { agent } = agentOn([rewind(0, ''), rewind(0, 'x'.repeat(11)), 'Done.'], { maxGuidanceChars: 10 })
   const run = await agent.run('Go.')
   const statuses = run.state.execution!.steps.slice(0, 2).map(({ toolExecutions }) => toolExecutions[0]!.status)
