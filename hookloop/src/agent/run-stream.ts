@@ -12,7 +12,7 @@ import type { Run } from './run.ts'
  */
 export type RunStream<E, O = string> = AsyncIterable<E> & { readonly run: Promise<Run<O>> }
 
-/** Starts at once and never waits for its reader. Who stops reading lets the run go on. */
+/** Starts a run at once and emits its events, without waiting for the reader. The run continues when the reader stops. */
 export function streamRun(start: (emit: (event: AgentEvent) => void) => Promise<Run>): RunStream<AgentEvent> {
   const events = new Channel<AgentEvent>()
   const run = start((event) => events.push(event))
@@ -33,8 +33,8 @@ export function streamRun(start: (emit: (event: AgentEvent) => void) => Promise<
 }
 
 /**
- * Takes one step at a time, when it is asked for the next. Who stops reading pauses the run after the step it has
- * just seen; who asks for `run` lets it go to its end.
+ * Takes one step each time the reader asks for the next state. When the reader stops, the run is paused after that step;
+ * reading `run` lets it run to its end.
  */
 export function iterateRun(
   start: (pauses: (state: AgentState) => Promise<boolean>) => Promise<Run>,
@@ -89,10 +89,10 @@ export function iterateRun(
   }
 }
 
-/** A queue between a writer that never waits and a reader that does, also several times at once. */
+/** A queue between a writer that never waits and any number of concurrent reads. */
 class Channel<T> {
   #items: T[] = []
-  /** How many of the items have been read: taking them out one by one would cost the square of their number. */
+  /** How many items were read. Removing them one by one would take quadratic time. */
   #read = 0
   readonly #readers: (() => void)[] = []
   #ended = false
@@ -100,7 +100,7 @@ class Channel<T> {
   #abandoned = false
 
   push(item: T): void {
-    if (this.#abandoned || this.#ended) return // nobody will ever read it, or it comes too late
+    if (this.#abandoned || this.#ended) return // it will not be read, or comes too late
     this.#items.push(item)
     this.#readers.shift()?.()
   }

@@ -3,10 +3,10 @@ import type { Part } from '../../state/message.ts'
 import { noTokens, type TokenUsage } from '../../state/usage.ts'
 
 const CHARACTERS_PER_TOKEN = 4
-/** What a call may write when nobody said how much: few answers of an agent are longer. */
+/** The assumed length of an answer without a limit: few answers of an agent are longer. */
 const OUTPUT_TOKENS = 4_096
 
-/** What a call that is under way may cost, as far as one can tell before it has ended. */
+/** An estimate of what a running call may cost. */
 export function estimateUsage({ model, settings, ...request }: InferenceRequest): TokenUsage {
   const usage = {
     ...noTokens,
@@ -16,17 +16,17 @@ export function estimateUsage({ model, settings, ...request }: InferenceRequest)
   return { ...usage, costUsd: typeof model.cost === 'function' ? model.cost(usage) : 0 }
 }
 
-/** How many tokens a conversation may have. */
+/** An estimate of the tokens of a conversation. */
 export function estimateInput({ system, messages }: Pick<InferenceRequest, 'system' | 'messages'>): number {
   return messages
     .slice()
     .reduce((sum, { content }) => sum + estimateTokens(content), Math.ceil(system.length / CHARACTERS_PER_TOKEN))
 }
 
-/** What a picture or a page or two may come to; its bytes say nothing about it. */
+/** The assumed size of a file. Its bytes say nothing about its tokens. */
 const FILE_TOKENS = 1_500
 
-/** How many tokens a message may have. */
+/** An estimate of the tokens of a message. */
 export function estimateTokens(content: readonly Part[]): number {
   const files = content.filter((part) => part.type === 'file').length
   const rest = JSON.stringify(content.filter((part) => part.type !== 'file')).length

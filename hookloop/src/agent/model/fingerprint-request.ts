@@ -3,7 +3,7 @@ import { hashJson, hashText, toJson, type Json } from '../../state/json.ts'
 import type { FoldCache } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 
-/** A request, short: a fingerprint of the conversation that costs only what is new in it. */
+/** A short description of a request. The hash of the conversation only costs what is new in it. */
 export function fingerprintRequest(request: InferenceRequest): Json {
   const { model, messages, ...rest } = request
   return {
@@ -22,7 +22,7 @@ function fingerprint(sum: string, message: Message): string {
 
 type Rest = Omit<InferenceRequest, 'model' | 'messages'>
 
-/** By the tools that were offered: most requests of a run differ in their messages alone. */
+/** By the list of tools: most requests of a run only differ in their messages. */
 const rests = new WeakMap<object, { readonly rest: Rest; readonly hash: string }>()
 
 function fingerprintRest(rest: Rest): string {
@@ -33,7 +33,7 @@ function fingerprintRest(rest: Rest): string {
   return hash
 }
 
-/** Whether two requests have the very same parts. */
+/** Whether two requests have identical parts. */
 function isSame(one: Rest, other: Rest): boolean {
   const keys = Object.keys(one) as (keyof Rest)[]
   return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key])
