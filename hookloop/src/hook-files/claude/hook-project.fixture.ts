@@ -43,12 +43,12 @@ export class HookProject implements Disposable {
   async fire(event: ClaudeEvent, input: JsonObject = {}, context: Partial<HandlerContext> = {}): Promise<EventResult> {
     const { groups } = readSettings({ dir: this.dir, home: false })
     return runEvent(new HookTable(groups), examplePayload(input, event, this.dir), {
-      context: { ...worldOf(this.dir), ...context },
+      context: { ...contextIn(this.dir), ...context },
     })
   }
 }
 
-export function worldOf(dir: string): HandlerContext {
+export function contextIn(dir: string): HandlerContext {
   return { projectDir: dir, cwd: dir, env: process.env, passEnv: [] }
 }
 

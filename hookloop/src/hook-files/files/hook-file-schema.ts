@@ -2,7 +2,7 @@ import { answerKinds } from '../../actions/verdict.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
-import { NOT_BLANK } from '../schema-problem.ts'
+import { NOT_BLANK } from '../schema-check.ts'
 
 export const modes = ['guard', 'hook', 'observe'] as const
 export const actionKinds = ['shell', 'http', 'prompt', 'subagent', 'claude'] as const

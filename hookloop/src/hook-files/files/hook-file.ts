@@ -13,7 +13,7 @@ import { claudeEventNames, eventSpec, triggersOfEvent, type ClaudeEvent } from '
 import { toCondition } from './hook-condition.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
 import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
-import { schemaCheck, type Problem } from '../schema-problem.ts'
+import { schemaCheck, type Problem } from '../schema-check.ts'
 
 /** The kinds of sources of hook files, in the order in which their hooks are combined. */
 export const sourceKinds = ['user', 'project', 'plugin', 'skill', 'agent'] as const

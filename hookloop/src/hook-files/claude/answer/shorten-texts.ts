@@ -10,10 +10,9 @@ const PREVIEW = 2_000
 export function shortenTexts(answer: HandlerAnswer): HandlerAnswer {
   const { block, permission, stop, request, other } = answer
   const initialUserMessage = other?.['initialUserMessage']
-  const texts = { ...shortened(answer, 'context', 'systemMessage', 'wakes', 'problem') }
   return {
     ...answer,
-    ...texts,
+    ...shortened(answer, 'context', 'systemMessage', 'wakes', 'problem'),
     ...(block && { block: { ...block, ...shortened(block, 'reason') } }),
     ...(permission && { permission: { ...permission, ...shortened(permission, 'reason') } }),
     ...(stop && { stop: shortened(stop, 'reason') }),

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { MAX_TIMER_MS } from '../../../system/timeout.ts'
-import { NOT_BLANK, schemaCheck } from '../../schema-problem.ts'
+import { NOT_BLANK, schemaCheck } from '../../schema-check.ts'
 import type { Fingerprint } from '../../trust/fingerprint.ts'
 import {
   claudeEventNames,

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../state/json.ts'
 import { readFrontMatterHooks } from './front-matter-hooks.ts'
-import { HookProject, worldOf } from '../hook-project.fixture.ts'
+import { HookProject, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent } from '../run/run-event.ts'
 import { readSettings, type Settings, type SettingsPlaces } from './read-settings.ts'
 import { examplePayload } from '../events/example-payload.ts'
@@ -129,7 +129,7 @@ describe('env in settings', () => {
     )
     const dir = project.path('repo')
     const { groups } = readSettings({ dir, home: project.dir })
-    await runEvent(new HookTable(groups), examplePayload({}, 'Stop', dir), { context: worldOf(dir) })
+    await runEvent(new HookTable(groups), examplePayload({}, 'Stop', dir), { context: contextIn(dir) })
     const read = (name: string): string => readFileSync(project.path(`repo/${name}`), 'utf8')
     assert.deepEqual([read('user'), read('seen')], [' 1;', 'red 1;'])
   })
@@ -199,7 +199,7 @@ describe('plugins', () => {
   const ran = async (plugin: SettingsPlaces['plugins'], dir: string): Promise<void> => {
     const { groups } = readSettings({ dir, home: false, plugins: plugin! })
     await runEvent(new HookTable(groups), examplePayload({}, 'Stop', dir), {
-      context: { ...worldOf(dir), env: { ...process.env, CLAUDE_CONFIG_DIR: `${dir}/config` } },
+      context: { ...contextIn(dir), env: { ...process.env, CLAUDE_CONFIG_DIR: `${dir}/config` } },
     })
   }
 
@@ -331,7 +331,7 @@ describe('front matter of skills and agents', () => {
       new HookTable(groups),
       examplePayload({ tool_name: 'Bash' }, 'PreToolUse', project.dir),
       {
-        context: worldOf(project.dir),
+        context: contextIn(project.dir),
         isActive: ({ name }) => name === 'lint',
       },
     )
@@ -347,7 +347,7 @@ describe('front matter of skills and agents', () => {
     const onceDone = new Set<string>()
     const payload = examplePayload({ tool_name: 'Bash' }, 'PreToolUse', project.dir)
     for (let i = 0; i < 2; i++) {
-      await runEvent(table, payload, { context: worldOf(project.dir), isActive: () => true, onceDone })
+      await runEvent(table, payload, { context: contextIn(project.dir), isActive: () => true, onceDone })
     }
     const lines = (file: string): number => readFileSync(project.path(file), 'utf8').trim().split('\n').length
     assert.deepEqual([lines('skill'), lines('project')], [1, 2])

@@ -10,7 +10,7 @@ import {
   type HandlerType,
 } from '../events/claude-events.ts'
 import { readHandler } from '../load/handlers.ts'
-import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, worldOf } from '../hook-project.fixture.ts'
+import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent, type RanHandler } from './run-event.ts'
 import { readSettings } from '../load/read-settings.ts'
 import { examplePayload } from '../events/example-payload.ts'
@@ -110,7 +110,7 @@ describe('a command', { concurrency: 4 }, () => {
     const late: Promise<RanHandler>[] = []
     const { groups } = readSettings({ dir: project.dir, home: false })
     const result = await runEvent(new HookTable(groups), examplePayload(bashCall, 'PreToolUse', project.dir), {
-      context: worldOf(project.dir),
+      context: contextIn(project.dir),
       onBackground: (each) => late.push(each),
     })
     const [{ answer }] = (await Promise.all(late)) as [RanHandler]

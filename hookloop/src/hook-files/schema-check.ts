@@ -114,5 +114,6 @@ function resolved(node: JsonObject, schema: JsonObject): JsonObject {
 
 /** Such as `"shell.args[0]"`. */
 function quoted(at: Path): string {
-  return `"${at.reduce<string>((text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '')}"`
+  const keys = at.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+  return `"${keys.join('').replace(/^\./, '')}"`
 }
