@@ -5,9 +5,9 @@ import { measureStores, type StoreFigures } from './stores.ts'
 import { CHUNKS, readBare, readEvents, streamingAgent } from './stream.ts'
 import { agentFor, bareLoop, noopHooks } from './work.ts'
 
-// Taken side by side in one process: rounds alternate between the sides, so that a noisy machine disturbs both alike,
-// and two figures are given of many short rounds: the fastest tenth, which says what the code costs, and the median, which
-// says what it cost here, with garbage collection and neighbours. `--json` prints one object.
+// Both sides are measured in one process, in alternating rounds, so that a noisy machine affects both equally. Two figures
+// come from many short rounds: the fastest tenth, which is the cost of the code, and the median, which includes garbage
+// collection and other processes. `--json` prints one object.
 
 type Figures = {
   usPerStep: number
@@ -25,10 +25,10 @@ type Figures = {
   emptyImportMs: number
   /** Records of 300 characters, one after the other. */
   stores: Record<string, StoreFigures>
-  /** The run of the other figures, kept in a session. */
+  /** The same run, stored in a session. */
   sessions: Record<string, SessionFigures>
   shellHooks: ShellFigures
-  /** The same by the median of the rounds instead of their fastest tenth. */
+  /** The medians of the rounds instead of their fastest tenths. */
   median: {
     usPerStep: number
     bareUsPerStep: number
@@ -43,7 +43,7 @@ type Figures = {
   node: string
 }
 
-/** Of many rounds: what a tenth of them stayed below, and what half of them did. */
+/** The fastest tenth and the median of many rounds. */
 type Spread = { readonly fast: number; readonly median: number }
 
 if (process.argv.includes('--help')) {
@@ -67,7 +67,7 @@ for (let i = 0; i < 10; i++) {
   await Promise.all(Array.from({ length: 100 }, () => smallAgent.run('go')))
 }
 
-say('one run of 1,000 steps, against the hand-written loop …')
+say('one run of 1,000 steps, compared with the hand-written loop …')
 const [own, bare] = await sideBySide(100, 1000, [() => agent.run('go'), () => bareLoop(1000)])
 
 say(`the same with ${HOOKS} more hooks that do nothing …`)
@@ -78,13 +78,13 @@ const lengths = [100, 1000, 10_000]
 const sides = lengths.map((steps) => {
   const grown = agentFor(steps)
   return async () => {
-    for (let run = 0; run < 10_000 / steps; run++) await grown.run('go') // as many steps in each round, whatever their length
+    for (let run = 0; run < 10_000 / steps; run++) await grown.run('go') // the same number of steps in each round
   }
 })
 const perStep = await sideBySide(30, 10_000, sides)
 const usPerStepBySteps = Object.fromEntries(lengths.map((steps, i) => [steps, perStep[i]!.fast]))
 
-say('1,000 runs of 10 steps at once …')
+say('1,000 concurrent runs of 10 steps …')
 const concurrent = {
   own: await secondsPerRun(() => smallAgent.run('go')),
   bare: await secondsPerRun(() => bareLoop(10)),
@@ -99,12 +99,12 @@ const [short, long] = [await agentFor(100).run('go'), await agentFor(1100).run('
 const bytes = (JSON.stringify(long.state).length - JSON.stringify(short.state).length) / 1000
 const imports = importTimes()
 
-say('records in each store of sessions …')
+say('records in each session store …')
 const stores = await measureStores()
 
-say('a run that is kept in a session, against one that is not …')
+say('a run in a session, compared with one without …')
 const sessions = await measureSessions()
-say('commands as hooks …')
+say('shell commands as hooks …')
 const shellHooks = await measureShellHooks()
 
 const figures: Figures = {
@@ -172,7 +172,7 @@ if (process.argv.includes('--json')) {
   for (const [name, figures] of Object.entries(sessions)) {
     const { usPerStepOver, medianUsPerStepOver, timesAsLong, bytesPerStep, growth } = figures
     const times = `${timesAsLong} times a run without it; by the median ${medianUsPerStepOver} µs more`
-    line(`µs added per step kept: ${name}`, `${usPerStepOver}`, name === 'sqlite' ? `goal: 60. ${times}` : times)
+    line(`µs added per stored step: ${name}`, `${usPerStepOver}`, name === 'sqlite' ? `goal: 60. ${times}` : times)
     line('  bytes per step', `${bytesPerStep}`, `1,000 steps write ${growth} times ten times 100; goal: 1.3`)
   }
   const { shellHooks: shell } = figures

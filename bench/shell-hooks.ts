@@ -4,11 +4,11 @@ import { claudeHooks } from 'hookloop/hook-files'
 import { shell } from 'hookloop/actions'
 import { scriptedModel } from 'hookloop/testing'
 
-/** What a command costs that is a hook, beside one that is just started and waited for. In milliseconds. */
+/** The cost of a shell command as a hook, compared with one that Node starts directly. In milliseconds. */
 export type ShellFigures = {
-  /** `sh -c 'cat > /dev/null'`, started by Node: what it is told is written to it, and what it prints is read. */
+  /** `sh -c 'cat > /dev/null'`, started by Node, with its input and output. */
   readonly bareMs: number
-  /** The same as a guard of a tool call, without what the run costs. */
+  /** The same as a guard of a tool call, without the cost of the run. */
   readonly hookMs: number
   readonly addedMs: number
   readonly addedMsByMedian: number
@@ -56,7 +56,7 @@ function agentWith(hooks: readonly Hook[]) {
   return createAgent({ model, use: [work, ...hooks] })
 }
 
-/** As somebody would write it by hand. */
+/** The hand-written equivalent. */
 function start(command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', command])
@@ -72,7 +72,7 @@ function start(command: string): Promise<string> {
 
 type Spread = { readonly fast: number; readonly median: number }
 
-/** The time of each side, over alternating rounds: what a tenth of them stayed below, and what half of them did. */
+/** The fastest tenth and the median of each side, over alternating rounds. */
 async function timed(sides: readonly (() => Promise<unknown>)[], rounds: number): Promise<readonly Spread[]> {
   for (const side of sides) for (let i = 0; i < 3; i++) await side()
   const taken = sides.map((): number[] => [])

@@ -1,7 +1,7 @@
 import { createAgent, guards, type Agent, type AiSdkModel } from 'hookloop'
 
-// One answer in many pieces, from a model of the AI SDK that has them ready: what is measured is the way of a piece to
-// whoever reads, not the network.
+// One answer in many chunks, from a model of the AI SDK that has them ready: this measures the path of a chunk to the
+// reader, not the network.
 
 export const CHUNKS = 5_000
 
@@ -36,7 +36,7 @@ export async function readEvents(agent: Agent): Promise<number> {
   return length
 }
 
-/** What somebody would write by hand: read the stream, put the text together. */
+/** The hand-written equivalent: read the stream, concatenate the text. */
 export async function readBare(): Promise<number> {
   const { stream } = (await model.doStream(undefined as never)) as { stream: ReadableStream<{ delta?: string }> }
   const reader = stream.getReader()

@@ -2,7 +2,7 @@ import { createAgent, guards, hook, tool, type Agent, type Hook, type LanguageMo
 import type { SessionStore } from 'hookloop/stores'
 import * as z from 'zod'
 
-// The same work for both sides: a model that asks for one tool call per step, a tool that adds, and Zod in between.
+// The same work for both sides: a model that makes one tool call per step, a tool that adds, and Zod validation.
 
 export const input = z.object({ a: z.number(), b: z.number() })
 
@@ -10,7 +10,7 @@ export function add({ a, b }: { a: number; b: number }): { sum: number } {
   return { sum: a + b }
 }
 
-/** Answers at once and holds no state of its own: what it says follows from the number of messages. */
+/** Replies at once and has no state: its reply depends on the number of messages only. */
 export function countingModel(steps: number): LanguageModel {
   const done: ModelReply = {
     content: [{ type: 'text', text: 'done' }],
@@ -32,7 +32,7 @@ export function countingModel(steps: number): LanguageModel {
   }
 }
 
-/** Default guards and the ledger are on; only their limits are raised, or no run could be long enough to measure. */
+/** Default guards and the ledger are on, with higher limits, so that runs are long enough to measure. */
 export function agentFor(steps: number, extra: readonly Hook[] = [], store?: SessionStore): Agent {
   return createAgent({
     model: countingModel(steps),
@@ -51,7 +51,7 @@ export function noopHooks(count: number): readonly Hook[] {
 
 type BareMessage = { role: string; content: unknown }
 
-/** What somebody would write by hand for one agent: no hooks, no ledger, no state to keep. */
+/** The hand-written equivalent for one agent: no hooks, no ledger, no stored state. */
 export async function bareLoop(steps: number): Promise<BareMessage[]> {
   const model = countingModel(steps)
   const messages: BareMessage[] = [{ role: 'user', content: [{ type: 'text', text: 'go' }] }]

@@ -9,7 +9,7 @@ import { createAgent } from './create-agent.ts'
 import type { LanguageModel, ModelSource } from './state/inference.ts'
 import type { JsonObject } from './state/json.ts'
 
-// Tests for the compiler: what an agent gives is what its schema says. Nothing here ever runs.
+// Compile-time tests: the output of an agent has the type of its schema. This file never runs.
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Holds<T extends true> = T
@@ -20,7 +20,7 @@ declare const inAnyForm: ModelSource
 
 type Weather = { city: string; degrees: number }
 
-// ── what an agent gives
+// ── outputs
 
 const plain = createAgent({ model })
 const withZod = createAgent({ model, output: z.object({ city: z.string(), degrees: z.number() }) })
@@ -67,18 +67,18 @@ export type Kept = [
 
 export async function outputs(): Promise<void> {
   const run = await withZod.run('go')
-  // @ts-expect-error -- a run that may not be completed has no output to rely on
+  // @ts-expect-error -- a run with an unknown status has no output
   void run.output
   if (run.status === 'completed') {
     run.output satisfies Weather
-    // @ts-expect-error -- and has no other fields than the schema says
+    // @ts-expect-error -- the output has only the fields of the schema
     void run.output.wind
   } else {
-    // @ts-expect-error -- a run that has ended otherwise has none
+    // @ts-expect-error -- a run that is not completed has no output
     void run.output
   }
   if (run.status === 'failed') run.error.code satisfies string
-  const next = await plain.run('and now', { from: run }) // a conversation may go on with another agent
+  const next = await plain.run('and now', { from: run }) // a conversation may continue with another agent
   if (next.status === 'completed') next.output satisfies string
 }
 
@@ -88,13 +88,13 @@ createAgent({ model: 'anthropic/claude-sonnet-4-5' })
 createAgent({ model: ofAiSdk })
 createAgent({ model: { provider: 'own', modelId: 'x', infer: async () => ({ content: [], finishReason: 'stop' }) } })
 createAgent({ model: inAnyForm, output: z.string() })
-// @ts-expect-error -- a model is needed
+// @ts-expect-error -- a model is required
 createAgent({})
-// @ts-expect-error -- and must be one
+// @ts-expect-error -- the model must have infer
 createAgent({ model: { provider: 'own', modelId: 'x' } })
-// @ts-expect-error -- a number is none
+// @ts-expect-error -- a number is not a model
 createAgent({ model: 7 })
-// @ts-expect-error -- a model answers with parts, and says why it ended
+// @ts-expect-error -- a reply has parts and a finish reason
 createAgent({ model: { provider: 'own', modelId: 'x', infer: async () => ({ content: 'Hi.' }) } })
 
 // ── settings, prices and output options
@@ -104,19 +104,19 @@ createAgent({ model, settings: { providerOptions: { openai: { store: false } } }
 createAgent({ model, prices: { 'acme/big': { input: 1, output: 2, cachedInput: 0.1 } } })
 // @ts-expect-error -- a temperature is a number
 createAgent({ model, settings: { temperature: 'warm' } })
-// @ts-expect-error -- there is no such way to think
+// @ts-expect-error -- unknown reasoning effort
 createAgent({ model, settings: { reasoning: 'hardly' } })
 // @ts-expect-error -- settings are recorded, so they are JSON
 createAgent({ model, settings: { onDone: () => undefined } })
-// @ts-expect-error -- a price has two sides
+// @ts-expect-error -- a price has input and output
 createAgent({ model, prices: { 'acme/big': { input: 1 } } })
-// @ts-expect-error -- without a schema there is nothing to choose a strategy for
+// @ts-expect-error -- outputOptions need an output
 createAgent({ model, outputOptions: { strategy: 'tool' } })
 // @ts-expect-error -- there are three strategies
 createAgent({ model, output: z.string(), outputOptions: { strategy: 'magic' } })
-// @ts-expect-error -- a schema that cannot say its JSON Schema cannot be shown to a model
+// @ts-expect-error -- a schema must be convertible to JSON Schema
 createAgent({ model, output: v.object({ city: v.string() }) })
 // @ts-expect-error -- a type is not a schema
 createAgent({ model, output: String })
-// @ts-expect-error -- an option that does not exist is a mistake
+// @ts-expect-error -- unknown option
 createAgent({ model, modle: 'x' })

@@ -32,9 +32,9 @@ function agentOn(model: LanguageModel, ...use: readonly Use[]): Agent {
 }
 
 /** A store with readable entries. */
-function openStore(): ResponseStore & { readonly kept: Map<string, Json> } {
-  const kept = new Map<string, Json>()
-  return { kept, get: (key) => kept.get(key), set: (key, value) => void kept.set(key, value) }
+function openStore(): ResponseStore & { readonly stored: Map<string, Json> } {
+  const stored = new Map<string, Json>()
+  return { stored, get: (key) => stored.get(key), set: (key, value) => void stored.set(key, value) }
 }
 
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'worked' })
@@ -129,7 +129,7 @@ for (const [what, change] of Object.entries(differences)) {
     const seen = hook('beforeInference', (ctx) => ctx.withRequest(change))
     await agentOn(counting(), work, play, cacheResponses({ store })).run('go')
     const run = await agentOn(counting(), work, play, seen, cacheResponses({ store })).run('go')
-    assert.deepEqual([store.kept.size, run.state.usage.costUsd], [2, 0.5])
+    assert.deepEqual([store.stored.size, run.state.usage.costUsd], [2, 0.5])
   })
 }
 
@@ -157,11 +157,11 @@ test('the order of settings does not matter', async () => {
 
 const whole: readonly FinishReason[] = ['stop', 'tool-calls']
 for (const finishReason of ['stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'] as const) {
-  const kept = whole.includes(finishReason)
-  test(`a response with the finish reason "${finishReason}" is ${kept ? '' : 'not '}stored`, async () => {
+  const stored = whole.includes(finishReason)
+  test(`a response with the finish reason "${finishReason}" is ${stored ? '' : 'not '}stored`, async () => {
     const store = openStore()
     await agentOn(scriptedModel([{ text: 'Half', finishReason }]), cacheResponses({ store })).run('go')
-    assert.equal(store.kept.size, kept ? 1 : 0)
+    assert.equal(store.stored.size, stored ? 1 : 0)
   })
 }
 
@@ -170,7 +170,7 @@ test('a failed call is not stored', async () => {
   const model = scriptedModel([{ error: 'boom' }, 'Done.'])
   const agent = agentOn(model, cacheResponses({ store }))
   const statuses = [await agent.run('go'), await agent.run('go')].map((run) => run.status)
-  assert.deepEqual([statuses, store.kept.size], [['failed', 'completed'], 1])
+  assert.deepEqual([statuses, store.stored.size], [['failed', 'completed'], 1])
 })
 
 test('a response expires after ttlMs', async ({ mock }) => {
@@ -232,14 +232,14 @@ for (const [how, part] of Object.entries(bad)) {
 }
 
 test('a store may be asynchronous, and gets JSON only', async () => {
-  const kept = new Map<string, string>()
+  const stored = new Map<string, string>()
   const store: ResponseStore = {
     get: async (key) => {
       await delay(2)
-      const text = kept.get(key)
+      const text = stored.get(key)
       return text === undefined ? undefined : (JSON.parse(text) as Json)
     },
-    set: async (key, value) => void kept.set(key, await delay(2, JSON.stringify(value))),
+    set: async (key, value) => void stored.set(key, await delay(2, JSON.stringify(value))),
   }
   const model = counting()
   const agent = agentOn(model, cacheResponses({ store, ttlMs: Infinity }))

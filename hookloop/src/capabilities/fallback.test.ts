@@ -166,8 +166,8 @@ test('the other model may be of the AI SDK or a LanguageModel', async () => {
 })
 
 test('createAgent rejects an unknown model name', () => {
-  const refused = { code: 'MODEL_UNKNOWN', message: /"nobody\/knows"/ }
-  assert.throws(() => agentOn(broken('a'), fallback(['nobody/knows'])), refused)
+  const rejected = { code: 'MODEL_UNKNOWN', message: /"nobody\/knows"/ }
+  assert.throws(() => agentOn(broken('a'), fallback(['nobody/knows'])), rejected)
 })
 
 test('the description of an agent has its fallback models', () => {

@@ -41,7 +41,7 @@ test('stored values are in the state under their own key, and the model can read
   assert.deepEqual({ ...run.state.metadata }, { 'hookloop.metadata': { 'customer.address': address } })
 })
 
-test('several values stored in one step are all kept, and the last one of a key counts', async () => {
+test('several values stored in one step are all stored, and the last one of a key counts', async () => {
   const { stored } = await callAll([store('a', 1), store('b', 2), store('a', 3), store('c', null)])
   assert.deepEqual(stored, { a: 3, b: 2 })
 })
@@ -179,9 +179,11 @@ test('the limits also apply if a hook replaces the result of the tool', async ()
 })
 
 test('invalid metadata is read as empty and replaced by the next call', async () => {
-  for (const kept of ['text', 7, ['a'], null]) {
+  for (const stored of ['text', 7, ['a'], null]) {
     const model = scriptedModel([{ toolCalls: [list, store('a', 1)] }, 'Done.'])
-    const run = await createAgent({ model, use: [metadata()] }).run('Go.', { metadata: { 'hookloop.metadata': kept } })
+    const run = await createAgent({ model, use: [metadata()] }).run('Go.', {
+      metadata: { 'hookloop.metadata': stored },
+    })
     assert.deepEqual({ ...getMetadata(run.state) }, { a: 1 })
   }
 })

@@ -99,7 +99,7 @@ test('D17: secrets in tool results and user input are in no session, event, trac
       requests: JSON.stringify(model.requests),
       explained: explain(run),
       exported: await exportSession(store, 's', { redact: false }),
-      spans: JSON.stringify(otel.spans().map(({ attributes, events: told, name }) => [name, attributes, told])),
+      spans: JSON.stringify(otel.spans().map(({ attributes, events: reported, name }) => [name, attributes, reported])),
       hooks: JSON.stringify(seen),
     }
     for (const [what, text] of Object.entries(artefacts)) {
@@ -108,9 +108,9 @@ test('D17: secrets in tool results and user input are in no session, event, trac
     }
     await store.close()
   }
-  const kept = filesUnder(folder).filter((file) => file.startsWith(place))
-  assert.ok(kept.length >= 4, kept.join())
-  for (const file of kept) assert.deepEqual(leaks(readFileSync(file, 'latin1')), [], file)
+  const stored = filesUnder(folder).filter((file) => file.startsWith(place))
+  assert.ok(stored.length >= 4, stored.join())
+  for (const file of stored) assert.deepEqual(leaks(readFileSync(file, 'latin1')), [], file)
 })
 
 test('D17: secrets are stored without redactSecrets, and are not in an export', async () => {

@@ -248,15 +248,15 @@ test('a limit that an attempt reaches forbids the next', async () => {
 test('the ledger and explain have every failed attempt', async () => {
   const model = scriptedModel([failing('MODEL_OVERLOADED', 'busy'), failing('MODEL_TIMED_OUT', 'late'), 'Done.'])
   const run = await agentOn(model, retry(quick)).run('go')
-  const told = ['attempt 1, scripted/script: busy', 'attempt 2, scripted/script: late']
+  const reported = ['attempt 1, scripted/script: busy', 'attempt 2, scripted/script: late']
   const entries = run.ledger.filter((entry) => entry.mode === 'loop' && entry.decision === 'failed')
   assert.deepEqual(
     entries.map(({ step, trigger, message }) => [step, trigger, message]),
-    told.map((message) => [0, 'aroundInference', message]),
+    reported.map((message) => [0, 'aroundInference', message]),
   )
   assert.deepEqual(
     explanation(run).failedAttempts.map(({ message }) => message),
-    told,
+    reported,
   )
   assert.match(explain(run), /attempts +step 1: attempt 1, scripted\/script: busy\n +step 1: attempt 2/)
   assert.equal(run.ledger.find((entry) => entry.hook === 'retry')?.decision, 'called 3 times')
@@ -295,7 +295,7 @@ suite('recorded and replayed', () => {
 
 // ── invalid options
 
-const refused: readonly (readonly [string, object])[] = [
+const rejected: readonly (readonly [string, object])[] = [
   ['maxRetries', { maxRetries: -1 }],
   ['maxRetries', { maxRetries: 0.5 }],
   ['retries', { retries: 5 }],
@@ -306,7 +306,7 @@ const refused: readonly (readonly [string, object])[] = [
   ['on', { on: 'MODEL_FAILED' }],
 ]
 test('invalid options are rejected by name', () => {
-  for (const [name, options] of refused) {
+  for (const [name, options] of rejected) {
     const named = { code: 'AGENT_INVALID_OPTION', message: new RegExp(`"${name}"`) }
     assert.throws(() => retry(options), named, JSON.stringify(options))
   }

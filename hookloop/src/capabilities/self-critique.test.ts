@@ -57,9 +57,9 @@ test('an answer cannot close its tag in the prompt', async () => {
 test('an answer to revise is sent back with the criticism', async () => {
   const { run, model, ending } = await judged([says('revise', 'It does not say why.'), says('approve')])
   assert.deepEqual([ending[0], run.text], ['completed', 'answer 2'])
-  const told = textOf(model.requests[1]!.messages.at(-1)!.content)
+  const reported = textOf(model.requests[1]!.messages.at(-1)!.content)
   assert.match(
-    told,
+    reported,
     /wants it revised: It does not say why\.\n\nWeaknesses:\n- too short\n\nSuggestions:\n- say why\n\n/,
   )
 })
@@ -124,7 +124,7 @@ test('the verdict is in the state and in the ledger', async () => {
     [rounds, critique?.verdict, critique?.summary, task],
     [1, 'approve', 'Fine now.', 'Why is the sky blue?'],
   )
-  const told = JSON.stringify(run.ledger.filter((entry) => entry.hook === 'selfCritique.judge'))
+  const reported = JSON.stringify(run.ledger.filter((entry) => entry.hook === 'selfCritique.judge'))
   for (const words of [
     'requestContinuation',
     'wants it revised',
@@ -132,7 +132,7 @@ test('the verdict is in the state and in the ledger', async () => {
     'Fine now.',
     'scripted/critic: 15 tokens',
   ]) {
-    assert.ok(told.includes(words), words)
+    assert.ok(reported.includes(words), words)
   }
   assert.match(explain(run), /selfCritique\.judge/)
 })

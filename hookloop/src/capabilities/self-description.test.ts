@@ -21,20 +21,22 @@ async function described(section: Section | undefined, ...use: readonly Use[]): 
 
 test('the model gets its tools, capabilities, hooks and limits', async () => {
   const noRm = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'noRm', tool: rm })
-  const told = await described(undefined, selfDescription(), rm, noRm, guards({ maxSteps: 7 }))
-  assert.deepEqual([told['name'], told['model']], ['clerk', 'scripted/tiny'])
-  assert.deepEqual((told['tools'] as JsonObject[])[1], { name: 'rm', description: 'Removes.', needsApproval: true })
-  assert.deepEqual(told['capabilities'], ['completion', 'selfDescription', 'guards'])
+  const reported = await described(undefined, selfDescription(), rm, noRm, guards({ maxSteps: 7 }))
+  assert.deepEqual([reported['name'], reported['model']], ['clerk', 'scripted/tiny'])
+  assert.deepEqual((reported['tools'] as JsonObject[])[1], { name: 'rm', description: 'Removes.', needsApproval: true })
+  assert.deepEqual(reported['capabilities'], ['completion', 'selfDescription', 'guards'])
   assert.ok(
-    (told['hooks'] as JsonObject[]).some(({ name, tools }) => name === 'noRm' && JSON.stringify(tools) === '["rm"]'),
+    (reported['hooks'] as JsonObject[]).some(
+      ({ name, tools }) => name === 'noRm' && JSON.stringify(tools) === '["rm"]',
+    ),
   )
-  assert.match(JSON.stringify(told['limits']), /maxSteps: 7,/)
-  assert.doesNotMatch(JSON.stringify(told), /SECRET/)
+  assert.match(JSON.stringify(reported['limits']), /maxSteps: 7,/)
+  assert.doesNotMatch(JSON.stringify(reported), /SECRET/)
 })
 
 test('one section can be requested, and a section that is not offered cannot', async () => {
-  const told = await described('tools', selfDescription(), rm)
-  assert.deepEqual(Object.keys(told), ['name', 'model', 'tools'])
+  const reported = await described('tools', selfDescription(), rm)
+  assert.deepEqual(Object.keys(reported), ['name', 'model', 'tools'])
   const closed = selfDescription({ sections: ['tools'] })
   assert.deepEqual(Object.keys(await described(undefined, closed)), ['name', 'model', 'tools'])
   assert.match(JSON.stringify(await described('hooks', closed)), /do not fit/)
@@ -47,9 +49,9 @@ test('secrets are redacted anywhere in the description', async () => {
     'Header: Authorization: Bearer abcdefghijkl, key sk-proj-ABCDEFGHIJKLMNOPQRST.',
   ]
   const leaky = tool({ name: 'leaky', description: 'Uses correct-horse-battery.', input: {}, execute: () => '' })
-  const told = await described(undefined, selfDescription(), leaky, { name: 'noted', notes })
+  const reported = await described(undefined, selfDescription(), leaky, { name: 'noted', notes })
   delete process.env['CANARY_API_KEY']
-  assert.doesNotMatch(JSON.stringify(told), /horse|pa55|abcdefghijkl|ABCDEFGHIJKLM/)
+  assert.doesNotMatch(JSON.stringify(reported), /horse|pa55|abcdefghijkl|ABCDEFGHIJKLM/)
   const cut = tool({
     name: 'cut',
     description: `${'x'.repeat(290)} correct-horse-battery`,
@@ -59,7 +61,7 @@ test('secrets are redacted anywhere in the description', async () => {
   process.env['CANARY_API_KEY'] = 'correct-horse-battery'
   assert.doesNotMatch(JSON.stringify(await described('tools', selfDescription(), cut)), /correct/)
   delete process.env['CANARY_API_KEY']
-  assert.match(JSON.stringify(told), /https:\/\/\[redacted\]@host\/x/)
+  assert.match(JSON.stringify(reported), /https:\/\/\[redacted\]@host\/x/)
 })
 
 test('ordinary text is not redacted', async () => {
@@ -74,8 +76,8 @@ test('ordinary text is not redacted', async () => {
 
 test('long descriptions are shortened, and invalid options are rejected by name', async () => {
   const long = tool({ name: 'long', description: 'x'.repeat(5_000), input: {}, execute: () => '' })
-  const told = await described('tools', selfDescription({ maxChars: 10 }), long)
-  assert.equal((told['tools'] as JsonObject[])[1]!['description'], 'xxxxxxxxxx…')
+  const reported = await described('tools', selfDescription({ maxChars: 10 }), long)
+  assert.equal((reported['tools'] as JsonObject[])[1]!['description'], 'xxxxxxxxxx…')
   assert.throws(() => selfDescription({ section: 'tools' } as never), /unknown option "section"/)
   assert.throws(() => selfDescription({ sections: ['keys' as never] }), /"sections" must be/)
 })

@@ -90,9 +90,9 @@ scenario(
 )
 
 scenario(
-  'a refusal of the model is a filtered reply, and its text is kept',
+  'a refusal of the model is a filtered reply, and its text is stored',
   async ({ row, model, server, run }) => {
-    const refused = (said: string): string =>
+    const rejected = (said: string): string =>
       row.wire === 'chat'
         ? said
             .replace('"content":"I cannot.","refusal":null', '"refusal":"I cannot."')
@@ -100,7 +100,7 @@ scenario(
         : said
             .replaceAll('output_text.', 'refusal.')
             .replace(/"type":"output_text","text":|"text":(?="I)/g, '"type":"refusal","refusal":')
-    server.next({ says: { content: 'I cannot.' }, body: refused })
+    server.next({ says: { content: 'I cannot.' }, body: rejected })
     const { run: ended } = await run(createAgent({ model }))
     assert.deepEqual([ended.text, ended.state.lastStep?.finishReason], ['I cannot.', 'content-filter'])
   },

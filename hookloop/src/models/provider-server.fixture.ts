@@ -90,8 +90,8 @@ export async function startServer(): Promise<ProviderServer> {
     saying = says
     const { host: _host, connection: _connection, 'content-length': _length, ...rest } = headers
     const answered = await fetch(mock.url + url, { method, headers: rest as { [name: string]: string }, body })
-    const kept = [...answered.headers].filter(([name]) => ['content-type', 'retry-after'].includes(name))
-    return { status: answered.status, headers: Object.fromEntries(kept), text: await answered.text() }
+    const stored = [...answered.headers].filter(([name]) => ['content-type', 'retry-after'].includes(name))
+    return { status: answered.status, headers: Object.fromEntries(stored), text: await answered.text() }
   }
 
   return {

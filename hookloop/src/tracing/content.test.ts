@@ -51,7 +51,7 @@ async function spokenRun(content: boolean): Promise<readonly ReadableSpan[]> {
   const run = await agent.run('canary-input', { metadata: { user: 'canary-metadata' } })
   assert.equal(run.text, 'canary-answer')
   const noInput = guard('onUserInput', (ctx) => ctx.block('canary-input-block'))
-  await agent.with(noInput).run('canary-refused-input')
+  await agent.with(noInput).run('canary-rejected-input')
   const stop = guard('beforeStep', (ctx) => ctx.stop('canary-stop', { value: 'canary-value' }))
   await agent.with(stop).run('canary-stopped-input')
   await createAgent({ model: scriptedModel([{ error: 'canary-fatal' }]), use: [otel.tracing] }).run('Go.')
@@ -92,7 +92,7 @@ test('with content on, spans have messages, arguments and results, but no descri
     'canary-refusal',
     'canary-answer',
     'canary-input-block',
-    'canary-refused-input',
+    'canary-rejected-input',
     'canary-stop',
     'canary-stopped-input',
     'canary-fatal',

@@ -148,11 +148,11 @@ test('the span of a tool call says if it was blocked, failed, withheld or interr
   const calls = ['erase', 'broken', 'secret', 'endless'].map((name) => ({ name }))
   const use = [erase, broken, secret, endless, noErase, withhold, otel.tracing]
   await createAgent({ model: scriptedModel([{ toolCalls: calls }]), use }).run('Go.', { signal: cancel.signal })
-  const told = otel.spans().flatMap(({ name, attributes, status }) => {
+  const reported = otel.spans().flatMap(({ name, attributes, status }) => {
     const { 'hookloop.tool.status': ended, 'hookloop.tool.by': by, 'hookloop.tool.withheld': withheld } = attributes
     return ended === undefined ? [] : [[name, ended, by, withheld, status.code, attributes['error.type']]]
   })
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     ['execute_tool erase', 'blocked', 'no-erase', undefined, 2, 'blocked'],
     ['execute_tool broken', 'failed', undefined, undefined, 2, 'failed'],
     ['execute_tool secret', 'ok', 'private', true, 0, undefined],
@@ -179,10 +179,10 @@ test('concurrent calls have separate spans with their ids and results', async ()
   })
   const calls = [30, 1].map((ms) => ({ name: 'wait', id: `call-${ms}`, args: { ms } }))
   const { spans } = await trace({ model: scriptedModel([{ toolCalls: calls }, 'Done.']) }, { use: [wait] })
-  const told = spans().filter(({ name }) => name === 'execute_tool wait')
-  const [slow, fast] = told.map(timesOf)
+  const reported = spans().filter(({ name }) => name === 'execute_tool wait')
+  const [slow, fast] = reported.map(timesOf)
   assert.deepEqual(
-    told.map(({ attributes }) => [attributes['gen_ai.tool.call.id'], attributes['hookloop.tool.status']]),
+    reported.map(({ attributes }) => [attributes['gen_ai.tool.call.id'], attributes['hookloop.tool.status']]),
     [
       ['call-30', 'ok'],
       ['call-1', 'failed'],

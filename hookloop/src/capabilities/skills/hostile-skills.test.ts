@@ -72,7 +72,7 @@ test('links cannot make skills read anything outside the folder of skills', asyn
   const { skills: found, problems } = findSkills({ cwd })
   assert.deepEqual([found.map(({ name }) => name), problems.length], [['good'], 2])
   const folder = found[0]!.folder!
-  const refused = [
+  const rejected = [
     'references/key.md',
     'assets/key.md',
     '../half/x',
@@ -85,7 +85,7 @@ test('links cannot make skills read anything outside the folder of skills', asyn
     '.',
     '',
   ]
-  for (const path of refused) await assert.rejects(readResource(folder, path, 100), /^(?!.*SECRET)/, path)
+  for (const path of rejected) await assert.rejects(readResource(folder, path, 100), /^(?!.*SECRET)/, path)
   assert.equal(await readResource(folder, './references//b.md', 100), 'A.')
 })
 

@@ -166,10 +166,10 @@ test('a skill that only the user may invoke is neither listed for the model nor 
   const cwd = projectWith({ '.claude/skills/deploy/SKILL.md': skillFile(fields, 'Deploy $0 to $1.') })
   const model = scriptedModel([load('deploy'), 'No.', use('read_file'), use('bash'), 'Deployed.'])
   const agent = agentWith(model, { cwd }, ...tools)
-  const refused = await agent.run('Deploy.')
-  assert.match(outputs(refused)[0] as string, /Only the user can invoke/)
+  const rejected = await agent.run('Deploy.')
+  assert.match(outputs(rejected)[0] as string, /Only the user can invoke/)
   assert.doesNotMatch(JSON.stringify(model.requests[0]!.tools), /Deploys/)
-  const run = await agent.run('/deploy web production', { from: refused })
+  const run = await agent.run('/deploy web production', { from: rejected })
   const input = run.state.messages.slice().findLast(({ role }) => role === 'user')!
   assert.match(textOf(input.content), /Deploy web to production\./)
   assert.deepEqual([ran, getActiveSkills(run.state)], [['bash {}'], ['deploy']])

@@ -294,9 +294,9 @@ test('stored data that does not match its schema any more is rejected when read'
 })
 
 test('invalid metadata is read as empty, and the next output is stored', async () => {
-  for (const kept of ['x', 7, [], { outputs: 'x', missed: 7 }, { outputs: { a: 1 }, missed: { contact: 'x' } }]) {
+  for (const stored of ['x', 7, [], { outputs: 'x', missed: 7 }, { outputs: { a: 1 }, missed: { contact: 'x' } }]) {
     const { agent } = agentOn([{ toolCalls: [fill('contact', { name: 'Ann' })] }, 'Done.'])
-    const run = await agent.run('Go.', { metadata: { 'hookloop.structuredOutput': kept } })
+    const run = await agent.run('Go.', { metadata: { 'hookloop.structuredOutput': stored } })
     assert.equal((await getOutputs(run.state, schemas)).contact.length, 1)
   }
 })

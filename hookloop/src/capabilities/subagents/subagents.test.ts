@@ -68,11 +68,11 @@ test('subagents are nested up to maxDepth, and the deepest is not offered spawn_
   const chain = Object.fromEntries(
     [1, 2, 3, 4].map((n) => [`a${n}`, { description: `${n}`, instructions: n < 4 ? `nest a${n + 1}` : 'the last' }]),
   )
-  const told = model(spawn('a1'))
-  const run = await createAgent({ model: told, use: [look, subagents({ agents: chain, maxDepth: 3 })] }).run('Go.')
-  assert.deepEqual(offered(told, 'nest a2')[0], ['look', 'spawn_subagent'])
-  assert.deepEqual(offered(told, 'nest a4')[0], ['look'], 'it is three deep')
-  assert.deepEqual(offered(told, 'the last'), [])
+  const reported = model(spawn('a1'))
+  const run = await createAgent({ model: reported, use: [look, subagents({ agents: chain, maxDepth: 3 })] }).run('Go.')
+  assert.deepEqual(offered(reported, 'nest a2')[0], ['look', 'spawn_subagent'])
+  assert.deepEqual(offered(reported, 'nest a4')[0], ['look'], 'it is three deep')
+  assert.deepEqual(offered(reported, 'the last'), [])
   const failed = run.ledger.find(({ message }) => /There is no tool "spawn_subagent"/.test(message ?? ''))
   assert.deepEqual([run.status, failed?.path?.length], ['completed', 3])
 })
@@ -88,7 +88,7 @@ test('an agent with its own subagents cannot exceed its maxDepth', async () => {
 })
 
 test('omitted tools mean all, an empty list means none, and names of other programs are aliases', async () => {
-  const told = model(...['all', 'none', 'claude', 'wild', 'denied'].map((name) => spawn(name)))
+  const reported = model(...['all', 'none', 'claude', 'wild', 'denied'].map((name) => spawn(name)))
   const agents: SubagentsOptions['agents'] = {
     all: { description: 'x', instructions: 'all' },
     none: { description: 'x', instructions: 'none', tools: [] },
@@ -96,21 +96,21 @@ test('omitted tools mean all, an empty list means none, and names of other progr
     wild: { description: 'x', instructions: 'wild', tools: ['*oo*'] },
     denied: { description: 'x', instructions: 'denied', disallowedTools: ['Read', 'Task'] },
   }
-  const run = await createAgent({ model: told, use: [look, read, subagents({ agents })] }).run('Go.')
-  assert.deepEqual(offered(told, 'all'), [['look', 'read_file', 'spawn_subagent']])
-  assert.deepEqual(offered(told, 'none'), [[]])
-  assert.deepEqual(offered(told, 'claude'), [['read_file']])
-  assert.deepEqual(offered(told, 'wild'), [['look']])
-  assert.deepEqual(offered(told, 'denied'), [['look']])
-  assert.match(explain(run), /warnings .*"claude" was to have tools that its parent has not: bash, WebSearch/)
+  const run = await createAgent({ model: reported, use: [look, read, subagents({ agents })] }).run('Go.')
+  assert.deepEqual(offered(reported, 'all'), [['look', 'read_file', 'spawn_subagent']])
+  assert.deepEqual(offered(reported, 'none'), [[]])
+  assert.deepEqual(offered(reported, 'claude'), [['read_file']])
+  assert.deepEqual(offered(reported, 'wild'), [['look']])
+  assert.deepEqual(offered(reported, 'denied'), [['look']])
+  assert.match(explain(run), /warnings .*"claude" names tools that its parent does not have: bash, WebSearch/)
 })
 
 test('an exact tool name takes precedence over an alias', async () => {
   const own = tool({ name: 'Read', description: 'Reads.', input: { type: 'object' }, execute: () => 'text' })
-  const told = model(spawn('x'))
+  const reported = model(spawn('x'))
   const agents = { x: { description: 'x', instructions: 'x', tools: ['Read'] } }
-  await createAgent({ model: told, use: [own, read, subagents({ agents })] }).run('Go.')
-  assert.deepEqual(offered(told, 'x'), [['Read']])
+  await createAgent({ model: reported, use: [own, read, subagents({ agents })] }).run('Go.')
+  assert.deepEqual(offered(reported, 'x'), [['Read']])
 })
 
 test('the model of a subagent is an object, a name or an alias; an unknown alias means the model of its parent', async () => {
@@ -121,8 +121,8 @@ test('the model of a subagent is an object, a name or an alias; an unknown alias
     inherit: { description: 'x', instructions: 'inherit', model: 'inherit' },
     foreign: { description: 'x', instructions: 'foreign', model: 'sonnet' },
   }
-  const told = model(...Object.keys(agents).map((name) => spawn(name)))
-  const agent = createAgent({ model: told, use: [subagents({ agents, models: { quick: own } })] })
+  const reported = model(...Object.keys(agents).map((name) => spawn(name)))
+  const agent = createAgent({ model: reported, use: [subagents({ agents, models: { quick: own } })] })
   const run = await agent.run('Go.')
   assert.deepEqual(outputs(run), ['Mine.', 'Mine again.', 'I am inherit.', 'I am foreign.'])
   assert.ok(
@@ -159,17 +159,17 @@ test('every subagent gets the option use, including hooks', async () => {
 })
 
 describe('invalid options are rejected by name', () => {
-  const refused: { readonly [what: string]: [object, RegExp] } = {
+  const rejected: { readonly [what: string]: [object, RegExp] } = {
     'no agents': [{ agents: {} }, /"agents" must have at least one/],
-    'an option that is misspelt': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],
-    'a field that is misspelt': [{ agents: { a: { description: 'x', tool: [] } } }, /unknown option "tool"/],
+    'an option that is unknown': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],
+    'a field that is unknown': [{ agents: { a: { description: 'x', tool: [] } } }, /unknown option "tool"/],
     'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a string/],
     'tools that are a text': [{ agents: { a: { description: 'x', tools: 'look' } } }, /"tools" must be an array/],
     'a depth of nothing': [{ agents: { a: { description: 'x' } }, maxDepth: 0 }, /"maxDepth" must be a whole number/],
     'an agent that is none': [{ agents: { a: { description: 'x', agent: {} } } }, /as returned by createAgent/],
     'a name with a space': [{ agents: { 'a b': { description: 'x' } } }, /"name" must be/],
   }
-  for (const [what, [options, words]] of Object.entries(refused)) {
+  for (const [what, [options, words]] of Object.entries(rejected)) {
     test(what, () => {
       assert.throws(() => subagents(options as SubagentsOptions), words)
     })

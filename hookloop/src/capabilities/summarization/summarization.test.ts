@@ -106,8 +106,10 @@ test('a tool result can neither close the text to summarize nor look like a mess
 
 test('the ledger has entries for the first call and for summaries only', async () => {
   const { run, compacted } = await runWith(40)
-  const told = run.ledger.filter(({ hook: by, changes }) => by.startsWith('summarization.') && changes !== undefined)
-  assert.equal(told.length, 1 + 2 * compacted.length)
+  const reported = run.ledger.filter(
+    ({ hook: by, changes }) => by.startsWith('summarization.') && changes !== undefined,
+  )
+  assert.equal(reported.length, 1 + 2 * compacted.length)
 })
 
 test('tokens are estimated if the provider does not count them, and countTokens overrides the estimate', async () => {
@@ -195,15 +197,15 @@ describe('a summary that fails', () => {
   test('is also one that is filtered, empty or blocked by a guard', async () => {
     const filtered = await runWith(12, { model: scriptedModel(() => ({ text: 'x', finishReason: 'content-filter' })) })
     const empty = await runWith(12, { model: scriptedModel(() => '') })
-    const refused = await runWith(
+    const rejected = await runWith(
       12,
       {},
       guard('afterCompaction', (ctx) => ctx.block('no')),
     )
-    for (const { run, compacted } of [filtered, empty, refused]) {
+    for (const { run, compacted } of [filtered, empty, rejected]) {
       assert.deepEqual([run.status, compacted.length], ['completed', 0])
     }
-    assert.ok(refused.by.requests.length <= 2)
+    assert.ok(rejected.by.requests.length <= 2)
   })
 
   test('because countTokens or pin throws does not stop the run', async () => {

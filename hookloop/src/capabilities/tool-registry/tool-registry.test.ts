@@ -265,7 +265,7 @@ test('loaded tools survive saving, resuming and the next execution', async () =>
 })
 
 test('a loaded tool that does not exist any more is ignored, and invalid metadata is read as empty', async () => {
-  const kept: readonly Json[] = [
+  const stored: readonly Json[] = [
     { names: ['gone', issue, issue, 7], byUse: ['gone', 'other', null] },
     { names: issue, byUse: 7 },
     [issue],
@@ -273,7 +273,7 @@ test('a loaded tool that does not exist any more is ignored, and invalid metadat
     { names: { length: 1e9 } },
   ]
   const loaded = []
-  for (const each of kept) {
+  for (const each of stored) {
     const { agent, model } = agentOn([call(load(removal)), 'Done.'])
     const run = await agent.run('Go.', { metadata: { 'hookloop.tools': each } })
     loaded.push(offered(model.requests[0]!).slice(1), run.status)

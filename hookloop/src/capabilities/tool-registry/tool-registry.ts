@@ -286,10 +286,10 @@ type Loaded = {
 }
 
 /** The loaded tools in a state. Unknown names are skipped: the state may be older than the list of tools. */
-function readLoaded(kept: Json | undefined, isKnown: (name: string) => boolean = () => true): Loaded {
-  if (!isJsonObject(kept)) return nothing
-  const names = known(kept['names'], isKnown)
-  const used = known(kept['byUse'], (name) => names.includes(name))
+function readLoaded(stored: Json | undefined, isKnown: (name: string) => boolean = () => true): Loaded {
+  if (!isJsonObject(stored)) return nothing
+  const names = known(stored['names'], isKnown)
+  const used = known(stored['byUse'], (name) => names.includes(name))
   return { names, byUse: [...names.filter((name) => !used.includes(name)), ...used] }
 }
 

@@ -66,7 +66,7 @@ test('a reply without content throws if its finish reason is an error or missing
   assert.deepEqual(say({ content: [], finishReason: 'stop' }).content, [])
 })
 
-test('reasoning without text is kept if it has provider options, and dropped otherwise', () => {
+test('reasoning without text is stored if it has provider options, and dropped otherwise', () => {
   const providerMetadata = { anthropic: { redactedData: 'x' } }
   const content: Answer['content'] = [
     { type: 'reasoning', text: '' },
@@ -84,8 +84,8 @@ test('files are base64 or a URL', () => {
     { type: 'data', data: 'AAEC' },
     { type: 'url', url: new URL(address) },
   ]
-  const kept = say({ content: given.map(file) }).content.map((part) => part.type === 'file' && part.data)
-  assert.deepEqual(kept, ['AAEC', 'AAEC', 'AAEC', address])
+  const stored = say({ content: given.map(file) }).content.map((part) => part.type === 'file' && part.data)
+  assert.deepEqual(stored, ['AAEC', 'AAEC', 'AAEC', address])
 })
 
 test('calls of tools that the provider runs are left out, with a warning', () => {

@@ -104,8 +104,8 @@ for (const version of ['v4', 'v3', 'v2'] as const) {
         const { content } = run.state.messages.at(1)!
         // Parts are interleaved, so characters are compared regardless of order.
         for (const type of ['text', 'reasoning'] as const) {
-          const kept = content.flatMap((part) => (part.type === type ? [part.text] : [])).join('')
-          assert.equal(letters(shown.get(type) ?? ''), letters(kept))
+          const stored = content.flatMap((part) => (part.type === type ? [part.text] : [])).join('')
+          assert.equal(letters(shown.get(type) ?? ''), letters(stored))
         }
         for (const part of content) {
           if (part.type !== 'tool-call') continue

@@ -27,13 +27,13 @@ test('each execution of a conversation has a summary, oldest first', async () =>
   const agent = agentOn([looking, 'One.', looking, looking, 'Two.'], {}, guards({ maxSteps: 2 }))
   const first = await agent.run('Go.')
   const second = await agent.run('Again.', { from: first })
-  const told = getExecutionHistory(second.state).map(({ number, status, reason, steps }) => ({
+  const reported = getExecutionHistory(second.state).map(({ number, status, reason, steps }) => ({
     number,
     status,
     reason,
     steps,
   }))
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     { number: 1, status: 'completed', reason: 'completed', steps: 2 },
     { number: 2, status: 'stopped', reason: 'stepsLimit', steps: 2 },
   ])
@@ -77,14 +77,14 @@ test('a suspended run has no summary until it has ended', async () => {
 })
 
 test('a store gets every summary once, and a failing store does not change the run', async () => {
-  const kept: ExecutionSummary[] = []
-  const run = await agentOn(['ok'], { store: { append: (summary) => void kept.push(summary) } }).run('Go.')
-  assert.deepEqual(kept, getExecutionHistory(run.state))
+  const stored: ExecutionSummary[] = []
+  const run = await agentOn(['ok'], { store: { append: (summary) => void stored.push(summary) } }).run('Go.')
+  assert.deepEqual(stored, getExecutionHistory(run.state))
   const recording = memoryRecording()
-  const again = agentOn(['ok'], { store: { append: (summary) => void kept.push(summary) } })
+  const again = agentOn(['ok'], { store: { append: (summary) => void stored.push(summary) } })
   const live = await again.run('Go.', { effects: recordEffects(recording) })
   const replayed = await again.run('Go.', { effects: replayEffects(recording) })
-  assert.deepEqual([kept.length, JSON.stringify(replayed.state)], [2, JSON.stringify(live.state)])
+  assert.deepEqual([stored.length, JSON.stringify(replayed.state)], [2, JSON.stringify(live.state)])
   const broken = agentOn(['ok'], { store: { append: () => Promise.reject(new Error('disk full')) } })
   const after = await broken.run('Go.')
   assert.deepEqual([after.status, getExecutionHistory(after.state).length], ['completed', 1])

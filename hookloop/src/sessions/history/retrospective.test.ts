@@ -24,7 +24,7 @@ function agentOn(script: Script, options?: RetrospectiveOptions, ...use: readonl
 }
 
 /** A conversation as text, with calls and results by name. */
-function told(messages: Iterable<Message>): readonly string[] {
+function reported(messages: Iterable<Message>): readonly string[] {
   return [...messages].map(({ role, content }) =>
     [
       role,
@@ -36,7 +36,7 @@ function told(messages: Iterable<Message>): readonly string[] {
 test('a rewind replaces everything after the checkpoint by the guidance', async () => {
   const { agent, model } = agentOn([looking, looking, rewind(1, 'Not there.'), 'Found it.'])
   const run = await agent.run('Find it.')
-  assert.deepEqual(told(model.requests[3]!.messages), [
+  assert.deepEqual(reported(model.requests[3]!.messages), [
     'user Find it.',
     'user [CHECKPOINT 0]',
     'assistant look',
@@ -99,7 +99,7 @@ test('an unknown checkpoint is blocked with the list of valid ones', async () =>
   const outputs = second.state.execution!.steps.slice(0, 2).map(({ toolExecutions }) => toolExecutions[0]!.output)
   assert.match(outputs[0] as string, /There is no checkpoint 0 in this task\. Checkpoints: .*1/)
   assert.match(outputs[1] as string, /There is no checkpoint 7/)
-  assert.ok(told(second.state.messages).includes('user First task.'))
+  assert.ok(reported(second.state.messages).includes('user First task.'))
 })
 
 test('a removed checkpoint cannot be used', async () => {
@@ -137,7 +137,7 @@ test('a run that is saved between two steps keeps its checkpoints', async () => 
   const live = agent.iterate('Go.')
   for await (const state of live) if (state.stepCount === 1) break
   const run = await agent.resume(JSON.parse(JSON.stringify(await live.run)) as never)
-  assert.deepEqual([run.status, getRewinds(run.state), told(run.state.messages).length], ['completed', 1, 4])
+  assert.deepEqual([run.status, getRewinds(run.state), reported(run.state.messages).length], ['completed', 1, 4])
 })
 
 test('missing or too long guidance is a failed call, and invalid options are rejected by name', async () => {
