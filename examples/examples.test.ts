@@ -38,7 +38,7 @@ const telling = {
   '21-sessions.ts':
     /ended by SIGKILL\n.*suspended\n.*Run "pay"\?\n.*All done\.\nexecuted: packed\. shipped\. paid\. \n/,
   '22-counterfactual.ts':
-    /diverges at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs part at step 3, in the results/,
+    /diverges at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs differ from step 3 on, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
   '24-bash.ts': /blocked: Denied: rm notes\.txt \(deny "rm"\)/,

@@ -67,18 +67,18 @@ test('reading a missing key is a failed call that lists the stored keys', async 
 
 for (const [what, call, words] of [
   ['an empty key', store('', 1), /letters, digits/],
-  ['a key that begins with no letter', store('_a', 1), /begins with a letter/],
+  ['a key that begins with no letter', store('_a', 1), /start with a letter/],
   ['a key with other characters', store('a b', 1), /letters, digits/],
   ['a key with a line break', store('a\n', 1), /letters, digits/],
   ['a key in other letters', store('clé', 1), /letters, digits/],
-  ['the key __proto__', store('__proto__', { admin: true }), /begins with a letter/],
+  ['the key __proto__', store('__proto__', { admin: true }), /start with a letter/],
   ['a key of 65 characters', store('k'.repeat(65), 1), /at most 64 characters/],
   ['a key that is no text', store(7, 1), /arguments do not fit/],
   ['a call without a value', { name: 'store_metadata', args: { key: 'a' } }, /arguments do not fit/],
   ['the key hookloop', store('hookloop', 1), /reserved/],
   ['the key of a capability', store('hookloop.metadata', 1), /reserved/],
   ['a key that the application reserved', store('user.role', 'admin'), /reserved/],
-  ['a value of more than 65,536 bytes', store('a', 'x'.repeat(65_535)), /65537 bytes, and may have at most 65536/],
+  ['a value of more than 65,536 bytes', store('a', 'x'.repeat(65_535)), /65537 bytes; the maximum is 65536/],
   ['bytes, not characters', store('a', '€'.repeat(22_000)), /66002 bytes/],
   ['a value nested too deep', store('a', nested(33)), /more than 32 levels/],
 ] as const) {

@@ -128,7 +128,7 @@ for (const [what, value] of Object.entries(notJson)) {
   test(`${what} as metadata throws at the write and names the key`, () => {
     assert.throws(() => state.withMetadata('when', { inside: [value] }), {
       code: 'JSON_INVALID',
-      message: /^The metadata "when" cannot be kept/,
+      message: /^The metadata "when" cannot be stored/,
     })
     assert.throws(() => state.withMetadata('when', value), { code: 'JSON_INVALID' })
   })

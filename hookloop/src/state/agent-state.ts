@@ -5,22 +5,22 @@ import { List } from './list.ts'
 import { toMessage, toMessages, type Message } from './message.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
 
-/** Bumped when the JSON of a state changes in a way an older version cannot read. */
+/** Incremented when the JSON of a state changes so that older versions cannot read it. */
 export const STATE_VERSION = 1
 
-/** Where the metadata of a conversation name the model it uses, if that is another one than its agent's. */
+/** Metadata: the name of the model of this conversation, if it is not that of the agent. */
 export const MODEL_KEY = 'hookloop.model'
 
-/** Where the metadata of a conversation hold its list of tasks. */
+/** Metadata: the task list. */
 export const TASKS_KEY = 'hookloop.tasks'
 
-/** Where they say, with `true`, that somebody wants it summed up before its next step. */
+/** Metadata: `true` requests a summary before the next step. */
 export const COMPACT_KEY = 'hookloop.compact'
 
-/** Where the metadata of a conversation name it, for lists. */
+/** Metadata: the title of the conversation, for lists. */
 export const TITLE_KEY = 'hookloop.title'
 
-/** Where the metadata of a conversation hold variables that its commands see. */
+/** Metadata: the id of environment variables for commands. */
 export const ENVIRONMENT_KEY = 'hookloop.environment'
 
 export type StateFields = {
@@ -30,15 +30,15 @@ export type StateFields = {
   readonly systemPrompt: string
   readonly responseFormat: JsonObject | undefined
   readonly metadata: JsonObject
-  /** What earlier executions spent. */
+  /** The usage of earlier executions. */
   readonly spentBefore: Usage
   readonly executionCount: number
   readonly execution: Execution | undefined
 }
 
 /**
- * Everything a run knows, as one immutable value. Hooks change the conversation and the metadata with the `with…`
- * methods, which return a changed copy; only the loop writes the execution.
+ * The complete state of a run, as one immutable value. Hooks change the conversation and the metadata with the `with…` methods,
+ * which return a changed copy. Only the loop changes the execution.
  */
 export class AgentState {
   readonly #fields: StateFields
@@ -52,7 +52,7 @@ export class AgentState {
     return new AgentState({ ...blank, ...fields })
   }
 
-  /** For the loop, which alone may write the execution. */
+  /** For the loop: hooks must not write the execution. */
   static patch(state: AgentState, change: Partial<StateFields>): AgentState {
     const now = state.#fields
     return new AgentState({
@@ -68,12 +68,12 @@ export class AgentState {
     })
   }
 
-  /** Everything a state consists of. */
+  /** All fields of a state. */
   static fieldsOf(state: AgentState): StateFields {
     return state.#fields
   }
 
-  /** Whether a hook could have made `later` out of `earlier`: the loop's part is untouched. */
+  /** Whether `later` can be a hook's change of `earlier`: the part of the loop is the same. */
   static derives(later: AgentState, earlier: AgentState): boolean {
     const [a, b] = [later.#fields, earlier.#fields]
     return a.execution === b.execution && a.spentBefore === b.spentBefore && a.agentId === b.agentId
@@ -97,7 +97,7 @@ export class AgentState {
   get metadata(): JsonObject {
     return this.#fields.metadata
   }
-  /** Everything spent on this state, over all its executions. */
+  /** The usage of all executions. */
   get usage(): Usage {
     const { spentBefore, execution } = this.#fields
     return execution === undefined ? spentBefore : addUsage(spentBefore, execution.usage)
@@ -108,7 +108,7 @@ export class AgentState {
   get execution(): Execution | undefined {
     return this.#fields.execution
   }
-  /** Closed steps of the current execution. */
+  /** The number of finished steps of the current execution. */
   get stepCount(): number {
     return this.#fields.execution?.steps.length ?? 0
   }
@@ -120,14 +120,14 @@ export class AgentState {
     return AgentState.patch(this, { messages: this.messages.append(toMessage(message, 'message')) })
   }
 
-  /** Another conversation in place of this one. */
+  /** Replaces the conversation. */
   withMessages(messages: Iterable<Message>): AgentState {
     return AgentState.patch(this, { messages: toMessages(messages, this.messages) })
   }
 
   withSystemPrompt(text: string): AgentState {
     if (typeof text !== 'string') {
-      throw new AgentError('AGENT_INVALID_OPTION', 'A system prompt is a text.', { value: text })
+      throw new AgentError('AGENT_INVALID_OPTION', 'The system prompt must be a string.', { value: text })
     }
     return AgentState.patch(this, { systemPrompt: text })
   }
@@ -137,7 +137,7 @@ export class AgentState {
     return AgentState.patch(this, { responseFormat })
   }
 
-  /** Throws JSON_INVALID for a value that would not survive being saved. */
+  /** Throws JSON_INVALID for a value that is not JSON. */
   withMetadata(key: string, value: unknown): AgentState {
     const json = exactJson(value, `metadata "${key}"`)
     return AgentState.patch(this, { metadata: metadataOf({ ...this.metadata, [key]: json }) })
@@ -152,7 +152,7 @@ export class AgentState {
     return this.toJSON()
   }
 
-  /** Always in the same order, so that equal states have equal texts. */
+  /** Fields are always in the same order, so that equal states have equal JSON. */
   toJSON(): JsonObject {
     const {
       agentId,
@@ -180,7 +180,7 @@ export class AgentState {
   }
 }
 
-/** Metadata has no prototype, so that a guard reading `metadata['constructor']` finds nothing. */
+/** Without a prototype, so that a guard that reads `metadata['constructor']` gets undefined. */
 export function metadataOf(entries: JsonObject): JsonObject {
   const metadata: Record<string, Json> = Object.create(null) as Record<string, Json>
   for (const key of Object.keys(entries)) if (key !== '__proto__') metadata[key] = entries[key]!

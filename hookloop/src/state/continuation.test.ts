@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import {
   countVotes,
   decidingVote,
-  goOn,
+  noVotes,
   isForbidden,
   stopReasons,
   type ContinuationDecision,
@@ -44,7 +44,7 @@ function of(decision: ContinuationDecision, reason: StopReason, source: string):
 
 test('with no vote a run goes on', () => {
   assert.deepEqual(countVotes([]), { shouldContinue: true, evaluations: [] })
-  assert.equal(countVotes([]), goOn)
+  assert.equal(countVotes([]), noVotes)
 })
 
 test('forbid beats request beats allowStop beats allowContinuation', () => {

@@ -1,6 +1,6 @@
 import type { Json } from './json.ts'
 
-/** Why a run ended, most urgent first: of two forbids, the more urgent reason is the one reported. */
+/** Why a run ended, most urgent first: of two votes to forbid, the more urgent reason is reported. */
 export const stopReasons = [
   'errorForbade',
   'persistenceFailed',
@@ -39,7 +39,7 @@ export type ContinuationEvaluation = {
   readonly value?: Json
 }
 
-/** The count of all votes of one moment. */
+/** The result of counting votes. */
 export type ContinuationOutcome = {
   readonly shouldContinue: boolean
   readonly stopReason?: StopReason
@@ -47,15 +47,15 @@ export type ContinuationOutcome = {
   readonly evaluations: readonly ContinuationEvaluation[]
 }
 
-/** With no vote at all, a run goes on: most steps end here, so they share one value. */
-export const goOn: ContinuationOutcome = Object.freeze({ shouldContinue: true, evaluations: Object.freeze([]) })
+/** The result of no votes: the run continues. Most steps share this value. */
+export const noVotes: ContinuationOutcome = Object.freeze({ shouldContinue: true, evaluations: Object.freeze([]) })
 
 /**
  * Counts votes: forbid beats request beats allowStop beats allowContinuation. Among votes of the winning kind the most
  * urgent reason decides, then the order in which they were cast.
  */
 export function countVotes(evaluations: readonly ContinuationEvaluation[]): ContinuationOutcome {
-  if (evaluations.length === 0) return goOn
+  if (evaluations.length === 0) return noVotes
   const winner = winnerOf(evaluations)!
   const stops = winner.decision === 'forbidContinuation' || winner.decision === 'allowStop'
   return Object.freeze({

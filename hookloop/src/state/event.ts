@@ -12,17 +12,17 @@ import type { TokenUsage } from './usage.ts'
 export type OwnEvent =
   | { readonly type: 'started'; readonly executionId: string; readonly agentId: string; readonly at: number }
   | { readonly type: 'stepStarted'; readonly step: number; readonly at: number }
-  /** A model is asked. More than once in a step when a hook tries again, or another model, or has a question of its own. */
+  /** A model is called. A step can have several: a hook may retry, use another model, or call a model itself. */
   | {
       readonly type: 'inferenceStarted'
       readonly step: number
       readonly attempt: number
       readonly model: string
-      /** The hook that asks, when it is not for the step. */
+      /** The hook that calls the model, if it is not the call of the step. */
       readonly hook?: string
     }
   | InferenceDelta
-  /** What was streamed of the current response is void: it was withheld, changed, or another attempt begins. */
+  /** Discard what was streamed of the current response: it was withheld or changed, or another attempt starts. */
   | { readonly type: 'retracted'; readonly step: number; readonly why: string }
   | {
       readonly type: 'inferenceFailed'
@@ -41,11 +41,11 @@ export type OwnEvent =
       readonly step: number
       readonly call: ToolCall
       readonly execution: ToolExecution
-      /** How long it ran; missing when it did not. */
+      /** How long the tool ran; undefined if it did not run. */
       readonly durationMs?: number
     }
   | { readonly type: 'hook'; readonly entry: TimedLedgerEntry }
-  /** A summary has taken the place of what was said before; `before` and `after` count messages. */
+  /** A summary has replaced messages; `before` and `after` are the numbers of messages. */
   | {
       readonly type: 'compacted'
       readonly step: number

@@ -9,7 +9,7 @@ import type { TokenUsage, Usage } from './usage.ts'
 
 export type StepType = 'toolExecution' | 'finalResponse' | 'error'
 
-/** An error as it is remembered: what a person needs to find it, nothing that cannot be written down. */
+/** An error as it is stored: only JSON. */
 export type ErrorRecord = { readonly code: ErrorCode; readonly message: string; readonly during: string }
 
 /** A finished step: one model call and its tool calls. `messageCount` is the number of messages in its request. */
@@ -23,7 +23,7 @@ export type Step = {
   readonly finishReason: FinishReason
   readonly usage: TokenUsage
   readonly messageCount: number
-  /** The count of its votes. At `afterStep`, where they are still cast, that of no votes. */
+  /** The result of its votes. At `afterStep`, where votes are still cast, the result of no votes. */
   readonly outcome?: ContinuationOutcome
 }
 
@@ -37,26 +37,26 @@ export type FinalRecord = {
   readonly by: string
   readonly message: string
   readonly value?: Json
-  /** Every vote of the last count. */
+  /** All votes of the last count. */
   readonly votes: readonly ContinuationEvaluation[]
   readonly at: number
 }
 
-/** What a suspended step has done so far. */
+/** A step that is suspended. */
 export type OpenStep = {
   readonly text: string
   readonly finishReason: FinishReason
   readonly usage: TokenUsage
   readonly messageCount: number
-  /** The message with the calls. */
+  /** The message of the model with the calls. */
   readonly asked: Message
-  /** Where the results go: right behind the message that asked for them. */
+  /** The index for the results: right after the message with the calls. */
   readonly resultsAt: number
   readonly calls: readonly OpenCall[]
   readonly errors: readonly ErrorRecord[]
 }
 
-/** Where a suspended run goes on: before a new step, or among the calls of an open one. */
+/** Where a suspended run resumes: before a new step, or among the calls of an open one. */
 export type Cursor =
   | { readonly phase: 'beforeStep'; readonly waitingSince: number }
   | { readonly phase: 'tools'; readonly waitingSince: number; readonly step: OpenStep }
@@ -68,28 +68,28 @@ export type Execution = {
   readonly id: string
   readonly status: ExecutionStatus
   readonly startedAt: number
-  /** Time spent waiting for a person, which no limit counts. */
+  /** Time spent waiting for approvals, which no limit counts. */
   readonly waitedMs: number
   readonly steps: List<Step>
-  /** Votes that were cast and not yet counted. */
+  /** Votes that have not been counted yet. */
   readonly votes: readonly ContinuationEvaluation[]
   readonly usage: Usage
-  /** Failed or blocked steps in a row, up to now. */
+  /** The current number of consecutive failed or blocked steps. */
   readonly failures: number
   readonly continuations: { readonly inRow: number; readonly total: number }
-  /** The hooks it began under: a guard among them may not be missing when it is resumed. */
+  /** The hooks in force when it started. A guard among them must not be missing when it is resumed. */
   readonly hooks: readonly HookRecord[]
   readonly cursor?: Cursor
   readonly final?: FinalRecord
 }
 
-/** A step without an answer is an error step. What failed and was mended, and calls that failed, are ordinary. */
+/** A step without a response is an error step. Failed calls, and failures that were recovered, are not. */
 export function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
   if (!answered) return 'error'
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }
 
-/** How long the run has been at work, in milliseconds, at a given time. */
+/** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */
 export function workedMs(execution: Execution, now: number): number {
   return now - execution.startedAt - execution.waitedMs
 }

@@ -9,7 +9,7 @@ export const finishReasons = ['stop', 'length', 'content-filter', 'tool-calls', 
 /** Why a model stopped generating. `withheld`: a hook withheld the response. */
 export type FinishReason = (typeof finishReasons)[number]
 
-/** A tool as a model sees it. */
+/** A tool as the model gets it. */
 export type ToolDescription = { readonly name: string; readonly description: string; readonly inputSchema: JsonObject }
 
 /** A request to a model, as hooks see it. `tools` are names; a hook may remove some, but not add unknown ones. */

@@ -6,30 +6,30 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 export type JsonObject = { readonly [key: string]: Json }
 
 const MAX_DEPTH = 400
-/** What is kept around values that were let in adds some levels. */
+/** Stored records nest accepted values in a few more levels. */
 const MAX_STORED_DEPTH = 500
 const MAX_CHARACTERS = 64 * 1024 * 1024
 
 /**
- * A frozen plain copy of any value, with the losses that `JSON.stringify` has (`undefined` vanishes, a Date becomes a
- * string). Throws JSON_INVALID for what JSON cannot hold at all: cycles, bigints, more than 64 Mi characters.
+ * A frozen copy of any value as plain JSON, with the losses of `JSON.stringify` (`undefined` is dropped, a Date becomes a
+ * string). Throws JSON_INVALID for cycles, bigints and more than 64 Mi characters.
  */
 export function toJson(value: unknown): Json {
   return new Copy(false).copy(value, 0) ?? null
 }
 
-/** The same, with the number of characters its text has, more or less. */
+/** The same, with the approximate length of its JSON text. */
 export function toSizedJson(value: unknown): { readonly json: Json; readonly size: number } {
   const copy = new Copy(false)
   return { json: copy.copy(value, 0) ?? null, size: copy.characters }
 }
 
-/** A frozen copy of a value that is JSON already; throws JSON_INVALID where a copy would lose anything. */
+/** A frozen copy of a value that is JSON. Throws JSON_INVALID if the copy would lose anything. */
 export function exactJson(value: unknown, what: string): Json {
   return required(new Copy(true, what), value, what)
 }
 
-/** The same for what was kept as a whole: it may be as large as a run is long. */
+/** The same for stored data, without a limit of size. */
 export function storedJson(value: unknown, what: string): Json {
   return required(new Copy(true, what, { depth: MAX_STORED_DEPTH, characters: Infinity }), value, what)
 }
@@ -47,14 +47,14 @@ export function canonicalText(value: Json): string {
   )
 }
 
-/** A short fingerprint that two JSON values share only if they are equal. */
+/** A short hash. Equal JSON values have equal hashes. */
 export function hashJson(value: Json): string {
   return hashText(canonicalText(value))
 }
 
-/** A short fingerprint of texts, taken together. */
+/** A short hash of concatenated strings. */
 export function hashText(...texts: readonly string[]): string {
-  // Not imported, because most runs never need it and it takes a fifth of the time of loading this library.
+  // Loaded when needed: most runs do not need it, and it is a fifth of the load time of this library.
   crypto ??= process.getBuiltinModule('node:crypto')
   return crypto.hash('sha256', texts.length === 1 ? texts[0]! : texts.join('')).slice(0, 32)
 }
@@ -92,10 +92,10 @@ class Copy {
         return value
       case 'number':
         this.#spend(4)
-        if (Number.isFinite(value)) return value + 0 // -0 has no JSON text of its own
+        if (Number.isFinite(value)) return value + 0 // JSON has no -0
         return this.#lossy(null, `${value} is not JSON`)
       case 'bigint':
-        throw notJson(this.#what, 'a bigint is not JSON; make it a string')
+        throw notJson(this.#what, 'a bigint is not JSON; convert it to a string')
       case 'object':
         if (value !== null) return this.#copyObject(value, depth)
         this.#spend(4)
@@ -111,7 +111,7 @@ class Copy {
     }
     this.#spend(2)
     if (Array.isArray(value)) {
-      const items = value.slice() as Json[] // of the right size at once; growing it would waste most of it
+      const items = value.slice() as Json[] // allocates the right size at once
       for (let i = 0; i < items.length; i++) items[i] = this.copy(value[i], depth + 1) ?? null
       return Object.freeze(items)
     }
@@ -120,12 +120,12 @@ class Copy {
       return this.#lossy(this.copy(toJSON.call(value), depth + 1), `${nameOf(value)} is not plain JSON`)
     }
     if (this.#exact && !isPlain(value)) throw notJson(this.#what, `${nameOf(value)} is not plain JSON`)
-    // Key by key: a clone would bring symbols along, and looking for them takes longer than all the rest.
+    // Key by key: a clone would copy symbols, and looking for them takes longer than all the rest.
     const result: Record<string, Json> = {}
     for (const key in value) {
       if (!Object.hasOwn(value, key)) continue
       this.#spend(key.length + 4)
-      if (key === '__proto__') continue // it would become the prototype of whatever copies it next
+      if (key === '__proto__') continue // it would become the prototype of the next copy
       const copy = this.copy((value as Record<string, unknown>)[key], depth + 1)
       if (copy !== undefined) result[key] = copy
     }
@@ -145,7 +145,7 @@ class Copy {
 }
 
 function notJson(what: string, why: string): AgentError {
-  return new AgentError('JSON_INVALID', `The ${what} cannot be kept: ${why}.`)
+  return new AgentError('JSON_INVALID', `The ${what} cannot be stored: ${why}.`)
 }
 
 function isPlain(value: object): boolean {

@@ -1,12 +1,12 @@
 import type { Json } from './json.ts'
 import type { AgentPath } from './subagent.ts'
 
-/** One place a hook changed. `before` is missing where a hook may have removed a secret on purpose. */
+/** One change by a hook. `before` is omitted where a hook may have removed a secret. */
 export type Change = { readonly path: string; readonly before?: Json; readonly after?: Json }
 
 /**
- * One firing of one hook: what it decided, what it changed, what went wrong. A firing without opinion has none of the
- * three. `hook` is 'hookloop' where the loop itself had to act, such as on a tool that does not exist.
+ * One invocation of one hook: what it decided, changed, or failed with. It has none of the three if the hook did nothing. `hook`
+ * is 'hookloop' where the loop itself acted, for example on a tool that does not exist.
  */
 export type LedgerEntry = {
   readonly step: number
@@ -19,9 +19,9 @@ export type LedgerEntry = {
   readonly value?: Json
   readonly changes?: readonly Change[]
   readonly error?: string
-  /** It tells of a shadow: nothing came of it. Hooks do not see it in their ledger. */
+  /** The hook runs in shadow mode: its decision was recorded, not applied. Hooks do not see these entries. */
   readonly shadow?: true
-  /** Which subagent it tells of; missing when it is the agent itself. Its steps and calls are those of the subagent. */
+  /** The path of the subagent that it belongs to; undefined for the agent itself. Steps and calls are those of the subagent. */
   readonly path?: AgentPath
   /** The name of the tool that a subagent called. */
   readonly tool?: string
@@ -30,7 +30,7 @@ export type LedgerEntry = {
 /** An entry of `run.ledger`: one hook invocation with its decision, changes and duration. */
 export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }
 
-/** A firing without opinion as it is written down, because there are many: step, trigger, hook, mode, time, call. */
+/** A compact entry for an invocation that did nothing: step, trigger, hook, mode, duration, call. */
 export type LedgerRow = Row | readonly [...Row, call: string]
 type Row = readonly [step: number, trigger: string, hook: string, mode: LedgerEntry['mode'], durationMs: number]
 

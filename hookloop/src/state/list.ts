@@ -1,11 +1,11 @@
 const CHUNK = 64
 
-/** What lists folded to, by chunk: up to so many items of it. */
+/** Results of `fold` by chunk, with the number of items they include. */
 export type FoldCache<T, A> = WeakMap<readonly T[], { readonly value: A; readonly count: number }>
 
 /**
- * An immutable sequence that grows at its end. Appending costs O(1) amortized and shares everything with the list it
- * grew from; appending twice to the same list copies at most one chunk. It iterates, spreads and prints like an array.
+ * An immutable list. Appending costs O(1) amortized and shares all items with the original; appending twice to the same list
+ * copies at most one chunk. It iterates, spreads and prints like an array.
  */
 export class List<T> implements Iterable<T> {
   /** Full chunks, shared with other versions of the list; only the first `#full` belong to this one. */
@@ -22,7 +22,7 @@ export class List<T> implements Iterable<T> {
     this.#tail = tail
   }
 
-  /** A getter over a private field, so that nobody can cut a list short, and none has to be frozen. */
+  /** A getter for a private field: the length cannot be changed, and the list need not be frozen. */
   get length(): number {
     return this.#length
   }
@@ -50,14 +50,14 @@ export class List<T> implements Iterable<T> {
     return [...items].reduce<List<T>>((list, item) => list.append(item), this)
   }
 
-  /** Whether this list is the other one with nothing or something appended, judged by identity of the items. */
+  /** Whether this list starts with all items of the other one, compared by identity. */
   extends(other: List<T>): boolean {
     if (other.length > this.length) return false
-    if (this.#tail === other.#tail && this.#chunks === other.#chunks) return true // it grew within its last chunk
+    if (this.#tail === other.#tail && this.#chunks === other.#chunks) return true // it grew inside its last chunk
     for (let i = 0; i < other.length;) {
       const chunk = Math.floor(i / CHUNK)
       if (chunk < other.#full && this.#chunks[chunk] === other.#chunks[chunk]) {
-        i += CHUNK // shared, so not looked into
+        i += CHUNK // a shared chunk is not compared
       } else {
         if (this.at(i) !== other.at(i)) return false
         i++
@@ -129,13 +129,13 @@ export class List<T> implements Iterable<T> {
     for (; chunk < this.#full; chunk++, count = 0) {
       const items = this.#chunks[chunk]!
       if (count === CHUNK) continue
-      for (let i = count; i < CHUNK; i++) value = step(value, items[i]!) // it may have been folded while it was the last
+      for (let i = count; i < CHUNK; i++) value = step(value, items[i]!) // a part of it may have been folded while it was the last chunk
       cache.set(items, { value, count: CHUNK })
     }
     return this.#foldTail(cache, { value, count: 0 }, step)
   }
 
-  /** What a chunk holds up to a place never changes, whoever else goes on with it. */
+  /** The first items of a chunk never change, even if another list appends to it. */
   #foldTail<A>(cache: FoldCache<T, A>, from: { value: A; count: number }, step: (sum: A, item: T) => A): A {
     const used = this.length - this.#full * CHUNK
     let { value } = from
@@ -153,7 +153,7 @@ export class List<T> implements Iterable<T> {
   }
 
   #sealed(): T[][] {
-    if (this.#chunks[this.#full] === this.#tail) return this.#chunks // another version sealed this very chunk
+    if (this.#chunks[this.#full] === this.#tail) return this.#chunks // another version has sealed this chunk
     const chunks = this.#chunks.length === this.#full ? this.#chunks : this.#chunks.slice(0, this.#full)
     chunks.push(this.#tail)
     return chunks

@@ -47,7 +47,7 @@ const wrong: { readonly [what: string]: unknown } = {
 for (const [what, value] of Object.entries(wrong)) {
   test(`${what} is not a message, and the error says what is`, () => {
     assert.equal(isMessage(value), false)
-    assert.throws(() => toMessage(value, 'input'), { code: 'INPUT_INVALID', message: /Pass a string, or/ })
+    assert.throws(() => toMessage(value, 'input'), { code: 'INPUT_INVALID', message: /must be a string or a message/ })
   })
 }
 

@@ -3,8 +3,7 @@ import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 import { List } from './list.ts'
 
 /**
- * What a provider is told about a part, or wants back with it, by provider: a cache marker, the signature of a thought.
- * Other providers ignore it.
+ * Options of a part by provider, for example a cache marker or the signature of reasoning. Other providers ignore them.
  */
 type ForProviders = { readonly providerOptions?: JsonObject }
 
@@ -43,41 +42,45 @@ export function textMessage(role: Message['role'], text: string): Message {
   return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text' as const, text })]) })
 }
 
-/** The text of a message or of a response, without reasoning, files and calls. */
+/** The text of a message or response, without reasoning, files and calls. */
 export function textOf(content: readonly Part[]): string {
   let text = ''
   for (const part of content) if (part.type === 'text') text += part.text
   return text
 }
 
-/** A text or a message from outside, checked and frozen. */
+/** Checks and freezes a string or a message. */
 export function toMessage(value: unknown, what: string): Message {
   if (typeof value === 'string') return textMessage('user', value)
   const message = exactJson(value, what)
   if (isMessage(message)) return message
   throw new AgentError(
     'INPUT_INVALID',
-    `The ${what} is neither a text nor a message. Pass a string, or { role, content: [{ type: 'text', text }] }.`,
+    `The ${what} must be a string or a message: { role, content: [{ type: 'text', text }] }.`,
     { value },
   )
 }
 
-/** What a user says: a text, or a user message of texts and files. */
+/** Checks the input of a run: a string, or a user message of texts and files. */
 export function toInput(value: unknown): Message {
   const message = toMessage(value, 'input')
   const fits = message.content.every((part) => part.type === 'text' || part.type === 'file')
   if (message.role === 'user' && fits) return message
-  throw new AgentError('INPUT_INVALID', `An input is a text, or a message of role "user" with texts and files.`, {
-    value,
-  })
+  throw new AgentError(
+    'INPUT_INVALID',
+    `The input must be a string, or a message with the role "user" that has only text and files.`,
+    {
+      value,
+    },
+  )
 }
 
-/** Messages from outside as a list: what is in the known list already is trusted, the rest is checked and frozen. */
+/** Converts messages to a list. Messages of the known list are trusted, the others are checked and frozen. */
 export function toMessages(messages: Iterable<Message>, known: List<Message>): List<Message> {
   if (messages instanceof List && known.extends(messages)) return messages
   const shared = messages instanceof List && messages.extends(known) ? known : List.empty<Message>()
   const rest = messages instanceof List ? messages.slice(shared.length) : [...messages]
-  // A window on the end or the beginning is what most hooks make; whatever else they bring is checked again.
+  // Most hooks keep the first or the last messages. In any other case all messages are checked again.
   const shift = known.length - rest.length
   const isKnown = (each: Message, i: number): boolean =>
     each === known.at(i) || (shift > 0 && each === known.at(i + shift))
@@ -111,13 +114,13 @@ export function isPart(value: unknown): value is Part {
   }
 }
 
-/** Whether a model may answer with these. */
+/** Whether a model may reply with these parts. */
 export function areReplyParts(values: readonly unknown[]): values is readonly Part[] {
-  for (const value of values) if (!isReplyPart(value)) return false // on frozen lists, `every` takes twice as long
+  for (const value of values) if (!isReplyPart(value)) return false // twice as fast as `every` on frozen arrays
   return true
 }
 
-/** Results come from tools: a model that writes one would answer its own call. */
+/** A model must not write tool results: it would answer its own call. */
 export function isReplyPart(value: unknown): value is Part {
   return isPart(value) && value.type !== 'tool-result'
 }

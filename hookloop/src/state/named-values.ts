@@ -1,16 +1,16 @@
 import { isJsonObject, type Json } from './json.ts'
 
-// Values that a model keeps by name: bounded in number, size and depth, and named so that no name means anything to us.
+// Values that a model stores by name, limited in number, size and depth.
 
-/** By name, without a prototype: a name such as `constructor` finds nothing that was not kept. */
+/** Without a prototype, so that a name such as `constructor` finds only what was stored. */
 export type NamedValues = { readonly [name: string]: Json }
 
 export type NamingLimits = SizeLimits & {
-  /** What the model calls a name: `key`, `name`. */
+  /** The word for a name in messages to the model: `key`, `name`. */
   readonly word: string
   readonly maxNames: number
   readonly maxNameLength: number
-  /** Of all values and their names together. */
+  /** Of all names and values. */
   readonly maxTotalBytes: number
   readonly isReserved: (name: string) => boolean
 }
@@ -21,41 +21,42 @@ export type SizeLimits = {
   readonly maxDepth: number
 }
 
-/** The values with one more, or what speaks against it in words for the model. */
+/** The values with a new one, or the problem as a message for the model. */
 export type Naming = { readonly values: NamedValues; readonly bytes: number } | { readonly problem: string }
 
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]*$/
 
-/** Keeps a value under a name; one that is there is replaced. */
+/** Stores a value under a name. An existing value is replaced. */
 export function nameValue(values: NamedValues, [name, value]: readonly [Json, Json], limits: NamingLimits): Naming {
   const { maxNames, maxTotalBytes } = limits
   const problem = nameProblem(name, limits) ?? sizeProblem(value, limits)
   if (problem !== undefined) return { problem }
   if (!Object.hasOwn(values, name as string) && Object.keys(values).length >= maxNames) {
-    return { problem: `There are ${maxNames} already, as many as there may be. Replace or remove one.` }
+    return { problem: `There are already ${maxNames}, which is the maximum. Replace or remove one.` }
   }
   const next = withoutPrototype({ ...values, [name as string]: value })
   const total = bytesOf(next)
-  if (total > maxTotalBytes) return { problem: `That would make ${total} bytes in all, of at most ${maxTotalBytes}.` }
+  if (total > maxTotalBytes)
+    return { problem: `All values would have ${total} bytes; the maximum is ${maxTotalBytes}.` }
   return { values: next, bytes: bytesOf(value) }
 }
 
-/** What speaks against a name, if anything does. */
+/** The problem with a name, if there is one. */
 export function nameProblem(name: Json, { word, maxNameLength, isReserved }: NamingLimits): string | undefined {
   if (typeof name !== 'string' || !NAME.test(name)) {
-    return `A ${word} is made of letters, digits and _ . - and begins with a letter.`
+    return `A ${word} must consist of letters, digits and _ . - and start with a letter.`
   }
   if (name.length > maxNameLength) {
-    return `A ${word} has at most ${maxNameLength} characters, and this one has ${name.length}.`
+    return `A ${word} may have at most ${maxNameLength} characters; this one has ${name.length}.`
   }
   return isReserved(name) ? `The ${word} "${name}" is reserved. Choose another.` : undefined
 }
 
-/** What speaks against the size of a value, if anything does. */
+/** The problem with the size of a value, if there is one. */
 export function sizeProblem(value: Json, { maxValueBytes, maxDepth }: SizeLimits): string | undefined {
   if (isDeeper(value, maxDepth)) return `The value is nested more than ${maxDepth} levels deep.`
   const bytes = bytesOf(value)
-  return bytes > maxValueBytes ? `The value has ${bytes} bytes, and may have at most ${maxValueBytes}.` : undefined
+  return bytes > maxValueBytes ? `The value has ${bytes} bytes; the maximum is ${maxValueBytes}.` : undefined
 }
 
 export function withoutName(values: NamedValues, name: string): NamedValues {
@@ -63,9 +64,9 @@ export function withoutName(values: NamedValues, name: string): NamedValues {
   return withoutPrototype(rest)
 }
 
-/** Values as they were kept. What is none is nothing: a state may come from anywhere. */
-export function readNamed(kept: Json | undefined): NamedValues {
-  return withoutPrototype(isJsonObject(kept) ? kept : {})
+/** Reads stored values. Anything else is read as no values: a state may come from any source. */
+export function readNamed(stored: Json | undefined): NamedValues {
+  return withoutPrototype(isJsonObject(stored) ? stored : {})
 }
 
 function isDeeper(value: Json, levels: number): boolean {

@@ -4,9 +4,9 @@ import type { JsonObject } from './json.ts'
 /** A Standard Schema that can be converted to JSON Schema: Zod 4, ArkType, Valibot with `toStandardJsonSchema`. */
 export type Schema<I = unknown, O = unknown> = StandardSchemaV1<I, O> & StandardJSONSchemaV1<I, O>
 
-/** What a schema takes from the model, and what it makes of it; plain JSON Schema takes and gives objects. */
+/** The input and output types of a schema. For plain JSON Schema both are objects. */
 export type InputOf<S> = S extends Schema<infer I> ? I : JsonObject
 export type OutputOf<S> = S extends Schema<unknown, infer O> ? O : JsonObject
 
-/** As much of a tool as a hook needs to be about it. */
+/** The part of a tool that a hook needs to match it. */
 export type ToolRef<I = unknown, O = unknown> = { readonly name: string; readonly input: Schema<I, O> | JsonObject }

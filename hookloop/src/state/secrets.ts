@@ -1,9 +1,8 @@
 import { isJsonObject, type Json } from './json.ts'
 
-/** What is put in the place of what was taken out. */
 const REDACTED = '[redacted]'
 
-/** What is a key by its very shape, whatever stands around it. No text makes them slow: what repeats has an end. */
+/** Patterns of API keys and other secrets with a recognizable format. All repetitions are bounded, so no input makes them slow. */
 export const keyPatterns: readonly RegExp[] = [
   beginning(
     /(?:sk|rk|gsk|xai|gh[oprsu]|github_pat|glpat|hf|npm|xox[a-z])[-_](?=[A-Za-z0-9_-]{0,200}[0-9])[A-Za-z0-9_-]{16,}/g,
@@ -28,7 +27,7 @@ export const secretPatterns: readonly RegExp[] = [
   /(?<=authorization["']?\s{0,8}[:=]\s{0,8}["']?)[^\s"',;]+(?: [^\s"',;]+)?/gi,
 ]
 
-/** Names under which a text is a secret whatever it looks like. */
+/** Names of fields whose values are always secret. */
 export const secretName =
   /(?:password|passwd|passphrase|secret|token|(?:api|access|private)[-_]?key|authorization|cookie)$/i
 
@@ -42,7 +41,7 @@ export function environmentSecrets(env: { readonly [name: string]: string | unde
   )
 }
 
-/** A function that takes these patterns and texts out of every text of a value, names included. */
+/** Returns a function that redacts these patterns and strings in all strings of a value, names included. */
 export function redactor(
   rules: readonly (RegExp | string)[],
   isSecret: (name: string) => boolean = () => false,
@@ -63,7 +62,7 @@ export function redactor(
   return walk
 }
 
-/** Where a word begins: also behind `\\n` and the like, as JSON within a text has it. */
+/** Matches at the start of a word, also after an escape such as `\\n` in JSON inside a string. */
 function beginning({ source, flags }: RegExp): RegExp {
   return new RegExp(`(?:(?<![A-Za-z0-9_])|(?<=\\\\(?:[bfnrt]|u[0-9A-Fa-f]{4})))${source}`, flags)
 }

@@ -21,9 +21,9 @@ export type ToolExecution = {
   readonly by?: string
   readonly withheld?: true
   readonly truncated?: true
-  /** With `outcomeUnknown`: the process that ran it died. */
+  /** With `outcomeUnknown`: its process died. */
   readonly interrupted?: true
-  /** What the tool itself spent on models. */
+  /** Model usage of the tool itself. */
   readonly usage?: TokenUsage
 }
 
@@ -38,9 +38,9 @@ export type Approval = {
   readonly asks: readonly Ask[]
   readonly hash: string
   readonly expiresAt?: number
-  /** Which subagent wants to make the call; missing when it is the agent itself. */
+  /** The path of the subagent that makes the call; undefined for the agent itself. */
   readonly path?: AgentPath
-  /** The call was begun so often by a process that died: it may have been done, and is asked about again. */
+  /** How often a process died while it ran the call. It may have taken effect, so the approver is asked again. */
   readonly interruptions?: number
 }
 
@@ -49,7 +49,7 @@ export type Answer = 'allow' | { readonly allow: JsonObject } | { readonly block
 /** Answers to pending approvals by their id, for `agent.resume(run, { answers })`. */
 export type Answers = { readonly [approvalId: string]: Answer }
 
-/** A call of the open step: what was asked for, what became of it, what it waits for. */
+/** A call of an open step: its arguments, its result, or what it waits for. */
 export type OpenCall = {
   readonly id: string
   readonly name: string
@@ -57,12 +57,12 @@ export type OpenCall = {
   readonly args: Json
   readonly approval?: Approval
   readonly answer?: Answer
-  /** The subagent that works for it and waits. */
+  /** The subagent of the call, which waits. */
   readonly child?: OpenChild
-  /** What was answered to that subagent. */
+  /** The answers to that subagent. */
   readonly answers?: Answers
   readonly result?: ToolExecution
-  /** How often it was begun by a process that died, if a person is asked about that. */
+  /** How often a process died while it ran the call, if the approver is asked about that. */
   readonly interruptions?: number
 }
 
@@ -86,22 +86,22 @@ export function approvalFor(
   })
 }
 
-/** Whether an approval still speaks of this call with these arguments at this place. */
+/** Whether an approval is about this call with these arguments. */
 export function approvalFits(approval: Approval, call: OpenCall, key: string): boolean {
   const hash = askedHash(call, call.interruptions)
   const shown = askedHash(approval.toolCall, approval.interruptions)
   return approval.hash === hash && shown === hash && approval.id === approvalId(key, hash)
 }
 
-/** What a question is about. A yes to a call is no yes to doing it again, so that makes another question. */
+/** A hash of what is to be approved. Approving a call does not approve running it again, so interruptions are part of it. */
 export function askedHash({ name, args }: Pick<ToolCall<Json>, 'name' | 'args'>, interruptions?: number): string {
   return hashJson({ name, args: args as Json, ...(interruptions !== undefined && { interruptions }) })
 }
 
-/** What is wrong with an answer to this question, if anything is. */
+/** The problem with an answer, if there is one. */
 export function answerProblem({ interruptions }: Pick<Approval, 'interruptions'>, answer: Answer): string | undefined {
   if (interruptions === undefined || answer === 'allow' || 'block' in answer) return undefined
-  return 'The call may have been done with the arguments that are shown: it is run again with them, or not at all.'
+  return 'The call may have taken effect with the arguments that are shown. Run it again with the same arguments, or deny it.'
 }
 
 function approvalId(key: string, hash: string): string {

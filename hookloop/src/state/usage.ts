@@ -2,10 +2,10 @@
 export type TokenUsage = {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Of the input: read from the provider's prompt cache, and written to it. */
+  /** Part of the input: read from the prompt cache of the provider, and written to it. */
   readonly cachedInputTokens: number
   readonly cacheWriteTokens: number
-  /** Of the output: spent on thinking. */
+  /** Part of the output. */
   readonly reasoningTokens: number
   readonly costUsd: number
 }
@@ -37,7 +37,7 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
   })
 }
 
-/** What was spent between two moments. */
+/** The usage between two points in time. */
 export function subtractUsage(later: Usage, earlier: Usage): Usage {
   return Object.freeze({
     inputTokens: later.inputTokens - earlier.inputTokens,
@@ -66,7 +66,7 @@ export function totalTokens(usage: TokenUsage): number {
   return usage.inputTokens + usage.outputTokens
 }
 
-/** What was reported, as amounts that can be added up: a negative or endless number would undo a limit. */
+/** Reported usage as valid amounts: a negative or infinite number would disable a limit. */
 export function toTokens(reported: { readonly [K in keyof TokenUsage]?: unknown }): TokenUsage {
   return Object.freeze({
     inputTokens: amount(reported.inputTokens),

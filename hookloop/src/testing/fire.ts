@@ -2,7 +2,7 @@ import { toCheckedReply } from '../agent/model/send-request.ts'
 import { inferFor } from '../agent/model/infer.ts'
 import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../state/agent-state.ts'
-import { goOn } from '../state/continuation.ts'
+import { noVotes } from '../state/continuation.ts'
 import type { Execution, Step } from '../state/execution.ts'
 import { toResponse, type InferenceRequest, type LanguageModel, type ModelSource } from '../state/inference.ts'
 import { exactJson, isJsonObject, type Json, type JsonObject } from '../state/json.ts'
@@ -207,7 +207,7 @@ const defaults = {
   toolExecution: { status: 'ok', output: null },
   step,
   subagent: { name: 'subagent', call: 'call-1', status: 'completed', spent: noUsage },
-  outcome: goOn,
+  outcome: noVotes,
   continuations: 0,
   output: null,
   pending: [],

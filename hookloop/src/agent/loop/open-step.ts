@@ -1,7 +1,7 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ErrorRecord, OpenStep as SavedStep, Step } from '../../state/execution.ts'
 import { typeOfStep } from '../../state/execution.ts'
-import { goOn } from '../../state/continuation.ts'
+import { noVotes } from '../../state/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
@@ -117,7 +117,7 @@ export class OpenStep {
       finishReason: this.finishReason,
       usage: this.usage,
       messageCount: this.messageCount,
-      outcome: goOn,
+      outcome: noVotes,
     })
   }
 

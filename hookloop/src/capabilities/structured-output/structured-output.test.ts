@@ -166,11 +166,11 @@ for (const [what, call, words] of [
     /everything under "data"/,
   ],
   ['a name that is not a string', fill('invoice', good(), 7), /"store_as" must be a string/],
-  ['a name with invalid characters', fill('invoice', good(), '__proto__'), /begins with a letter/],
+  ['a name with invalid characters', fill('invoice', good(), '__proto__'), /start with a letter/],
   ['a name that is too long', fill('invoice', good(), 'n'.repeat(65)), /at most 64/],
   ['the name of another schema', fill('invoice', good(), 'contact'), /reserved/],
   ['a reserved name', fill('invoice', good(), 'hookloop.x'), /reserved/],
-  ['data that is too large', fill('contact', { name: 'x'.repeat(70_000) }), /70011 bytes, and may have at most 65536/],
+  ['data that is too large', fill('contact', { name: 'x'.repeat(70_000) }), /70011 bytes; the maximum is 65536/],
 ] as const) {
   test(`${what} is a failed call with a helpful message, and nothing is stored`, async () => {
     const { run, executions, statuses } = await fillAll([call])

@@ -51,7 +51,7 @@ describe('hookloop replay', { concurrency: 2 }, () => {
 
   const refusals: readonly (readonly [args: readonly string[], words: RegExp])[] = [
     [['--run', '3'], /--run 3: talk has only 2 runs/],
-    [['--without', 'nobody'], /has no hook "nobody" to leave out/],
+    [['--without', 'nobody'], /has no hook "nobody" to remove/],
     [['--hooks', 'none.ts'], /--hooks none\.ts: file not found/],
     [['--hooks', 'rules.json'], /--hooks rules\.json must be a module/],
     [['--hooks', 'agent.ts'], /"hooks" takes hooks/],

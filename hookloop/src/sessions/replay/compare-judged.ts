@@ -9,27 +9,27 @@ import type { Rejudgment } from './rejudge.ts'
 import { stateDifferences, valueDifferences } from './value-differences.ts'
 import type { Judged, RecordedEvent } from './watched-run.ts'
 
-/** What hooks decide at one event, all together. Of two sets of hooks, only what they disagree about is shown. */
+/** The decision of all hooks at one event. In a difference, only what differs is set. */
 export type Decided = {
-  /** block > ask > allow; missing if nobody has an opinion. */
+  /** block > ask > allow; undefined if no hook decided. */
   readonly verdict?: { readonly decision: 'block' | 'ask' | 'allow'; readonly by: string; readonly message: string }
   readonly votes?: readonly ContinuationEvaluation[]
   readonly recovery?: { readonly decision: 'retry' | 'ignore'; readonly afterMs: number; readonly by: string }
-  /** Why what it was about could not be used: a hook failed, or the arguments do not fit the tool. */
+  /** A hook failed, or the arguments do not fit the tool. */
   readonly error?: string
 }
 
-/** What two sets of hooks disagree about at one event. */
+/** How the decisions of two sets of hooks differ at one event. */
 export type Disagreement = {
   readonly was: Decided
   readonly would: Decided
-  /** The value and the state, from how they were left to how they would have been. */
+  /** What the changed hooks would have changed in the value and the state. */
   readonly changes?: readonly Change[]
-  /** Why a live run would leave the record here, if it would. */
+  /** Why a live run would diverge from the recording here, if it would. */
   readonly divergence?: string
 }
 
-/** Compares what hooks made of an event with what others would have made of it; nothing if that is the same. */
+/** Compares the recorded decision at an event with that of the changed hooks. Undefined if they are the same. */
 export async function compareJudged(
   parts: AgentParts,
   event: RecordedEvent,
@@ -54,11 +54,11 @@ export async function compareJudged(
 
 const aspects = ['verdict', 'votes', 'recovery', 'error'] as const
 
-function only(decided: Decided, kept: readonly (keyof Decided)[]): Decided {
-  return Object.fromEntries(kept.flatMap((each) => (decided[each] === undefined ? [] : [[each, decided[each]]])))
+function only(decided: Decided, shown: readonly (keyof Decided)[]): Decided {
+  return Object.fromEntries(shown.flatMap((each) => (decided[each] === undefined ? [] : [[each, decided[each]]])))
 }
 
-/** The recorded run did not say whether arguments fit the tool. */
+/** A recording does not say whether arguments fit the tool. */
 async function withProblem(parts: AgentParts, { trigger, judged }: RecordedEvent): Promise<Judged> {
   const call = judged.facts['toolCall'] as ToolCall | undefined
   if (trigger !== 'beforeToolUse' || call === undefined || judged.args === undefined) return judged
@@ -67,7 +67,7 @@ async function withProblem(parts: AgentParts, { trigger, judged }: RecordedEvent
   return parsed !== undefined && 'problem' in parsed ? { ...judged, problem: parsed.problem } : judged
 }
 
-/** What would be asked if no hook had an opinion. Who was answered is not asked again. */
+/** What would be asked if no hook decided. A call that was approved is not asked about again. */
 function defaultAsksAt(parts: AgentParts, { trigger, changes, start }: RecordedEvent): readonly Ask[] {
   const call = start.facts['toolCall'] as ToolCall | undefined
   const tool = trigger === 'beforeToolUse' && changes ? parts.tools.get(call?.name ?? '') : undefined

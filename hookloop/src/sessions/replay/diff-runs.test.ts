@@ -171,10 +171,10 @@ test('a comparison is told in words', async () => {
   ]
   assert.equal(
     formatDiff(diffRuns(a, b)),
-    `The runs part at step 2, in the results.
-  messages     4 shared, then 2 and 1 of their own
+    `The runs differ from step 2 on, in the results.
+  messages     4 shared, then 2 and 1 unshared
   hooks
-    - none of its own
+    - no others
     + no-push, enough
   step 2, the results
     - [{"status":"ok","output":"ran \\"push\\""}]

@@ -12,12 +12,12 @@ import { noUsage, type Usage } from '../../state/usage.ts'
 import { readSession } from '../log/read-session.ts'
 import type { StoredSession } from '../stores/store.ts'
 
-/** A run, live or saved, or a session as it is kept: of that, its conversation and its last run. */
+/** A run, a saved run, or a session, of which the conversation and the last run are compared. */
 export type DiffedRun = Run<unknown> | SavedRun | StoredSession | readonly string[]
 
 type Two<T> = { readonly a: T; readonly b: T }
 
-/** How a run ended, or that it has not. */
+/** How a run ended; `idle` or `suspended` if it has not. */
 export type RunEnd = {
   readonly status: ExecutionStatus | 'idle'
   readonly reason?: string
@@ -25,7 +25,7 @@ export type RunEnd = {
   readonly message?: string
 }
 
-/** A step as it is compared: ids and times differ from run to run and are left out. */
+/** A step as it is compared: without ids and times, which differ from run to run. */
 export type ComparedStep = {
   readonly text: string
   readonly toolCalls: readonly { readonly name: string; readonly args: Json }[]
@@ -37,33 +37,38 @@ export type ComparedStep = {
 /** A part of a step that `diffRuns` compares. */
 export type StepAspect = keyof ComparedStep
 
-/** A step that is not the same in both runs, or that only one of them has taken. */
+/** A step that differs between two runs, or that only one of them has. */
 export type StepDiff = {
   /** Counted from 0. */
   readonly step: number
-  /** In what they differ; empty if only one has it. */
+  /** What differs; empty if only one run has the step. */
   readonly differs: readonly StepAspect[]
   readonly a?: ComparedStep
   readonly b?: ComparedStep
 }
 
-/** What is different in two runs, and where they part. */
+/** The differences between two runs. */
 export type RunDiff = {
   readonly same: boolean
-  /** The first step that is not the same, and the first thing about it. */
+  /** The first step that differs, and in what. `end`: one run has ended before it. */
   readonly partsAt?: { readonly step: number; readonly in: StepAspect | 'end' }
   readonly steps: readonly StepDiff[]
-  /** How long the conversations are, and how many messages both begin with. */
+  /** The lengths of both conversations, and how many first messages they share. */
   readonly messages: Two<number> & { readonly shared: number }
   readonly end?: Two<RunEnd>
   readonly usage?: Two<Usage>
-  /** The system prompt, the format of answers and the metadata, from the first to the second. */
+  /** Changes of the system prompt, the response format and the metadata. */
   readonly changes: readonly Change[]
-  /** Hooks that were in force in one of them only. */
+  /** Hooks that only one of the runs had. */
   readonly hooks?: Two<readonly string[]>
 }
 
-/** Compares two runs of the same or of different agents. */
+/**
+ * Compares two runs, of the same agent or of different ones.
+ *
+ * @example
+ * console.log(formatDiff(diffRuns(before, after)))
+ */
 export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
   const [first, second] = [comparedRun(a), comparedRun(b)]
   const steps = stepDiffs(first.execution, second.execution)
@@ -88,7 +93,7 @@ export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
 
 type ComparedRun = {
   readonly state: AgentState | undefined
-  /** Missing if the run has none of its own: its input was refused, or nothing was said yet. */
+  /** Undefined if the input of the run was blocked, or the session has no run. */
   readonly execution: Execution | undefined
   readonly end: RunEnd
 }
@@ -153,7 +158,7 @@ function sharedMessages(a: AgentState | undefined, b: AgentState | undefined): R
   return { shared: end === -1 ? first.length : end, a: first.length, b: second.length }
 }
 
-/** Messages as texts that can be compared: the id of a call is the provider's, so its place in the conversation stands for it. */
+/** Messages as comparable strings. Ids of calls come from the provider, so they are replaced by their order. */
 function textsOf(state: AgentState | undefined): readonly string[] {
   const ids = new Map<string, number>()
   const numbered = (part: Part): Json => {

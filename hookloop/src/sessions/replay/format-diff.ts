@@ -3,17 +3,15 @@ import type { ComparedStep, RunDiff, RunEnd, StepDiff } from './diff-runs.ts'
 
 const MAX_VALUE = 100
 
-/** What is different in two runs, in words: `-` is the first of them, `+` the second. People count steps from one. */
+/** A diff of two runs as text: `-` is the first run, `+` the second. Steps are counted from one. */
 export function formatDiff({ same, partsAt, steps, messages, end, usage, changes, hooks }: RunDiff): string {
   if (same) return 'The runs are the same.'
   return [
     partsAt === undefined
-      ? 'The runs took the same steps.'
-      : `The runs part at step ${partsAt.step + 1}, in ${partsAt.in === 'end' ? 'that one of them has ended' : words[partsAt.in]}.`,
-    `  messages     ${messages.shared} shared, then ${messages.a - messages.shared} and ${messages.b - messages.shared} of their own`,
-    ...(hooks === undefined
-      ? []
-      : two('hooks', hooks.a.join(', ') || 'none of its own', hooks.b.join(', ') || 'none of its own')),
+      ? 'The runs have the same steps.'
+      : `The runs differ from step ${partsAt.step + 1} on, in ${partsAt.in === 'end' ? 'that one of them has ended' : words[partsAt.in]}.`,
+    `  messages     ${messages.shared} shared, then ${messages.a - messages.shared} and ${messages.b - messages.shared} unshared`,
+    ...(hooks === undefined ? [] : two('hooks', hooks.a.join(', ') || 'no others', hooks.b.join(', ') || 'no others')),
     ...steps.flatMap(stepLines),
     ...(end === undefined ? [] : two('end', endWords(end.a), endWords(end.b))),
     ...(usage === undefined ? [] : two('spent', spentWords(usage.a), spentWords(usage.b))),
@@ -22,7 +20,7 @@ export function formatDiff({ same, partsAt, steps, messages, end, usage, changes
 }
 
 const words = {
-  text: 'what was said',
+  text: 'the text',
   toolCalls: 'the calls',
   results: 'the results',
   votes: 'the votes',

@@ -34,15 +34,15 @@ test('a report is told in words', async () => {
   assert.equal(
     formatReplay(report),
     `20 events judged again: 2 decisions would have differed.
-  diverges at  step 1, beforeToolUse, shell: the call would have other arguments
+  diverges at  step 1, beforeToolUse, shell: the call would have different arguments
   step 1, beforeToolUse, shell
     changed    args.command "ls" → "LS"
-    so         the call would have other arguments
+    so         the call would have different arguments
   step 2, beforeToolUse, shell
     was        nothing
     would be   block by no-push: Agents never push.
     so         the call would be blocked
-  not judged   around: it wraps a call, and the record holds a call with everything around it as one`,
+  not judged   around: it wraps a call, and a call is recorded together with the hooks around it`,
   )
   assert.equal(formatReplay(await judged(await tape(['Done.']))), '8 events judged again: nothing would have differed.')
 })

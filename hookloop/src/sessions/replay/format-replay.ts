@@ -4,7 +4,12 @@ import type { ReplayDifference, ReplayPlace, ReplayReport } from './replay.ts'
 
 const MAX_VALUE = 80
 
-/** The report of a replay in words. People count steps from one. */
+/**
+ * The report of a replay as text. Steps are counted from one.
+ *
+ * @example
+ * console.log(formatReplay(await replay(recording, { agent, input: 'Hello.', hooks: [noPush] })))
+ */
 export function formatReplay({ events, differences, divergesAt, unjudged, record }: ReplayReport): string {
   return [
     `${count(events, 'event')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,
@@ -16,8 +21,8 @@ export function formatReplay({ events, differences, divergesAt, unjudged, record
 }
 
 const words = {
-  incomplete: 'cut off, and was judged up to there',
-  diverged: 'not one of this agent, and was judged up to where that shows',
+  incomplete: 'incomplete, and was judged up to its end',
+  diverged: 'of another agent, and was judged up to where it diverges',
 }
 
 function differenceLines(difference: ReplayDifference): readonly string[] {

@@ -6,14 +6,14 @@ import { Unanswered } from '../../hooks/run-hooks.ts'
 import { repeatedKey, resultOf, type EndEntry, type RecordEntry } from '../../effects/recording.ts'
 import type { RecordedEvent } from './watched-run.ts'
 
-/** A hook that is asked long after the run may take so long, whatever it says itself. */
+/** The longest time that a hook may take in a replay, whatever its own timeout. */
 const MAX_WAIT_MS = 60_000
 
-type Asked = { readonly input: Json; outcome: EndEntry | undefined; isTold?: boolean }
+type Asked = { readonly input: Json; outcome: EndEntry | undefined; isUsed?: boolean }
 
-/** Everything a record knows, for whoever may ask in another order, or for other things. */
+/** All recorded results, for hooks that may ask for them in another order, or for others. */
 export class RecordedAnswers {
-  /** A key may come again in another piece of a session. */
+  /** A key may occur again in another segment of a session. */
   readonly #asked = new Map<string, Asked[]>()
   readonly #timeouts = new Map<string, { readonly ms: number }>()
 
@@ -29,15 +29,15 @@ export class RecordedAnswers {
     }
   }
 
-  /** What was answered to this very question, if it was asked. */
+  /** The recorded result for this key and input, if there is one. */
   find(key: string, input: Json): Asked['outcome'] {
     for (let times = 1; ; times++) {
       const asked = this.#asked.get(repeatedKey(key, times))
       if (asked === undefined) return undefined
       const same = asked.filter((each) => each.outcome !== undefined && sameJson(each.input, input))
-      const next = same.find((each) => each.isTold !== true) ?? same.at(-1)
+      const next = same.find((each) => each.isUsed !== true) ?? same.at(-1)
       if (next === undefined) continue
-      next.isTold = true
+      next.isUsed = true
       return next.outcome
     }
   }
@@ -47,14 +47,14 @@ export class RecordedAnswers {
   }
 }
 
-/** Effects for hooks that only think: what the record knows is answered, and nothing else happens. */
+/** Effects for hooks in a replay: recorded results are returned, and nothing is performed. */
 export class AnsweredEffects implements Effects {
   readonly signal: AbortSignal = new AbortController().signal
   readonly emit = undefined
-  /** What was asked for and is not known. */
+  /** Hooks that asked for something that was not recorded. */
   readonly unanswered: string[] = []
-  /** Hooks that are not waited for any longer, because they asked a model what the record does not know. */
-  readonly #left = new Map<string, PromiseWithResolvers<never>>()
+  /** By hook: rejects when it asks a model something that was not recorded. It is not waited for any longer then. */
+  readonly #abandoned = new Map<string, PromiseWithResolvers<never>>()
   readonly #answers: RecordedAnswers
   readonly #event: RecordedEvent
 
@@ -69,8 +69,8 @@ export class AnsweredEffects implements Effects {
       const place = `/${this.#event.trigger}/`
       const hook = effect.kind === 'inference' ? hookOfCall(effect.key) : effect.key
       this.unanswered.push(hook.slice(hook.indexOf(place) + place.length))
-      if (effect.kind !== 'inference') return Object.freeze({}) as T // the outcome of a hook that has no opinion
-      this.#leaving(hook).reject(new Unanswered(effect.key))
+      if (effect.kind !== 'inference') return Object.freeze({}) as T // the outcome of a hook that decides nothing
+      this.#abandon(hook).reject(new Unanswered(effect.key))
       return new Promise<T>(() => undefined)
     }
     return resultOf<T>(end)
@@ -86,19 +86,19 @@ export class AnsweredEffects implements Effects {
     })
     try {
       return await (fired === undefined
-        ? Promise.race([work, over, this.#leaving(hookOf(key)).promise])
+        ? Promise.race([work, over, this.#abandon(hookOf(key)).promise])
         : Promise.race([over, work]))
     } finally {
       clearTimeout(timer)
     }
   }
 
-  #leaving(hook: string): PromiseWithResolvers<never> {
-    const known = this.#left.get(hook)
+  #abandon(hook: string): PromiseWithResolvers<never> {
+    const known = this.#abandoned.get(hook)
     if (known !== undefined) return known
     const made = Promise.withResolvers<never>()
     made.promise.catch(() => undefined)
-    this.#left.set(hook, made)
+    this.#abandoned.set(hook, made)
     return made
   }
 
@@ -123,7 +123,7 @@ export class AnsweredEffects implements Effects {
   }
 }
 
-/** The hook that a wait is for. */
+/** The hook that a timeout belongs to. */
 function hookOf(key: string): string {
   return key.slice(0, key.lastIndexOf('/'))
 }

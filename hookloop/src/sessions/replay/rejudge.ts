@@ -23,17 +23,17 @@ import { AnsweredEffects, type RecordedAnswers } from './recorded-answers.ts'
 import { StateOverlay } from './state-overlay.ts'
 import { judgedOf, type Judged, type RecordedEvent } from './watched-run.ts'
 
-/** Where a hook that fails keeps no other from having its say. */
+/** Triggers at which a hook that fails does not stop the others. */
 const quiet: ReadonlySet<string> = new Set(['onStop', 'afterExecution'])
 
 export type Rejudgment = {
   readonly start: AgentState
   readonly judged: Judged
-  /** Hooks with effects that the record has no answer for. They were taken to have no opinion. */
+  /** Hooks with effects that were not recorded. They count as undecided. */
   readonly unanswered: readonly string[]
 }
 
-/** Another set of hooks, asked about the events of a recorded run, one after the other. */
+/** Judges the events of a recorded run with another set of hooks, one after the other. */
 export class Rejudger {
   readonly #parts: AgentParts
   readonly #stack: HookStack
@@ -46,7 +46,7 @@ export class Rejudger {
     this.#answers = answers
   }
 
-  /** What these hooks would have made of an event, on the recorded state and what they would have put into it before. */
+  /** The decision of these hooks at an event, on the recorded state plus what they would have changed in it before. */
   async judge(event: RecordedEvent): Promise<Rejudgment> {
     const { trigger, callIndex, start } = event
     const state = this.#overlay.apply(start.state)
@@ -89,7 +89,7 @@ export class Rejudger {
         }
         from = thrown.index + 1
         if (quiet.has(trigger)) continue
-        // It is dealt with as it was, if it is the failure that was.
+        // The same failure as in the recorded run is handled as it was then.
         const known = recoveries[failures++]
         const isKnown = known?.message === thrown.error.message
         if (!isKnown || known.next === 'end' || (known.next === 'ignore' && withholdsOnFailure.has(trigger))) {

@@ -75,13 +75,13 @@ test('a recording that was cut off is judged up to there', async () => {
 
 /** After which the record has no answer, and yet the answer may turn out to be the same. */
 const unsure: ReadonlySet<string> = new Set([
-  'the model would be asked something else',
-  'the call would wait for a person',
-  'a person would be asked something else',
-  'the call would have other arguments',
+  'the model would get a different request',
+  'the call would wait for approval',
+  'the approver would be asked a different question',
+  'the call would have different arguments',
   'a hook would fail',
   'no hook would fail',
-  'the error would be dealt with otherwise',
+  'the error would be handled differently',
 ])
 
 /** What is said to stay the same did, and what is said to be otherwise was. */

@@ -44,7 +44,7 @@ test('a guard that is left out would not have blocked', async () => {
     differences.map(({ was, would }) => [was.verdict?.by, would.verdict]),
     [['no-push', undefined]],
   )
-  assert.equal(divergesAt?.why, 'the call would be run')
+  assert.equal(divergesAt?.why, 'the call would run')
 })
 
 test('a hook of the same name takes the place of the one it is named after', async () => {
@@ -124,8 +124,8 @@ test('a message that would have been added changes nothing before a model is ask
     differences.map(({ step, trigger, divergence }) => [step, trigger, divergence]),
     [
       [0, 'afterStep', undefined],
-      [1, 'beforeInference', 'the model would be asked something else'],
-      [2, 'beforeInference', 'the model would be asked something else'],
+      [1, 'beforeInference', 'the model would get a different request'],
+      [2, 'beforeInference', 'the model would get a different request'],
     ],
   )
   assert.deepEqual([divergesAt?.step, divergesAt?.trigger], [1, 'beforeInference'])
@@ -136,13 +136,13 @@ for (const [what, changing, path, why] of [
     'a request',
     hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Be brief.' })),
     'request.system',
-    'the model would be asked something else',
+    'the model would get a different request',
   ],
   [
     'arguments',
     hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'ls -a' })),
     'args.command',
-    'the call would have other arguments',
+    'the call would have different arguments',
   ],
   [
     'arguments that do not fit',
@@ -154,15 +154,15 @@ for (const [what, changing, path, why] of [
     'a result',
     hook('afterToolUse', (ctx) => ctx.withOutput('[redacted]')),
     'output',
-    'the model would be given another result',
+    'the model would get a different result',
   ],
   [
     'an answer',
     hook('afterInference', (ctx) => ctx.withResponse({ text: 'Hm.' })),
     'response',
-    'another answer would be used',
+    'a different response would be used',
   ],
-  ['an input', hook('onUserInput', (ctx) => ctx.withInput('Please go.')), 'input', 'another input would be taken'],
+  ['an input', hook('onUserInput', (ctx) => ctx.withInput('Please go.')), 'input', 'a different input would be used'],
 ] as const) {
   test(`${what} that would have been changed is shown, and a live run would leave the record there`, async () => {
     const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [changing] })
@@ -193,7 +193,7 @@ test('asking a person where nobody was asked leaves the record, and allowing wha
   const asked = await judged(await tape(listThenPush, [person]), { hooks: [allows] })
   assert.deepEqual(
     [unasked.divergesAt?.why, asked.divergesAt?.why],
-    ['the call would wait for a person', 'the call would be run'],
+    ['the call would wait for approval', 'the call would run'],
   )
 })
 
@@ -211,7 +211,7 @@ test('another step would be asked for, or not', async () => {
     await judged(await tape(listThenPush), { hooks: [more] }),
     await judged(await tape([...listThenPush, 'Checked.'], [more]), { without: ['more'] }),
   ]
-  assert.deepEqual([added.divergesAt?.why, removed.divergesAt?.why], ['the run would go on', 'the run would stop'])
+  assert.deepEqual([added.divergesAt?.why, removed.divergesAt?.why], ['the run would continue', 'the run would stop'])
 })
 
 test('an error would have been dealt with otherwise', async () => {
@@ -221,7 +221,7 @@ test('an error would have been dealt with otherwise', async () => {
   const { differences, divergesAt } = await judged(await tape(failing, [retry]), { hooks: [ignore] })
   assert.deepEqual(
     [differences[0]?.was.recovery?.decision, differences[0]?.would.recovery?.decision, divergesAt?.why],
-    ['retry', 'ignore', 'the error would be dealt with otherwise'],
+    ['retry', 'ignore', 'the error would be handled differently'],
   )
 })
 
@@ -243,7 +243,7 @@ test('a hook that would have failed is told with its error, and a guard with its
     ]),
     [
       ['beforeStep', 'Hook "broken" failed at beforeStep: broken', 'a hook would fail'],
-      ['afterStep', 'forbidContinuation', 'the run would stop for another reason'],
+      ['afterStep', 'forbidContinuation', 'the run would stop for a different reason'],
     ],
   )
 })
@@ -268,10 +268,7 @@ test('where a hook would have had an effect that is not recorded, the record no 
   const world = { asked: 0 }
   const lookUp = guard('beforeToolUse', (ctx) => (world.asked++, ctx), { name: 'look-up', effect: true })
   const { divergesAt } = await judged(await tape(listThenPush), { hooks: [lookUp] })
-  assert.deepEqual(
-    [world.asked, divergesAt?.step, divergesAt?.why],
-    [0, 0, 'the record does not know what "look-up" would find out'],
-  )
+  assert.deepEqual([world.asked, divergesAt?.step, divergesAt?.why], [0, 0, 'the recording has no result of "look-up"'])
 })
 
 test('what wraps a call or only watches is not judged, and the report says so', async () => {

@@ -25,42 +25,46 @@ import type { RecordedEvent } from './watched-run.ts'
 
 /** Options of `replay`. */
 export type ReplayOptions = RunStart & {
-  /** The agent the record was made with. Its model, its tools and its observers are not used. */
+  /** The agent that made the record. Its model, tools and observers are not used. */
   readonly agent: Agent<unknown>
-  /** Hooks to judge with as well, or in place of those of the same name. */
+  /** Hooks to add. A hook with the name of an existing one replaces it. */
   readonly hooks?: readonly (Hook | Capability)[]
-  /** Names of hooks to judge without. */
+  /** Names of hooks to remove. */
   readonly without?: readonly string[]
-  /** Which run of a session, counted from 0; a negative number counts from the end. Default: the last. */
+  /** The index of the run in a session; a negative index counts from the end. Default: the last run. */
   readonly run?: number
 }
 
-/** Where in a run something is. */
+/** A place in a run. */
 export type ReplayPlace = {
   readonly step: number
   readonly trigger: HookTrigger
   readonly call?: { readonly id: string; readonly name: string }
 }
 
-/** An event at which the changed set of hooks would have decided otherwise. */
+/** An event at which the changed hooks would have decided differently. */
 export type ReplayDifference = ReplayPlace & Disagreement
 
 /** What would have been different with other hooks, as `replay` reports it. */
 export type ReplayReport = {
-  /** How many events were judged again. */
+  /** The number of events that were judged again. */
   readonly events: number
   readonly differences: readonly ReplayDifference[]
-  /** The first difference after which a live run would have taken another way: from there on the record is of another run. */
+  /** The first difference after which a live run would diverge from the recording. Later differences are less reliable. */
   readonly divergesAt?: ReplayPlace & { readonly why: string }
-  /** Hooks that could not be judged, and why. */
+  /** Hooks that cannot be judged, and why. */
   readonly unjudged: readonly { readonly hook: string; readonly why: string }[]
   readonly record: RecordEnd
 }
 
 /**
- * A recorded run under other hooks: every event is judged again, on the recorded state and what these hooks would have
- * put into it. No model is called, no tool is run, and nothing is observed. The replay goes on with what was recorded,
- * whatever would have been decided.
+ * Tests changed hooks against a recorded run: every event is judged again, on the recorded state plus what these hooks would
+ * have changed in it. No model is called, no tool runs and no observer fires. The replay continues with what was recorded,
+ * whatever the changed hooks decide.
+ *
+ * @example
+ * const report = await replay((await store.read('chat-1'))!, { agent, hooks: [noPush] })
+ * console.log(formatReplay(report))
  */
 export async function replay(
   record: Recording | StoredSession | readonly string[],
@@ -95,7 +99,7 @@ function play(
   return replaySessionRun(parts, readRun(records, options.run ?? -1))
 }
 
-/** The hooks to judge with: those of the agent in their order, some replaced or left out, and others behind them. */
+/** The hooks to judge with: those of the agent in order, with some replaced or removed, and then the added ones. */
 function changedStack(
   parts: AgentParts,
   { hooks = [], without = [] }: ReplayOptions,
@@ -106,20 +110,20 @@ function changedStack(
     if (!own.some((each) => each.name === name)) throw unknownHook(name, own)
   }
   const replacement = new Map(given.filter((each) => each.named).map((each) => [each.name, each]))
-  const kept = own.filter((each) => !without.includes(each.name)).map((each) => replacement.get(each.name) ?? each)
-  const added = given.filter((each) => !kept.includes(each))
-  const gone = own.filter((each) => !kept.includes(each))
+  const remaining = own.filter((each) => !without.includes(each.name)).map((each) => replacement.get(each.name) ?? each)
+  const added = given.filter((each) => !remaining.includes(each))
+  const gone = own.filter((each) => !remaining.includes(each))
   return {
-    stack: new HookStack([...kept, ...added].filter(isJudged), parts.toolNames),
+    stack: new HookStack([...remaining, ...added].filter(isJudged), parts.toolNames),
     unjudged: [...new Map([...given, ...gone].filter((each) => !isJudged(each)).map(whyUnjudged)).values()],
   }
 }
 
-/** A shadow is judged as if it were in force: that is what one wants to know of it. */
+/** A hook in shadow mode is judged as if it were in force. */
 function hooksIn(given: Hook | Capability): readonly Hook[] {
   const hooks = isHook(given) ? [given] : (given?.hooks ?? [])
   if (hooks.length === 0 || !hooks.every(isHook)) {
-    throw new AgentError('AGENT_INVALID_OPTION', '"hooks" takes hooks, and capabilities that have some.', {
+    throw new AgentError('AGENT_INVALID_OPTION', '"hooks" must be an array of hooks, and of capabilities with hooks.', {
       value: given,
     })
   }
@@ -131,8 +135,8 @@ function isJudged({ mode, triggers }: Hook): boolean {
 }
 
 function whyUnjudged({ name, mode }: Hook): [string, ReplayReport['unjudged'][number]] {
-  const whole = 'it wraps a call, and the record holds a call with everything around it as one'
-  return [name, { hook: name, why: mode === 'observe' ? 'it decides nothing' : whole }]
+  const around = 'it wraps a call, and a call is recorded together with the hooks around it'
+  return [name, { hook: name, why: mode === 'observe' ? 'it decides nothing' : around }]
 }
 
 function placeOf({ step, trigger, start }: RecordedEvent): ReplayPlace {
@@ -151,7 +155,7 @@ function divergencePlace({
 
 function unknownHook(name: string, hooks: readonly StackedHook[]): AgentError {
   const known = hooks.map((each) => each.name).join(', ')
-  return new AgentError('AGENT_INVALID_OPTION', `The agent has no hook "${name}" to leave out. It has: ${known}.`, {
+  return new AgentError('AGENT_INVALID_OPTION', `The agent has no hook "${name}" to remove. It has: ${known}.`, {
     value: name,
   })
 }

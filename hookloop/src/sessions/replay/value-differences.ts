@@ -9,25 +9,25 @@ import { changesBetween, shortChange } from '../../hooks/changes.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import type { Judged } from './watched-run.ts'
 
-/** What flows, and hooks may change. */
+/** The values that hooks can change. */
 const values = ['input', 'request', 'response', 'toolCall', 'toolExecution', 'output', 'messages']
 
-/** How the value would have been used otherwise, as places and short values. */
+/** How the used value would have differed, as paths and short values. */
 export function valueDifferences(was: Judged, would: Judged): readonly Change[] {
   const [before, after] = [usedValues(was), usedValues(would)]
-  const kept = Object.keys(before).map((name) => [name, differs(name, before, after) ? after[name] : before[name]])
-  const facts = Object.fromEntries(kept) as { [name: string]: unknown }
+  const used = Object.keys(before).map((name) => [name, differs(name, before, after) ? after[name] : before[name]])
+  const facts = Object.fromEntries(used) as { [name: string]: unknown }
   if (facts['request'] !== before['request']) facts['request'] = sharing(before['request'], facts['request'])
   const empty = { state: was.state, votes: [], verdict: undefined, recovery: undefined }
-  return changesBetween({ ...empty, facts: before }, { ...empty, facts }, true) // used, so guards let it through
+  return changesBetween({ ...empty, facts: before }, { ...empty, facts }, true) // the used value has passed the guards, so it may be shown
 }
 
-/** Whether a value would have been used otherwise. */
-export function isUsedOtherwise(name: string, was: Judged, would: Judged): boolean {
+/** Whether a different value would have been used. */
+export function isUsedDifferently(name: string, was: Judged, would: Judged): boolean {
   return differs(name, usedValues(was), usedValues(would))
 }
 
-/** The values as they are used: what was withheld is withheld, and arguments are those that are kept and recorded. */
+/** The values as they are used: withheld values are withheld, and arguments are those before parsing, as recorded. */
 function usedValues(judged: Judged): FactValues {
   const used = Object.entries(usedFacts(judged)).filter(([name]) => values.includes(name))
   const facts: FactValues = Object.fromEntries(used)

@@ -9,30 +9,30 @@ import type { Invocation } from '../../hooks/invocation.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import type { HookTrigger, PlainTrigger } from '../../hooks/triggers.ts'
 
-/** What a set of hooks made of one event. */
+/** What a set of hooks decided at one event. */
 export type Judged = Pick<Invocation, 'votes' | 'asks' | 'blocked' | 'allowed' | 'recovery' | 'failure'> & {
   readonly facts: FactValues
   readonly state: AgentState
-  /** At `beforeToolUse`: the arguments before they are parsed, and why they cannot be. */
+  /** At `beforeToolUse`: the arguments before parsing, and why they cannot be parsed. */
   readonly args?: Json
   readonly problem?: string
 }
 
-/** How a hook that failed was dealt with. */
+/** How the failure of a hook was handled. */
 export type Recovered = {
   readonly message: string
   readonly next: 'retry' | 'ignore' | 'end'
-  /** The state after `onError` had its say. */
+  /** The state after `onError`. */
   readonly state: AgentState
 }
 
-/** One event of a run that is replayed: what hooks were given, what they made of it, and what became of the state. */
+/** One event of a replayed run: what hooks got, what they decided, and the state afterwards. */
 export type RecordedEvent = {
   readonly trigger: HookTrigger
   readonly step: number
   readonly callIndex: number | undefined
   readonly start: Draft
-  /** Whether hooks that change took part. They do not when something is judged again. */
+  /** Whether transforms ran. They do not when guards judge a call again. */
   readonly changes: boolean
   /** The run as hooks saw it then. */
   readonly host: HookHost

@@ -96,7 +96,7 @@ suite('tables that somebody has changed', () => {
     assert.equal(rows.length, 2)
   })
 
-  test('D16: a session cannot be kept from others for ever', async () => {
+  test('D16: no stored lease locks a session for ever', async () => {
     const { store, schema } = await scene()
     const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}', lease_ms = 9223372036854775807`
     for (const at of [`now() - interval '3601 s'`, `now() + interval '3601 s'`]) {

@@ -120,7 +120,7 @@ suite('a database that somebody has changed', () => {
     await store.close()
   })
 
-  test('D16: a session cannot be kept from others for ever', async () => {
+  test('D16: no stored lease locks a session for ever', async () => {
     const path = await scene()
     const store = sqliteStore(path)
     const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}'`
