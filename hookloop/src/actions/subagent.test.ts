@@ -73,7 +73,7 @@ suite('subagent as a guard', () => {
       'beforeToolUse',
       (ctx) => {
         seen.push(ctx.toolCall.name)
-        return ctx.toolCall.name === 'look' ? ctx.block('Nobody looks.') : ctx
+        return ctx.toolCall.name === 'look' ? ctx.block('No looking.') : ctx
       },
       { name: 'no look' },
     )

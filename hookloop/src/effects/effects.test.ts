@@ -149,7 +149,7 @@ test('the signal of the run is handed to every effect', async () => {
   assert.equal(aborted, true)
 })
 
-test('the clock of the system sleeps about as long as it is told, and not at all once it is aborted', async () => {
+test('the system clock sleeps for the given time, and not at all once it is aborted', async () => {
   const before = systemClock.now()
   await systemClock.sleep(20)
   assert.ok(systemClock.now() - before >= 18)

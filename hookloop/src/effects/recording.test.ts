@@ -144,7 +144,7 @@ const malformed: readonly (readonly [what: string, line: string, why: RegExp])[]
   ['that is not JSON', '{"type":"end",', /JSON/],
   ['that is empty', '', /JSON/],
   ['that is a list', '[]', /not an object/],
-  ['of a type nobody knows', '{"type":"lunch"}', /"lunch"; it must be one of run, begin, end, timeout, abort, cancel/],
+  ['of an unknown type', '{"type":"lunch"}', /"lunch"; it must be one of run, begin, end, timeout, abort, cancel/],
   ['without a type', '{"key":"k"}', /"type" is missing/],
   ['that begins a second run', start.trim(), /must be of type "run"/],
   ['with a beginning without a key', '{"type":"begin","kind":"tool","input":1}', /"key" must be a string/],
@@ -344,7 +344,7 @@ function wraps(key: string): boolean {
   return /\/inference(\.\d+)?$/.test(key) || key.endsWith('/1/0/tool')
 }
 
-test('a guard on the input whose answer cannot be written down is a no', async () => {
+test('a guard on the input whose decision cannot be recorded blocks', async () => {
   const model = scriptedModel(['never'])
   const agent = createAgent({ model, use: [guard('onUserInput', (ctx) => ctx, { name: 'judge', effect: true })] })
   const run = await agent.run('x', { effects: recordEffects(failing(1, 'once')) })
@@ -367,7 +367,7 @@ test('a cancel that cannot be written down ends the run with persistenceFailed, 
   assert.deepEqual([run.state.execution?.final?.reason, fired], ['persistenceFailed', ['onStop']])
 })
 
-test('a run whose recording failed says so in words', async () => {
+test('a run whose recording failed reports it', async () => {
   const { run } = await runFailing(5, 'always')
   assert.equal(run.status, 'failed')
   assert.equal(run.error.code, 'RECORDING_FAILED')

@@ -243,7 +243,7 @@ test('the answers of an approver replay: yes, no, and yes with other arguments',
   )
 })
 
-test('an answer with arguments that are not JSON is a no, live and replayed', async () => {
+test('an approval with arguments that are not JSON denies, live and replayed', async () => {
   const run = await recordAndReplay((world) => ({
     model: world.model(inTurn(calls('send', 1))),
     use: [

@@ -39,7 +39,7 @@ test('transforms run before guards and guards before observers, whatever their p
 test('hooks of capabilities and single hooks have one order of registration', async () => {
   const order = await orderOf((log) => {
     const make = (name: string): Hook => hook('beforeStep', (ctx) => (log(name), ctx), { name })
-    return [make('a'), { name: 'room', hooks: [make('b'), make('c')] }, make('d')]
+    return [make('a'), { name: 'capability', hooks: [make('b'), make('c')] }, make('d')]
   })
   assert.deepEqual(order, ['a', 'b', 'c', 'd'])
 })

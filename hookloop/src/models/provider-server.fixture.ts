@@ -133,7 +133,9 @@ async function answerRaw(
 }
 
 async function soon(event: Promise<void>): Promise<void> {
-  const late = delay(30_000, undefined, { ref: false }).then(() => Promise.reject(new Error('Nobody hung up.')))
+  const late = delay(30_000, undefined, { ref: false }).then(() =>
+    Promise.reject(new Error('The client did not disconnect.')),
+  )
   await Promise.race([event, late])
 }
 

@@ -84,14 +84,14 @@ test('metadata is a copy: writing to the original or to what was read changes no
   assert.equal(JSON.stringify(after.metadata), '{"k":{"list":[1]}}')
 })
 
-test('metadata has no prototype, so a guard that reads a key nobody wrote finds nothing', () => {
+test('metadata has no prototype, so a guard that reads a missing key gets undefined', () => {
   const { metadata } = state.withMetadata('a', 1)
   for (const key of ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf']) {
     assert.equal(metadata[key], undefined, key)
   }
 })
 
-test('a metadata key "__proto__" gives nobody a role', () => {
+test('a metadata key "__proto__" adds no inherited values', () => {
   const after = state
     .withMetadata('__proto__', { role: 'admin' })
     .withMetadata('nested', JSON.parse('{"__proto__":{"role":"admin"}}'))
@@ -177,7 +177,7 @@ test('everything in the state of a suspended run is frozen', async () => {
   assert.deepEqual(writable(run.state), [])
 })
 
-test('arguments edited by an approver are kept as a copy that nobody can write to', async () => {
+test('arguments edited by an approver are stored as a read-only copy', async () => {
   const edited = { to: 'bob' }
   const agent = createAgent({
     model: scriptedModel([{ toolCalls: [{ name: 'send', args: { to: 'ann' } }] }, 'done']),

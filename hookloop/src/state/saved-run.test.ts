@@ -289,7 +289,7 @@ test('whatever a saved state is damaged into, it is either read or refused as in
   )
 })
 
-test('"__proto__" keys in a saved state give nobody anything', () => {
+test('"__proto__" keys in a saved state add no inherited values', () => {
   const text = JSON.stringify(finished).replace(
     '"metadata":{',
     '"__proto__":{"admin":1},"metadata":{"__proto__":{"role":"admin"},',

@@ -7,7 +7,7 @@ import { guard } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { fakeClock } from './fake-clock.ts'
 
-test('a fake clock stands still until it is told to move', async () => {
+test('a fake clock moves only when it is advanced', async () => {
   const clock = fakeClock({ startAt: 7 })
   await new Promise((resolve) => setTimeout(resolve, 5))
   assert.equal(clock.now(), 7)
@@ -16,7 +16,7 @@ test('a fake clock stands still until it is told to move', async () => {
   assert.equal(fakeClock().now(), 0)
 })
 
-test('sleepers wake in the order of their waking, ties in the order in which they fell asleep', async () => {
+test('sleeps end in the order of their end, ties in the order of their start', async () => {
   const clock = fakeClock()
   const woken: string[] = []
   for (const [name, ms] of [
@@ -31,7 +31,7 @@ test('sleepers wake in the order of their waking, ties in the order in which the
   assert.deepEqual(woken, ['early', 'early too', 'middle', 'late'])
 })
 
-test('nobody wakes before the time, and advancing waits until those who woke have done their work', async () => {
+test('no sleep ends early, and advance waits for the work of those that ended', async () => {
   const clock = fakeClock()
   const done: string[] = []
   void clock.sleep(10).then(async () => {
@@ -44,7 +44,7 @@ test('nobody wakes before the time, and advancing waits until those who woke hav
   assert.deepEqual(done, ['worked'])
 })
 
-test('what wakes first has done its work before the next wakes', async () => {
+test('the work after one sleep is done before the next sleep ends', async () => {
   const clock = fakeClock()
   const log: string[] = []
   for (const name of ['a', 'b']) {
@@ -58,7 +58,7 @@ test('what wakes first has done its work before the next wakes', async () => {
   assert.deepEqual(log, ['a wakes', 'a is done', 'b wakes', 'b is done'])
 })
 
-test('an aborted sleep ends at once, also one that was aborted before it began', async () => {
+test('an aborted sleep ends at once, also one that was aborted before it started', async () => {
   const clock = fakeClock()
   const controller = new AbortController()
   const sleeping = clock.sleep(1000, controller.signal)
@@ -68,7 +68,7 @@ test('an aborted sleep ends at once, also one that was aborted before it began',
   assert.equal(clock.now(), 0)
 })
 
-test('an auto clock moves by as much as somebody sleeps', async () => {
+test('an auto clock moves by the length of each sleep', async () => {
   const clock = fakeClock({ auto: true, startAt: 5 })
   await clock.sleep(60_000)
   assert.equal(clock.now(), 60_005)
@@ -102,7 +102,7 @@ test('on an auto clock a guard that answers a moment later is waited for', async
   assert.equal(run.status, 'completed')
 })
 
-test('a guard times out when a fake clock passes its limit, and that is a no', async () => {
+test('a guard times out and blocks when a fake clock passes its timeout', async () => {
   const clock = fakeClock()
   const model = scriptedModel(['never'])
   const agent = createAgent({

@@ -2,12 +2,12 @@ import type { Clock } from '../effects/effects.ts'
 
 /** A clock that only moves when a test advances it. */
 export type FakeClock = Clock & {
-  /** Moves time forward and wakes whoever has slept long enough, in the order of their waking. */
+  /** Moves time forward and ends the sleeps that are due, in order. */
   advance(ms: number): Promise<void>
 }
 
 /**
- * A clock that stands still until it is told to move: `liveEffects({ clock: fakeClock() })`. With `auto`, a sleep moves
+ * A clock that moves only when it is advanced: `liveEffects({ clock: fakeClock() })`. With `auto`, a sleep moves
  * it forward by itself, so that code that waits for minutes is tested in no time.
  */
 export function fakeClock(options: { readonly startAt?: number; readonly auto?: boolean } = {}): FakeClock {
@@ -27,7 +27,7 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
       const over = (): boolean => signal?.aborted === true
       if (over()) return
       if (options.auto === true) {
-        await soon() // whoever waits for work and not for time gets on with it first
+        await soon() // pending work that needs no time runs first
         if (over() || Number.isFinite(ms)) {
           if (!over()) now += ms
           return

@@ -79,7 +79,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   }
   await runGuards(firing, plan.guards)
   runObservers(firing, plan.observers)
-  await Promise.all(stage.watched) // in a run nobody waits for them; a test wants to know
+  await Promise.all(stage.watched) // in a run they are in the background; a test needs their result
   const verdict = verdictOf(firing)
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   const { by: _by, ...recovery } = firing.recovery ?? {}
@@ -112,7 +112,7 @@ class Stage implements HookHost {
   constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number; readonly model?: ModelSource }) {
     this.spent = { ...noUsage, ...given.spent }
     this.#now = given.now
-    this.#model = given.model === undefined ? nobody : this.toModel(given.model)
+    this.#model = given.model === undefined ? noModel : this.toModel(given.model)
   }
 
   get now(): number {
@@ -175,13 +175,13 @@ function stateFrom({
   return state
 }
 
-const nobody: LanguageModel = {
+const noModel: LanguageModel = {
   provider: 'none',
   modelId: 'none',
   infer: () => Promise.reject(new Error('fire() was given no model to ask: fire(hook, trigger, { model })')),
 }
 
-const request: InferenceRequest = { model: nobody, system: '', messages: List.empty<Message>(), tools: [] }
+const request: InferenceRequest = { model: noModel, system: '', messages: List.empty<Message>(), tools: [] }
 
 const step: Step = {
   index: 0,

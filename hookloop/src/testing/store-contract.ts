@@ -2,8 +2,8 @@ import type { JsonObject } from '../state/json.ts'
 import type { SessionStore, SessionWriter } from '../sessions/stores/store.ts'
 
 /**
- * Gives a store over the sessions of a place: the same ones for the same place, none for a new one. Where leases are tested,
- * it is told which one the store should have; elsewhere a short one would run out when the machine is busy.
+ * Returns a store over the sessions of a place: the same sessions for the same place, none for a new one. `leaseMs` is passed
+ * only where leases are tested; elsewhere a short lease would expire on a busy machine.
  */
 export type MakeStore = (place: string, leaseMs?: number) => SessionStore | Promise<SessionStore>
 
@@ -106,7 +106,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'appends that nobody waits for are stored in the order they were called, and before a release',
+    'appends that are not awaited are stored in the order they were called, and before a release',
     async ({ store }) => {
       const sessions = await store()
       const writer = await sessions.open('queue', { create: true })
@@ -152,7 +152,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D03: of several who open a session at once one gets it, and the others are told it is busy',
+    'D03: of several that open a session at once one gets it, and the others fail with SESSION_BUSY',
     async ({ store }) => {
       const stores = await Promise.all([store(), store(), store(), store()])
       await write(stores[0], 'wanted', ['one'])
@@ -215,7 +215,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a session that is written to cannot be deleted; one that is deleted is gone, and can be made anew',
+    'a locked session cannot be deleted; a deleted session is gone, and can be created again',
     async ({ store }) => {
       const [sessions, other] = [await store(), await store()]
       const writer = await sessions.open('old', { create: true })

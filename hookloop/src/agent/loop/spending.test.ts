@@ -298,18 +298,18 @@ function atOnce(times: number, change?: RequestChange): Use {
 }
 
 /** Limits that allow that many calls, each estimated at a thousand output tokens. */
-const roomFor = (calls: number) => guards({ maxTokens: (calls - 1) * 1_000 + 500 })
+const limitedTo = (calls: number) => guards({ maxTokens: (calls - 1) * 1_000 + 500 })
 const settings = { maxOutputTokens: 1_000 }
 
 for (const change of [undefined, { system: 'Be quick.' }]) {
   for (const times of [2, 3, 5]) {
     test(`the usage of ${times} concurrent attempts${change ? ' that differ from the request' : ''} counts for each of them`, async () => {
       const slow = () => ({ text: 'Done.', delayMs: 5 })
-      for (const room of [1, times - 1, times]) {
+      for (const allowed of [1, times - 1, times]) {
         const model = scriptedModel(slow)
-        await createAgent({ model, settings, use: [atOnce(times, change), roomFor(room)] }).run('go')
+        await createAgent({ model, settings, use: [atOnce(times, change), limitedTo(allowed)] }).run('go')
         await delay(10)
-        assert.equal(model.requests.length, room)
+        assert.equal(model.requests.length, allowed)
       }
     })
   }

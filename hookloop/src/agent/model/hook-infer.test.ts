@@ -133,7 +133,7 @@ describe('limits', () => {
     })
     const noCritics = guard(
       'beforeInference',
-      (ctx) => (ctx.request.model.modelId === 'script' ? ctx.stop('Nobody else is asked.') : ctx),
+      (ctx) => (ctx.request.model.modelId === 'script' ? ctx.stop('No other model is called.') : ctx),
       { name: 'policy' },
     )
     const run = await createAgent({
