@@ -13,6 +13,7 @@ import {
 } from '../state/named-values.ts'
 import { hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
+import { shorten } from '../state/shorten.ts'
 
 /** Options of `metadata`. */
 export type MetadataOptions = {
@@ -155,7 +156,7 @@ function listKeys(values: NamedValues): string {
   return keys.length === 0 ? 'There are no stored keys.' : `Stored keys: ${keys.join(', ')}.`
 }
 
-const PREVIEW = 80
+const PREVIEW_CHARS = 80
 
 function listTool(): Tool {
   return tool({
@@ -169,6 +170,5 @@ function listTool(): Tool {
 
 function describeValue([key, value]: [string, Json]): JsonObject {
   const text = JSON.stringify(value)
-  const shown = text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW).toWellFormed()}…`
-  return { key, bytes: Buffer.byteLength(text), value: shown }
+  return { key, bytes: Buffer.byteLength(text), value: shorten(text, PREVIEW_CHARS) }
 }

@@ -6,6 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textOf } from '../state/message.ts'
 import { messageOf } from '../errors.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
+import { shorten } from '../state/shorten.ts'
 
 /** Options of `selfCritique`. */
 export type SelfCritiqueOptions = {
@@ -203,18 +204,17 @@ const MAX_ITEM_CHARS = 1_000
 function toCritique(output: Json): Critique {
   const { verdict, summary, weaknesses, suggestions } = isJsonObject(output) ? output : {}
   const list = (value: Json | undefined): readonly string[] =>
-    Array.isArray(value) ? value.slice(0, MAX_ITEMS).map(shorten) : []
+    Array.isArray(value) ? value.slice(0, MAX_ITEMS).map(shortText) : []
   return {
     verdict: verdict as Critique['verdict'],
-    summary: shorten(summary),
+    summary: shortText(summary),
     weaknesses: list(weaknesses),
     suggestions: list(suggestions),
   }
 }
 
-function shorten(value: Json | undefined): string {
-  const text = typeof value === 'string' ? value : ''
-  return text.length <= MAX_ITEM_CHARS ? text : `${text.slice(0, MAX_ITEM_CHARS).toWellFormed()} …`
+function shortText(value: Json | undefined): string {
+  return typeof value === 'string' ? shorten(value, MAX_ITEM_CHARS) : ''
 }
 
 /** The message to the agent when its answer is sent back. */

@@ -4,6 +4,7 @@ import { invalidOption, readOptions } from '../agent/check-options.ts'
 import { tool } from '../agent/tool.ts'
 import type { Json } from '../state/json.ts'
 import { environmentSecrets, redactor, secretPatterns } from '../state/secrets.ts'
+import { shorten } from '../state/shorten.ts'
 
 /** Options of `selfDescription`. */
 export type SelfDescriptionOptions = {
@@ -72,8 +73,4 @@ const describers: { readonly [S in Section]: (parts: Parts, maxChars: number) =>
   hooks: ({ hooks }) =>
     hooks.map(({ name, mode, triggers, tools }) => ({ name, mode, triggers, ...(tools !== undefined && { tools }) })),
   limits: ({ notes, approval }, maxChars) => ({ approval, notes: notes.map((note) => shorten(note, maxChars)) }),
-}
-
-function shorten(text: string, maxChars: number): string {
-  return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}…`
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../state/json.ts'
 import { renderSkill, type Rendering } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'
+import { shorten } from '../../state/shorten.ts'
 
 type Limits = {
   readonly maxListChars: number
@@ -82,9 +83,7 @@ function listSkills(offered: readonly Skill[], maxChars: number): string {
   const lines = offered.map(describeSkill)
   const each = Math.max(80, Math.floor(maxChars / offered.length))
   const isLong = lines.join('\n').length > maxChars
-  const shown = isLong
-    ? lines.map((line) => (line.length > each ? `${line.slice(0, each).toWellFormed()}…` : line))
-    : lines
+  const shown = isLong ? lines.map((line) => shorten(line, each)) : lines
   return `Skills:\n${shown.join('\n')}`
 }
 

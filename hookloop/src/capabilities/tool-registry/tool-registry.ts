@@ -6,6 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { indexTools, type ToolSearch } from './search-tools.ts'
+import { shorten } from '../../state/shorten.ts'
 
 /** Options of `toolRegistry`. */
 export type ToolRegistryOptions = {
@@ -260,9 +261,8 @@ const MAX_DESCRIPTION_CHARS = 160
 
 function describeTool({ hidden }: Registry, { name, description }: Tool, loaded: Loaded): string {
   const line = description.replace(/\s+/g, ' ').trim()
-  const text = line.length <= MAX_DESCRIPTION_CHARS ? line : `${line.slice(0, MAX_DESCRIPTION_CHARS).toWellFormed()}…`
   const isOffered = !hidden.has(name) || loaded.names.includes(name)
-  return `${name}${isOffered ? ' (loaded)' : ''}: ${text}`
+  return `${name}${isOffered ? ' (loaded)' : ''}: ${shorten(line, MAX_DESCRIPTION_CHARS)}`
 }
 
 /** The tools with these names. Throws for an unknown name, with similar ones. */

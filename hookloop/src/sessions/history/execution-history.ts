@@ -12,6 +12,7 @@ import {
 import { isJsonObject } from '../../state/json.ts'
 import type { Usage } from '../../state/usage.ts'
 import { hook } from '../../hooks/hook.ts'
+import { shorten } from '../../state/shorten.ts'
 
 /** A finished execution in the history. */
 export type ExecutionSummary = {
@@ -121,8 +122,6 @@ function summarize(
   final: FinalRecord,
   { number, maxMessageChars }: { number: number; maxMessageChars: number },
 ): ExecutionSummary {
-  const short = (text: string): string =>
-    text.length <= maxMessageChars ? text : `${text.slice(0, maxMessageChars).toWellFormed()}…`
   const errors = execution.steps.slice().flatMap((step) => step.errors)
   return {
     id: execution.id,
@@ -130,13 +129,13 @@ function summarize(
     status: final.status,
     reason: final.reason,
     by: final.by,
-    message: short(final.message),
+    message: shorten(final.message, maxMessageChars),
     steps: execution.steps.length,
     usage: execution.usage,
     startedAt: execution.startedAt,
     endedAt: final.at,
     durationMs: workedMs(execution, final.at),
     errorCount: errors.length,
-    errors: errors.slice(-MAX_ERRORS).map((error) => ({ ...error, message: short(error.message) })),
+    errors: errors.slice(-MAX_ERRORS).map((error) => ({ ...error, message: shorten(error.message, maxMessageChars) })),
   }
 }

@@ -1,0 +1,4 @@
+/** Cuts a text to at most this many characters, and marks that with an ellipsis. Never cuts a character in half. */
+export function shorten(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}…`
+}
