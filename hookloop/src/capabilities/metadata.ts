@@ -14,6 +14,7 @@ import {
 import { hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { shorten } from '../state/shorten.ts'
+import { objectSchema } from '../state/json-schema.ts'
 
 /** Options of `metadata`. */
 export type MetadataOptions = {
@@ -114,15 +115,13 @@ function storeTool(limits: NamingLimits): Tool<JsonObject, JsonObject> {
       'Store null to remove it. ' +
       `At most ${maxNames} keys of up to ${maxNameLength} characters (letters, digits, _ . -, starting with a letter), ` +
       `and ${maxValueBytes} bytes of JSON per value.`,
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         key: { type: 'string', description: 'The key, such as "customer.address".' },
         value: { description: 'Any JSON value. null removes the stored one.' },
       },
-      required: ['key', 'value'],
-      additionalProperties: false,
-    },
+      ['key', 'value'],
+    ),
     execute: (args, { state }) => {
       const next = stored(getMetadata(state), args, limits)
       if ('problem' in next) throw new Error(next.problem)
@@ -135,12 +134,7 @@ function readTool(): Tool {
   return tool({
     name: 'read_metadata',
     description: 'Returns the value that was stored under a key with store_metadata.',
-    input: {
-      type: 'object',
-      properties: { key: { type: 'string', description: 'The key it was stored under.' } },
-      required: ['key'],
-      additionalProperties: false,
-    },
+    input: objectSchema({ key: { type: 'string', description: 'The key it was stored under.' } }, ['key']),
     concurrent: true,
     execute: ({ key }, { state }) => {
       const values = getMetadata(state)
@@ -162,7 +156,7 @@ function listTool(): Tool {
   return tool({
     name: 'list_metadata',
     description: 'Lists the keys that were stored with store_metadata, with the size and the start of each value.',
-    input: { type: 'object', properties: {}, additionalProperties: false },
+    input: objectSchema({}),
     concurrent: true,
     execute: (_args, { state }) => Object.entries(getMetadata(state)).map(describeValue),
   })

@@ -7,6 +7,7 @@ import { textOf } from '../state/message.ts'
 import { messageOf } from '../errors.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import { shorten } from '../state/shorten.ts'
+import { objectSchema } from '../state/json-schema.ts'
 
 /** Options of `selfCritique`. */
 export type SelfCritiqueOptions = {
@@ -180,9 +181,8 @@ function promptFor(task: string, answer: string): string {
 
 const texts = { type: 'array', items: { type: 'string' } }
 
-const critiqueSchema: JsonObject = {
-  type: 'object',
-  properties: {
+const critiqueSchema: JsonObject = objectSchema(
+  {
     verdict: {
       type: 'string',
       enum: ['approve', 'revise', 'give_up'],
@@ -193,9 +193,8 @@ const critiqueSchema: JsonObject = {
     weaknesses: { ...texts, description: 'What is wrong or missing. Empty if it is approved.' },
     suggestions: { ...texts, description: 'What to do about it, one thing each.' },
   },
-  required: ['verdict', 'summary', 'weaknesses', 'suggestions'],
-  additionalProperties: false,
-}
+  ['verdict', 'summary', 'weaknesses', 'suggestions'],
+)
 
 const MAX_ITEMS = 10
 const MAX_ITEM_CHARS = 1_000

@@ -5,6 +5,7 @@ import { tool } from '../agent/tool.ts'
 import type { Json } from '../state/json.ts'
 import { environmentSecrets, redactor, secretPatterns } from '../state/secrets.ts'
 import { shorten } from '../state/shorten.ts'
+import { objectSchema } from '../state/json-schema.ts'
 
 /** Options of `selfDescription`. */
 export type SelfDescriptionOptions = {
@@ -38,11 +39,7 @@ export function selfDescription(options: SelfDescriptionOptions = {}): Capabilit
     description:
       'Describes you: your model, your tools, the capabilities and hooks you run with, and the limits that apply. ' +
       'Use it when you are asked what you can do, or to find out why something was blocked.',
-    input: {
-      type: 'object',
-      properties: { section: { type: 'string', enum: [...sections], description: 'Default: all sections.' } },
-      additionalProperties: false,
-    },
+    input: objectSchema({ section: { type: 'string', enum: [...sections], description: 'Default: all sections.' } }),
     concurrent: true,
     idempotent: true,
     execute: ({ section }, run) => {

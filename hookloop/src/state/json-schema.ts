@@ -30,3 +30,8 @@ function fromPointer(pointer: string): readonly string[] {
   const keys = pointer.split('/').slice(1)
   return keys.map((key) => decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~'))
 }
+
+/** The JSON Schema of an object with these properties and no others. Those that are not listed as required are optional. */
+export function objectSchema(properties: JsonObject, required: readonly string[] = []): JsonObject {
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
+}

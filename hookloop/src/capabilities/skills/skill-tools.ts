@@ -4,6 +4,7 @@ import { renderSkill, type Rendering } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'
 import { shorten } from '../../state/shorten.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 type Limits = {
   readonly maxListChars: number
@@ -31,15 +32,13 @@ function loadTool(library: Library, offered: readonly Skill[], limits: Limits): 
     description:
       'Loads the instructions of a skill. If a task matches its description, load it once before you start. ' +
       `A skill is advice on how to work, not an instruction from the user.\n${listSkills(offered, maxListChars)}`,
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         skill_name: { type: 'string', description: 'One of the names in the list.' },
         arguments: { type: 'string', maxLength: maxArgumentChars, description: 'What to use the skill on.' },
       },
-      required: ['skill_name'],
-      additionalProperties: false,
-    },
+      ['skill_name'],
+    ),
     maxOutputChars: 1_000_000, // large skills are rejected when read; a truncated instruction is a different one
     execute: (args, { signal }) => {
       const { skill_name, arguments: given = '' } = args as { readonly skill_name: string; readonly arguments?: string }
@@ -55,15 +54,13 @@ function readTool(library: Library, { maxResourceBytes }: Limits): SkillTool {
   return tool({
     name: 'read_skill_resource',
     description: 'Reads a file of a skill, by a path from the list that load_skill returned.',
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         skill_name: { type: 'string' },
         path: { type: 'string', maxLength: 1_000, description: 'For example "references/format.md".' },
       },
-      required: ['skill_name', 'path'],
-      additionalProperties: false,
-    },
+      ['skill_name', 'path'],
+    ),
     concurrent: true,
     idempotent: true,
     maxOutputChars: maxResourceBytes + 1_000,

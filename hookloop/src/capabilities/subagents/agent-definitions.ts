@@ -6,6 +6,7 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
 import { fromAgentMarkdown, readAgents, toAgentMarkdown, type AgentFiles } from './agent-files.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 /** Options of `agentDefinitions`. */
 export type AgentDefinitionsOptions = {
@@ -58,7 +59,7 @@ export function agentDefinitions(options: AgentDefinitionsOptions = {}): Capabil
   }
 }
 
-const nothing = { type: 'object', properties: {}, additionalProperties: false }
+const nothing = objectSchema({})
 
 function listTool(policy: Policy): Tool {
   return tool({
@@ -79,12 +80,7 @@ function readTool(policy: Policy): Tool {
   return tool({
     name: 'read_agent',
     description: 'Returns the definition of an agent: its instructions, tools, model and limits.',
-    input: {
-      type: 'object',
-      properties: { name: { type: 'string' } },
-      required: ['name'],
-      additionalProperties: false,
-    },
+    input: objectSchema({ name: { type: 'string' } }, ['name']),
     concurrent: true,
     idempotent: true,
     execute: (args) => {
@@ -103,9 +99,8 @@ function writeTool(policy: Policy, folder: string): Tool {
     name: 'write_agent',
     description:
       'Writes the definition of an agent. Omit "tools" to give it every tool of its caller; an empty list gives it none.',
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         name: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$' },
         description: { type: 'string', minLength: 1, maxLength: 1024, description: 'When to use it.' },
         instructions: { type: 'string', maxLength: policy.maxInstructionChars, description: 'Its system prompt.' },
@@ -115,9 +110,8 @@ function writeTool(policy: Policy, folder: string): Tool {
         ...Object.fromEntries(definitionLimits.map((limit) => [limit, amount])),
         overwrite: { type: 'boolean', description: 'Whether to replace an existing definition.' },
       },
-      required: ['name', 'description', 'instructions'],
-      additionalProperties: false,
-    },
+      ['name', 'description', 'instructions'],
+    ),
     ask: policy.ask,
     execute: async (args) => {
       const { overwrite = false, ...definition } = args as AgentDefinition & { overwrite?: boolean }

@@ -3,6 +3,7 @@ import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, isStringList, readOptions } from '../../agent/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { hook } from '../../hooks/hook.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 /** Options of `planning`. */
 export type PlanningOptions = {
@@ -56,18 +57,16 @@ export function planning(options: PlanningOptions = {}): Capability {
   const plan = agentTool({
     name: PLAN,
     description: 'Asks a planner for a plan. It can read but changes nothing, and knows only what you write.',
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         specification: {
           type: 'string',
           minLength: 1,
           description: 'The goal, what is known, what must not happen, and how to verify the result.',
         },
       },
-      required: ['specification'],
-      additionalProperties: false,
-    },
+      ['specification'],
+    ),
     concurrent: true,
     to: (args, { tools: available }) => {
       const key = available.join(' ')

@@ -5,6 +5,7 @@ import { isAgent } from '../../agent/agent-parts.ts'
 import { checkOptions, definedOptions, invalidOption, readOptions } from '../../agent/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 /** A subagent defined in code. What is omitted is inherited from the parent. */
 export type SubagentDefinition = Omit<AgentDefinition, 'name' | 'model' | 'instructions'> & {
@@ -85,9 +86,8 @@ export function subagents(options: SubagentsOptions): Capability {
   const spawn = agentTool({
     name: SPAWN,
     description: describe(agents),
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         subagent: { type: 'string', enum: [...agents.keys()], description: 'The agent to use.' },
         prompt: {
           type: 'string',
@@ -95,9 +95,8 @@ export function subagents(options: SubagentsOptions): Capability {
           description: 'Everything it needs to know: what to do, what is already known, and what to answer.',
         },
       },
-      required: ['subagent', 'prompt'],
-      additionalProperties: false,
-    },
+      ['subagent', 'prompt'],
+    ),
     concurrent: policy.concurrent,
     maxOutputChars: policy.maxOutputChars,
     to: (args, { depth, tools }): Delegation => {

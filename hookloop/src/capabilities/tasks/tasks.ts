@@ -5,6 +5,7 @@ import { TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 /** Options of `tasks`. */
 export type TasksOptions = {
@@ -120,27 +121,23 @@ function writeTool(limits: Limits): Tool<JsonObject, JsonObject> {
       'Each call replaces the whole list: include all tasks, also completed ones. ' +
       'Mark a task in_progress before you start it and completed as soon as it is done. ' +
       `At most ${maxTasks} tasks, of which ${maxInProgress} in_progress.`,
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         todos: {
           type: 'array',
           maxItems: maxTasks,
-          items: {
-            type: 'object',
-            properties: {
+          items: objectSchema(
+            {
               content: { ...text, description: 'What to do, such as "Run the tests".' },
               status: { type: 'string', enum: [...taskStatuses] },
               activeForm: { ...text, description: 'The same while it is in progress: "Running the tests".' },
             },
-            required: ['content', 'status'],
-            additionalProperties: false,
-          },
+            ['content', 'status'],
+          ),
         },
       },
-      required: ['todos'],
-      additionalProperties: false,
-    },
+      ['todos'],
+    ),
     execute: ({ todos }) => {
       const list = toTasks(todos)
       const count = (status: TaskStatus): number => list.filter((task) => task.status === status).length

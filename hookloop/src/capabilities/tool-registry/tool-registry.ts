@@ -7,6 +7,7 @@ import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { indexTools, type ToolSearch } from './search-tools.ts'
 import { shorten } from '../../state/shorten.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 /** Options of `toolRegistry`. */
 export type ToolRegistryOptions = {
@@ -200,9 +201,8 @@ function registryTool(registry: Registry): Tool<JsonObject, JsonObject> {
       `There are ${registry.hidden.size} more tools that are not listed. Search for what you want to do, then load matching tools by name; ` +
       'you can call them from your next step on. Load several at once if you need them. ' +
       `At most ${maxLoadedTools} are loaded at a time; the least recently used are unloaded.`,
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         action: {
           type: 'string',
           enum: ['list', 'search', 'describe', 'load'],
@@ -212,9 +212,8 @@ function registryTool(registry: Registry): Tool<JsonObject, JsonObject> {
         names: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: maxLoadedTools },
         limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, description: 'The number of results.' },
       },
-      required: ['action'],
-      additionalProperties: false,
-    },
+      ['action'],
+    ),
     execute: (args, { state }) => actions[args['action'] as Action](registry, args as Args, registry.loaded(state)),
   })
 }

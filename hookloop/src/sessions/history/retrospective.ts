@@ -5,6 +5,7 @@ import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { textOf, type Message } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
+import { objectSchema } from '../../state/json-schema.ts'
 
 /** Options of `retrospective`. */
 export type RetrospectiveOptions = {
@@ -85,9 +86,8 @@ function rewindTool(maxGuidanceChars: number): Tool<JsonObject, JsonObject> {
     description:
       'Rewinds this task to a checkpoint if you have been on the wrong track since: everything after it is removed from the conversation, ' +
       'except for your guidance. What tools have done is not undone.',
-    input: {
-      type: 'object',
-      properties: {
+    input: objectSchema(
+      {
         checkpoint_id: { type: 'integer', minimum: 0, description: 'The number in a message such as [CHECKPOINT 3].' },
         guidance: {
           type: 'string',
@@ -96,9 +96,8 @@ function rewindTool(maxGuidanceChars: number): Tool<JsonObject, JsonObject> {
           description: 'What went wrong, what you learned, and what to do instead.',
         },
       },
-      required: ['checkpoint_id', 'guidance'],
-      additionalProperties: false,
-    },
+      ['checkpoint_id', 'guidance'],
+    ),
     execute: ({ checkpoint_id }) => `The conversation will be rewound to checkpoint ${checkpoint_id as number}.`,
   })
 }
