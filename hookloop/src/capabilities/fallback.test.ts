@@ -48,7 +48,7 @@ function sdkModel(modelId: string, answer: () => void = () => undefined): Langua
       warnings: [],
     }
   }
-  const doStream = () => Promise.reject(new Error('nobody listens'))
+  const doStream = () => Promise.reject(new Error('not streamed'))
   return { specificationVersion: 'v4', provider: 'acme.chat', modelId, supportedUrls: {}, doGenerate, doStream }
 }
 
@@ -166,8 +166,8 @@ test('the other model may be of the AI SDK or a LanguageModel', async () => {
 })
 
 test('createAgent rejects an unknown model name', () => {
-  const rejected = { code: 'MODEL_UNKNOWN', message: /"nobody\/knows"/ }
-  assert.throws(() => agentOn(broken('a'), fallback(['nobody/knows'])), rejected)
+  const rejected = { code: 'MODEL_UNKNOWN', message: /"unknown\/model"/ }
+  assert.throws(() => agentOn(broken('a'), fallback(['unknown/model'])), rejected)
 })
 
 test('the description of an agent has its fallback models', () => {

@@ -19,7 +19,7 @@ export type Wanted = {
   readonly description: string | undefined
 }
 
-const byTool = `When you are done, call the tool "${ANSWER_TOOL}" with your answer. Do not answer in words.`
+const byTool = `When you are done, call the tool "${ANSWER_TOOL}" with your answer. Do not answer with text.`
 const byText = 'Give your final answer as JSON and nothing else. It must fit this JSON Schema:'
 
 /**

@@ -23,7 +23,7 @@ const best = (query: string): string | undefined => search(query, 1)[0]?.name
 
 for (const [query, name] of [
   ['send a message', 'send_message'],
-  ['sending messages to somebody', 'send_message'],
+  ['sending messages to a user', 'send_message'],
   ['create issue', 'createIssue'],
   ['creating issues', 'createIssue'],
   ['ticket', 'createIssue'],

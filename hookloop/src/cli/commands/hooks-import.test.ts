@@ -74,7 +74,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
 
   test('writes a hook file that decides the same, and reports what is gained', async () => {
     const project = new ProjectWithHooks()
-    const block = { type: 'command', command: 'cat > /dev/null; echo "Nobody works." >&2; exit 2' }
+    const block = { type: 'command', command: 'cat > /dev/null; echo "No work." >&2; exit 2' }
     const settings = {
       hooks: { PreToolUse: [{ matcher: 'work', hooks: [block] }], WorktreeRemove: [{ hooks: [block] }] },
     }
@@ -94,7 +94,7 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
     await project.trust('--yes')
     const ended = await project.run('work x')
     assert.deepEqual([ended.code, project.marked()], [0, []])
-    assert.match(ended.stdout, /Nobody works/)
+    assert.match(ended.stdout, /No work/)
   })
 
   test('leaves out hooks of a skill, which would always apply otherwise', async () => {

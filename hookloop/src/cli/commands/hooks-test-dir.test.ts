@@ -60,7 +60,7 @@ describe('--dir of hooks test', { concurrency: 2 }, () => {
     ['a project', 'repo', undefined],
     ['its .claude', 'repo/.claude', undefined],
     ['its settings', 'repo/.claude/settings.json', undefined],
-    ['a folder that would be somebody’s .claude', 'dotfiles', undefined],
+    ['a folder with the layout of .claude', 'dotfiles', undefined],
     ['settings of any name', 'anywhere/team.json', undefined],
     ['a skill', 'heads/.claude/skills/careful/SKILL.md', undefined],
     ['a command', 'heads/.claude/commands/release/ship.md', undefined],

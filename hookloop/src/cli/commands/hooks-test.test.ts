@@ -131,10 +131,10 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
 
   test('a payload from another machine can be tested', async () => {
     using project = new HookProject()
-    const input = { ...bash, cwd: '/srv/nobody/project', session_id: 'abc' }
+    const input = { ...bash, cwd: '/srv/missing/project', session_id: 'abc' }
     const command = `echo "$(pwd -P) $(${prints('e.cwd')})" >&2; exit 2`
     const { reason } = await report(['PreToolUse', '--dir', project.dir, '--handler', command], input)
-    assert.equal(reason, `${realpathSync(project.dir)} /srv/nobody/project`)
+    assert.equal(reason, `${realpathSync(project.dir)} /srv/missing/project`)
   })
 
   test('the command of --handler is found in the current folder, whatever folder the payload names', async () => {

@@ -17,7 +17,7 @@ import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 // Section H of the security cases. The marks show which commands really ran.
 
 const judge = (command: string): object => ({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: command })
-const noWork = 'cat > /dev/null; echo "Nobody works." >&2; exit 2'
+const noWork = 'cat > /dev/null; echo "No work." >&2; exit 2'
 
 describe('hooks of a project', { concurrency: 2 }, () => {
   test('H01 do not run before they are trusted, and are reported', async () => {

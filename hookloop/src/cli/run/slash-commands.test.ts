@@ -182,7 +182,7 @@ test('hooks doctor reports that it does not check it, and hooks list where it fi
 
 test('chat sends slash commands of the agent, and its own commands override them', async () => {
   const project = new ProjectWithHooks()
-  project.write('.claude/commands/greet.md', '---\ndescription: Greets somebody\n---\nGreet $1.')
+  project.write('.claude/commands/greet.md', '---\ndescription: Greets a user\n---\nGreet $1.')
   project.write('.claude/commands/clear.md', 'Cleared by a file.')
   process.chdir(project.dir)
   Object.assign(process.env, project.env)
@@ -195,7 +195,7 @@ test('chat sends slash commands of the agent, and its own commands override them
   const { written } = terminal
   assert.match(
     written,
-    /Commands that send a prompt to the model:\r?\n +\/greet +Greets somebody \(project\)\r?\n(?! +\/clear)/,
+    /Commands that send a prompt to the model:\r?\n +\/greet +Greets a user \(project\)\r?\n(?! +\/clear)/,
   )
   assert.match(
     written,

@@ -25,7 +25,7 @@ test('a replay uses the recorded text of a command, and runs no hook again', asy
   project.write('.claude/commands/greet.md', 'Greet $1.')
   const first = await make().run('/greet you', { effects: recordEffects(recording) })
   assert.deepEqual(said(first.state.messages).slice(1), ['user: Greet you.', 'assistant: Hello.'])
-  project.write('.claude/commands/greet.md', 'Greet nobody.')
+  project.write('.claude/commands/greet.md', 'Greet no one.')
   project.handlers('UserPromptExpansion', [{ type: 'command', command: 'touch again' }])
   const again = await make().run('/greet you', { effects: replayEffects(recording) })
   assert.deepEqual(again.state.toJSON(), first.state.toJSON())

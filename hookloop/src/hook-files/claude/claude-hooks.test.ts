@@ -56,9 +56,9 @@ describe('a call', { concurrency: 2 }, () => {
     await yes.agent.run('Go.')
     const no = agentIn(project, { use: [answers(false)] })
     await no.agent.run('Go.')
-    const nobody = agentIn(project)
-    await nobody.agent.run('Go.')
-    assert.deepEqual([questions, yes.ran, no.ran, nobody.ran], [['Sure?', 'Sure?'], ['ls'], [], []])
+    const unanswered = agentIn(project)
+    await unanswered.agent.run('Go.')
+    assert.deepEqual([questions, yes.ran, no.ran, unanswered.ran], [['Sure?', 'Sure?'], ['ls'], [], []])
   })
 
   test('a call that a script defers is suspended and can be resumed', async () => {

@@ -204,10 +204,10 @@ describe('prompt handlers', () => {
   test('a missing model, or one that times out, stops nothing', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'prompt', prompt: 'Is it?', timeout: 0.1 }])
-    const nobody = await project.fire('PreToolUse', bashCall)
+    const absent = await project.fire('PreToolUse', bashCall)
     const slow = await project.fire('PreToolUse', bashCall, { askModel: () => new Promise(() => undefined) })
     assert.deepEqual(
-      [nobody.merged.decision, slow.merged.decision, slow.ran[0]!.answer.failed],
+      [absent.merged.decision, slow.merged.decision, slow.ran[0]!.answer.failed],
       ['none', 'none', 'timedOut'],
     )
   })
