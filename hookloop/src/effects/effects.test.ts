@@ -48,7 +48,7 @@ for (const [how, recorded] of [
     assert.equal(effects.now(), 1050)
   })
 
-  test(`${how}: an effect that throws before it has begun to wait is stamped like any other failure`, async () => {
+  test(`${how}: an effect that throws synchronously is stamped like any other failure`, async () => {
     const { effects, clock } = stage(recorded)
     await clock.advance(50)
     const failing = async (): Promise<unknown> =>

@@ -82,7 +82,7 @@ test('a replay in which a hook changes the arguments of a call diverges at that 
   assert.deepEqual(ran, [])
 })
 
-test('a replay in which a hook with an effect is asked something else names the hook', async () => {
+test('a replay in which a hook with an effect gets another input names the hook', async () => {
   const judge = guard('afterToolUse', (ctx) => ctx, { name: 'judge', effect: true })
   const recording = await recorded(worker(judge))
   const change = hook('afterToolUse', (ctx) => ctx.withOutput('other'))
@@ -124,7 +124,7 @@ test('a replay that waits another time than recorded diverges, and the run still
   assert.deepEqual(fired, ['onStop'])
 })
 
-test('no hook can make a replay go on where it diverged', async () => {
+test('no hook can make a replay continue where it diverged', async () => {
   const recording = await recorded(createAgent({ model: scriptedModel(['done']) }))
   const stubborn = [
     errorPolicy('tolerant'),
@@ -138,7 +138,7 @@ test('no hook can make a replay go on where it diverged', async () => {
   assert.equal(model.requests.length, 0)
 })
 
-test('a recording that ends early, after whatever line, is incomplete: nothing is done in place of what is missing', async () => {
+test('a recording that ends after any line is incomplete: nothing is performed in place of what is missing', async () => {
   const entries = (await recorded()).entries()
   const wrong: string[] = []
   for (let length = 1; length < entries.length; length++) {
@@ -164,7 +164,7 @@ test('a recording that ends within an effect names the effect that has no end', 
   assert.match(String(failureOf(run)?.value), /\/1\/inference$/)
 })
 
-test('one recording serves any number of replays, also at once', async () => {
+test('one recording serves any number of replays, also concurrent ones', async () => {
   const recording = await recorded()
   const effects = replayEffects(recording)
   const runs = await Promise.all([1, 2, 3].map(() => worker().run('go', { effects })))
@@ -175,7 +175,7 @@ test('one recording serves any number of replays, also at once', async () => {
   assert.equal(new Set(runs.map((run) => JSON.stringify(run.state))).size, 1)
 })
 
-test('how long a tool took, which observers see, is not part of what a hook with an effect was asked', async () => {
+test('the duration of a tool, which observers see, is not part of the input of a hook with an effect', async () => {
   const audit = hook('afterToolUse', (ctx) => ctx, { name: 'audit', effect: true })
   const agent = worker(
     audit,

@@ -42,7 +42,7 @@ function of(decision: ContinuationDecision, reason: StopReason, source: string):
   return { decision, reason, message: source, source }
 }
 
-test('with no vote a run goes on', () => {
+test('a run without votes continues', () => {
   assert.deepEqual(countVotes([]), { shouldContinue: true, evaluations: [] })
   assert.equal(countVotes([]), noVotes)
 })
@@ -118,7 +118,7 @@ test('counting is pure: the same votes give the same frozen outcome, with every 
   )
 })
 
-test('a request keeps a run going that might have stopped, and says who asked', () => {
+test('a request to continue overrides an allowed stop and names its hook', () => {
   const outcome = countVotes([
     of('allowStop', 'completed', 'completion'),
     of('requestContinuation', 'completed', 'critic'),

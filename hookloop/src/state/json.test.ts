@@ -108,7 +108,7 @@ for (const [what, value] of Object.entries(notExact)) {
   })
 }
 
-test('what JSON cannot hold at all is refused even by a lossy copy', () => {
+test('a value that JSON cannot represent is rejected even by a lossy copy', () => {
   for (const value of [5n, circle(), nested(10_000), 'x'.repeat(64 * 1024 * 1024 + 1)]) {
     assert.throws(() => toJson(value), { code: 'JSON_INVALID' })
   }
@@ -118,7 +118,7 @@ test('a long list of short values counts toward the limit on size', () => {
   assert.ok(toSizedJson(Array(1000).fill(null)).size >= 1000)
 })
 
-test('nesting of 400 levels is kept', () => {
+test('400 levels of nesting are accepted', () => {
   assert.equal(JSON.stringify(exactJson(nested(400), 'value')), JSON.stringify(nested(400)))
 })
 

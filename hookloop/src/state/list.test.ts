@@ -85,7 +85,7 @@ test('appends that are thrown away leave the list shared with whatever grows fro
   }
 })
 
-test('a list extends another when it begins with the very same items', () => {
+test('a list extends another if it starts with the same items', () => {
   // Few different items, so that lists with other histories hold the same ones.
   const operation = fc.record({ from: fc.nat(), take: fc.nat(200), items: fc.array(fc.nat(1), { maxLength: 90 }) })
   fc.assert(

@@ -51,7 +51,7 @@ for (const [what, value] of Object.entries(wrong)) {
   })
 }
 
-test('a message that holds what is not JSON is refused, not shortened', () => {
+test('a message with values that are not JSON is rejected, not changed', () => {
   const message = {
     role: 'assistant',
     content: [{ type: 'tool-call', toolCallId: '1', toolName: 'a', input: { at: new Date(0) } }],

@@ -2,13 +2,18 @@ import type { Clock } from '../effects/effects.ts'
 
 /** A clock that only moves when a test advances it. */
 export type FakeClock = Clock & {
-  /** Moves time forward and ends the sleeps that are due, in order. */
+  /** Advances time, and resolves the sleeps that are over, in order. */
   advance(ms: number): Promise<void>
 }
 
 /**
- * A clock that moves only when it is advanced: `liveEffects({ clock: fakeClock() })`. With `auto`, a sleep moves
- * it forward by itself, so that code that waits for minutes is tested in no time.
+ * Creates a clock that stands still until a test advances it. With `auto`, each sleep advances it, so that code that waits for
+ * minutes is tested in milliseconds.
+ *
+ * @example
+ * const clock = fakeClock({ auto: true })
+ * await agent.run('Hello.', { effects: liveEffects({ clock }) })
+ * assert.equal(clock.now(), 30_000) // the time that retries have waited
  */
 export function fakeClock(options: { readonly startAt?: number; readonly auto?: boolean } = {}): FakeClock {
   let now = options.startAt ?? 0
@@ -18,18 +23,18 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
     sleepers = sleepers.filter((each) => each.until > now)
     for (const each of due) {
       each.wake()
-      await soon() // lets what woke up do its work first
+      await soon() // lets the woken code run first
     }
   }
   return {
     now: () => now,
     async sleep(ms, signal) {
-      const over = (): boolean => signal?.aborted === true
-      if (over()) return
+      const isAborted = (): boolean => signal?.aborted === true
+      if (isAborted()) return
       if (options.auto === true) {
-        await soon() // pending work that needs no time runs first
-        if (over() || Number.isFinite(ms)) {
-          if (!over()) now += ms
+        await soon() // work that does not wait for time runs first
+        if (isAborted() || Number.isFinite(ms)) {
+          if (!isAborted()) now += ms
           return
         }
       }

@@ -37,7 +37,7 @@ test('fire gives nothing for a hook about another tool', async () => {
   assert.deepEqual(outcome, {})
 })
 
-test('fire gives nothing for a hook whose when says no', async () => {
+test('fire returns an empty outcome for a hook whose when does not match', async () => {
   const stop = guard('beforeStep', (ctx) => ctx.stop('no'), { when: hasMetadata('role', 'guest') })
   assert.deepEqual(await fire(stop, 'beforeStep', { metadata: { role: 'admin' } }), {})
 })
@@ -119,7 +119,7 @@ test('a guard that does not answer in time gives its no', async () => {
   assert.equal((await fire(slow, 'beforeStep')).votes?.[0]?.reason, 'errorForbade')
 })
 
-test('a hook that throws rejects, with the hook and the trigger in its words', async () => {
+test('a hook that throws rejects with the names of the hook and the trigger', async () => {
   const broken = hook(
     'beforeStep',
     () => {
@@ -169,7 +169,7 @@ test('a hook that was given the tool itself is not shown arguments that do not f
   assert.deepEqual(await fire(trim, 'beforeToolUse', { toolCall: { name: 'bash', args: { command: 7 } } }), {})
 })
 
-test('a wrapper is tested with a run, and fire says so', async () => {
+test('fire rejects an around hook and says how to test it', async () => {
   const wrap = hook('aroundInference', (_ctx, next) => next())
   await assert.rejects(fire(wrap as never, 'aroundInference' as never), {
     code: 'HOOK_INVALID_OPTION',
@@ -177,11 +177,11 @@ test('a wrapper is tested with a run, and fire says so', async () => {
   })
 })
 
-test('a trigger that does not exist is refused', async () => {
+test('an unknown trigger is rejected', async () => {
   await assert.rejects(fire(neverPush, 'beforeLunch' as never), { code: 'HOOK_UNKNOWN_TRIGGER' })
 })
 
-test('arguments that are not JSON are refused', async () => {
+test('arguments that are not JSON are rejected', async () => {
   const facts = { toolCall: { args: { at: new Date() } } }
   await assert.rejects(fire(neverPush, 'beforeToolUse', facts as never), { code: 'JSON_INVALID' })
 })

@@ -23,23 +23,27 @@ import { isAround, isTrigger, specOf, unknownTrigger, type Facts, type HookTrigg
 import { AgentError } from '../errors.ts'
 import { modelMaker } from '../models/to-model.ts'
 
-/** What a hook is to see, as far as it matters; the rest is filled in. */
+/** What the hook under test gets, as far as it matters. Everything else has a default. */
 export type FactsToFire<T extends HookTrigger> = {
   readonly [K in keyof Facts[T]]?: Facts[T][K] extends List<infer M> ? readonly M[] : Partial<Facts[T][K]>
 } & {
-  /** A whole state, of a run that was made for the test; otherwise one is made up. */
+  /** A complete state, for example of a run in the test. Generated if omitted. */
   readonly state?: AgentState
   readonly metadata?: JsonObject
   readonly messages?: readonly Message[]
   readonly spent?: Partial<Usage>
   readonly now?: number
-  /** The model that `ctx.infer` asks when the hook names no other. */
+  /** The model for `ctx.infer` if the hook names no other. */
   readonly model?: ModelSource
 }
 
 /**
- * Fires one hook at one trigger, as an agent would, and gives what it decided and changed. A hook whose `tool` or
- * `when` does not match gives an empty outcome; a guard that fails gives its no; a hook that throws rejects.
+ * Runs one hook at one trigger, as an agent would, and returns what it decided and changed. If `tool` or `when` do not match, the
+ * outcome is empty. A guard that fails returns its block; a transform that throws rejects.
+ *
+ * @example
+ * const outcome = await fire(noPush, 'beforeToolUse', { toolCall: { name: 'bash', args: { command: 'git push' } } })
+ * assert.deepEqual(outcome, { decision: 'block', message: 'Agents never push.' })
  */
 export async function fire<T extends HookTrigger, K extends T>(
   hook: Hook<T>,
@@ -50,7 +54,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   if (isAround(trigger)) {
     throw new AgentError(
       'HOOK_INVALID_OPTION',
-      `${trigger as string} wraps a call; test it with a scripted model and agent.run.`,
+      `fire() cannot run ${trigger as string}, which wraps a call. Test it with scriptedModel and agent.run.`,
     )
   }
   if (!hook.triggers.includes(trigger)) {
@@ -64,7 +68,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
-  const inForce: Hook = hook.shadow ? { ...hook, shadow: false } : hook // a shadow is tested for what it would do
+  const inForce: Hook = hook.shadow ? { ...hook, shadow: false } : hook // a hook in shadow mode is tested for what it would do
   const plan = new HookStack([inForce], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
   const seen = await parsedFacts(hook, factsFrom(trigger, given))
   const stage = new Stage(given)
@@ -79,7 +83,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   }
   await runGuards(firing, plan.guards)
   runObservers(firing, plan.observers)
-  await Promise.all(stage.watched) // in a run they are in the background; a test needs their result
+  await Promise.all(stage.watched) // a run does not wait for observers, but a test needs their results
   const verdict = verdictOf(firing)
   const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
   const { by: _by, ...recovery } = firing.recovery ?? {}
@@ -95,7 +99,7 @@ function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict
   return firing.allowed && { decision: 'allow', message: firing.allowed.message }
 }
 
-/** A run that consists of one moment. */
+/** A run with a single event. */
 class Stage implements HookHost {
   readonly effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   readonly step = 0
@@ -112,7 +116,7 @@ class Stage implements HookHost {
   constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number; readonly model?: ModelSource }) {
     this.spent = { ...noUsage, ...given.spent }
     this.#now = given.now
-    this.#model = given.model === undefined ? noModel : this.toModel(given.model)
+    this.#model = given.model === undefined ? nobody : this.toModel(given.model)
   }
 
   get now(): number {
@@ -130,7 +134,7 @@ class Stage implements HookHost {
   spend(usage: TokenUsage): void {
     this.spentByHook = addTokens(this.spentByHook ?? noTokens, usage)
   }
-  /** Models are really asked; there are no guards here to judge the call. */
+  /** Models are really called, without guards. */
   inferFor(): HookInference {
     const asking = {
       spent: noTokens,
@@ -175,13 +179,13 @@ function stateFrom({
   return state
 }
 
-const noModel: LanguageModel = {
+const nobody: LanguageModel = {
   provider: 'none',
   modelId: 'none',
   infer: () => Promise.reject(new Error('fire() was given no model to ask: fire(hook, trigger, { model })')),
 }
 
-const request: InferenceRequest = { model: noModel, system: '', messages: List.empty<Message>(), tools: [] }
+const request: InferenceRequest = { model: nobody, system: '', messages: List.empty<Message>(), tools: [] }
 
 const step: Step = {
   index: 0,
@@ -195,7 +199,7 @@ const step: Step = {
   messageCount: 0,
 }
 
-/** Facts of every kind, such that a hook under test finds everything its trigger promises. */
+/** Defaults for everything that a trigger can carry. */
 const defaults = {
   sessionId: 'session',
   source: 'test',
@@ -231,7 +235,7 @@ function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unkno
   return facts
 }
 
-/** Guards and observers see what the tool will get: where the hook knows the tool, that is what its schema makes of it. */
+/** Guards and observers get parsed arguments, if the hook names the tool itself. */
 async function parsedFacts(hook: Hook, facts: FactValues): Promise<FactValues> {
   const call = facts['toolCall'] as { readonly args: Json } | undefined
   if (call === undefined) return facts

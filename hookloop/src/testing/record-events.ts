@@ -6,13 +6,20 @@ import type { Run } from '../agent/run.ts'
 export type EventRecorder<O> = {
   readonly run: Run<O>
   readonly events: readonly AgentEvent[]
-  /** The events of one type, typed as such. */
+  /** The events of one type. */
   readonly of: <T extends AgentEvent['type']>(type: T) => readonly Extract<AgentEvent, { type: T }>[]
-  /** The order of things, as a list of types. */
+  /** The types of all events, in order. */
   readonly types: readonly AgentEvent['type'][]
 }
 
-/** Reads a stream to its end: `const { run, of } = await recordEvents(agent.stream('…'))`. */
+/**
+ * Reads a stream to its end and returns the run with its events.
+ *
+ * @example
+ * const { run, of, types } = await recordEvents(agent.stream('Hello.'))
+ * assert.equal(run.status, 'completed')
+ * assert.deepEqual(of('toolStarted').map(({ call }) => call.name), ['search'])
+ */
 export async function recordEvents<O>(live: RunStream<AgentEvent, O>): Promise<EventRecorder<O>> {
   const events: AgentEvent[] = []
   for await (const event of live) events.push(event)

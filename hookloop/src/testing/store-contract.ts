@@ -2,32 +2,35 @@ import type { JsonObject } from '../state/json.ts'
 import type { SessionStore, SessionWriter } from '../sessions/stores/store.ts'
 
 /**
- * Returns a store over the sessions of a place: the same sessions for the same place, none for a new one. `leaseMs` is passed
- * only where leases are tested; elsewhere a short lease would expire on a busy machine.
+ * Creates a store. Stores of the same `place` must share their sessions; a new place has none. `leaseMs` is set only in tests of
+ * leases: elsewhere a short lease could expire on a busy machine.
  */
 export type MakeStore = (place: string, leaseMs?: number) => SessionStore | Promise<SessionStore>
 
 /** Options of `storeContract`. */
 export type ContractOptions = {
-  /** The lease of the stores that leases are tested with, if they have one. Without it, what leases promise is not tested. */
+  /** The lease to test with. If omitted, leases are not tested. */
   readonly leaseMs?: number
 }
 
 type Scene = {
-  /** Another store over the same sessions, as another process would have one. */
+  /** Another store with the same sessions, like one in another process. */
   readonly store: () => Promise<SessionStore>
-  /** Stops whatever renews leases from now on. */
+  /** Stops the renewal of leases from now on. */
   readonly silence: () => void
 }
 
 /**
- * What every session store must do, as tests of `node:test`: call it in a test file. `makeStore` is called several times
- * for one place, a word of letters, digits and _, as several processes would.
+ * Defines the tests that every session store must pass, with `node:test`. Call it in a test file of your store. `makeStore` is
+ * called several times per place, like several processes would; a place consists of letters, digits and `_`.
+ *
+ * @example
+ * storeContract('myStore', (place, leaseMs) => myStore({ table: place, leaseMs }), { leaseMs: 1_000 })
  */
 export function storeContract(name: string, makeStore: MakeStore, options: ContractOptions = {}): void {
   const { suite, test } = process.getBuiltinModule('node:test')
   const prefix = `s${Math.floor(Math.random() * 1e9).toString(36)}`
-  suite(`${name} keeps the contract of a session store`, () => {
+  suite(`${name} fulfils the contract of a session store`, () => {
     const ofLeases = options.leaseMs === undefined ? [] : leaseContract(options.leaseMs)
     for (const [i, [title, check]] of [...contract, ...ofLeases].entries()) {
       test(title, async (t) => {
@@ -52,7 +55,7 @@ type Case = readonly [title: string, check: (scene: Scene) => Promise<void>]
 
 const contract: readonly Case[] = [
   [
-    'a session that is not there cannot be read, opened or listed, and deleting it does nothing',
+    'a session that does not exist cannot be read, opened or listed, and deleting it does nothing',
     async ({ store }) => {
       const sessions = await store()
       await sessions.delete('none')
@@ -62,7 +65,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a session that is opened to create it is there, and empty',
+    'a session that is opened with create exists and is empty',
     async ({ store }) => {
       const sessions = await store()
       const writer = await sessions.open('new', { create: true })
@@ -72,7 +75,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a session that is there is opened with what it holds, whether or not it may be created',
+    'an existing session is opened with its lines, with and without create',
     async ({ store }) => {
       const sessions = await store()
       await write(sessions, 'kept', ['one', 'two'])
@@ -84,7 +87,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'lines come back as they were, in their order, from another store as well',
+    'lines are read back unchanged and in order, also by another store',
     async ({ store }) => {
       const lines = [...oddLines, 'x'.repeat(1_000_000)]
       await write(await store(), 'odd', lines)
@@ -94,7 +97,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'what a writer was given when it took the session does not change',
+    'the lines of a writer do not change after it was opened',
     async ({ store }) => {
       const sessions = await store()
       await write(sessions, 'given', ['one'])
@@ -106,7 +109,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'appends that are not awaited are stored in the order they were called, and before a release',
+    'appends that are not awaited are stored in call order, and before a release',
     async ({ store }) => {
       const sessions = await store()
       const writer = await sessions.open('queue', { create: true })
@@ -118,7 +121,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a head is kept until another is given, with lines or alone',
+    'a head stays until another one is stored, with lines or alone',
     async ({ store }) => {
       const sessions = await store()
       const writer = await sessions.open('head', { create: true })
@@ -139,7 +142,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'sessions do not mix',
+    'sessions do not affect each other',
     async ({ store }) => {
       const sessions = await store()
       const [a, b] = [await sessions.open('a', { create: true }), await sessions.open('b', { create: true })]
@@ -152,7 +155,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D03: of several that open a session at once one gets it, and the others fail with SESSION_BUSY',
+    'D03: of several concurrent opens of a session one succeeds, and the others reject with SESSION_BUSY',
     async ({ store }) => {
       const stores = await Promise.all([store(), store(), store(), store()])
       await write(stores[0], 'wanted', ['one'])
@@ -161,7 +164,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D03: a session is busy until its writer lets go of it, and can then be taken at once',
+    'D03: a session is locked until its writer releases it, and can be opened right after that',
     async ({ store }) => {
       const [mine, other] = [await store(), await store()]
       const writer = await mine.open('taken', { create: true })
@@ -175,7 +178,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a writer that has let go of its session cannot write to it any more',
+    'a writer that was released cannot append',
     async ({ store }) => {
       const sessions = await store()
       const writer = await sessions.open('gone', { create: true })
@@ -187,7 +190,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a store that is closed lets go of its sessions',
+    'a store that is closed releases its sessions',
     async ({ store }) => {
       const closed = await store()
       const writer = await closed.open('left', { create: true })
@@ -197,7 +200,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'the latest session is listed first',
+    'the session that was written last is listed first',
     async ({ store }) => {
       const sessions = await store()
       const started = Date.now()
@@ -215,7 +218,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'a locked session cannot be deleted; a deleted session is gone, and can be created again',
+    'a locked session cannot be deleted; a deleted one is gone and can be created again',
     async ({ store }) => {
       const [sessions, other] = [await store(), await store()]
       const writer = await sessions.open('old', { create: true })
@@ -230,7 +233,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D08: an id that could be a path or a query is refused by everything that takes one',
+    'D08: an id that could be a path or a query is rejected by every method',
     async ({ store }) => {
       const sessions = await store()
       for (const id of badIds) {
@@ -246,7 +249,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D10: what looks like a query, a path or a pattern is text',
+    'D10: lines and heads that look like queries, paths or patterns are stored as text',
     async ({ store }) => {
       const sessions = await store()
       const head = Object.fromEntries(oddLines.map((line, i) => [`${line} ${i}`, line]))
@@ -259,7 +262,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D13: what is not a line, or a head that is not JSON, is refused with all that came with it, and the writer goes on',
+    'D13: an invalid line or head is rejected with its complete append, and the writer stays usable',
     async ({ store }) => {
       const sessions = await store()
       const writer = await sessions.open('strict', { create: true })
@@ -276,7 +279,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D02: nothing is lost when two add to what they find, one after the other',
+    'D02: nothing is lost when two stores append in turn',
     async ({ store }) => {
       const add = async (sessions: SessionStore): Promise<void> => {
         for (let done = 0; done < 20;) {
@@ -302,7 +305,7 @@ const contract: readonly Case[] = [
 function leaseContract(leaseMs: number): readonly Case[] {
   return [
     [
-      'D16: a writer that falls silent is taken over from when its lease is over, and cannot write any more',
+      'D16: the lock of a writer that does not renew its lease is taken over when the lease expires, and the writer cannot append',
       async ({ store, silence }) => {
         const [silent, next] = [await store(), await store()]
         silence()
@@ -312,8 +315,8 @@ function leaseContract(leaseMs: number): readonly Case[] {
         await pause(leaseMs * 1.5)
         const successor = await next.open('silent')
         same(successor.lines, ['one'])
-        same(await codeOf(() => writer.append(['lost', 'lost'], { by: 'nobody' })), 'SESSION_FENCED')
-        same(await codeOf(() => writer.append([], { by: 'nobody' })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append(['lost', 'lost'], { by: 'fenced' })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append([], { by: 'fenced' })), 'SESSION_FENCED')
         same(await next.read('silent'), { head: { by: 'silent' }, lines: ['one'] })
         await successor.append(['two'], { by: 'next' })
         same(await codeOf(() => writer.append(['lost'])), 'SESSION_FENCED')
@@ -324,7 +327,7 @@ function leaseContract(leaseMs: number): readonly Case[] {
       },
     ],
     [
-      'D16: a writer that is idle but alive keeps its session',
+      'D16: a writer that is idle but alive keeps its lock',
       async ({ store }) => {
         const [mine, other] = [await store(), await store()]
         const writer = await mine.open('idle', { create: true })
@@ -361,7 +364,7 @@ async function write(sessions: SessionStore, id: string, lines: readonly string[
   await writer.release()
 }
 
-/** The code that something fails with, whether it throws or rejects; 'none' if it does not. */
+/** The code that a call throws or rejects with; 'none' if it succeeds. */
 async function codeOf(call: () => unknown): Promise<string> {
   try {
     await call()

@@ -16,7 +16,7 @@ function logOf(count: number, more: JsonObject = {}): string[] {
   return [first, ...rest].map((record) => encoder.encode(record))
 }
 
-test('a log that has grown is read as one that is new', () => {
+test('a log that has grown is read like a new one', () => {
   const [logs, lines] = [new LogCache(), logOf(6)]
   for (const length of [0, 1, 3, 3, 7]) {
     const { records, end } = logs.read(lines.slice(0, length))
@@ -24,7 +24,7 @@ test('a log that has grown is read as one that is new', () => {
   }
 })
 
-test('what was read before is the same value, and nobody has to read it again', () => {
+test('records that were read before are reused', () => {
   const [logs, lines] = [new LogCache(), logOf(6)]
   const before = logs.read(lines.slice(0, 4)).records
   const after = logs.read(lines).records

@@ -126,7 +126,7 @@ function deep(levels: number): Json {
 }
 
 for (const [what, [type, change]] of Object.entries(hostile)) {
-  test(`D09: a session with ${what} is refused by whoever takes it up, and left as it is`, async () => {
+  test(`D09: a session with ${what} is rejected by every use and not changed`, async () => {
     const records = parsed(waiting)
     const at = records.findLastIndex((record) => record.type === type)
     const codes = await refusals(resealed(records.map((record, i) => (i === at ? change(record) : record))))
@@ -134,7 +134,7 @@ for (const [what, [type, change]] of Object.entries(hostile)) {
   })
 }
 
-test('D12: a session from a newer version is refused by name, also when nothing else of it can be read', async () => {
+test('D12: a session of a newer version is rejected with STATE_VERSION, even if nothing else in it can be read', async () => {
   const [, ...rest] = parsed(waiting)
   const newer = resealed([{ type: 'session', version: 2, made: 'differently' }, ...rest])
   assert.deepEqual([...(await refusals(newer))], ['STATE_VERSION'])
@@ -142,7 +142,7 @@ test('D12: a session from a newer version is refused by name, also when nothing 
   assert.deepEqual([...(await refusals(sealedOtherwise))], ['STATE_VERSION'])
 })
 
-test('D12: a state from a newer version within a session is refused by name', async () => {
+test('D12: a session with a state of a newer version is rejected with STATE_VERSION', async () => {
   const records = parsed(waiting)
   const newer: JsonObject = { type: 'state', phase: 'suspended', at: 1, diff: { version: 99 } }
   assert.deepEqual([...(await refusals(resealed([...records, newer])))], ['STATE_VERSION'])
@@ -169,7 +169,7 @@ test('D09: keys and values of a session are plain data: nothing is revived, and 
   assert.deepEqual(['polluted' in {}, Object.getPrototypeOf(state.metadata)], [false, null])
 })
 
-test('a session that was cut off while it went on is read with what it had gone on with', () => {
+test('a session that was interrupted after it resumed is read with the answers it had resumed with', () => {
   const { open } = readSession(cutOff)
   assert.deepEqual(
     [open?.phase, Object.values(open?.given ?? {}), Object.values(open?.answers ?? {})],
@@ -178,7 +178,7 @@ test('a session that was cut off while it went on is read with what it had gone 
   assert.ok(open!.entries.length > 0)
 })
 
-test('D09: a file that was changed is refused, and not a byte of it or beside it is different afterwards', async () => {
+test('D09: a session file that was changed is rejected, and no file is modified', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-kept-'))
   after(() => rmSync(folder, { recursive: true }))
   const store = fileStore(folder)

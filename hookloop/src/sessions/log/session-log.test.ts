@@ -32,7 +32,7 @@ test('half of a surrogate pair, a newline and a NUL are read again, and a line h
   assert.deepEqual(readLines([line!]).records, [{ seq: 0, text: 'a \ud800 \n \0 \u2028 b' }])
 })
 
-test('lines that are added later go on where the others ended', () => {
+test('lines that are added later continue the chain of checksums', () => {
   const { end } = readLines(lines.slice(0, 3))
   const more = new LineEncoder(end).encode({ type: 'sessionResumed', at: 9 })
   assert.equal(readLines([...lines.slice(0, 3), more]).records.length, 4)
@@ -66,7 +66,7 @@ const changes: { readonly [what: string]: readonly string[] } = {
 }
 
 for (const [what, changed] of Object.entries(changes)) {
-  test(`D09: a log ${what} is refused`, () => {
+  test(`D09: a log ${what} is rejected`, () => {
     assert.throws(() => readLines(changed), corrupt)
   })
 }

@@ -108,7 +108,7 @@ test('a run that waits is compared as far as it got', async () => {
   assert.deepEqual([end?.b, messages], [{ status: 'suspended' }, { shared: 2, a: 4, b: 2 }])
 })
 
-test('a run whose input was refused has no steps, whatever was said before it', async () => {
+test('a run whose input was blocked has no steps, whatever came before it', async () => {
   const agent = createAgent({ model: scriptedModel(['One.', 'Two.']) })
   const first = await agent.run('go')
   const [taken, refused] = [
@@ -160,7 +160,7 @@ test('a comparison is symmetric, and a run is the same as itself', async () => {
   )
 })
 
-test('a comparison is told in words', async () => {
+test('a diff is formatted as text', async () => {
   const [a, b] = [
     await run([call('ls'), call('push'), 'Done.']),
     await run(

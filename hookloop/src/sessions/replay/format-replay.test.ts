@@ -24,7 +24,7 @@ test('each step of a long run is judged once', async () => {
   }
 })
 
-test('a report is told in words', async () => {
+test('a report is formatted as text', async () => {
   const loud = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'LS' }), {
     name: 'loud',
     when: ({ toolCall }) => toolCall.id === 'list',

@@ -21,7 +21,7 @@ test('a run in which everything happens is replayed from its session, and nothin
   assert.ok(events > 50, `${events} events`)
 })
 
-test('however often its process has died, a run is judged as one, each event once', { timeout: 600_000 }, async () => {
+test('a run is judged as one, each event once, however often its process died', { timeout: 600_000 }, async () => {
   const whole = memoryStore()
   const agent = eventfulAgent(whole, { note: () => undefined })
   await drive(agent, whole)
@@ -45,40 +45,44 @@ test('however often its process has died, a run is judged as one, each event onc
   assert.ok(at > 20, `${at} writes`)
 })
 
-test('a run that was taken over is replayed with the time its hooks saw then', { timeout: 300_000 }, async () => {
-  const slow = tool({
-    name: 'slow',
-    description: 'Waits.',
-    input: { type: 'object' },
-    idempotent: true,
-    execute: () => delay(5, 'ok'),
-  })
-  const clock = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('now', ctx.now)))
-  const make = (store: SessionStore) =>
-    createAgent({
-      model: scriptedModel(({ messages }) => (messages.length < 3 ? { toolCalls: [{ name: 'slow' }] } : 'Done.')),
-      use: [slow, clock],
-      store,
+test(
+  'a run that was resumed by another process is replayed with the time its hooks saw',
+  { timeout: 300_000 },
+  async () => {
+    const slow = tool({
+      name: 'slow',
+      description: 'Waits.',
+      input: { type: 'object' },
+      idempotent: true,
+      execute: () => delay(5, 'ok'),
     })
-  for (let [at, isDead] = [1, true]; isDead; at++) {
-    const inner = memoryStore()
-    const store = dyingStore(inner, { at, stored: true })
-    isDead = await Promise.race([
-      make(store)
-        .run('Go.', { session: 's' })
-        .then(() => false),
-      store.died.then(() => true),
-    ])
-    await delay(5)
-    await make(inner)
-      .resume('s')
-      .catch(() => undefined) // it may have ended
-    const { record } = await replay((await inner.read('s'))!, { agent: make(inner) })
-    assert.deepEqual([at, record], [at, { status: 'complete' }])
-  }
-})
+    const clock = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('now', ctx.now)))
+    const make = (store: SessionStore) =>
+      createAgent({
+        model: scriptedModel(({ messages }) => (messages.length < 3 ? { toolCalls: [{ name: 'slow' }] } : 'Done.')),
+        use: [slow, clock],
+        store,
+      })
+    for (let [at, isDead] = [1, true]; isDead; at++) {
+      const inner = memoryStore()
+      const store = dyingStore(inner, { at, stored: true })
+      isDead = await Promise.race([
+        make(store)
+          .run('Go.', { session: 's' })
+          .then(() => false),
+        store.died.then(() => true),
+      ])
+      await delay(5)
+      await make(inner)
+        .resume('s')
+        .catch(() => undefined) // it may have ended
+      const { record } = await replay((await inner.read('s'))!, { agent: make(inner) })
+      assert.deepEqual([at, record], [at, { status: 'complete' }])
+    }
+  },
+)
 
-test('a session whose process has died and was not taken over is judged up to there', async () => {
+test('a session whose process died and that was not resumed is judged up to its end', async () => {
   const inner = memoryStore()
   const store = dyingStore(inner, { at: 12, stored: true })
   const agent = eventfulAgent(store, nothing)
@@ -105,7 +109,7 @@ async function talk(): Promise<{ readonly agent: ReturnType<typeof createAgent>;
   return { agent, stored: (await store.read('s'))! }
 }
 
-test('of a session the last run is judged, unless another is asked for', async () => {
+test('the last run of a session is judged by default', async () => {
   const { agent, stored } = await talk()
   const how = { agent, hooks: [forbidden] }
   const reports = await Promise.all([
@@ -124,7 +128,7 @@ test('of a session the last run is judged, unless another is asked for', async (
   await assert.rejects(replay(stored, { ...how, run: 2 }), { code: 'AGENT_INVALID_OPTION' })
 })
 
-test('a run of a session begins with what the runs before it left', async () => {
+test('a run of a session starts with the state that the runs before it left', async () => {
   const { agent, stored } = await talk()
   const seen: unknown[] = []
   const nosy = hook(
@@ -177,7 +181,7 @@ test('a run that its reader has paused is replayed with what came after', async 
   assert.deepEqual([record.status, differences.map(({ step }) => step)], ['complete', [0, 1]])
 })
 
-test('a session of another agent says so, and is judged up to where that shows', async () => {
+test('a session of another agent is reported as diverged and judged up to there', async () => {
   const { agent, stored } = await talk()
   const other = agent.with(hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Another.' })))
   const { record, events } = await replay(stored, { agent: other, run: 0 })

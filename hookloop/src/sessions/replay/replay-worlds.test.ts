@@ -29,7 +29,7 @@ describe('the same hooks would have decided the same', () => {
   }
 })
 
-describe('what a replay says is what happens when the hooks are really there', () => {
+describe('a replay reports what happens when the hooks are really in force', () => {
   for (const name of [
     'plain',
     'streamed',
@@ -60,7 +60,7 @@ describe('what a replay says is what happens when the hooks are really there', (
   }
 })
 
-test('a recording that was cut off is judged up to there', async () => {
+test('a recording that was cut off is judged up to its end', async () => {
   const { recorded = [] } = await shadowWorlds['asked']!([])
   const { agent, recording, begun } = recorded[0]!
   const entries = recording.entries()

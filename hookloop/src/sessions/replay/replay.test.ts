@@ -30,7 +30,7 @@ test('a guard that was not there would have blocked the call, and the run would 
   })
 })
 
-test('the replay goes on with what was recorded: a call that would have been blocked has its result', async () => {
+test('the replay continues with what was recorded: a call that would have been blocked has its result', async () => {
   const seen: unknown[] = []
   const nosy = hook('afterToolUse', (ctx) => (seen.push(ctx.toolExecution.output), ctx))
   await judged(await tape(listThenPush), { hooks: [noPush, nosy] })
@@ -115,7 +115,7 @@ test('what the old hooks have put into the state is not there without them', asy
   )
 })
 
-test('a message that would have been added changes nothing before a model is asked', async () => {
+test('a message that would have been added diverges only at the next model call', async () => {
   const remind = hook('afterStep', (ctx) =>
     ctx.step.index === 0 ? ctx.withState((state) => state.withMessage('Mind the gap.')) : ctx,
   )
@@ -170,7 +170,7 @@ for (const [what, changing, path, why] of [
   })
 }
 
-test('the same change made in another way is no difference', async () => {
+test('the same change made in another way is not a difference', async () => {
   const first = hook(
     'beforeInference',
     (ctx) => ctx.withRequest({ system: 'A', messages: [...ctx.request.messages] }),
@@ -185,7 +185,7 @@ test('the same change made in another way is no difference', async () => {
   assert.deepEqual(differences, [])
 })
 
-test('asking a person where nobody was asked leaves the record, and allowing what would be asked does as well', async () => {
+test('a new ask diverges from the recording, and so does an allow of a call that was asked about', async () => {
   const asks = guard('beforeToolUse', (ctx) => ctx.ask('May I?'), { name: 'asks' })
   const allows = guard('beforeToolUse', (ctx) => ctx.allow(), { name: 'allows' })
   const person = approval({ answer: () => 'allow', tools: ['shell'] })
@@ -197,13 +197,13 @@ test('asking a person where nobody was asked leaves the record, and allowing wha
   )
 })
 
-test('allowing what nobody would ask about is a difference and no other way', async () => {
+test('allowing a call that needs no approval is a difference but no divergence', async () => {
   const allows = guard('beforeToolUse', (ctx) => ctx.allow('Fine.'), { name: 'allows' })
   const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [allows] })
   assert.deepEqual([differences.length, differences[0]?.would.verdict?.decision, divergesAt], [2, 'allow', undefined])
 })
 
-test('another step would be asked for, or not', async () => {
+test('a continuation that would be requested, or not, diverges', async () => {
   const more = hook('onStop', (ctx) => (ctx.continuations < 1 ? ctx.requestContinuation('Check it.') : ctx), {
     name: 'more',
   })
@@ -225,7 +225,7 @@ test('an error would have been dealt with otherwise', async () => {
   )
 })
 
-test('a hook that would have failed is told with its error, and a guard with its no', async () => {
+test('a hook that would have failed is reported with its error, and a guard with its block', async () => {
   const broken = hook(
     'beforeStep',
     () => {
@@ -271,7 +271,7 @@ test('where a hook would have had an effect that is not recorded, the record no 
   assert.deepEqual([world.asked, divergesAt?.step, divergesAt?.why], [0, 0, 'the recording has no result of "look-up"'])
 })
 
-test('what wraps a call or only watches is not judged, and the report says so', async () => {
+test('around hooks and observers are reported as not judged', async () => {
   const around = hook('aroundToolUse', (_ctx, next) => next(), { name: 'around' })
   const other = hook('aroundInference', (_ctx, next) => next(), { name: 'other' })
   const eye = observe('afterStep', () => assert.fail('seen'), { name: 'eye' })
@@ -302,7 +302,7 @@ test('a record of another agent is judged up to where that shows', async () => {
   assert.match(record.message!, /"[^"]+\/0\/0\/tool" has a different input than recorded: .*"ls".*"rm -r"/)
 })
 
-test('what cannot be replayed is refused in words', async () => {
+test('a record that cannot be replayed is rejected with a message', async () => {
   const { agent, recording } = await tape(listThenPush)
   const refused = (changed: object): Promise<void> =>
     assert.rejects(replay(recording, { agent, input: 'go', ...changed }), {

@@ -32,7 +32,7 @@ test('messages that would have been added stand where they would stand, before w
   assert.deepEqual(texts(would), ['Hello.', 'By a hook.', 'By the model.'])
 })
 
-test('a conversation that would have been rewritten goes on with what was recorded later', () => {
+test('a conversation that would have been rewritten continues with what was recorded later', () => {
   const would = after(state.withMessages([]).withMessage('Short.'), state.withMessage('By the model.'))
   assert.deepEqual(texts(would), ['Short.', 'By the model.'])
 })
@@ -53,7 +53,7 @@ test('prompt and format that would have been others are', () => {
   )
 })
 
-test('what would be the same again is no difference any more', () => {
+test('a state that would be the same again is no longer a difference', () => {
   const overlay = new StateOverlay()
   overlay.update(state, state.withMetadata('who', 'bob').withMessage('More.'))
   overlay.update(state, state)

@@ -71,7 +71,7 @@ test('D06: every question that waits is listed with its session, until it is ans
   assert.deepEqual((await listed()).toSorted(byText), all.slice(1))
 })
 
-test('a question whose run has gone on is not listed, also when that was cut off', async () => {
+test('an approval whose run has resumed is not listed, even if the run was interrupted', async () => {
   const { store, pending } = await waiting()
   const dying = dyingStore(store, { at: 1, stored: true })
   const { agent } = cashier(dying)
@@ -101,7 +101,7 @@ test('D06: a yes lets the call run, once; who said so is written down', async ()
   assert.ok(records.some((record) => record.type === 'answer' && record.by === 'eve'))
 })
 
-test('D06: a no does not, and the model is told why', async () => {
+test('D06: a denied call is not executed, and the model receives the reason', async () => {
   const { store, answer, agent, paid } = await waiting()
   await answer({ block: 'not today' })
   await agent.resume('s')
@@ -115,7 +115,7 @@ test('a yes with other arguments runs with those', async () => {
   assert.deepEqual(paid, ['bob'])
 })
 
-test('a yes with arguments that do not fit the tool is a no, and not the end of the session', async () => {
+test('an allow with arguments that do not fit the tool blocks the call and does not end the session', async () => {
   const { store, answer, agent, paid } = await waiting()
   await answer({ allow: { to: 17 } })
   const run = await agent.resume('s')
@@ -144,7 +144,7 @@ test('answers that come in parts leave the rest open', async () => {
   assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['bob', 'ann']])
 })
 
-suite('D07: is refused, and nothing runs:', () => {
+suite('D07: is rejected, and nothing runs:', () => {
   const used = { code: 'ANSWER_USED' }
 
   test('a second answer, whatever it is and however it comes', async () => {
@@ -174,7 +174,7 @@ suite('D07: is refused, and nothing runs:', () => {
   })
 
   for (const approval of ['', 'nonsense', '__proto__', 'constructor', 'toString']) {
-    test(`an answer to "${approval}", which nobody asked`, async () => {
+    test(`an answer to "${approval}", which is not pending`, async () => {
       const { store, agent } = await waiting()
       await assert.rejects(answerApproval(store, { session: 's', approval, answer: 'allow' }), {
         code: 'ANSWER_UNKNOWN',
@@ -198,13 +198,13 @@ suite('D07: is refused, and nothing runs:', () => {
   })
 
   for (const given of ['suspend', 'yes', true, null, {}, { allow: true }, { block: 1 }]) {
-    test(`${JSON.stringify(given)}, which is no answer`, async () => {
+    test(`${JSON.stringify(given)}, which is not an answer`, async () => {
       const { answer } = await waiting()
       await assert.rejects(answer(given as Answer), { code: 'ANSWER_INVALID' })
     })
   }
 
-  test('a yes that comes too late; a no does not', async () => {
+  test('an allow after the expiry; a deny is accepted', async () => {
     const { answer, pending, agent, paid } = await waiting({ expiresInMs: 1_000 })
     const { expiresAt } = pending[0]!
     await assert.rejects(answer('allow', 0, expiresAt), { code: 'ANSWER_EXPIRED' })
@@ -241,7 +241,7 @@ suite('D07: is refused, and nothing runs:', () => {
   })
 })
 
-test('a yes that came in time holds when the run is gone on with later', async () => {
+test('an allow that was in time is valid when the run resumes later', async () => {
   const { answer, pending, agent, paid } = await waiting({ expiresInMs: 20 })
   await answer('allow', 0, pending[0]!.expiresAt! - 1)
   while (Date.now() < pending[0]!.expiresAt!) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -276,7 +276,7 @@ suite('when the process died that went on with an answer', () => {
     assert.deepEqual(paid, ['bob'])
   })
 
-  test('the guards it was asked under must still be there', async () => {
+  test('a session without the guards that asked', async () => {
     const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
     const { store } = await cut({ use: [strict] })
     const { agent, paid } = cashier(store)
@@ -290,7 +290,7 @@ async function callsIn(store: SessionStore): Promise<readonly (readonly [string 
   return cursor.phase === 'tools' ? cursor.step.calls.map(({ result }) => [result?.status] as const) : []
 }
 
-test('a session that somebody works on takes no answer meanwhile', async () => {
+test('a session that is locked by a run rejects answers', async () => {
   const { store, answer } = await waiting()
   const writer = await store.open('s')
   await assert.rejects(answer('allow'), { code: 'SESSION_BUSY' })

@@ -110,7 +110,7 @@ test('a run whose hooks ask models comes to the same end wherever its process di
   }
 })
 
-test('what a hook was told before the process died is not asked again', async () => {
+test('a hook does not repeat a model call that ended before the process died', async () => {
   const inner = memoryStore()
   const first = asking()
   const store = dyingStore(inner, { at: 12, stored: true })

@@ -112,7 +112,7 @@ function check({ kept, done }: Ended, deaths: number): void {
   }
 }
 
-test('a run that is kept ends with the state that its lines give back', () => {
+test('the lines of a session give back the state that its run ended with', () => {
   assert.equal(undisturbed.kept.state?.execution?.status, 'completed')
   check(undisturbed, 0)
 })
@@ -137,7 +137,7 @@ function* everyWrite(how: (at: number) => readonly Death[]) {
   }
 }
 
-test('D01, D04: cut off at any write, before or after it, a run goes on and does nothing twice', async () => {
+test('D01, D04: a run that is interrupted before or after any write is resumed and repeats nothing', async () => {
   await checkAll(everyWrite((at) => [true, false].map((stored) => ({ at, stored }))))
 })
 
@@ -145,7 +145,7 @@ test('D01, D04: the same over a store that takes its time', async () => {
   await checkAll(everyWrite((at) => [{ at, stored: at % 2 === 0, slow: true }]))
 })
 
-test('D01: a session that was cut off within a write goes on from there as well', async () => {
+test('D01: a session that was interrupted within a write is resumed', async () => {
   const { lines, before, done } = undisturbed
   const cuts = before.flatMap((write, i) => {
     const next = before[i + 1]?.lines ?? lines.length
@@ -161,7 +161,7 @@ test('D01: a session that was cut off within a write goes on from there as well'
   )
 })
 
-test('D22: processes that die again and again while they go on with a run still end it', async () => {
+test('D22: a run whose processes die again and again ends', async () => {
   const random = randomFrom(7)
   const cases = Array.from({ length: 40 }, () => {
     const deaths = Array.from({ length: 2 + random(4) }, () => ({

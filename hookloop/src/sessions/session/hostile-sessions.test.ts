@@ -136,7 +136,7 @@ let scenes = 0
 for (const [kind, { open, bytes, kept }] of Object.entries(kinds)) {
   suite(`a session in ${kind}`, () => {
     for (const [what, [code, changed]] of Object.entries(attacks)) {
-      test(`D09, D11, D12: with ${what} is refused as ${code} by whoever takes it up, and left as it is`, async () => {
+      test(`D09, D11, D12: with ${what} is rejected with ${code} by every use and not changed`, async () => {
         const name = `scene_${scenes++}`
         const store = open(name)
         const writer = await store.open('eventful', { create: true })

@@ -76,7 +76,7 @@ const begin = (agent: ReturnType<typeof shop>['agent']) => agent.run('Pay.', { s
 const resume = (agent: ReturnType<typeof shop>['agent']) => agent.resume('s')
 const mayHave = 'The process ended while the tool was running. It may have had an effect.'
 
-test('D04: a call that a crash cut off is asked about, and with a yes run again under the same key', async () => {
+test('D04: the approver is asked about a call that a crash interrupted, and allow runs it again under the same key', async () => {
   const { agent, dieIn, listed, answer, paid, results } = shop()
   await dieIn(begin)
   assert.equal((await resume(agent)).status, 'suspended')
@@ -96,7 +96,7 @@ test('D04: a call that a crash cut off is asked about, and with a yes run again 
   assert.deepEqual(await results(), [{ status: 'ok', output: 'paid ann' }])
 })
 
-test('D04: with a no it is not run again, and the model is told that nobody knows, in the words of the person', async () => {
+test('D04: a denied call is not run again, and the model receives outcomeUnknown with the reason of the approver', async () => {
   const { agent, dieIn, answer, paid, results } = shop()
   await dieIn(begin)
   await resume(agent)
@@ -107,7 +107,7 @@ test('D04: with a no it is not run again, and the model is told that nobody know
   assert.equal(paid.length, 1)
 })
 
-test('D04: what was asked and answered about it is explained', async () => {
+test('D04: explain shows what was asked about it and the answer', async () => {
   const { agent, dieIn, answer } = shop()
   await dieIn(begin)
   assert.match(explain(await resume(agent)), /^The run waits for approval: pay: "pay" was started and interrupted/)
@@ -117,7 +117,7 @@ test('D04: what was asked and answered about it is explained', async () => {
   assert.match(words, /asked +step 1, pay: "pay" was started and interrupted .* Run it again\? denied/)
 })
 
-test('D04: cut off once more, it is asked about once more, and the yes of before is none', async () => {
+test('D04: a call that is interrupted again is asked about again, and the first allow does not count', async () => {
   const { agent, store, dieIn, listed, answer, paid } = shop()
   await dieIn(begin)
   await resume(agent)
@@ -137,7 +137,7 @@ test('D04: cut off once more, it is asked about once more, and the yes of before
   assert.equal(new Set(paid.map(({ key }) => key)).size, 1)
 })
 
-test('D04: a process that dies while it asks, or goes on waiting, changes nothing about the question', async () => {
+test('D04: the question stays the same if the process dies while it asks or waits', async () => {
   const { agent, dieIn, listed, answer, paid } = shop()
   await dieIn(begin)
   for (const at of [1, 2]) await dieIn(resume, at)
@@ -151,7 +151,7 @@ test('D04: a process that dies while it asks, or goes on waiting, changes nothin
   assert.equal(paid.length, 2)
 })
 
-test('D04: a yes to the call itself is no yes to doing it again', async () => {
+test('D04: an allow of the call does not allow running it again', async () => {
   const { agent, store, dieIn, listed, answer, paid } = shop({ ask: true })
   await begin(agent)
   const [first] = await listed()
@@ -169,7 +169,7 @@ test('D04: a yes to the call itself is no yes to doing it again', async () => {
   assert.equal(paid.length, 1)
 })
 
-test('D04: calls side by side are asked about one after the other, and each goes its way', async () => {
+test('D04: concurrent calls are asked about one after the other and end independently', async () => {
   const asked: Approval[] = []
   let open = 0
   const how = async (question: Approval): Promise<AskedAnswer> => {
@@ -196,7 +196,7 @@ test('D04: calls side by side are asked about one after the other, and each goes
   assert.deepEqual(paid.map(({ to }) => to).toSorted(), ['ann', 'ann', 'bob', 'eve', 'eve'])
 })
 
-test('D04: a person who is asked right there, and a process that dies after the yes', async () => {
+test('D04: an approver is asked at once, and the process dies after the allow', async () => {
   const asked: string[] = []
   const { agent, dieIn, paid, results } = shop({
     how: ({ message }) => {
@@ -212,14 +212,14 @@ test('D04: a person who is asked right there, and a process that dies after the 
   assert.match(asked[1]!, /started 2 times/)
 })
 
-test('D04: where nobody can be asked, the model is told', async () => {
+test('D04: without an approver the model receives outcomeUnknown', async () => {
   const { agent, dieIn, paid, results } = shop({ how: 'deny' })
   await dieIn(begin)
   assert.equal((await resume(agent)).status, 'completed')
   assert.deepEqual([paid.length, (await results())[0]?.status], [1, 'outcomeUnknown'])
 })
 
-test('D04: an agent asks about every tool if its approval says so, but for those that say otherwise', async () => {
+test('D04: an agent asks about every tool if its approval says so, except for tools with a policy of their own', async () => {
   const how = { answer: 'suspend', onUnknownOutcome: 'ask' } as const
   const statuses = await Promise.all(
     [undefined, 'ask', 'tell'].map(async (onUnknownOutcome) => {
@@ -263,7 +263,7 @@ test('D04: what may have been done is not run again with other arguments', async
   assert.deepEqual([here.paid.length, (await here.results())[0]?.status], [1, 'outcomeUnknown'])
 })
 
-test('D04: a guard that says no to running it again does not make it undone', async () => {
+test('D04: a guard that blocks running it again leaves the outcome unknown', async () => {
   let closed = false
   const hours = guard('beforeToolUse', (ctx) => (closed ? ctx.block('The bank is closed.') : ctx), { name: 'hours' })
   const { agent, dieIn, answer, paid, results } = shop({ use: [hours] })
@@ -277,7 +277,7 @@ test('D04: a guard that says no to running it again does not make it undone', as
   assert.equal(paid.length, 1)
 })
 
-test('D04: a run that ends while the question is open says that it may have happened', async () => {
+test('D04: a run that ends while the question is open has an unknown outcome', async () => {
   const cancel = new AbortController()
   const ending = observe('onPause', () => cancel.abort(), { name: 'impatient' })
   const { agent, dieIn, results } = shop({ use: [ending] })
@@ -300,7 +300,7 @@ test('an around hook cannot make up that a process died', async () => {
   assert.equal(paid.length, 1)
 })
 
-test('a tool that may be run again, or names another way, is refused', () => {
+test('an invalid policy for interrupted calls is rejected', () => {
   const define = (how: object) => () =>
     tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, execute: () => 1, ...how })
   assert.throws(define({ idempotent: true, onUnknownOutcome: 'ask' }), { code: 'TOOL_INVALID' })

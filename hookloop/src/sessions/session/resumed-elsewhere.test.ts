@@ -42,8 +42,8 @@ function startsIn({ metadata }: AgentState): number {
   return Number(metadata['starts'] ?? 0)
 }
 
-suite('a session whose run is open is taken up', () => {
-  test('after an answer: hooks are told, and what they change is there when the run has ended', async () => {
+suite('a session with an open run is resumed', () => {
+  test('after an answer: onSessionStart fires, and its changes apply when the run has ended', async () => {
     const store = memoryStore()
     await counting(store).agent.session('s').send('Pay.')
     const { id } = (await listApprovals(store))[0]!
@@ -74,7 +74,7 @@ suite('a session whose run is open is taken up', () => {
   })
 
   for (let at = 2; at <= 9; at++) {
-    test(`after a crash at write ${at}: it goes on as it was recorded, whatever hooks change`, async () => {
+    test(`after a crash at write ${at}: it resumes as recorded, whatever hooks change`, async () => {
       const store = memoryStore()
       const dying = dyingStore(store, { at, stored: true })
       await Promise.race([counting(dying).agent.session('s').send('Hello.'), dying.died])
@@ -87,7 +87,7 @@ suite('a session whose run is open is taken up', () => {
     })
   }
 
-  test('by somebody who only sends: nothing starts, and it is refused', async () => {
+  test('by sending an input: onSessionStart does not fire, and the input is rejected', async () => {
     const store = memoryStore()
     await counting(store).agent.session('s').send('Pay.')
     const { seen, agent } = counting(store)

@@ -59,7 +59,7 @@ async function cutOff(
   await Promise.race([make(dying), dying.died])
 }
 
-test('a conversation goes on from run to run, and what was spent is added up', async () => {
+test('a conversation continues from run to run, and its usage is added up', async () => {
   const store = memoryStore()
   const { agent } = scene(store, { turns: ['One.', 'Two.'] })
   await agent.run('First.', { session: 's' })
@@ -113,7 +113,7 @@ const refusals: { readonly [what: string]: readonly [code: string, run: (store: 
   ],
 }
 
-suite('is refused before anything runs:', () => {
+suite('is rejected before anything runs:', () => {
   for (const [what, [code, run]] of Object.entries(refusals)) {
     test(what, async () => {
       const store = memoryStore()
@@ -124,7 +124,7 @@ suite('is refused before anything runs:', () => {
   }
 })
 
-test('an input that a guard refuses leaves the session ready for another', async () => {
+test('a session whose input was blocked accepts another input', async () => {
   const store = memoryStore()
   const polite = guard('onUserInput', (ctx) =>
     JSON.stringify(ctx.input).includes('please') ? ctx : ctx.block('Say please.'),
@@ -135,7 +135,7 @@ test('an input that a guard refuses leaves the session ready for another', async
   assert.equal((await agent.run('Give, please.', { session: 's' })).text, 'Here.')
 })
 
-test('a session that waits or was cut off takes no input, and the way on is named', async () => {
+test('a session that waits or was interrupted rejects input and says how to resume', async () => {
   const store = memoryStore()
   const { agent } = scene(store, { use: [approval({ answer: 'suspend', tools: ['act'] })] })
   await agent.run('Go.', { session: 'waits' })
@@ -148,7 +148,7 @@ test('a session that waits or was cut off takes no input, and the way on is name
 
 // ── going on
 
-test('D04: a call that was begun and not ended is not run again, and the model is told', async () => {
+test('D04: a call that was started and not ended is not run again, and the model receives outcomeUnknown', async () => {
   const store = memoryStore()
   const dying = dyingStore(store, { at: 3, stored: false }) // the write with the result
   const before = scene(dying)
@@ -183,7 +183,7 @@ test('an input that was taken and not worked on is worked on', async () => {
   assert.deepEqual([run.status, done.length, run.state.metadata['user']], ['completed', 2, 'ann'])
 })
 
-test('D19: a run that was cut off goes on under the guards it began with, or not at all', async () => {
+test('D19: an interrupted run resumes only with the guards it started with', async () => {
   const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
   for (const at of [2, 3]) {
     const store = memoryStore()
@@ -198,7 +198,7 @@ test('D19: a run that was cut off goes on under the guards it began with, or not
   }
 })
 
-suite('a run that is gone on with by another agent', () => {
+suite('a run that is resumed with another agent', () => {
   const other = tool({ name: 'other', description: '', input: { type: 'object' }, execute: () => 1 })
   const changed = hook('beforeToolUse', (ctx) => ctx.withArgs({ on: 'changed' }), { name: 'changed' })
 
@@ -219,7 +219,7 @@ suite('a run that is gone on with by another agent', () => {
     })
   }
 
-  test('may ask another model what was asked and not answered', async () => {
+  test('may call another model where the first call has no result', async () => {
     const store = memoryStore()
     await cutOff(store, { at: 1, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 's' }))
     const agent = createAgent({ model: byTurn([call('act')], 'another'), store, use: [acts([])] })
@@ -227,7 +227,7 @@ suite('a run that is gone on with by another agent', () => {
   })
 })
 
-test('a run that was cancelled and then cut off is cancelled, and does no more', async () => {
+test('a run that was cancelled and then interrupted stays cancelled when it is resumed', async () => {
   const store = memoryStore()
   const mail = hook('afterExecution', async (ctx) => ctx, { name: 'mail', effect: true })
   await cutOff(store, { at: 3, stored: true }, (dying) => {
@@ -249,7 +249,7 @@ function timed(store: SessionStore, clock: FakeClock, { ms, max }: { ms: number;
   return createAgent({ model: byTurn(turns), store, use })
 }
 
-test('D21: the time in which nobody works on a run is not counted, however often it is cut off', async () => {
+test('D21: the time in which no process works on a run is not counted, however often it is interrupted', async () => {
   for (let at = 1; at <= 5; at++) {
     for (const again of [1, 2]) {
       const store = memoryStore()
@@ -276,7 +276,7 @@ test('D21: the time in which nobody works on a run is not counted, however often
   }
 })
 
-test('D21: the time that was worked before a run was cut off is counted', async () => {
+test('D21: the working time before a run was interrupted is counted', async () => {
   const store = memoryStore()
   const clock = fakeClock({ startAt: 5 })
   await cutOff(store, { at: 3, stored: true }, (dying) =>
@@ -287,7 +287,7 @@ test('D21: the time that was worked before a run was cut off is counted', async 
   assert.equal(run.status === 'stopped' && run.reason, 'timeLimit')
 })
 
-test('the time in which a person is waited for is not counted', async () => {
+test('the time spent waiting for approval is not counted', async () => {
   const store = memoryStore()
   const asks = approval({ answer: 'suspend', tools: ['act'] })
   const clock = fakeClock({ startAt: 5 })
@@ -303,7 +303,7 @@ test('the time in which a person is waited for is not counted', async () => {
 
 // ── watching
 
-test('a run in a session is streamed, and so is the rest of one that was cut off', async () => {
+test('a run in a session is streamed, and so is the rest of an interrupted run', async () => {
   const store = memoryStore()
   const types = async (events: AsyncIterable<AgentEvent>): Promise<readonly string[]> => {
     const seen: string[] = []
@@ -317,7 +317,7 @@ test('a run in a session is streamed, and so is the rest of one that was cut off
   assert.ok(rest.includes('toolFinished') && rest.length < whole.length)
 })
 
-test('leaving an iteration pauses the session, and it is gone on with by its id', async () => {
+test('leaving an iteration pauses the session, which is resumed by its id', async () => {
   const store = memoryStore()
   const { agent, done } = scene(store)
   for await (const state of agent.iterate('Go.', { session: 's' })) {

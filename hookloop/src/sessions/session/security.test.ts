@@ -96,7 +96,7 @@ suite('D05: a call without its result', () => {
     assert.deepEqual(dangling(model.requests[1]!.messages), [])
   })
 
-  test('of a session that is forked while it waits is told to be unknown', async () => {
+  test('of a session that is forked while it waits is unknown', async () => {
     const store = memoryStore()
     assert.equal((await agentOver(store, 'suspend').agent.run('Go.', { session: 's' })).status, 'suspended')
     await forkSession(store, 's', { as: 'fork' })
@@ -108,7 +108,7 @@ suite('D05: a call without its result', () => {
   })
 })
 
-suite('D13: what is no plain data', () => {
+suite('D13: a value that is not plain data', () => {
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic
   const strange: { readonly [what: string]: unknown } = {
@@ -127,7 +127,7 @@ suite('D13: what is no plain data', () => {
     file: () => fileStore(join(folder, 'strange')),
     sqlite: () => sqliteStore(join(folder, 'strange.db')),
   })) {
-    test(`that a tool gives back never keeps a session in a ${kind} store from being gone on with`, async () => {
+    test(`that a tool returns never prevents a session in a ${kind} store from being resumed`, async () => {
       const store = open()
       for (const [what, value] of Object.entries(strange)) {
         const model = scriptedModel(({ messages }) =>
@@ -145,7 +145,7 @@ suite('D13: what is no plain data', () => {
     })
   }
 
-  test('is refused as metadata when it is written, and nothing is kept of it', async () => {
+  test('is rejected as metadata when it is written, and nothing of it is stored', async () => {
     const session = createAgent({ model: scriptedModel(['Hi.']), store: memoryStore() }).session('s')
     for (const what of ['no number', 'a big number', 'a date', 'a map', 'what holds itself', 'a function']) {
       await assert.rejects(session.writeMetadata('key', strange[what] as never), { code: 'JSON_INVALID' }, what)

@@ -40,7 +40,7 @@ function clerk(store: SessionStore, use: readonly Use[] = []) {
 const texts = async (session: Session): Promise<readonly string[]> =>
   (await session.state())?.messages.map(({ content }) => textOf(content)) ?? []
 
-test('what is said in a session is remembered, by whoever takes it up', async () => {
+test('every handle of a session sees its conversation', async () => {
   const store = memoryStore()
   const { id, send } = clerk(store).agent.session()
   assert.equal((await send('One.')).text, 'I: 1')
@@ -93,7 +93,7 @@ test('the system prompt, metadata and tasks of a session can be changed, and sta
   )
 })
 
-test('metadata that are not JSON are refused, and the session stays as it was', async () => {
+test('metadata that is not JSON is rejected, and the session is not changed', async () => {
   const session = clerk(memoryStore()).agent.session()
   await session.send('One.')
   const before = JSON.stringify(await session.state())
@@ -124,7 +124,7 @@ test('another model is used from the next message on, also after a restart', asy
   }
 })
 
-test('a model that nobody knows is refused when it is named, not when it is needed', async () => {
+test('an unknown model is rejected when it is set, not when it is used', async () => {
   const session = clerk(memoryStore()).agent.session()
   await session.send('One.')
   await assert.rejects(session.changeModel('nobody/knows'), { code: 'MODEL_UNKNOWN' })
@@ -157,7 +157,7 @@ test('a session that is not there can be neither suspended nor resumed', async (
   await assert.rejects(session.resume(), { code: 'SESSION_UNKNOWN' })
 })
 
-test('resuming a session goes on with the run that waits in it', async () => {
+test('resuming a session resumes its suspended run', async () => {
   const store = memoryStore()
   const { agent, paid } = clerk(store)
   const session = agent.session()
@@ -169,7 +169,7 @@ test('resuming a session goes on with the run that waits in it', async () => {
   assert.equal((await session.send('More.')).text, 'I: 2')
 })
 
-test('resuming an agent by the id of a session lets it go on as well when somebody had suspended it', async () => {
+test('agent.resume with the id of a suspended session resumes the session as well', async () => {
   const store = memoryStore()
   const { agent, paid } = clerk(store)
   const run = await agent.session('s').send('Pay.')
@@ -180,7 +180,7 @@ test('resuming an agent by the id of a session lets it go on as well when somebo
   await agent.session('s').send('More.')
 })
 
-suite('while a run is open, a session refuses', () => {
+suite('while a run is open, a session rejects', () => {
   const actions: { readonly [what: string]: (session: Session) => Promise<unknown> } = {
     'to be said anything': (session) => session.send('More.'),
     'to be cleared': (session) => session.clear(),
@@ -201,7 +201,7 @@ suite('while a run is open, a session refuses', () => {
     })
   }
 
-  test('to be cleared, and says what waits and how to say no to it', async () => {
+  test('clear, with what it waits for and how to deny it', async () => {
     const store = memoryStore()
     const session = clerk(store).agent.session('s')
     await session.send('Pay.')
@@ -218,7 +218,7 @@ suite('while a run is open, a session refuses', () => {
     assert.deepEqual(await texts(session), [])
   })
 
-  test('everything, as long as somebody works on it', async () => {
+  test('every change, while another process has it locked', async () => {
     const store = memoryStore()
     const session = clerk(store).agent.session('s')
     await session.send('One.')
@@ -229,7 +229,7 @@ suite('while a run is open, a session refuses', () => {
   })
 })
 
-test('a session that was suspended is neither cleared nor compacted before it is taken up again', async () => {
+test('a suspended session is neither cleared nor compacted before it is resumed', async () => {
   const session = clerk(memoryStore()).agent.session('s')
   await session.send('One.')
   await session.suspend('lunch')
@@ -272,7 +272,7 @@ suite('onSessionStart and onSessionEnd', () => {
     return { seen, ...clerk(store, [starts, watches, ends, ...use]) }
   }
 
-  test('fire once for each time a conversation is taken up and left, and what they write is kept', async () => {
+  test('fire once per handle at start and end, and their changes are stored', async () => {
     const store = memoryStore()
     const first = watched(store)
     const session = first.agent.session('s')
@@ -290,7 +290,7 @@ suite('onSessionStart and onSessionEnd', () => {
     assert.deepEqual([metadata['starts'], metadata['ended']], [2, 'closed'])
   })
 
-  test('a session that was ended can be taken up again by the same object', async () => {
+  test('a session that was ended can be used again with the same handle', async () => {
     const { seen, agent } = watched(memoryStore())
     const session = agent.session('s')
     await session.send('One.')
@@ -302,7 +302,7 @@ suite('onSessionStart and onSessionEnd', () => {
     )
   })
 
-  test('a copy starts as one, and a conversation that is cleared ends and starts again', async () => {
+  test('a fork starts with the source fork, and a session that is cleared ends and starts again', async () => {
     const store = memoryStore()
     const { seen, agent } = watched(store)
     const session = agent.session('s')
@@ -337,7 +337,7 @@ suite('onSessionStart and onSessionEnd', () => {
     assert.equal(seen[0], 'start s startup')
   })
 
-  test('a start that fails lets nobody in, however often it is tried', async () => {
+  test('a session whose onSessionStart fails rejects every input', async () => {
     const store = memoryStore()
     const fails = hook('onSessionStart', () => {
       throw new Error('not today')
@@ -349,7 +349,7 @@ suite('onSessionStart and onSessionEnd', () => {
     assert.equal(model.requests.length, 0)
   })
 
-  test('what is open is gone on with as it was left: the session starts once, and what that changes comes later', async () => {
+  test('an open run is resumed as recorded: the session starts once, and its changes apply later', async () => {
     const store = memoryStore()
     const dying = dyingStore(store, { at: 2, stored: true })
     await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])

@@ -80,7 +80,7 @@ async function endOf(store: SessionStore, id = 's') {
   }
 }
 
-test('D01, D04: cut off at any write, before or after it, agents inside go on where they were and do nothing twice', async () => {
+test('D01, D04: subagents of a run that is interrupted before or after any write resume where they were and repeat nothing', async () => {
   const straight = memoryStore()
   const whole = dyingStore(straight, { at: Infinity, stored: true })
   await drive(worldIn(whole), whole)
@@ -138,7 +138,7 @@ test('the questions of subagents are in the list of the store, and are answered 
   assert.deepEqual([run.status, looked.toSorted()], ['completed', everything])
 })
 
-test('a run with subagents in a session is replayed under the same hooks without a difference, and nobody watches', async () => {
+test('a session run with subagents is replayed under the same hooks without a difference and without observers', async () => {
   const store = memoryStore()
   await drive(worldIn(store), store)
   let seen = 0
@@ -156,7 +156,7 @@ test('a run with subagents in a session is replayed under the same hooks without
   assert.deepEqual([report.record, report.differences, seen], [{ status: 'complete' }, [], 0])
 })
 
-test('a run with subagents that was cut off and went on is replayed as one', async () => {
+test('a run with subagents that was interrupted and resumed is replayed as one run', async () => {
   for (const at of [8, 12, 16, 20, 24]) {
     const inner = memoryStore()
     const dying = dyingStore(inner, { at, stored: true })
@@ -167,7 +167,7 @@ test('a run with subagents that was cut off and went on is replayed as one', asy
   }
 })
 
-test('D01: a process killed with kill -9 while subagents work is gone on with by the next, and nothing is done twice', async () => {
+test('D01: a run whose process is killed with kill -9 while subagents work is resumed by the next process, and nothing is repeated', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-family-'))
   const [file, log] = [join(folder, 'sessions.db'), join(folder, 'looked.log')]
   const script = fileURLToPath(new URL('subagents-killed.fixture.ts', import.meta.url))

@@ -170,9 +170,9 @@ const attacks: readonly [what: string, code: string, attack: (scene: Scene) => v
   ],
 ]
 
-suite('files that somebody has changed', () => {
+suite('session files that were changed', () => {
   for (const [what, code, attack] of attacks) {
-    test(`D11: a session ${what} is refused as ${code}, left as it is, and hides no other`, async () => {
+    test(`D11: a session ${what} is rejected with ${code}, not changed, and does not hide other sessions`, async () => {
       const there = await scene()
       attack(there)
       const before = contents(there.folder)
@@ -319,13 +319,13 @@ test('D16: a owner counts as dead only where its pid means something', async () 
   })
 })
 
-test('nobody can make a claim that no other can follow', async () => {
+test('a lock file with the last possible number is rejected', async () => {
   const { folder, file } = await scene()
   writeFileSync(file('999999999999999.lock'), '')
   await assert.rejects(fileStore(folder).open('bad'), { code: 'SESSION_CORRUPT' })
 })
 
-test('D14: on a full disk the append fails, and what was stored before is whole', async () => {
+test('D14: on a full disk the append fails, and what was stored before is complete', async () => {
   const folder = join(root, 'full')
   const child = start({ kind: 'file', place: folder }, ['write', 'full', '1000'], {}, `trap '' XFSZ; ulimit -f 8`)
   const said = await child.said()
@@ -339,7 +339,7 @@ test('D14: on a full disk the append fails, and what was stored before is whole'
   assert.equal((await store.read('full'))?.lines.at(-1), 'more')
 })
 
-test('D14: a writer that failed once says so until the session is opened again', async (t) => {
+test('D14: a writer that failed once fails until the session is opened again', async (t) => {
   const store = fileStore(join(root, 'fails'))
   const writer = await store.open('fails', { create: true })
   await writer.append(['one'])
@@ -386,7 +386,7 @@ test('on a file system without links there is one writer as well', async (t) => 
   await store.close()
 })
 
-test('an option that makes no sense is refused when the store is made', () => {
+test('an invalid option is rejected when the store is created', () => {
   for (const leaseMs of [0, -1, 1.5, Number.NaN, Infinity, '30' as unknown as number])
     assert.throws(() => fileStore(root, { leaseMs }), { code: 'AGENT_INVALID_OPTION' })
 })

@@ -47,7 +47,7 @@ async function scene(): Promise<{ store: SessionStore; schema: string }> {
   return { store, schema }
 }
 
-suite('tables that somebody has changed', () => {
+suite('tables that were changed', () => {
   const changes: readonly [what: string, code: string, change: (schema: string) => string][] = [
     ['has lost a line', 'SESSION_CORRUPT', (s) => `DELETE FROM ${s}.lines WHERE n = 1 AND session = 2`],
     ['has lost its last line', 'SESSION_CORRUPT', (s) => `DELETE FROM ${s}.lines WHERE n = 2 AND session = 2`],
@@ -79,7 +79,7 @@ suite('tables that somebody has changed', () => {
     assert.equal('polluted' in {}, false)
   })
 
-  test('D11: tables of a newer version, or of none, are refused and left as they are', async () => {
+  test('D11: tables of a newer version, or of none, are rejected and not changed', async () => {
     const { schema } = await scene()
     for (const [version, code] of [
       [2, 'STATE_VERSION'],
@@ -141,7 +141,7 @@ test('D01: an append whose connection breaks is stored or not, never half or twi
   }
 })
 
-test('a store goes on when the server comes back, and says so as long as it does not', async () => {
+test('a store works again when the server is back, and fails with STORE_FAILED until then', async () => {
   const store = postgresStore({ connectionString, schema: 'restarted' })
   const writer = await store.open('x', { create: true })
   await writer.append(['one'])
@@ -190,13 +190,13 @@ test('a pool of yours is used, and left open', async () => {
   await pool.end()
 })
 
-test('options that do not say where the database is are refused', () => {
+test('options without a database are rejected', () => {
   assert.throws(() => postgresStore({}), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => postgresStore({ connectionString, pool: admin }), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => postgresStore({ connectionString, leaseMs: 1 }), { code: 'AGENT_INVALID_OPTION' })
 })
 
-test('without the package pg the store says what to install, with its first call', () => {
+test('without the package pg the first call says what to install', () => {
   const script = `
     import { registerHooks } from 'node:module'
     registerHooks({ resolve: (name, context, next) => next(name === 'pg' ? 'pg-that-is-not-there' : name, context) })

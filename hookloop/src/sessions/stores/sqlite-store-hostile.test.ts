@@ -68,9 +68,9 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   ],
 ]
 
-suite('a database that somebody has changed', () => {
+suite('a database that was changed', () => {
   for (const [what, code, attack] of wholeStore) {
-    test(`D11: a database that ${what} is refused as ${code} and left as it is`, async () => {
+    test(`D11: a database that ${what} is rejected with ${code} and not changed`, async () => {
       const path = await scene()
       attack(path)
       const before = readFileSync(path)
@@ -140,7 +140,7 @@ suite('a database that somebody has changed', () => {
   })
 })
 
-test('D01: whatever is left of what was being written, whole batches are read from it', async () => {
+test('D01: complete batches are read from a database that was cut off at any byte', async () => {
   const path = join(root, 'wal.db')
   const store = sqliteStore(path)
   const writer = await store.open('torn', { create: true })
@@ -195,14 +195,14 @@ test('D15: the database is for its owner alone, with all that lies beside it', a
   }
 })
 
-test('D15: a link or a folder in place of the database is refused', async () => {
+test('D15: a link or a folder in place of the database is rejected', async () => {
   const path = await scene()
   symlinkSync(path, `${path}-link`)
   for (const wrong of [`${path}-link`, dirname(path)])
     await assert.rejects(sqliteStore(wrong).list(), { code: 'STORE_FAILED', message: /is not a file/ })
 })
 
-test('D14: on a full disk the append fails, and what was stored before is whole', async () => {
+test('D14: on a full disk the append fails, and what was stored before is complete', async () => {
   const path = join(root, 'full.db')
   const place = { kind: 'sqlite', place: path, store: sqliteStore(path) } as const
   const said = await start(place, ['write', 'full', '5000'], {}, `trap '' XFSZ; ulimit -f 200`).said()
@@ -213,7 +213,7 @@ test('D14: on a full disk the append fails, and what was stored before is whole'
   await place.store.close()
 })
 
-test('a closed store, and a path that is none, are refused with a code', async () => {
+test('a closed store and an invalid path are rejected with a code', async () => {
   const store = sqliteStore(join(root, 'closed.db'))
   await store.close()
   await assert.rejects(store.list(), { code: 'STORE_FAILED', message: /closed/ })
@@ -221,7 +221,7 @@ test('a closed store, and a path that is none, are refused with a code', async (
   assert.throws(() => sqliteStore('x.db', { leaseMs: 1 }), { code: 'AGENT_INVALID_OPTION' })
 })
 
-test('SQLite is not loaded until it is used, and says nothing when it is', () => {
+test('SQLite is loaded when it is first used, without a warning', () => {
   const script = `
     const { sqliteStore } = await import(${JSON.stringify(fileURLToPath(new URL('index.ts', import.meta.url)))})
     const loaded = () => process.moduleLoadList.some((name) => name.includes('NativeModule sqlite'))
