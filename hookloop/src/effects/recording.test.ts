@@ -99,7 +99,7 @@ test('a recording is readable by its owner alone', () => {
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-test('a closed recording takes nothing more, and says so', () => {
+test('a closed recording rejects entries', () => {
   const recording = fileRecording(newFile())
   recording.append(JSON.parse(start) as RecordEntry)
   recording.close()
@@ -111,7 +111,7 @@ test('a closed recording takes nothing more, and says so', () => {
   assert.equal(recording.entries().length, 1)
 })
 
-test('a run that is refused before it begins leaves no trace', async () => {
+test('a run that is rejected before it starts leaves no trace', async () => {
   const path = newFile()
   const recording = fileRecording(path)
   const { agent } = sender()
@@ -131,7 +131,7 @@ test('a last line that was torn is dropped, wherever it was torn; the lines befo
   }
 })
 
-test('a torn line in a run that was cut off is no obstacle to replaying what came before it', async () => {
+test('a run that was cut off within a line is replayed up to there', async () => {
   const path = newFile()
   const { agent } = sender()
   await agent.run('x', { effects: recordEffects(fileRecording(path)) })
@@ -171,25 +171,25 @@ const malformed: readonly (readonly [what: string, line: string, why: RegExp])[]
 ]
 
 for (const [what, line, why] of malformed) {
-  test(`a recording with a line ${what} is refused with the number of the line`, () => {
+  test(`a recording with a line ${what} is rejected with the number of the line`, () => {
     const text = `${start}${begin}${line}\n${end}`
     assert.throws(() => parseRecording(text), { code: 'RECORDING_INVALID', value: 3, message: /^Line 3 / })
     assert.throws(() => parseRecording(text), { message: why })
   })
 }
 
-test('a recording that does not begin with its run is refused', () => {
+test('a recording that does not start with its run is rejected', () => {
   assert.throws(() => parseRecording(begin), { code: 'RECORDING_INVALID', value: 1 })
 })
 
-test('a recording of a newer version is refused by name', () => {
+test('a recording of a newer version is rejected with STATE_VERSION', () => {
   assert.throws(() => parseRecording(start.replace('"version":1', '"version":2') + begin), {
     code: 'STATE_VERSION',
     message: /recording has version 2; this Hookloop reads up to 1/,
   })
 })
 
-test('a malformed recording is refused before anything runs', async () => {
+test('a malformed recording is rejected before anything runs', async () => {
   const { agent, done } = sender()
   const recording = memoryRecording([{ type: 'begin', key: 'k', kind: 'tool', input: 1 }])
   await assert.rejects(async () => agent.run('x', { effects: replayEffects(recording) }), { code: 'RECORDING_INVALID' })

@@ -323,7 +323,7 @@ test('a run that was stopped before its first effect replays too', async () => {
   assert.equal(run.status, 'stopped')
 })
 
-test('a conversation that goes on, and a run that was suspended and resumed, replay from the same saved state', async () => {
+test('a continued conversation and a resumed run are replayed from the same saved state', async () => {
   const make: Make = (world) => ({
     model: world.model(inTurn('hello', calls('send', 1, 2))),
     use: [world.tool('send', { ask: true }, (n) => `sent ${n}`), approval('suspend')],

@@ -134,14 +134,14 @@ for (const [what, value] of Object.entries(notJson)) {
   })
 }
 
-test('metadata of a run that is not JSON is refused before anything runs', async () => {
+test('metadata of a run that is not JSON is rejected before anything runs', async () => {
   const model = scriptedModel(['never'])
   const metadata = { when: new Date(0) } as unknown as JsonObject
   await assert.rejects(createAgent({ model }).run('x', { metadata }), { code: 'JSON_INVALID' })
   assert.equal(model.requests.length, 0)
 })
 
-test('a system prompt that is no text and a message that is none are refused', () => {
+test('a system prompt that is not a string and an invalid message are rejected', () => {
   assert.throws(() => state.withSystemPrompt(5 as unknown as string), { code: 'AGENT_INVALID_OPTION' })
   assert.throws(() => state.withMessage({ role: 'boss', content: [] } as unknown as Message), { code: 'INPUT_INVALID' })
   assert.throws(() => state.withMessages([{ role: 'user' } as unknown as Message]), { code: 'INPUT_INVALID' })

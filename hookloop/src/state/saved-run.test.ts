@@ -220,7 +220,7 @@ const inSuspended: readonly (readonly [path: string, value: unknown])[] = [
 
 function refuses(base: () => JsonObject, [path, value]: readonly [string, unknown]): void {
   const how = value === undefined ? 'is missing' : `is ${JSON.stringify(value)}`
-  test(`a state whose ${path} ${how} is refused, and the place is named`, () => {
+  test(`a state whose ${path} ${how} is rejected with its path`, () => {
     const named = path.replaceAll(/\.(\d+)/g, '[$1]')
     assert.throws(
       () => fromStateJson(broken(base(), path, value)),
@@ -235,14 +235,14 @@ function refuses(base: () => JsonObject, [path, value]: readonly [string, unknow
 for (const row of inFinished) refuses(() => finished, row)
 for (const row of inSuspended) refuses(() => suspended, row)
 
-test('what is no object at all is refused', () => {
+test('a value that is not an object is rejected', () => {
   for (const value of [undefined, null, 'text', 5, [], new Date(0), { version: 1 }, () => 1]) {
     assert.throws(() => fromStateJson(value), { code: 'STATE_INVALID' })
     assert.throws(() => fromSavedRun(value), { code: 'STATE_INVALID' })
   }
 })
 
-test('a state of a newer version is refused by name, before anything else is looked at', () => {
+test('a state of a newer version is rejected with STATE_VERSION before any other check', () => {
   assert.throws(() => fromStateJson({ version: 2, somethingNew: true }), {
     code: 'STATE_VERSION',
     message: /version 2; this Hookloop reads up to 1/,
@@ -254,7 +254,7 @@ test('a state of a newer version is refused by name, before anything else is loo
   })
 })
 
-test('a newer state is refused by run and resume before the model is called', async () => {
+test('a newer state is rejected by run and resume before the model is called', async () => {
   const model = scriptedModel(['never'])
   const agent = createAgent({ model })
   const newer = { version: 1, status: 'suspended', pending: [], state: { ...finished, version: 2 } }
@@ -263,7 +263,7 @@ test('a newer state is refused by run and resume before the model is called', as
   assert.equal(model.requests.length, 0)
 })
 
-test('a saved ledger that is none is refused', () => {
+test('an invalid ledger in a saved run is rejected', () => {
   for (const ledger of ['x', [5], [{ hook: 'a' }], [{ hook: 'a', trigger: 'b', mode: 'c', step: 0, durationMs: -1 }]]) {
     assert.throws(() => fromSavedRun({ version: 1, state: finished, ledger }), {
       code: 'STATE_INVALID',
@@ -272,7 +272,7 @@ test('a saved ledger that is none is refused', () => {
   }
 })
 
-test('whatever a saved state is damaged into, it is either read or refused as invalid, and what is read can be saved', () => {
+test('a damaged state is either read or rejected as invalid, and what is read can be saved', () => {
   const places = [...pathsOf(finished), ...pathsOf(suspended)]
   fc.assert(
     fc.property(fc.nat(places.length - 1), fc.option(json, { nil: undefined }), (at, value) => {
