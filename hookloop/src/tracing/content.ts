@@ -1,4 +1,4 @@
-import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
+import type { InferenceResponse } from '../state/inference.ts'
 import type { Json } from '../state/json.ts'
 import type { FilePart, Message, Part } from '../state/message.ts'
 import { attributes } from './conventions.ts'
@@ -14,10 +14,6 @@ export function systemContent(system: string): Texts {
 export function inputContent(messages: Iterable<Message>): Texts {
   const written = [...messages].map(({ role, content }) => ({ role, parts: content.map(toPart) }))
   return { [attributes.inputMessages]: JSON.stringify(written) }
-}
-
-export function requestContent({ system, messages }: InferenceRequest): Texts {
-  return { ...systemContent(system), ...inputContent(messages) }
 }
 
 export function outputContent({ content, finishReason }: Pick<InferenceResponse, 'content' | 'finishReason'>): Texts {

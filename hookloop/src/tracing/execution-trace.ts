@@ -1,12 +1,4 @@
-import {
-  context as contexts,
-  trace as traces,
-  type Attributes,
-  type Context,
-  type Span,
-  type SpanContext,
-  type Tracer,
-} from '@opentelemetry/api'
+import { context as contexts, type Attributes, type Context, type SpanContext } from '@opentelemetry/api'
 import type { ErrorRecord, ExecutionStatus } from '../state/execution.ts'
 import type { List } from '../state/list.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
@@ -21,22 +13,20 @@ import { addHookSpan, isShown, type HooksShown } from './hook-spans.ts'
 import { layOut, type Noted, type Reading } from './hook-times.ts'
 import { InferenceTrace, type Answered } from './inference-trace.ts'
 import type { Instruments } from './instruments.ts'
-import { Spans } from './spans.ts'
+import type { OpenSpan, Spans } from './spans.ts'
 import { ToolTrace } from './tool-trace.ts'
 
 /** The name of the tracing hook, which is not traced itself. */
 export const TRACING = 'tracing'
 
 export type TraceOptions = {
-  readonly tracer: Tracer
+  readonly spans: Spans
   readonly instruments: Instruments
-  readonly content: boolean
   readonly hooks: HooksShown
   readonly agentName: string | undefined
 }
 
 type Seen<T extends PlainTrigger = PlainTrigger> = ObserveContext<T>
-type OpenSpan = { readonly span: Span; readonly context: Context }
 
 /** Hooks at these triggers belong to a step; those at the others to the execution. */
 const ofStep: ReadonlySet<string> = new Set<HookTrigger>([
@@ -78,7 +68,7 @@ export class ExecutionTrace {
   #hasModel = false
 
   constructor(
-    { tracer, instruments, content, hooks, agentName: ownName }: TraceOptions,
+    { spans, instruments, hooks, agentName: ownName }: TraceOptions,
     ctx: Seen,
     { earlier, inside }: { readonly earlier?: SpanContext | undefined; readonly inside?: Context | undefined } = {},
   ) {
@@ -86,11 +76,11 @@ export class ExecutionTrace {
     const { state, ledger, trigger, spent } = ctx
     const isStart = trigger === 'beforeExecution' || trigger === 'onUserInput'
     this.agentId = state.agentId
-    this.#spans = new Spans(tracer, content)
+    this.#spans = spans
     this.#instruments = instruments
     this.#shown = hooks
-    this.#inference = new InferenceTrace(this.#spans, instruments)
-    this.#tools = new ToolTrace(this.#spans, instruments)
+    this.#inference = new InferenceTrace(spans, instruments)
+    this.#tools = new ToolTrace(spans, instruments)
     this.#own = agentName === undefined ? {} : { [attributes.agentName]: agentName }
     this.#spentBefore = spent
     this.#stepIndex = state.stepCount
@@ -98,10 +88,9 @@ export class ExecutionTrace {
     const { from, now } = layOut(ledger.slice(this.#seen).filter(isTraced), this.#now())
     this.#startedAt = from
     this.#stepFrom = isStart ? undefined : now
-    const parent = inside ?? contexts.active()
-    const span = this.#spans.start([operations.agent, agentName], {
+    this.#execution = spans.open([operations.agent, agentName], {
       at: from,
-      parent,
+      parent: inside ?? contexts.active(),
       facts: {
         [attributes.operation]: operations.agent,
         ...this.#own,
@@ -111,9 +100,9 @@ export class ExecutionTrace {
       },
       ...(earlier !== undefined && { links: [{ context: earlier }] }),
     })
-    this.#execution = { span, context: traces.setSpan(parent, span) }
-    if (isStart)
-      this.#spans.addContent(span, () => ({ ...systemContent(state.systemPrompt), ...inputContent(inputOf(ctx)) }))
+    if (!isStart) return
+    const content = () => ({ ...systemContent(state.systemPrompt), ...inputContent(inputOf(ctx)) })
+    spans.addContent(this.#execution.span, content)
   }
 
   get spanContext(): SpanContext {
@@ -122,99 +111,87 @@ export class ExecutionTrace {
 
   /** The parent context for subagents called in this step. */
   get forSubagents(): Context {
-    return this.#inStep()
+    return this.#inStep().context
   }
 
-  /** A trigger that only has hook spans. */
-  hooksOnly(ctx: Seen): void {
-    this.#addHookSpans(this.#read(ctx))
-  }
-
-  /** The span of the step is opened by the first event in it: until then the step can be forbidden. */
-  beforeStep(ctx: Seen<'beforeStep'>): void {
+  /** Adds what a trigger shows. The spans of its hooks belong to the step or execution that it may end. */
+  see(ctx: Seen): void {
     const reading = this.#read(ctx)
-    this.#stepFrom = reading.now
-    this.#stepIndex = ctx.state.stepCount
-    this.#lastError = undefined // the run continues
-    this.#addHookSpans(reading)
+    this.#beforeHooks(ctx, reading)
+    if (this.#execution.span.isRecording()) {
+      for (const hook of reading.hooks) {
+        if (isShown(hook.entry, this.#shown)) addHookSpan(this.#spans, hook, this.#placeOf(hook.entry))
+      }
+    }
+    this.#afterHooks(ctx, reading.now)
   }
 
-  beforeInference(ctx: Seen<'beforeInference'>): void {
-    const reading = this.#read(ctx)
-    this.#tools.offer(ctx.request.tools)
-    this.#inference.start(ctx, reading.now)
-    this.#addHookSpans(reading)
+  #beforeHooks(ctx: Seen, reading: Reading): void {
+    switch (ctx.trigger) {
+      case 'beforeStep': // the first event in the step opens its span: until then the step can be forbidden
+        this.#stepFrom = reading.now
+        this.#stepIndex = ctx.state.stepCount
+        this.#lastError = undefined // the run continues
+        break
+      case 'beforeInference':
+        this.#tools.offer(ctx.request.tools)
+        this.#inference.start(ctx, reading.now)
+        break
+      case 'afterInference':
+        this.#endInference(ctx, reading, { response: ctx.response })
+        break
+      case 'beforeToolUse':
+        this.#tools.start(ctx, reading.now)
+        break
+      case 'afterToolUse':
+        this.#tools.end(ctx, reading, this.#inStep().context)
+        break
+      case 'onError':
+        this.#lastError = ctx.error.code
+        if (ctx.during === 'aroundInference') this.#endInference(ctx, reading, { error: ctx.error })
+        break
+      case 'afterStep':
+        this.#stepIndex = ctx.step.index
+        this.#stepFrom ??= reading.from
+        this.#endInference(ctx, reading, { error: ctx.step.errors.findLast(isOfModel) ?? interrupted })
+        this.#inStep()
+        break
+      default: // only its hooks are shown
+    }
   }
 
-  afterInference(ctx: Seen<'afterInference'>): void {
-    const reading = this.#read(ctx)
-    this.#endInference(ctx, reading, { response: ctx.response })
-    this.#addHookSpans(reading)
-  }
-
-  beforeToolUse(ctx: Seen<'beforeToolUse'>): void {
-    const reading = this.#read(ctx)
-    this.#tools.start(ctx, reading.now)
-    this.#addHookSpans(reading)
-  }
-
-  afterToolUse(ctx: Seen<'afterToolUse'>): void {
-    const reading = this.#read(ctx)
-    this.#tools.end(ctx, reading, this.#inStep())
-    this.#addHookSpans(reading)
-  }
-
-  onError(ctx: Seen<'onError'>): void {
-    const reading = this.#read(ctx)
-    this.#lastError = ctx.error.code
-    if (ctx.during === 'aroundInference') this.#endInference(ctx, reading, { error: ctx.error })
-    this.#addHookSpans(reading)
-  }
-
-  afterStep(ctx: Seen<'afterStep'>): void {
-    const { index, type, errors } = ctx.step
-    const reading = this.#read(ctx)
-    const error = errors.at(-1)
-    this.#stepIndex = index
-    this.#stepFrom ??= reading.from
-    this.#endInference(ctx, reading, { error: errors.findLast(isOfModel) ?? interrupted })
-    this.#inStep()
-    this.#addHookSpans(reading)
-    const { span } = this.#step!
-    span.setAttribute(attributes.stepType, type)
-    if (type === 'error' && error !== undefined) this.#spans.fail(span, error)
-    this.#lastError = error?.code ?? this.#lastError
-    this.#endStep(reading.now)
-  }
-
-  /** A suspended run ends its spans: how long it waits and where it resumes is unknown. */
-  onPause(ctx: Seen<'onPause'>): void {
-    const reading = this.#read(ctx)
-    this.#addHookSpans(reading)
-    this.#endStep(reading.now)
-    this.#execution.span.setAttribute(attributes.pending, ctx.pending.length)
-    this.#end(ctx, reading.now, { status: 'suspended' })
-  }
-
-  afterExecution(ctx: Seen<'afterExecution'>): void {
-    const { status, reason, by, message } = ctx.state.execution!.final!
-    const reading = this.#read(ctx)
-    this.#addHookSpans(reading)
-    this.#endStep(reading.now)
+  #afterHooks(ctx: Seen, now: number): void {
     const { span } = this.#execution
-    span.setAttributes({ [attributes.stopReason]: reason, [attributes.stopBy]: by })
-    this.#spans.addContent(span, () => ({ [attributes.stopMessage]: message, ...finalAnswer(ctx) }))
-    const code = status === 'failed' ? (this.#lastError ?? OTHER_ERROR) : undefined
-    if (code !== undefined) this.#spans.fail(span, { code, message })
-    this.#end(ctx, reading.now, { status, ...(code !== undefined && { code }) })
-  }
-
-  /** A blocked input: there was no execution, so this is its only span. */
-  inputBlocked(ctx: Seen<'onUserInput'>, by: string): void {
-    const reading = this.#read(ctx)
-    this.#addHookSpans(reading)
-    this.#execution.span.setAttributes({ [attributes.stopReason]: 'inputBlocked', [attributes.stopBy]: by })
-    this.#end(ctx, reading.now, { status: 'stopped' })
+    switch (ctx.trigger) {
+      case 'afterStep': {
+        const { type, errors } = ctx.step
+        const error = errors.at(-1)
+        const step = this.#inStep().span
+        step.setAttribute(attributes.stepType, type)
+        if (type === 'error' && error !== undefined) this.#spans.fail(step, error)
+        this.#lastError = error?.code ?? this.#lastError
+        this.#endStep(now)
+        break
+      }
+      case 'onPause': // a suspended run ends its spans: how long it waits and where it resumes is unknown
+        span.setAttribute(attributes.pending, ctx.pending.length)
+        this.#end(ctx, now, { status: 'suspended' })
+        break
+      case 'afterExecution': {
+        const { status, reason, by, message } = ctx.state.execution!.final!
+        span.setAttributes({ [attributes.stopReason]: reason, [attributes.stopBy]: by })
+        this.#spans.addContent(span, () => ({ [attributes.stopMessage]: message, ...finalAnswer(ctx) }))
+        const code = status === 'failed' ? (this.#lastError ?? OTHER_ERROR) : undefined
+        if (code !== undefined) this.#spans.fail(span, { code, message })
+        this.#end(ctx, now, { status, code })
+        break
+      }
+      case 'onUserInput': // a blocked input: there was no execution, so this is its only span
+        span.setAttributes({ [attributes.stopReason]: 'inputBlocked', [attributes.stopBy]: blockedBy(ctx) })
+        this.#end(ctx, now, { status: 'stopped' })
+        break
+      default:
+    }
   }
 
   #now(): number {
@@ -234,23 +211,15 @@ export class ExecutionTrace {
     if (!this.#hasModel) this.#execution.span.setAttributes(modelFacts(request))
     this.#hasModel = true
     const facts = { ...this.#own, [attributes.conversation]: state.agentId }
-    this.#inference.end(answered, reading, { parent: this.#inStep(), facts })
+    this.#inference.end(answered, reading, { parent: this.#inStep().context, facts })
   }
 
-  #inStep(): Context {
-    this.#step ??= this.#openStep()
-    return this.#step.context
-  }
-
-  #openStep(): OpenSpan {
-    const parent = this.#execution.context
-    const facts = { [attributes.step]: this.#stepIndex }
-    const span = this.#spans.start(['step', `${this.#stepIndex + 1}`], {
+  #inStep(): OpenSpan {
+    return (this.#step ??= this.#spans.open(['step', `${this.#stepIndex + 1}`], {
       at: this.#stepFrom ?? this.#now(),
-      parent,
-      facts,
-    })
-    return { span, context: traces.setSpan(parent, span) }
+      parent: this.#execution.context,
+      facts: { [attributes.step]: this.#stepIndex },
+    }))
   }
 
   #endStep(now: number): void {
@@ -259,27 +228,18 @@ export class ExecutionTrace {
     this.#stepFrom = undefined
   }
 
-  #addHookSpans({ hooks }: Reading): void {
-    if (!this.#execution.span.isRecording()) return
-    for (const hook of hooks) {
-      if (isShown(hook.entry, this.#shown)) addHookSpan(this.#spans, hook, this.#placeOf(hook.entry))
-    }
-  }
-
   #placeOf({ trigger, step }: Noted): Context {
-    const isInStep = trigger === 'onError' ? this.#step !== undefined : ofStep.has(trigger) && this.#isAt(step)
-    return isInStep ? this.#inStep() : this.#execution.context
-  }
-
-  #isAt(step: number): boolean {
-    return this.#stepFrom !== undefined && step === this.#stepIndex
+    const isCurrent = this.#stepFrom !== undefined && step === this.#stepIndex
+    const isInStep = trigger === 'onError' ? this.#step !== undefined : ofStep.has(trigger) && isCurrent
+    return (isInStep ? this.#inStep() : this.#execution).context
   }
 
   #end(
     { spent }: Seen,
     now: number,
-    { status, code }: { readonly status: ExecutionStatus; readonly code?: string },
+    { status, code }: { readonly status: ExecutionStatus; readonly code?: string | undefined },
   ): void {
+    this.#endStep(now)
     const { span } = this.#execution
     const own = spentBetween(this.#spentBefore, spent)
     span.setAttributes({
@@ -319,6 +279,11 @@ function startOf(trigger: string, ledger: List<LedgerEntry>): number {
   let start = ledger.length
   while (start > 0 && ledger.at(start - 1)!.trigger === trigger) start--
   return start
+}
+
+/** The hook that blocked an input, if one did. */
+export function blockedBy({ ledger }: Seen): string | undefined {
+  return ledger.find(({ decision }) => decision === 'block')?.hook
 }
 
 function inputOf(ctx: Seen): readonly Message[] {

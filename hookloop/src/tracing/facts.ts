@@ -1,8 +1,8 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
+import type { InferenceRequest } from '../state/inference.ts'
 import type { ToolExecution } from '../state/tool-call.ts'
 import { subtractUsage, type TokenUsage, type Usage } from '../state/usage.ts'
-import { attributes, operations, providerName } from './conventions.ts'
+import { attributes, providerName } from './conventions.ts'
 
 // Attributes that are not content: names, numbers, and values defined by Hookloop.
 
@@ -12,9 +12,8 @@ export function modelFacts({ model }: InferenceRequest): Attributes {
 }
 
 /** The settings of a request. A setting whose type differs from the conventions is omitted. */
-export function requestFacts(request: InferenceRequest): Attributes {
-  const { settings = {}, responseFormat } = request
-  const facts: Attributes = { [attributes.operation]: operations.chat, ...modelFacts(request) }
+export function settingsFacts({ settings = {}, responseFormat }: InferenceRequest): Attributes {
+  const facts: Attributes = {}
   for (const name of numbers) if (typeof settings[name] === 'number') facts[attributes[name]] = settings[name]
   if (typeof settings.maxOutputTokens === 'number') facts[attributes.maxTokens] = settings.maxOutputTokens
   if (Array.isArray(settings.stopSequences)) facts[attributes.stopSequences] = settings.stopSequences.map(String)
@@ -23,13 +22,6 @@ export function requestFacts(request: InferenceRequest): Attributes {
 }
 
 const numbers = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'seed'] as const
-
-export function responseFacts({ finishReason, modelId }: InferenceResponse): Attributes {
-  return {
-    [attributes.finishReasons]: [finishReason],
-    ...(modelId !== undefined && { [attributes.responseModel]: modelId }),
-  }
-}
 
 /** Zeros are omitted except for input and output tokens: a provider without a cache reports none. */
 export function usageFacts(usage: TokenUsage): Attributes {

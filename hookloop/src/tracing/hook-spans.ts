@@ -1,4 +1,4 @@
-import type { Attributes, Context } from '@opentelemetry/api'
+import type { Context } from '@opentelemetry/api'
 import { attributes } from './conventions.ts'
 import type { HookTime, Noted } from './hook-times.ts'
 import type { Spans } from './spans.ts'
@@ -15,11 +15,22 @@ export function isShown(entry: Noted, shown: HooksShown): boolean {
 }
 
 export function addHookSpan(spans: Spans, { entry, start, end }: HookTime, parent: Context): void {
-  const span = spans.start(['hook', entry.hook], { at: start, parent, facts: hookFacts(entry) })
-  const { message, error } = entry
-  if (message !== undefined) spans.addContent(span, () => ({ [attributes.hookMessage]: message }))
-  if (error !== undefined) spans.fail(span, { code: 'HOOK_FAILED', message: error })
-  span.end(end)
+  const { hook, mode, trigger, decision, changes, call, message, error } = entry
+  spans.add(['hook', hook], {
+    at: start,
+    until: end,
+    parent,
+    facts: {
+      [attributes.hook]: hook,
+      [attributes.hookMode]: mode,
+      [attributes.hookTrigger]: trigger,
+      ...(decision !== undefined && { [attributes.hookDecision]: decision }),
+      ...(changes !== undefined && { [attributes.hookChanges]: changes.length }),
+      ...(call !== undefined && { [attributes.toolCall]: call }),
+    },
+    content: () => (message === undefined ? {} : { [attributes.hookMessage]: message }),
+    ...(error !== undefined && { error: { code: 'HOOK_FAILED', message: error } }),
+  })
 }
 
 /** The outcome of a tool is in its own span. */
@@ -29,15 +40,4 @@ function isInToolSpan({ mode, trigger }: Noted): boolean {
 
 function hasOpinion({ decision, changes, error }: Noted): boolean {
   return (decision !== undefined && decision !== 'skipped') || changes !== undefined || error !== undefined
-}
-
-function hookFacts({ hook, mode, trigger, decision, changes, call }: Noted): Attributes {
-  return {
-    [attributes.hook]: hook,
-    [attributes.hookMode]: mode,
-    [attributes.hookTrigger]: trigger,
-    ...(decision !== undefined && { [attributes.hookDecision]: decision }),
-    ...(changes !== undefined && { [attributes.hookChanges]: changes.length }),
-    ...(call !== undefined && { [attributes.toolCall]: call }),
-  }
 }

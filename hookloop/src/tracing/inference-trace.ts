@@ -1,9 +1,9 @@
 import { SpanKind, type Attributes, type Context } from '@opentelemetry/api'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import type { ObserveContext } from '../hooks/context.ts'
-import { outputContent, requestContent } from './content.ts'
+import { inputContent, outputContent, systemContent } from './content.ts'
 import { attributes, operations } from './conventions.ts'
-import { modelFacts, requestFacts, responseFacts, usageFacts } from './facts.ts'
+import { modelFacts, settingsFacts, usageFacts } from './facts.ts'
 import { substituteOf, type Reading } from './hook-times.ts'
 import type { Instruments } from './instruments.ts'
 import type { Spans } from './spans.ts'
@@ -12,14 +12,13 @@ export type Answered =
   | { readonly response: InferenceResponse; readonly error?: never }
   | { readonly error: { readonly code: string; readonly message: string }; readonly response?: never }
 
-type Pending = { readonly at: number; readonly request: InferenceRequest }
 type Place = { readonly parent: Context; readonly facts: Attributes }
 
 /** The model calls of an execution. Each becomes one span when it is over, including all attempts of around hooks. */
 export class InferenceTrace {
   readonly #spans: Spans
   readonly #instruments: Instruments
-  #pending: Pending | undefined
+  #pending: { readonly at: number; readonly request: InferenceRequest } | undefined
 
   constructor(spans: Spans, instruments: Instruments) {
     this.#spans = spans
@@ -38,38 +37,40 @@ export class InferenceTrace {
   }
 
   /** The call has succeeded or failed. */
-  end(answered: Answered, reading: Reading, { parent, facts: own }: Place): void {
-    const pending = this.#pending!
+  end({ response, error }: Answered, reading: Reading, { parent, facts: own }: Place): void {
+    const { at, request } = this.#pending!
     this.#pending = undefined
-    const { at, request } = pending
-    const { response, error } = answered
     const until = Math.max(at, reading.callEnded)
     const by = substituteOf(reading)
-    const facts: Attributes = {
-      ...requestFacts(request),
-      ...own,
-      ...(response && responseFacts(response)),
-      ...(by === undefined ? response && usageFacts(response.usage) : { [attributes.answeredBy]: by }),
-    }
-    const span = this.#spans.start([operations.chat, request.model.modelId], {
-      at,
-      parent,
-      facts,
-      kind: SpanKind.CLIENT,
-    })
-    this.#spans.addContent(span, () => ({ ...requestContent(request), ...(response && outputContent(response)) }))
-    if (error !== undefined) this.#spans.fail(span, error)
-    span.end(until)
-    if (by === undefined) this.#measure(pending, answered, until) // otherwise no model was called
-  }
-
-  #measure({ at, request }: Pending, { response, error }: Answered, until: number): void {
-    const facts: Attributes = {
+    const measured: Attributes = {
       [attributes.operation]: operations.chat,
       ...modelFacts(request),
       ...(response?.modelId !== undefined && { [attributes.responseModel]: response.modelId }),
     }
-    if (response !== undefined) this.#instruments.spent(response.usage, facts)
-    this.#instruments.took('duration', until - at, { ...facts, ...(error && { [attributes.errorType]: error.code }) })
+    this.#spans.add([operations.chat, request.model.modelId], {
+      at,
+      until,
+      parent,
+      facts: {
+        ...measured,
+        ...settingsFacts(request),
+        ...own,
+        ...(response && { [attributes.finishReasons]: [response.finishReason] }),
+        ...(by === undefined ? response && usageFacts(response.usage) : { [attributes.answeredBy]: by }),
+      },
+      kind: SpanKind.CLIENT,
+      content: () => ({
+        ...systemContent(request.system),
+        ...inputContent(request.messages),
+        ...(response && outputContent(response)),
+      }),
+      error,
+    })
+    if (by !== undefined) return // no model was called
+    if (response !== undefined) this.#instruments.spent(response.usage, measured)
+    this.#instruments.took('duration', until - at, {
+      ...measured,
+      ...(error && { [attributes.errorType]: error.code }),
+    })
   }
 }

@@ -1,6 +1,12 @@
-import { SpanStatusCode, type Attributes, type Context, type Link, type Span, type Tracer } from '@opentelemetry/api'
-import type { SpanKind } from '@opentelemetry/api'
+import { SpanStatusCode, trace } from '@opentelemetry/api'
+import type { Attributes, Context, Link, Span, SpanKind, Tracer } from '@opentelemetry/api'
 import { attributes } from './conventions.ts'
+
+type Name = readonly [operation: string, object: string | undefined]
+type Failure = { readonly code: string; readonly message: string }
+
+/** A span, and the context for the spans in it. */
+export type OpenSpan = { readonly span: Span; readonly context: Context }
 
 type NewSpan = {
   /** The start time in milliseconds since 1970. */
@@ -9,6 +15,12 @@ type NewSpan = {
   readonly facts: Attributes
   readonly kind?: SpanKind
   readonly links?: Link[]
+}
+
+type EndedSpan = NewSpan & {
+  readonly until: number
+  readonly content?: (() => Attributes) | undefined
+  readonly error?: Failure | undefined
 }
 
 /** Creates spans, and adds content to them only if the option `content` is on. */
@@ -22,9 +34,18 @@ export class Spans {
   }
 
   /** Starts a span named after the operation and, if known, its object. */
-  start([operation, object]: readonly [string, string | undefined], { at, parent, facts, ...options }: NewSpan): Span {
+  open([operation, object]: Name, { at, parent, facts, ...options }: NewSpan): OpenSpan {
     const name = object === undefined ? operation : `${operation} ${object}`
-    return this.#tracer.startSpan(name, { ...options, startTime: at, attributes: facts }, parent)
+    const span = this.#tracer.startSpan(name, { ...options, startTime: at, attributes: facts }, parent)
+    return { span, context: trace.setSpan(parent, span) }
+  }
+
+  /** Adds a span of something that is over. */
+  add(name: Name, { until, content, error, ...how }: EndedSpan): void {
+    const { span } = this.open(name, how)
+    if (content !== undefined) this.addContent(span, content)
+    if (error !== undefined) this.fail(span, error)
+    span.end(until)
   }
 
   /** Adds content, if it is wanted and the span is recorded. */
@@ -33,7 +54,7 @@ export class Spans {
   }
 
   /** Marks a span as failed. The message of an error may quote anything, so it is content; its code is not. */
-  fail(span: Span, { code, message }: { readonly code: string; readonly message: string }): void {
+  fail(span: Span, { code, message }: Failure): void {
     span.setAttribute(attributes.errorType, code)
     span.setStatus({ code: SpanStatusCode.ERROR, ...(this.#content && { message }) })
   }

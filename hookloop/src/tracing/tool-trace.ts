@@ -1,4 +1,4 @@
-import type { Attributes, Context } from '@opentelemetry/api'
+import type { Context } from '@opentelemetry/api'
 import type { ObserveContext } from '../hooks/context.ts'
 import { textOfJson } from './content.ts'
 import { attributes, operations } from './conventions.ts'
@@ -41,24 +41,28 @@ export class ToolTrace {
     const ran = this.#started.delete(toolCall.id) && status !== 'blocked'
     const { from, until } = this.#times(ctx, reading)
     const by = substituteOf(reading)
-    const facts: Attributes = {
-      [attributes.operation]: operations.tool,
-      [attributes.toolType]: 'function',
-      [attributes.toolCall]: toolCall.id,
-      ...(name !== undefined && { [attributes.toolName]: name }),
-      ...(by !== undefined && { [attributes.toolBy]: by }),
-      ...toolFacts(toolExecution),
-    }
-    const span = this.#spans.start([operations.tool, name], { at: ran ? from : until, parent, facts })
-    this.#spans.addContent(span, () => ({
-      [attributes.toolArguments]: JSON.stringify(toolCall.args),
-      [attributes.toolResult]: textOfJson(output),
-    }))
-    if (status !== 'ok') this.#spans.fail(span, { code: status, message: textOfJson(output) })
-    span.end(until)
+    const named = name === undefined ? {} : { [attributes.toolName]: name }
+    this.#spans.add([operations.tool, name], {
+      at: ran ? from : until,
+      until,
+      parent,
+      facts: {
+        [attributes.operation]: operations.tool,
+        [attributes.toolType]: 'function',
+        [attributes.toolCall]: toolCall.id,
+        ...named,
+        ...(by !== undefined && { [attributes.toolBy]: by }),
+        ...toolFacts(toolExecution),
+      },
+      content: () => ({
+        [attributes.toolArguments]: JSON.stringify(toolCall.args),
+        [attributes.toolResult]: textOfJson(output),
+      }),
+      ...(status !== 'ok' && { error: { code: status, message: textOfJson(output) } }),
+    })
     if (!ran || by !== undefined) return
     this.#instruments.took('tool', until - from, {
-      ...(name !== undefined && { [attributes.toolName]: name }),
+      ...named,
       [attributes.toolStatus]: status,
       ...(status !== 'ok' && { [attributes.errorType]: status }),
     })

@@ -3,9 +3,10 @@ import type { Capability } from '../agent/capability.ts'
 import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
-import { ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'
+import { blockedBy, ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'
 import type { HooksShown } from './hook-spans.ts'
 import { Instruments } from './instruments.ts'
+import { Spans } from './spans.ts'
 
 /** Options of `tracing`. */
 export type TracingOptions = {
@@ -58,7 +59,12 @@ const MAX_SUSPENDED = 1000
 export function tracing(options: TracingOptions = {}): Capability {
   const { content = false, hooks = 'decisions', agentName } = checked(options)
   const { tracer = trace.getTracer('hookloop'), meter } = options
-  const live = new LiveTraces({ tracer, instruments: new Instruments(meter), content, hooks, agentName })
+  const live = new LiveTraces({
+    spans: new Spans(tracer, content),
+    instruments: new Instruments(meter),
+    hooks,
+    agentName,
+  })
   return {
     name: TRACING,
     hooks: [observe(watched, (ctx) => live.see(ctx), { name: TRACING, priority: PRIORITY })],
@@ -78,40 +84,18 @@ class LiveTraces {
   }
 
   see(ctx: Watched): void {
-    if (ctx.trigger === 'onUserInput') return this.#seeInput(ctx)
-    if (ctx.state.execution === undefined) return
-    const execution = this.#traceOf(ctx)
-    switch (ctx.trigger) {
-      case 'beforeStep':
-        return execution.beforeStep(ctx)
-      case 'beforeInference':
-        return execution.beforeInference(ctx)
-      case 'afterInference':
-        return execution.afterInference(ctx)
-      case 'beforeToolUse':
-        return execution.beforeToolUse(ctx)
-      case 'afterToolUse':
-        return execution.afterToolUse(ctx)
-      case 'afterStep':
-        return execution.afterStep(ctx)
-      case 'onError':
-        return execution.onError(ctx)
-      case 'onPause':
-        this.#forget(ctx)
-        this.#remember(ctx, execution.spanContext)
-        return execution.onPause(ctx)
-      case 'afterExecution':
-        this.#forget(ctx)
-        return execution.afterExecution(ctx)
-      default:
-        return execution.hooksOnly(ctx)
+    const { trigger, state, signal } = ctx
+    if (trigger === 'onUserInput') {
+      // A blocked input never becomes an execution, so it gets its own span here.
+      if (blockedBy(ctx) !== undefined) new ExecutionTrace(this.#options, ctx).see(ctx)
+      return
     }
-  }
-
-  /** A blocked input never becomes an execution, so it gets its own span here. */
-  #seeInput(ctx: ObserveContext<'onUserInput'>): void {
-    const blocked = ctx.ledger.find(({ decision }) => decision === 'block')
-    if (blocked !== undefined) new ExecutionTrace(this.#options, ctx).inputBlocked(ctx, blocked.hook)
+    if (state.execution === undefined) return
+    const execution = this.#traceOf(ctx)
+    const isSuspended = trigger === 'onPause'
+    if (isSuspended || trigger === 'afterExecution') this.#traces.get(signal)?.delete(state.execution.id)
+    if (isSuspended) this.#remember(state.execution.id, execution.spanContext)
+    execution.see(ctx)
   }
 
   /** The trace of the execution; a new one if it starts, resumes, or was cancelled while being suspended. */
@@ -134,14 +118,10 @@ class LiveTraces {
     return [...ofSignal.values()].find(({ agentId }) => agentId === parentId)?.forSubagents
   }
 
-  #forget({ signal, state }: Watched): void {
-    this.#traces.get(signal)?.delete(state.execution!.id)
-  }
-
-  #remember({ state }: Watched, span: SpanContext): void {
+  #remember(id: string, span: SpanContext): void {
     const [oldest] = this.#suspended.keys()
     if (oldest !== undefined && this.#suspended.size >= MAX_SUSPENDED) this.#suspended.delete(oldest)
-    this.#suspended.set(state.execution!.id, span)
+    this.#suspended.set(id, span)
   }
 }
 
