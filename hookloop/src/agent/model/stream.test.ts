@@ -67,30 +67,31 @@ for (const winner of ['first', 'second']) {
   })
 }
 
-/** A model that keeps streaming after it has replied or failed. */
-function chatty(script: readonly ScriptedTurn[]): LanguageModel {
+/** A model whose first call can send text after it has replied or failed. It does so when the second call starts. */
+function chatty(script: readonly ScriptedTurn[]): LanguageModel & { sendLate(): void } {
   const model = scriptedModel(script)
+  let sendLate = (): void => undefined
   return {
     ...model,
+    sendLate: () => sendLate(),
     infer(request, call) {
-      if (model.requests.length === 0) setTimeout(() => call.onDelta?.({ type: 'text', delta: 'LATE' }), 10)
+      if (model.requests.length === 0) sendLate = () => call.onDelta?.({ type: 'text', delta: 'LATE' })
+      else sendLate()
       return model.infer(request, call)
     },
   }
 }
 
 test('text that a model sends after its reply is ignored', async () => {
-  const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx))
-  const seen = screens(await recordEvents(createAgent({ model: chatty(['ok']), use: [slow] }).stream('hi')))
+  const model = chatty(['ok'])
+  const late = hook('afterExecution', (ctx) => (model.sendLate(), ctx))
+  const seen = screens(await recordEvents(createAgent({ model, use: [late] }).stream('hi')))
   assert.deepEqual(seen, ['', 'ok'])
 })
 
 test('text that a failed attempt sends later is not part of the next answer', async () => {
-  const script = [{ error: 'lost' }, { chunks: ['all ', 'well'], delayMs: 20 }]
-  const wrapped = createAgent({
-    model: chatty(script),
-    use: [twice],
-  })
+  const script = [{ error: 'lost' }, { chunks: ['all ', 'well'] }]
+  const wrapped = createAgent({ model: chatty(script), use: [twice] })
   const retried = createAgent({ model: chatty(script), use: [errorPolicy({ backoffMs: 0 })] })
   for (const agent of [wrapped, retried]) {
     const recorded = await recordEvents(agent.stream('hi'))
@@ -99,13 +100,12 @@ test('text that a failed attempt sends later is not part of the next answer', as
 })
 
 test('no event comes after finished, however late a tool reports its progress', async () => {
-  const late = make({ execute: (_args, run) => void setTimeout(() => run.progress('late'), 10) })
-  const agent = createAgent({ model: scriptedModel([work, 'ok']), use: [late] })
-  const types: string[] = []
-  for await (const { type } of agent.stream('hi')) {
-    types.push(type)
-    if (type === 'started') await delay(30)
-  }
+  let report = (): void => undefined
+  const late = make({ execute: (_args, run) => void (report = () => run.progress('late')) })
+  const stream = createAgent({ model: scriptedModel([work, 'ok']), use: [late] }).stream('hi')
+  await stream.run
+  report()
+  const types = (await recordEvents(stream)).types
   assert.deepEqual([types.at(-1), types.includes('toolProgress')], ['finished', false])
 })
 
