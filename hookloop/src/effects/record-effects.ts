@@ -241,9 +241,11 @@ export class RecordedEffects extends EffectScope implements Effects {
     }
     const wasAborted = this.signal.aborted
     try {
-      return await this.#inner.withTimeout(key, ms, work).finally(() => {
+      const waiting = this.#inner.withTimeout(key, ms, work)
+      if (!recordsAborts) return await waiting
+      return await waiting.finally(() => {
         // A hook may have returned because of it. In the replay it returns at the same point.
-        if (recordsAborts && !wasAborted && this.signal.aborted) journal.append({ type: 'abort', key: unique })
+        if (!wasAborted && this.signal.aborted) journal.append({ type: 'abort', key: unique })
       })
     } catch (thrown) {
       const waited = timeoutOf(thrown, key)

@@ -116,7 +116,7 @@ class Stage implements HookHost {
   constructor(given: { readonly spent?: Partial<Usage>; readonly now?: number; readonly model?: ModelSource }) {
     this.spent = { ...noUsage, ...given.spent }
     this.#now = given.now
-    this.#model = given.model === undefined ? nobody : this.toModel(given.model)
+    this.#model = given.model === undefined ? noModel : this.toModel(given.model)
   }
 
   get now(): number {
@@ -179,13 +179,13 @@ function stateFrom({
   return state
 }
 
-const nobody: LanguageModel = {
+const noModel: LanguageModel = {
   provider: 'none',
   modelId: 'none',
   infer: () => Promise.reject(new Error('fire() was given no model to ask: fire(hook, trigger, { model })')),
 }
 
-const request: InferenceRequest = { model: nobody, system: '', messages: List.empty<Message>(), tools: [] }
+const request: InferenceRequest = { model: noModel, system: '', messages: List.empty<Message>(), tools: [] }
 
 const step: Step = {
   index: 0,

@@ -78,9 +78,9 @@ const contract: readonly Case[] = [
     'an existing session is opened with its lines, with and without create',
     async ({ store }) => {
       const sessions = await store()
-      await write(sessions, 'kept', ['one', 'two'])
+      await write(sessions, 'existing', ['one', 'two'])
       for (const create of [true, false]) {
-        const writer = await sessions.open('kept', { create })
+        const writer = await sessions.open('existing', { create })
         same(writer.lines, ['one', 'two'])
         await writer.release()
       }

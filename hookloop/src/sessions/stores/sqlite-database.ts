@@ -4,7 +4,7 @@ import { sessionTooNew } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
 const VERSION = 1
-/** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it tells a session store from any other database. */
+/** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
 /** Of a new file. Several steps fit into a page, so that few appends need a new one. */
