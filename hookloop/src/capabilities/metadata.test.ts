@@ -109,7 +109,7 @@ test('fifty keys fit and the next one does not', async () => {
   const calls = Array.from({ length: 51 }, (_, i) => store(`k${i}`, i))
   const { executions, stored } = await callAll(calls, {}, guards({ maxToolCalls: null }))
   assert.equal(Object.keys(stored).length, 50)
-  assert.match(JSON.stringify(executions[50]!.output), /There are 50 already/)
+  assert.match(JSON.stringify(executions[50]!.output), /There are already 50/)
 })
 
 test('the total size of all values is limited', async () => {

@@ -92,13 +92,18 @@ class Captured extends Writable {
 // Each command loads its agent files again, as a new process would.
 let runs = 0
 const folder = pathToFileURL(realpathSync(tmpdir())).href
+const repository = new URL('../../../', import.meta.url).href // which may itself be below the temporary folder
 registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(specifier, context)
-    const isAgentFile = resolved.url.startsWith(folder) && /\.m?[jt]s$/.test(resolved.url)
+    const isAgentFile = isTemporary(resolved.url) && /\.m?[jt]s$/.test(resolved.url)
     return isAgentFile ? { ...resolved, url: `${resolved.url}?run=${runs}` } : resolved
   },
 })
+
+function isTemporary(url: string): boolean {
+  return url.startsWith(folder) && !url.startsWith(repository)
+}
 
 /** Starts a command as a process, from the sources. */
 export function start(args: readonly string[], { env = {}, input = '', cwd = tmpdir() }: StartOptions = {}): Started {
