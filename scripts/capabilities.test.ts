@@ -15,7 +15,8 @@ import { planning, planningDefaults } from '../hookloop/src/capabilities/subagen
 import { retrospective, retrospectiveDefaults } from '../hookloop/src/sessions/history/retrospective.ts'
 import { selfCritique, selfCritiqueDefaults } from '../hookloop/src/capabilities/self-critique.ts'
 import { selfDescription, selfDescriptionDefaults } from '../hookloop/src/capabilities/self-description.ts'
-import { skills, skillsDefaults } from '../hookloop/src/capabilities/skills/skills.ts'
+import { skillsDefaults } from '../hookloop/src/capabilities/skills/options.ts'
+import { skills } from '../hookloop/src/capabilities/skills/skills.ts'
 import {
   structuredOutput,
   structuredOutputDefaults,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkPositiveIntegers, invalidOption, readOptions } from '../../agent/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { revealInvisible } from '../../system/sanitize-text.ts'
@@ -188,9 +188,8 @@ function describe(policy: Policy, { cwd, sandbox, window }: CommandContext): str
 function toPolicy(options: BashOptions): Policy {
   if (typeof options !== 'object' || options === null)
     throw invalidOption('bash', 'the options must be an object', options)
-  checkOptions('bash', options, Object.keys(bashDefaults))
-  const policy: Policy = { ...bashDefaults, ...definedOptions(options) }
-  checkPositiveIntegers('bash', policy, ['timeoutMs', 'maxTimeoutMs', 'headChars', 'tailChars'])
+  const policy = readOptions('bash', options, bashDefaults)
+  checkPositiveIntegers('bash', policy, ['headChars', 'tailChars'])
   if (policy.timeoutMs > policy.maxTimeoutMs)
     throw invalidOption('bash', '"timeoutMs" cannot be longer than "maxTimeoutMs"', policy.timeoutMs)
   if (typeof policy.cwd !== 'string') throw invalidOption('bash', '"cwd" must be a path', policy.cwd)

@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import { tool, type Tool, type ToolRun } from '../../agent/tool.ts'
-import { decodeUtf8, fingerprintOf, isBinary, openFile, readAll, type Fingerprint } from './open-file.ts'
+import { decodeUtf8, isBinary, openFile, readAll } from './open-file.ts'
 import type { FilesSettings } from './options.ts'
 import { PathRefused } from './paths.ts'
-import { makeFolders, replaceFile, type Before } from './replace-file.ts'
+import { makeFolders, replaceFile } from './replace-file.ts'
 import { replaceText } from './replace-text.ts'
-import { result, seenFile, type FileResult } from './seen-files.ts'
+import { seenFile, type FileResult } from './seen-files.ts'
 import { unifiedDiff } from './unified-diff.ts'
 import { judgeWrite, withPath, type Opened, type Workspace } from './workspace.ts'
 
@@ -113,32 +115,32 @@ async function write(opened: Opened, { args, run, settings }: Call<WriteArgs>): 
   const content = toBytes('content', args.content)
   if (content.length > settings.maxFileBytes) throw tooLarge('The content', settings)
   const size = `${content.length} bytes`
+  const seen = { path: opened.realPath, hash: hashOf(content) }
   if (opened.kind === 'absent') {
-    const { mtimeMs } = await create(opened, content, run.signal)
-    return result(`Created ${opened.shown} (${size}).`, opened.realPath, fingerprintOf(content, mtimeMs))
+    await save(opened, content, { before: undefined, signal: run.signal })
+    return { text: `Created ${opened.shown} (${size}).`, seen }
   }
   const current = await readCurrent(opened, settings)
-  const seen = seenFile(run.state, opened.realPath)
+  const read = seenFile(run.state, opened.realPath)
   if (current.bytes?.equals(content) === true) {
-    const text = `${opened.shown} already has exactly this content. Nothing was written.`
-    return result(text, opened.realPath, fingerprintOf(content, current.mtimeMs))
+    return { text: `${opened.shown} already has exactly this content. Nothing was written.`, seen }
   }
-  if (seen === undefined && args.overwrite !== true) {
+  if (read === undefined && args.overwrite !== true) {
     throw new Error(`${opened.shown} exists and was not read. Read it first, or set overwrite to replace it.`)
   }
-  if (seen !== undefined) refuseStale(opened, seen, current)
-  const fingerprint = await replace(opened, { content, current, signal: run.signal })
+  if (read !== undefined) refuseStale(opened, read, current)
+  await save(opened, content, { before: current.stats, signal: run.signal })
   const [old, now] = [textOf(current.bytes), textOf(content)]
   const diff = old === undefined || now === undefined ? '' : `\n\n${unifiedDiff(opened.shown, old, now)}`
-  return result(`Replaced ${opened.shown} (${size}).${linksNote(current)}${diff}`, opened.realPath, fingerprint)
+  return { text: `Replaced ${opened.shown} (${size}).${linksNote(current)}${diff}`, seen }
 }
 
 async function edit(opened: Opened, { args, run, settings }: Call<EditArgs>): Promise<FileResult> {
-  const seen = seenFile(run.state, opened.realPath)
+  const read = seenFile(run.state, opened.realPath)
   const current = await readCurrent(opened, settings)
   if (current.bytes === undefined) throw tooLarge(opened.shown, settings)
-  if (seen === undefined && settings.readFirst) throw new Error(`${opened.shown} was not read yet. Read it first.`)
-  if (seen !== undefined) refuseStale(opened, seen, current)
+  if (read === undefined && settings.readFirst) throw new Error(`${opened.shown} was not read yet. Read it first.`)
+  if (read !== undefined) refuseStale(opened, read, current)
   const before = textOf(current.bytes)
   if (before === undefined) {
     throw new Error(`${opened.shown} is binary or not UTF-8. Editing would damage it, so it was not changed.`)
@@ -152,47 +154,46 @@ async function edit(opened: Opened, { args, run, settings }: Call<EditArgs>): Pr
   if (text === undefined) throw tooLarge('The result', settings)
   const content = toBytes('new_string', text)
   if (content.length > settings.maxFileBytes) throw tooLarge('The result', settings)
-  const fingerprint = await replace(opened, { content, current, signal: run.signal })
+  await save(opened, content, { before: current.stats, signal: run.signal })
   const summary = `Edited ${opened.shown} (${places === 1 ? '1 place' : `${places} places`}).${linksNote(current)}`
-  return result(`${summary}\n\n${unifiedDiff(opened.shown, before, text)}`, opened.realPath, fingerprint)
+  const seen = { path: opened.realPath, hash: hashOf(content) }
+  return { text: `${summary}\n\n${unifiedDiff(opened.shown, before, text)}`, seen }
 }
 
-type Current = Before & { readonly bytes: Buffer | undefined; readonly mtimeMs: number; readonly links: number }
+type Current = { readonly bytes: Buffer | undefined; readonly stats: Stats }
 
 /** The file as it is now; `bytes` is undefined if it is too large. */
 async function readCurrent(opened: Opened, { maxFileBytes }: FilesSettings): Promise<Current> {
-  const { handle, ...facts } = await openFile(opened)
+  const { handle, stats } = await openFile(opened)
   try {
-    return { bytes: await readAll(handle, maxFileBytes), ...facts }
+    return { bytes: await readAll(handle, maxFileBytes), stats }
   } finally {
     await handle.close()
   }
 }
 
-async function replace(
-  { directory, names }: Opened,
-  { content, current, signal }: { content: Buffer; current: Current; signal: AbortSignal },
-): Promise<Fingerprint> {
-  const { mtimeMs } = await replaceFile(directory, names.at(-1)!, { content, before: current, signal })
-  return fingerprintOf(content, mtimeMs)
-}
-
-async function create(
-  opened: Opened & { readonly kind: 'absent' },
-  content: Uint8Array,
-  signal: AbortSignal,
-): Promise<{ readonly mtimeMs: number }> {
-  const directory = await makeFolders(opened.directory, opened.missing.slice(0, -1))
+/** Replaces the file or, without `before`, creates it and its missing folders. */
+async function save(
+  opened: Opened,
+  content: Buffer,
+  { before, signal }: { before: Stats | undefined; signal: AbortSignal },
+): Promise<void> {
+  const missing = opened.kind === 'absent' ? opened.missing.slice(0, -1) : []
+  const directory = await makeFolders(opened.directory, missing)
   try {
-    return await replaceFile(directory, opened.missing.at(-1)!, { content, before: undefined, signal })
+    await replaceFile(directory, opened.names.at(-1)!, { content, before, signal })
   } finally {
     if (directory !== opened.directory) await directory.close()
   }
 }
 
-function refuseStale(opened: Opened, seen: Fingerprint, { bytes, mtimeMs }: Current): void {
-  if (bytes !== undefined && fingerprintOf(bytes, mtimeMs).hash === seen.hash) return
+function refuseStale(opened: Opened, read: string, { bytes }: Current): void {
+  if (bytes !== undefined && hashOf(bytes) === read) return
   throw new Error(`${opened.shown} was changed since you read it. Read it again. Nothing was written.`)
+}
+
+function hashOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
 }
 
 /** A lone surrogate cannot be encoded: it would silently become another character. */
@@ -205,8 +206,8 @@ function textOf(bytes: Buffer | undefined): string | undefined {
   return bytes === undefined || isBinary(bytes) ? undefined : decodeUtf8(bytes)
 }
 
-function linksNote({ links }: Current): string {
-  return links > 1 ? ' It had other names (hard links); they keep the old content.' : ''
+function linksNote({ stats }: Current): string {
+  return stats.nlink > 1 ? ' It had other names (hard links); they keep the old content.' : ''
 }
 
 function tooLarge(what: string, { maxFileBytes }: FilesSettings): Error {

@@ -4,7 +4,7 @@ import { guard, type Hook } from '../../hooks/hook.ts'
 import { editFileTool, writeFileTool, type ApprovedPaths } from './change-files.ts'
 import { listDirTool } from './list-dir.ts'
 import { bestLookup } from './open-folder.ts'
-import { filesDefaults, readOptions, type FilesOptions } from './options.ts'
+import { filesDefaults, readFilesOptions, type FilesOptions } from './options.ts'
 import { pathRules } from './path-rules.ts'
 import { PathRefused, showName, toRoots } from './paths.ts'
 import { readFileTool } from './read-file.ts'
@@ -22,7 +22,7 @@ const PRIORITY = 200
  * createAgent({ model, use: [files({ root: '.', hide: ['secrets'] }), approval('suspend')] })
  */
 export function files(options: FilesOptions): Capability {
-  const settings = readOptions(options)
+  const settings = readFilesOptions(options)
   const roots = toRoots(settings.roots)
   const workspace: Workspace = Object.freeze({
     roots,

@@ -45,10 +45,9 @@ function list(
     let count = 0
     const entries = walk(opened.directory, {
       limit,
-      lookup: workspace.lookup,
       maxDepth: depth,
       isHidden: (names) => workspace.hidden([...opened.names, ...names]) !== undefined,
-      isSkipped: (name) => limits.skip.includes(name),
+      skip: limits.skip,
     })
     for await (const entry of entries) {
       count++

@@ -1,11 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { openFlags } from './open-folder.ts'
 import type { Opened } from './workspace.ts'
-
-/** Identifies the content of a file that was read or written. */
-export type Fingerprint = { readonly hash: string; readonly size: number; readonly mtimeMs: number }
 
 /** How many bytes at the start decide whether a file is text. */
 export const SNIFF_BYTES = 8_192
@@ -20,25 +16,14 @@ export async function openFile(opened: Opened): Promise<OpenFile> {
     const stats = await handle.stat()
     if (!stats.isFile()) throw new Error(`${opened.shown} is not a regular file (a pipe, a device or a socket).`)
     await opened.directory.check()
-    const { size, mode, nlink, mtimeMs, uid, gid } = stats
-    return { handle, size, mode, mtimeMs, links: nlink, owner: { uid, gid }, mark: markOf(stats) }
+    return { handle, stats }
   } catch (error) {
     await handle.close()
     throw error
   }
 }
 
-type OpenFile = {
-  readonly handle: FileHandle
-  readonly size: number
-  readonly mode: number
-  readonly mtimeMs: number
-  readonly links: number
-  readonly owner: Owner
-  readonly mark: string
-}
-
-export type Owner = { readonly uid: number; readonly gid: number }
+type OpenFile = { readonly handle: FileHandle; readonly stats: Stats }
 
 /** Identifies a version of a file without reading it. */
 export function markOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
@@ -74,7 +59,3 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
 }
 
 const exact = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-export function fingerprintOf(bytes: Uint8Array, mtimeMs: number): Fingerprint {
-  return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.byteLength, mtimeMs }
-}

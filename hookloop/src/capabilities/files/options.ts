@@ -1,4 +1,4 @@
-import { checkOptions, checkPositiveIntegers, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../agent/check-options.ts'
 
 /** Options of `files`. */
 export type FilesOptions = {
@@ -72,10 +72,8 @@ export const filesDefaults = Object.freeze({
 /** Checked options with the defaults filled in. */
 export type FilesSettings = Required<Omit<FilesOptions, 'root' | 'roots'>> & { readonly roots: readonly string[] }
 
-export function readOptions(options: FilesOptions): FilesSettings {
-  checkOptions('files', options ?? {}, Object.keys(filesDefaults))
-  const { root, roots, ...settings } = { ...filesDefaults, ...definedOptions(options ?? {}) } as FilesOptions &
-    Omit<FilesSettings, 'roots'>
+export function readFilesOptions(options: FilesOptions): FilesSettings {
+  const { root, roots, ...settings } = readOptions('files', options ?? {}, filesDefaults)
   if ((root === undefined) === (roots === undefined)) {
     throw invalidOption('files', 'give either "root" or "roots"', root)
   }
@@ -91,21 +89,8 @@ export function readOptions(options: FilesOptions): FilesSettings {
   if (!Array.isArray(skip) || !skip.every((name) => typeof name === 'string' && /^[^/\\*?[\]{}!\0]+$/.test(name))) {
     throw invalidOption('files', '"skip" must be a list of folder names', skip)
   }
-  checkPositiveIntegers('files', settings, [...limitNames])
   if (maxLineBytes > maxReadBytes) {
     throw invalidOption('files', '"maxLineBytes" must not be more than "maxReadBytes"', maxLineBytes)
   }
   return { ...settings, roots: roots ?? [root!] }
 }
-
-const limitNames = [
-  'maxLines',
-  'maxReadBytes',
-  'maxLineBytes',
-  'maxFileBytes',
-  'maxSearchBytes',
-  'maxEntries',
-  'maxMatches',
-  'maxDepth',
-  'timeoutMs',
-] as const

@@ -2,9 +2,9 @@ import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { trimCutEnd } from '../../system/processes/capped-output.ts'
-import { isBinary, openFile, SNIFF_BYTES, type Fingerprint } from './open-file.ts'
+import { isBinary, openFile, SNIFF_BYTES } from './open-file.ts'
 import type { FilesSettings } from './options.ts'
-import { result, type FileResult } from './seen-files.ts'
+import type { FileResult } from './seen-files.ts'
 import { withPath, type Workspace } from './workspace.ts'
 
 type Args = { readonly path: string; readonly offset?: number; readonly limit?: number }
@@ -38,7 +38,8 @@ async function read(
   { limits, signal }: { limits: FilesSettings; signal: AbortSignal },
 ): Promise<FileResult> {
   return withPath(workspace, path, async (opened) => {
-    const { handle, size, mtimeMs } = await openFile(opened)
+    const { handle, stats } = await openFile(opened)
+    const { size } = stats
     try {
       const isEditable = size <= limits.maxFileBytes // then it is read to the end for its hash
       const page = new Page(limits, { skip: offset, limit: limit ?? limits.maxLines, stopsInLongLine: !isEditable })
@@ -47,10 +48,10 @@ async function read(
         until: performance.now() + limits.timeoutMs,
         signal,
       })
-      if (scan === 'binary') return result(`${opened.shown} is a binary file of ${size} bytes. It is not shown.`)
-      const file: Fingerprint | undefined =
-        scan.hash === undefined ? undefined : { hash: scan.hash, size: scan.bytes, mtimeMs }
-      return result(page.text(opened.shown, { size, ended: scan.ended, editable: isEditable }), opened.realPath, file)
+      if (scan === 'binary') return { text: `${opened.shown} is a binary file of ${size} bytes. It is not shown.` }
+      const { hash, ended } = scan
+      const text = page.text(opened.shown, { size, ended, editable: isEditable })
+      return hash === undefined ? { text } : { text, seen: { path: opened.realPath, hash } }
     } finally {
       await handle.close()
     }
@@ -65,7 +66,7 @@ async function scanFile(
   handle: FileHandle,
   page: Page,
   { toEnd, until, signal }: { toEnd: boolean; until: number; signal: AbortSignal },
-): Promise<'binary' | { readonly hash: string | undefined; readonly bytes: number; readonly ended: boolean }> {
+): Promise<'binary' | { readonly hash: string | undefined; readonly ended: boolean }> {
   const hash: Hash | undefined = toEnd ? createHash('sha256') : undefined
   const buffer = Buffer.allocUnsafe(CHUNK)
   let position = 0
@@ -76,7 +77,7 @@ async function scanFile(
     if (position === 0 && isBinary(bytes.subarray(0, SNIFF_BYTES))) return 'binary'
     if (bytesRead === 0) {
       page.end()
-      return { hash: hash?.digest('hex'), bytes: position, ended: true }
+      return { hash: hash?.digest('hex'), ended: true }
     }
     if (position > 0 && performance.now() > until) {
       throw new Error(`The offset is too far into the file: reading timed out after ${position} bytes.`)
@@ -84,7 +85,7 @@ async function scanFile(
     position += bytesRead
     hash?.update(bytes)
     page.add(bytes)
-    if (page.isFull && !toEnd) return { hash: undefined, bytes: position, ended: false }
+    if (page.isFull && !toEnd) return { hash: undefined, ended: false }
   }
 }
 

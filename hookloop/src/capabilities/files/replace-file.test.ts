@@ -3,8 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, test } from 'node:test'
 import { Workshop } from './files.fixture.ts'
 import { bestLookup, OpenFolder } from './open-folder.ts'
-import { markOf } from './open-file.ts'
-import { makeFolders, replaceFile, type Before } from './replace-file.ts'
+import { makeFolders, replaceFile } from './replace-file.ts'
 
 let shop: Workshop
 let directory: OpenFolder
@@ -21,14 +20,9 @@ afterEach(async () => {
 const content = Buffer.from('new')
 const { signal } = new AbortController()
 
-function beforeOf(name: string): Before {
-  const stats = statSync(shop.path(name))
-  return { mode: stats.mode, owner: stats, mark: markOf(stats) }
-}
-
 test('a file is replaced by a new one, and no temporary file is left', async () => {
   const { ino } = statSync(shop.path('file'))
-  await replaceFile(directory, 'file', { content, before: beforeOf('file'), signal })
+  await replaceFile(directory, 'file', { content, before: statSync(shop.path('file')), signal })
   assert.equal(readFileSync(shop.path('file'), 'utf8'), 'new')
   assert.notEqual(statSync(shop.path('file')).ino, ino)
   assert.deepEqual(readdirSync(shop.inside), ['file'])
@@ -37,7 +31,7 @@ test('a file is replaced by a new one, and no temporary file is left', async () 
 test('a cancelled write leaves the old content and no temporary file', async () => {
   const aborted = AbortSignal.abort(new Error('cancelled'))
   await assert.rejects(
-    replaceFile(directory, 'file', { content, before: beforeOf('file'), signal: aborted }),
+    replaceFile(directory, 'file', { content, before: statSync(shop.path('file')), signal: aborted }),
     /cancelled/,
   )
   assert.equal(readFileSync(shop.path('file'), 'utf8'), 'old')
@@ -45,7 +39,7 @@ test('a cancelled write leaves the old content and no temporary file', async () 
 })
 
 test('a file that was saved after it was read is not overwritten', async () => {
-  const before = beforeOf('file')
+  const before = statSync(shop.path('file'))
   writeFileSync(shop.path('file'), 'theirs')
   await assert.rejects(
     replaceFile(directory, 'file', { content, before, signal }),

@@ -1,29 +1,27 @@
 import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises'
 import type { OpenFolder } from './open-folder.ts'
-import { markOf, type Owner } from './open-file.ts'
-
-/** The file to replace. The new one gets its mode and, where possible, its owner. */
-export type Before = { readonly mode: number; readonly owner: Owner; readonly mark: string }
+import { markOf } from './open-file.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /**
  * Replaces or creates a file atomically: a temporary file in the same folder is written, flushed to disk and renamed. Readers, and a
- * machine that lost power, find the old content or the new one. Without `before` the name must be free.
+ * machine that lost power, find the old content or the new one. The new file gets the mode and, where possible, the owner of the
+ * one `before`. Without `before` the name must be free.
  */
 export async function replaceFile(
   directory: OpenFolder,
   name: string,
-  { content, before, signal }: { content: Uint8Array; before: Before | undefined; signal: AbortSignal },
-): Promise<{ readonly mtimeMs: number }> {
+  { content, before, signal }: { content: Uint8Array; before: Stats | undefined; signal: AbortSignal },
+): Promise<void> {
   await directory.check()
   const temporary = `.hookloop-${randomBytes(9).toString('hex')}.tmp`
   const handle = await open(directory.at(temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, before ? 0o600 : 0o666)
   let isRenamed = false
   try {
-    const { mtimeMs } = await fill(handle, content, before)
+    await fill(handle, content, before)
     signal.throwIfAborted()
     await directory.check() // the last check before the rename
     if (before === undefined) await linkTo(directory, temporary, name)
@@ -33,15 +31,14 @@ export async function replaceFile(
       isRenamed = true
     }
     await flush(directory)
-    return { mtimeMs }
   } finally {
     if (!isRenamed) await unlink(directory.at(temporary)).catch(() => undefined)
   }
 }
 
 /** Another process may have saved the file since it was read. Only the next call is left unprotected. */
-async function checkUnchanged(directory: OpenFolder, name: string, { mark }: Before): Promise<void> {
-  if (markOf(await lstat(directory.at(name))) === mark) return
+async function checkUnchanged(directory: OpenFolder, name: string, before: Stats): Promise<void> {
+  if (markOf(await lstat(directory.at(name))) === markOf(before)) return
   throw new Error('The file was changed by another process in the meantime. Read it again. Nothing was written.')
 }
 
@@ -60,22 +57,17 @@ export async function makeFolders(directory: OpenFolder, names: readonly string[
   return current
 }
 
-async function fill(
-  handle: FileHandle,
-  content: Uint8Array,
-  before: Before | undefined,
-): Promise<{ readonly mtimeMs: number }> {
+async function fill(handle: FileHandle, content: Uint8Array, before: Stats | undefined): Promise<void> {
   try {
     await handle.writeFile(content)
     if (before !== undefined) {
-      const { uid, gid } = before.owner
+      const { uid, gid } = before
       const own = await handle.stat()
       // Only root may change the owner.
       if (own.uid !== uid || own.gid !== gid) await handle.chown(uid, gid).catch(() => undefined)
       await handle.chmod(before.mode & 0o777)
     }
     await handle.sync()
-    return await handle.stat()
   } finally {
     await handle.close()
   }

@@ -18,7 +18,7 @@ const MAX_LINES_SHOWN = 10
 export function replaceText(text: string, { find, put, all, maxLength }: Replacement): Replaced {
   if (find === '') throw new Error('old_string is empty. To create a file, use write_file.')
   if (find === put) throw new Error('old_string and new_string are the same, so nothing would change.')
-  const crlf = hasOnlyCrlf(text)
+  const crlf = text.includes('\n') && !/(?<!\r)\n/.test(text)
   const [wanted, given] = crlf ? [toCrlf(find), toCrlf(put)] : [find, put]
   const places = placesOf(text, wanted)
   if (places.length === 0) throw new Error(`old_string was not found, so the file was not changed.${hint(text, find)}`)
@@ -32,8 +32,8 @@ export function replaceText(text: string, { find, put, all, maxLength }: Replace
   return { text: tooLong ? undefined : text.replaceAll(wanted, () => given), places: count }
 }
 
-/** The number of places without overlaps, which are replaced. */
-function countOf(text: string, wanted: string): number {
+/** The number of places without overlaps. */
+export function countOf(text: string, wanted: string): number {
   let count = 0
   for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) count++
   return count
@@ -50,15 +50,9 @@ function placesOf(text: string, wanted: string): readonly number[] {
 
 function ambiguous(text: string, places: readonly number[]): string {
   const count = places.length === MAX_COUNTED ? `${MAX_COUNTED} or more` : String(places.length)
-  const lines = places.slice(0, MAX_LINES_SHOWN).map((at) => lineAt(text, at))
+  const lines = places.slice(0, MAX_LINES_SHOWN).map((at) => countOf(text.slice(0, at), '\n') + 1)
   const more = places.length > MAX_LINES_SHOWN ? ', …' : ''
   return `old_string was found in ${count} places (lines ${lines.join(', ')}${more}). Include more of the surrounding text, or set replace_all.`
-}
-
-function lineAt(text: string, at: number): number {
-  let line = 1
-  for (let next = text.indexOf('\n'); next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line++
-  return line
 }
 
 function hint(text: string, find: string): string {
@@ -66,15 +60,6 @@ function hint(text: string, find: string): string {
   const trimmed = find.trim()
   if (trimmed !== '' && text.includes(trimmed)) return ' It occurs with different white space around it.'
   return ' Read the file again and copy the text exactly, including white space.'
-}
-
-function hasOnlyCrlf(text: string): boolean {
-  let found = false
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
-    if (text[at - 1] !== '\r') return false
-    found = true
-  }
-  return found
 }
 
 function toCrlf(text: string): string {

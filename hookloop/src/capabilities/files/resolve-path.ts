@@ -1,9 +1,7 @@
-import type { Stats } from 'node:fs'
 import { lstat, readlink } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { OpenFolder, type Lookup } from './open-folder.ts'
-import { showName } from './paths.ts'
-import { isVirtual, outside, PathRefused, placeOf, type Place, type Root } from './paths.ts'
+import { isVirtual, outside, PathRefused, placeOf, showName, type Place, type Root } from './paths.ts'
 
 /** Where a path leads after resolving links: the open folder, and what is there under the last name. */
 export type Resolved = {
@@ -12,12 +10,13 @@ export type Resolved = {
   readonly names: readonly string[]
   /** The named folder, or the folder of the last existing name. Held open. */
   readonly directory: OpenFolder
-} & (
+} & End
+
+type End =
   | { readonly kind: 'directory' }
-  | { readonly kind: 'file' | 'other'; readonly name: string; readonly stats: Stats }
+  | { readonly kind: 'file' | 'other'; readonly name: string }
   /** Nothing exists. `missing` are the names below `directory` that would have to be created. */
   | { readonly kind: 'absent'; readonly missing: readonly string[] }
-)
 
 const MAX_LINKS = 40
 const MAX_DEPTH = 128
@@ -95,15 +94,15 @@ class Resolution {
     if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new PathRefused(`A name in ${brief(shown)} is too long.`)
     if (this.#open.length > MAX_DEPTH) throw new PathRefused(`${brief(shown)} is too deep.`)
     const directory = this.#open.at(-1)!
-    const stats = await lstat(directory.at(name)).catch(absentAs(undefined))
+    const stats = await lstat(directory.at(name)).catch(ifAbsent)
     if (stats === undefined) return this.#absent(name, shown)
     if (stats.isSymbolicLink()) {
-      const target = await readlink(directory.at(name)).catch(absentAs(undefined))
+      const target = await readlink(directory.at(name)).catch(ifAbsent)
       await this.#follow(target, name, shown)
       return undefined
     }
     if (stats.isDirectory()) {
-      const child = await directory.child(name).catch(absentAs(undefined))
+      const child = await directory.child(name).catch(ifAbsent)
       if (child === undefined) return this.#retry(name, shown) // it was replaced between the two calls
       this.#open.push(child)
       this.#names.push(name)
@@ -113,7 +112,7 @@ class Resolution {
       throw new Error(`${showName(shown)}: ${showName(name)} is not a folder.`)
     }
     this.#names.push(name)
-    return { kind: stats.isFile() ? 'file' : 'other', name, stats }
+    return { kind: stats.isFile() ? 'file' : 'other', name }
   }
 
   async #follow(target: string | undefined, name: string, shown: string): Promise<void> {
@@ -154,18 +153,10 @@ class Resolution {
   }
 }
 
-type End =
-  | { readonly kind: 'directory' }
-  | { readonly kind: 'file' | 'other'; readonly name: string; readonly stats: Stats }
-  | { readonly kind: 'absent'; readonly missing: readonly string[] }
-
 /** For a name that does not exist or was replaced a moment ago. */
-function absentAs<T>(value: T): (error: unknown) => T {
-  return (error) => {
-    const code = (error as NodeJS.ErrnoException).code ?? ''
-    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'EINVAL'].includes(code)) return value
-    throw error
-  }
+function ifAbsent(error: unknown): undefined {
+  const code = (error as NodeJS.ErrnoException).code ?? ''
+  if (!['ENOENT', 'ELOOP', 'ENOTDIR', 'EINVAL'].includes(code)) throw error
 }
 
 function brief(shown: string): string {

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { messageOf } from '../../errors.ts'
+import { readBytes } from '../../system/files/read-text.ts'
 import { toPathTest } from './glob.ts'
 import { lineMatcher, type LineMatcher, type Pattern } from './line-matcher.ts'
 import { isBinary } from './open-file.ts'
@@ -69,7 +70,7 @@ async function search(
     if (opened.kind === 'absent') throw new Error(`The file or folder ${opened.shown} does not exist.`)
     if (opened.kind === 'other') throw new Error(`${opened.shown} is not a regular file.`)
     const work = new WorkLimit(limits.timeoutMs, signal)
-    const hits = new Hits(limit)
+    const hits = new Hits(limit, limits.maxSearchBytes)
     const candidates =
       pattern !== undefined && opened.kind === 'directory'
         ? await ripgrep?.(opened.directory.realPath, pattern, { timeoutMs: work.left / 2, signal })
@@ -120,11 +121,10 @@ async function* entriesOf(
   }
   yield* walk(opened.directory, {
     limit: work,
-    lookup: workspace.lookup,
     maxDepth: limits.maxDepth,
     isHidden: (names) =>
       candidates?.mayLeadTo(names) === false || workspace.hidden([...opened.names, ...names]) !== undefined,
-    isSkipped: (name) => limits.skip.includes(name),
+    skip: limits.skip,
   })
 }
 
@@ -135,7 +135,8 @@ async function searchFile(
   matcher: LineMatcher,
   { shown, hits, work, limits }: Work & { shown: string; hits: Hits },
 ): Promise<void> {
-  const bytes = hits.take(() => readRegular(path, limits.maxFileBytes), limits.maxSearchBytes)
+  const bytes = readRegular(path, limits.maxFileBytes)
+  hits.bytes += bytes?.length ?? 0
   if (bytes === undefined || isBinary(bytes) || matcher.cannotMatch(bytes)) return
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   for (let [from, number] = [0, 1]; from < text.length; number++) {
@@ -161,15 +162,7 @@ function readRegular(path: string, max: number): Buffer | undefined {
   }
   try {
     const stats = fstatSync(fd)
-    if (!stats.isFile() || stats.size > max) return undefined
-    const buffer = Buffer.allocUnsafe(stats.size)
-    let length = 0
-    while (length < buffer.length) {
-      const read = readSync(fd, buffer, length, buffer.length - length, length)
-      if (read === 0) break
-      length += read
-    }
-    return buffer.subarray(0, length)
+    return stats.isFile() && stats.size <= max ? readBytes(fd, stats.size) : undefined
   } catch {
     return undefined
   } finally {
@@ -188,18 +181,20 @@ function window(line: string, start: number): string {
 /** The matches, and why some are missing. */
 class Hits {
   readonly #limit: number
+  readonly #maxBytes: number
   readonly #lines: string[] = []
   #more = false
-  #bytes = 0
-  #tooMuch = false
+  /** How many bytes were searched. */
+  bytes = 0
 
-  constructor(limit: number) {
+  constructor(limit: number, maxBytes: number) {
     this.#limit = limit
+    this.#maxBytes = maxBytes
   }
 
   /** One more match than is shown is searched for, to know whether there are more. */
   get isFull(): boolean {
-    return this.#more || this.#tooMuch
+    return this.#more || this.bytes > this.#maxBytes
   }
 
   add(line: string): void {
@@ -207,20 +202,12 @@ class Hits {
     else this.#more = true
   }
 
-  take(read: () => Buffer | undefined, max: number): Buffer | undefined {
-    const bytes = read()
-    if (bytes === undefined) return undefined
-    this.#bytes += bytes.length
-    if (this.#bytes > max) this.#tooMuch = true
-    return bytes
-  }
-
   text(isOver: boolean): string {
     const notes: string[] = []
     if (this.#more)
       notes.push(`[There are more than ${this.#limit} matches. Narrow the search with path, glob or a longer pattern.]`)
     if (isOver) notes.push('[The search timed out before all files were searched. Narrow it with path or glob.]')
-    if (this.#tooMuch)
+    if (this.bytes > this.#maxBytes)
       notes.push('[The search stopped at its size limit before all files were searched. Narrow it with path or glob.]')
     return [...(this.#lines.length === 0 ? ['(no matches)'] : this.#lines), ...notes].join('\n')
   }

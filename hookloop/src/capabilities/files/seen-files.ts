@@ -1,41 +1,34 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
-import type { Fingerprint } from './open-file.ts'
 
-// The state of a run has the fingerprints of the files it has read or written, by real path, so that an edit applies to the content
-// that was read.
+// The state of a run has a hash of each file it has read or written, by real path, so that an edit applies to the content that
+// was read.
 
 const KEY = 'hookloop.files'
 const MAX_FILES = 1_000
 
-/** The result of a tool: text for the model, and the fingerprint to remember, which a hook moves to the state. */
-export type FileResult = { readonly text: string; readonly seen?: JsonObject }
+/** The result of a tool: text for the model, and the file to remember, which a hook moves to the state. */
+export type FileResult = { readonly text: string; readonly seen?: { readonly path: string; readonly hash: string } }
 
-export function result(text: string, realPath?: string, file?: Fingerprint): FileResult {
-  if (realPath === undefined || file === undefined) return { text }
-  return { text, seen: { path: realPath, ...file } }
-}
-
-/** The fingerprint of a file that the run has read or written. */
-export function seenFile(state: AgentState, realPath: string): Fingerprint | undefined {
+/** The hash of a file that the run has read or written. */
+export function seenFile(state: AgentState, realPath: string): string | undefined {
   const all = state.metadata[KEY]
-  const entry = isJsonObject(all) && Object.hasOwn(all, realPath) ? all[realPath] : undefined
-  return isJsonObject(entry) && typeof entry['hash'] === 'string' ? (entry as Fingerprint) : undefined
+  const hash = isJsonObject(all) && Object.hasOwn(all, realPath) ? all[realPath] : undefined
+  return typeof hash === 'string' ? hash : undefined
 }
 
-/** Moves the fingerprint from the result to the state. It runs first, so that other hooks see the text that the model gets. */
+/** Moves the hash from the result to the state. It runs first, so that other hooks see the text that the model gets. */
 export function rememberHook(tools: ReadonlySet<string>): Hook {
   return hook(
     'afterToolUse',
     (ctx) => {
       const { output } = ctx.toolExecution
       if (!isResult(output)) return ctx
-      const { seen } = output
       const shown = ctx.withOutput(output.text)
-      const { path, ...file } = seen ?? {}
-      if (ctx.toolExecution.status !== 'ok' || typeof path !== 'string') return shown
-      return shown.withState((state) => state.withMetadata(KEY, withFile(state.metadata[KEY], path, file)))
+      const { path, hash } = output.seen ?? {}
+      if (ctx.toolExecution.status !== 'ok' || typeof path !== 'string' || typeof hash !== 'string') return shown
+      return shown.withState((state) => state.withMetadata(KEY, withFile(state.metadata[KEY], path, hash)))
     },
     { name: 'files.remember', priority: 1_000, tool: new RegExp(`^(?:${[...tools].join('|')})$`) },
   )
@@ -47,8 +40,8 @@ function isResult(output: Json): output is { text: string; seen?: JsonObject } {
 }
 
 /** The latest file comes last, and the oldest are dropped. */
-function withFile(before: Json | undefined, path: string, file: JsonObject): JsonObject {
+function withFile(before: Json | undefined, path: string, hash: string): JsonObject {
   const { [path]: _older, ...others } = isJsonObject(before) ? before : {}
   const recent = Object.entries(others).slice(-(MAX_FILES - 1))
-  return Object.fromEntries([...recent, [path, file]])
+  return Object.fromEntries([...recent, [path, hash]])
 }

@@ -12,12 +12,11 @@ export type Entry = {
 }
 
 type WalkOptions = {
-  readonly lookup: OpenFolder['lookup']
   readonly maxDepth: number
   /** Leaves out an entry and everything in it. */
   readonly isHidden: (names: readonly string[]) => boolean
-  /** Lists a folder without entering it. */
-  readonly isSkipped: (name: string) => boolean
+  /** Names of folders that are listed but not entered. */
+  readonly skip: readonly string[]
   readonly limit: WorkLimit
 }
 
@@ -61,28 +60,27 @@ const TURN_MS = 8
  * Walks a folder depth first, sorted by name, without following links. Calls are synchronous, in short turns: for many
  * small files that is several times faster than asynchronous calls.
  */
-export async function* walk(start: OpenFolder, options: WalkOptions): AsyncGenerator<Entry, void, undefined> {
-  yield* inFolder({ path: start.self, realPath: start.realPath, names: [] }, options)
-}
-
-type Folder = { readonly path: string; readonly realPath: string; readonly names: readonly string[] }
-
-async function* inFolder(folder: Folder, options: WalkOptions): AsyncGenerator<Entry, void, undefined> {
-  const { limit, isHidden, isSkipped, maxDepth, lookup } = options
-  for (const entry of entriesOf(folder.path)) {
+export async function* walk(
+  { self, realPath, lookup }: Pick<OpenFolder, 'self' | 'realPath' | 'lookup'>,
+  options: WalkOptions,
+  above: readonly string[] = [],
+): AsyncGenerator<Entry, void, undefined> {
+  const { limit, isHidden, skip, maxDepth } = options
+  for (const entry of entriesOf(self)) {
     if (limit.mustYield) await limit.yieldTurn()
     if (limit.isOver) return
-    const names = [...folder.names, entry.name]
+    const names = [...above, entry.name]
     if (isHidden(names)) continue
-    const path = join(folder.path, entry.name)
+    const path = join(self, entry.name)
     const kind = kindOf(entry)
     yield { names, kind, path }
-    if (kind !== 'directory' || names.length >= maxDepth || isSkipped(entry.name)) continue
+    if (kind !== 'directory' || names.length >= maxDepth || skip.includes(entry.name)) continue
     const fd = tryOpen(path)
     if (fd === undefined) continue // removed, replaced by a link, or not readable
     try {
-      const realPath = join(folder.realPath, entry.name)
-      yield* inFolder({ path: lookup === 'descriptor' ? `/proc/self/fd/${fd}` : realPath, realPath, names }, options)
+      const below = join(realPath, entry.name)
+      const folder = { self: lookup === 'descriptor' ? `/proc/self/fd/${fd}` : below, realPath: below, lookup }
+      yield* walk(folder, options, names)
     } finally {
       closeSync(fd)
     }

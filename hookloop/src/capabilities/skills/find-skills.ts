@@ -5,17 +5,8 @@ import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
 import { realPathOf } from '../../system/files/real-path.ts'
+import type { SkillsPolicy } from './options.ts'
 import { toSkill, type ReadSkill, type Skill } from './skill.ts'
-
-export type SkillPlaces = {
-  /** Folders of skills, relative to `cwd`. */
-  readonly dirs: readonly string[]
-  readonly cwd: string
-  /** Whether skills in the home folder of the user are included. */
-  readonly user: boolean
-  readonly maxSkills: number
-  readonly maxSkillBytes: number
-}
 
 /** The skills that were found, and why others cannot be used. */
 export type FoundSkills = { readonly skills: readonly Skill[]; readonly problems: readonly string[] }
@@ -28,28 +19,28 @@ const MAX_ENTRIES = 1_000
  * Reads skills from folders, those of the user first. Never throws: invalid skills are reported in `problems`. Of two skills
  * with the same name the first is used, so that a project cannot replace a skill of the user.
  */
-export function readSkillFolders(places: SkillPlaces, known: readonly Skill[] = []): FoundSkills {
+export function readSkillFolders(policy: SkillsPolicy, known: readonly Skill[] = []): FoundSkills {
   const found = new Map(known.map((skill) => [skill.name, skill]))
   const problems: string[] = []
   const folders = [
-    ...(places.user ? PLACES.map((dir) => ({ path: join(homedir(), dir), scope: 'user' as const })) : []),
-    ...places.dirs.map((dir) => ({ path: resolve(places.cwd, dir), scope: 'project' as const })),
+    ...(policy.user ? PLACES.map((dir) => ({ path: join(homedir(), dir), scope: 'user' as const })) : []),
+    ...policy.dirs.map((dir) => ({ path: resolve(policy.cwd, dir), scope: 'project' as const })),
   ]
   const seen = new Set<string>()
   for (const { path, scope } of folders) {
     const root = realPathOf(path)
-    if (root === undefined && scope === 'project' && !isDefault(path, places))
+    if (root === undefined && scope === 'project' && !isDefault(path, policy))
       problems.push(`The folder ${path} does not exist.`)
     if (root === undefined || seen.has(root)) continue
     seen.add(root)
     for (const entry of namesIn(root, problems)) {
-      if (found.size >= places.maxSkills) {
+      if (found.size >= policy.maxSkills) {
         problems.push(
-          `There are more than ${places.maxSkills} skills: those from "${entry}" in ${path} on are skipped.`,
+          `There are more than ${policy.maxSkills} skills: those from "${entry}" in ${path} on are skipped.`,
         )
         break
       }
-      const read = readSkill(root, entry, { scope, maxBytes: places.maxSkillBytes })
+      const read = readSkill(root, entry, { scope, maxBytes: policy.maxSkillBytes })
       if (read === undefined) continue
       add(read, { entry, found, problems })
     }
@@ -58,7 +49,7 @@ export function readSkillFolders(places: SkillPlaces, known: readonly Skill[] = 
 }
 
 /** A missing default folder is normal; a missing folder from the options is a mistake. */
-function isDefault(path: string, { cwd }: SkillPlaces): boolean {
+function isDefault(path: string, { cwd }: SkillsPolicy): boolean {
   return PLACES.some((dir) => resolve(cwd, dir) === path)
 }
 

@@ -85,8 +85,8 @@ test('links cannot make skills read anything outside the folder of skills', asyn
     '.',
     '',
   ]
-  for (const path of rejected) await assert.rejects(readResource(folder, path, 100), /^(?!.*SECRET)/, path)
-  assert.equal(await readResource(folder, './references//b.md', 100), 'A.')
+  for (const path of rejected) assert.throws(() => readResource(folder, path, 100), /^(?!.*SECRET)/, path)
+  assert.equal(readResource(folder, './references//b.md', 100), 'A.')
 })
 
 test('pipes and binary files are not read, and long files are cut', async () => {
@@ -103,9 +103,9 @@ test('pipes and binary files are not read, and long files are cut', async () => 
   const { skills: found, problems } = findSkills({ cwd })
   const folder = found[0]!.folder!
   assert.match(problems.join('\n'), /"piped" is ignored: its SKILL\.md is not a regular file/)
-  await assert.rejects(readResource(folder, 'references/pipe.md', 100), /not a regular file/)
-  await assert.rejects(readResource(folder, 'assets/logo.png', 100), /binary/)
-  assert.equal(await readResource(folder, 'references/long.md', 10), 'xxxxxxxxxx\n[cut off: 990 more bytes]')
+  assert.throws(() => readResource(folder, 'references/pipe.md', 100), /not a regular file/)
+  assert.throws(() => readResource(folder, 'assets/logo.png', 100), /binary/)
+  assert.equal(readResource(folder, 'references/long.md', 10), 'xxxxxxxxxx\n[cut off: 990 more bytes]')
 })
 
 test('a skill of a project cannot replace one of the user', () => {

@@ -1,3 +1,4 @@
 export type { FoundSkills } from './find-skills.ts'
 export type { Skill, SkillDefinition } from './skill.ts'
-export { findSkills, getActiveSkills, skills, type SkillsOptions } from './skills.ts'
+export type { SkillsOptions } from './options.ts'
+export { findSkills, getActiveSkills, skills } from './skills.ts'

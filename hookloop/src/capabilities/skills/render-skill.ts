@@ -4,19 +4,11 @@ import { sanitizeText } from '../../system/sanitize-text.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
 import { runProcess } from '../../system/processes/run-process.ts'
 import { fillArguments, splitArguments } from './fill-arguments.ts'
+import type { SkillsPolicy } from './options.ts'
 import { listResources } from './resources.ts'
 import type { Skill } from './skill.ts'
 
-export type Rendering = {
-  readonly cwd: string
-  readonly maxResources: number
-  readonly maxCommands: number
-  readonly commandTimeoutMs: number
-  readonly maxCommandOutputBytes: number
-  readonly isTrusted: (skill: Skill) => boolean
-}
-
-type Use = Rendering & { readonly given: string; readonly folder: string | undefined; readonly signal: AbortSignal }
+type Use = SkillsPolicy & { readonly given: string; readonly folder: string | undefined; readonly signal: AbortSignal }
 
 /**
  * The text of a skill when it is used: with its arguments, the output of its commands if it is trusted, and the list of its
@@ -25,7 +17,7 @@ type Use = Rendering & { readonly given: string; readonly folder: string | undef
 export async function renderSkill(
   skill: Skill,
   given: string,
-  options: Rendering & { readonly signal: AbortSignal },
+  options: SkillsPolicy & { readonly signal: AbortSignal },
 ): Promise<string> {
   const parts = skill.body.split(/!`([^`\n]+)`/) // text, command, text, …
   const commands = (parts.length - 1) / 2
@@ -47,7 +39,7 @@ export async function renderSkill(
   const notes = [
     ...(used ? [] : [`ARGUMENTS: ${given}`]),
     ...(commands > 0 && !runs ? [notRun(commands, options.maxCommands)] : []),
-    ...(await resourceNotes(skill, options)),
+    ...resourceNotes(skill, options),
   ]
   return [`# Skill: ${skill.name}`, rendered.join(''), ...notes].join('\n\n')
 }
@@ -88,9 +80,9 @@ function notRun(commands: number, max: number): string {
   return `[The commands in this skill were not run: ${why}.]`
 }
 
-async function resourceNotes({ name, folder }: Skill, { cwd, maxResources }: Rendering): Promise<readonly string[]> {
+function resourceNotes({ name, folder }: Skill, { cwd, maxResources }: SkillsPolicy): readonly string[] {
   if (folder === undefined) return []
-  const files = await listResources(folder, maxResources)
+  const files = listResources(folder, maxResources)
   const inside = relative(cwd, folder)
   const shown = inside.startsWith('..') ? folder : inside || '.'
   if (files.length === 0) return [`Folder of the skill: ${shown}`]

@@ -1,45 +1,34 @@
 import { typedCommand } from '../../agent/slash-commands.ts'
-import type { Tool } from '../../agent/tool.ts'
-import type { ModelSource } from '../../state/inference.ts'
-import type { JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { activate, activeIn, forgetOld } from './active.ts'
 import { allowsCall, describeAllowed } from './allowed-tools.ts'
-import { renderSkill, type Rendering } from './render-skill.ts'
+import type { SkillsPolicy } from './options.ts'
+import { renderSkill } from './render-skill.ts'
 import type { Skill } from './skill.ts'
+import type { Library, SkillTool } from './skill-tools.ts'
 
-type SkillTool = Tool<JsonObject, JsonObject>
+type Tools = { readonly load: SkillTool; readonly read: SkillTool }
 
-type Parts = {
-  readonly commands: boolean
-  readonly always: readonly string[]
-  readonly models: { readonly [name: string]: ModelSource }
-  readonly maxArgumentChars: number
-  readonly rendering: Rendering
-  readonly load: SkillTool
-  readonly read: SkillTool
-}
-
-export function skillHooks(library: ReadonlyMap<string, Skill>, parts: Parts): readonly Hook[] {
+export function skillHooks(library: Library, policy: SkillsPolicy, tools: Tools): readonly Hook[] {
   return [
-    ...(parts.commands ? [commandHook(library, parts)] : []),
-    forgetHook(),
-    activateHook(library, parts.load),
-    toolsGuard(parts),
-    modelHook(parts.models),
+    ...(policy.commands ? [commandHook(library, policy)] : []),
+    hook('beforeExecution', (ctx) => ctx.withState(forgetOld), { name: 'skills.forget', priority: 100 }),
+    activateHook(library, tools.load),
+    toolsGuard(policy, tools),
+    modelHook(policy),
   ]
 }
 
 /** The user invokes a skill by its name: its text replaces the input, and it is active for this execution. */
-function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, rendering }: Parts): Hook {
+function commandHook(library: Library, policy: SkillsPolicy): Hook {
   return hook(
     'onUserInput',
     async (ctx) => {
       const { skill, given } = commandIn(ctx.input, library) ?? {}
       if (skill === undefined || given === undefined) return ctx
-      const text = await renderSkill(skill, given.slice(0, maxArgumentChars), { ...rendering, signal: ctx.signal })
+      const text = await renderSkill(skill, given.slice(0, policy.maxArgumentChars), { ...policy, signal: ctx.signal })
       // The execution has not started yet: it will be the next one.
       return ctx.withInput(text).withState((state) => activate(state, skill, state.executionCount + 1))
     },
@@ -53,20 +42,13 @@ function commandHook(library: ReadonlyMap<string, Skill>, { maxArgumentChars, re
   )
 }
 
-function commandIn(
-  input: Message,
-  library: ReadonlyMap<string, Skill>,
-): { readonly skill: Skill; readonly given: string } | undefined {
+function commandIn(input: Message, library: Library): { readonly skill: Skill; readonly given: string } | undefined {
   const { name = '', given = '' } = typedCommand(input) ?? {}
   const skill = library.get(name)
   return skill?.userInvocable === true ? { skill, given } : undefined
 }
 
-function forgetHook(): Hook {
-  return hook('beforeExecution', (ctx) => ctx.withState(forgetOld), { name: 'skills.forget', priority: 100 })
-}
-
-function activateHook(library: ReadonlyMap<string, Skill>, load: SkillTool): Hook {
+function activateHook(library: Library, load: SkillTool): Hook {
   return hook(
     'afterToolUse',
     (ctx) => {
@@ -79,7 +61,7 @@ function activateHook(library: ReadonlyMap<string, Skill>, load: SkillTool): Hoo
 }
 
 /** A skill can only restrict tools: with several active, each that lists tools must allow a call. */
-function toolsGuard({ always, load, read }: Parts): Hook {
+function toolsGuard({ always }: SkillsPolicy, { load, read }: Tools): Hook {
   const free = [load.name, read.name, ...always].map(toNameTest)
   return guard(
     'beforeToolUse',
@@ -98,7 +80,7 @@ function toolsGuard({ always, load, read }: Parts): Hook {
 }
 
 /** Uses the model that the latest skill requests, if it is one of the option `models`. */
-function modelHook(models: Parts['models']): Hook {
+function modelHook({ models }: SkillsPolicy): Hook {
   return hook(
     'beforeInference',
     (ctx) => {

@@ -1,32 +1,29 @@
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
-import { renderSkill, type Rendering } from './render-skill.ts'
+import type { SkillsPolicy } from './options.ts'
+import { renderSkill } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'
 import { shorten } from '../../state/shorten.ts'
 import { objectSchema } from '../../state/json-schema.ts'
 
-type Limits = {
-  readonly maxListChars: number
-  readonly maxArgumentChars: number
-  readonly maxResourceBytes: number
-  readonly rendering: Rendering
-}
-
-type SkillTool = Tool<JsonObject, JsonObject>
-type Library = ReadonlyMap<string, Skill>
+export type SkillTool = Tool<JsonObject, JsonObject>
+export type Library = ReadonlyMap<string, Skill>
 
 /**
  * The tools for the model: one whose description lists the skills, and one for their files. The list is the same in every
  * request of an agent, so that the provider's prompt cache stays valid.
  */
-export function skillTools(library: Library, limits: Limits): { readonly load: SkillTool; readonly read: SkillTool } {
+export function skillTools(
+  library: Library,
+  policy: SkillsPolicy,
+): { readonly load: SkillTool; readonly read: SkillTool } {
   const offered = [...library.values()].filter(({ modelInvocable }) => modelInvocable)
-  return { load: loadTool(library, offered, limits), read: readTool(library, limits) }
+  return { load: loadTool(library, offered, policy), read: readTool(library, policy) }
 }
 
-function loadTool(library: Library, offered: readonly Skill[], limits: Limits): SkillTool {
-  const { maxListChars, maxArgumentChars, rendering } = limits
+function loadTool(library: Library, offered: readonly Skill[], policy: SkillsPolicy): SkillTool {
+  const { maxListChars, maxArgumentChars } = policy
   return tool({
     name: 'load_skill',
     description:
@@ -45,12 +42,12 @@ function loadTool(library: Library, offered: readonly Skill[], limits: Limits): 
       const skill = library.get(skill_name)
       if (skill === undefined) throw unknownSkill(skill_name, offered)
       if (!skill.modelInvocable) throw new Error(`Only the user can invoke the skill "${skill_name}".`)
-      return renderSkill(skill, given, { ...rendering, signal })
+      return renderSkill(skill, given, { ...policy, signal })
     },
   })
 }
 
-function readTool(library: Library, { maxResourceBytes }: Limits): SkillTool {
+function readTool(library: Library, { maxResourceBytes }: SkillsPolicy): SkillTool {
   return tool({
     name: 'read_skill_resource',
     description: 'Reads a file of a skill, by a path from the list that load_skill returned.',

@@ -7,7 +7,8 @@ import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { Json } from '../../state/json.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import { skills, type SkillsOptions } from './skills.ts'
+import type { SkillsOptions } from './options.ts'
+import { skills } from './skills.ts'
 
 /** A project folder with these files, removed after the tests. */
 export function projectWith(files: { readonly [path: string]: string | Uint8Array }): string {

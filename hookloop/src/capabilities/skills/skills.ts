@@ -1,70 +1,12 @@
 import type { Capability, SlashCommand } from '../../agent/capability.ts'
-import { invalidOption, isStringList, readOptions } from '../../agent/check-options.ts'
+import { invalidOption } from '../../agent/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { ModelSource } from '../../state/inference.ts'
 import { activeIn } from './active.ts'
 import { readSkillFolders, type FoundSkills } from './find-skills.ts'
-import { toDeclaredSkill, type Skill, type SkillDefinition } from './skill.ts'
+import { readSkillsOptions, type SkillsOptions, type SkillsPolicy } from './options.ts'
+import { toDeclaredSkill, type Skill } from './skill.ts'
 import { skillHooks } from './skill-hooks.ts'
 import { skillTools } from './skill-tools.ts'
-
-/** Options of `skills`. */
-export type SkillsOptions = {
-  /** Folders of skills, relative to `cwd`. Default `.claude/skills` and `.hookloop/skills`. */
-  readonly dirs?: readonly string[]
-  /** Skills defined in code. They override those of the same name on disk. Default none. */
-  readonly skills?: readonly SkillDefinition[]
-  /** The folder of the project, where commands of skills run. Default: the working directory of the process. */
-  readonly cwd?: string
-  /** Whether skills in the home folder of the user are included. They override those of the project. Default false. */
-  readonly user?: boolean
-  /** Which skills may run the commands in their text: hashes, or a function. Default none. */
-  readonly trust?: readonly string[] | ((skill: Skill) => boolean)
-  /** The models that skills may request, by name. Any other is ignored. Default none. */
-  readonly models?: { readonly [name: string]: ModelSource }
-  /** Tools that a skill can never disallow; `*` matches anything. Default `final_answer`. */
-  readonly always?: readonly string[]
-  /** Whether the input `/name arguments` uses a skill. Default true. */
-  readonly commands?: boolean
-  /** The number of skills. Default 100. */
-  readonly maxSkills?: number
-  /** The size of a SKILL.md. Default 65,536. */
-  readonly maxSkillBytes?: number
-  /** The length of the list of names and descriptions, which is part of every request. Default 16,000. */
-  readonly maxListChars?: number
-  /** The length of the arguments of a skill. Default 10,000. */
-  readonly maxArgumentChars?: number
-  /** The number of files that are listed for a skill. Default 100. */
-  readonly maxResources?: number
-  /** The number of bytes read of one file. Default 65,536. */
-  readonly maxResourceBytes?: number
-  /** The number of commands in the text of a skill. Default 10. */
-  readonly maxCommands?: number
-  /** The time a command may take. Default 10,000. */
-  readonly commandTimeoutMs?: number
-  /** The size of the output of a command. Default 16,384. */
-  readonly maxCommandOutputBytes?: number
-}
-
-export const skillsDefaults = Object.freeze({
-  dirs: Object.freeze(['.claude/skills', '.hookloop/skills'] as readonly string[]),
-  skills: Object.freeze([] as readonly SkillDefinition[]),
-  cwd: undefined,
-  user: false,
-  trust: Object.freeze([] as readonly string[]),
-  models: Object.freeze({} as { readonly [name: string]: ModelSource }),
-  always: Object.freeze(['final_answer'] as readonly string[]),
-  commands: true,
-  maxSkills: 100,
-  maxSkillBytes: 65_536,
-  maxListChars: 16_000,
-  maxArgumentChars: 10_000,
-  maxResources: 100,
-  maxResourceBytes: 65_536,
-  maxCommands: 10,
-  commandTimeoutMs: 10_000,
-  maxCommandOutputBytes: 16_384,
-})
 
 /**
  * Adds skills: folders with instructions in a SKILL.md. The model sees their names and descriptions, and loads the ones it
@@ -74,14 +16,13 @@ export const skillsDefaults = Object.freeze({
  * createAgent({ model, use: [skills({ dirs: ['./skills'], user: true })] })
  */
 export function skills(options: SkillsOptions = {}): Capability {
-  const policy = checkedPolicy(options)
+  const policy = readSkillsOptions(options)
   const { skills: found, problems } = readSkills(policy)
   const library = new Map(found.map((skill) => [skill.name, skill]))
-  const rendering = { ...policy, isTrusted: trustOf(policy.trust) }
-  const { load, read } = skillTools(library, { ...policy, rendering })
+  const { load, read } = skillTools(library, policy)
   return {
     name: 'skills',
-    hooks: skillHooks(library, { ...policy, rendering, load, read }),
+    hooks: skillHooks(library, policy, { load, read }),
     tools: [load, read],
     models: Object.values(policy.models),
     slashCommands: policy.commands ? found.filter(({ userInvocable }) => userInvocable).map(toCommand) : [],
@@ -95,7 +36,7 @@ function toCommand({ name, description, scope }: Skill): SlashCommand {
 
 /** Finds the skills that `skills` would use with the same options, and the problems of those it would not. */
 export function findSkills(options: SkillsOptions = {}): FoundSkills {
-  return readSkills(checkedPolicy(options))
+  return readSkills(readSkillsOptions(options))
 }
 
 /** The names of the skills that are active in a state. */
@@ -103,21 +44,7 @@ export function getActiveSkills(state: AgentState): readonly string[] {
   return activeIn(state).map(({ name }) => name)
 }
 
-type Policy = ReturnType<typeof checkedPolicy>
-
-function checkedPolicy(options: SkillsOptions) {
-  const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults)
-  const policy = { ...rest, cwd }
-  for (const name of ['dirs', 'always'] as const) {
-    if (!isStringList(policy[name])) throw invalidOption('skills', `"${name}" must be a list of strings`, policy[name])
-  }
-  if (typeof policy.trust !== 'function' && !isStringList(policy.trust)) {
-    throw invalidOption('skills', '"trust" must be a list of hashes or a function', policy.trust)
-  }
-  return policy
-}
-
-function readSkills(policy: Policy): FoundSkills {
+function readSkills(policy: SkillsPolicy): FoundSkills {
   const declared = policy.skills.map((definition) => {
     const read = toDeclaredSkill(definition)
     if ('skill' in read) return read.skill
@@ -132,26 +59,13 @@ function readSkills(policy: Policy): FoundSkills {
   return readSkillFolders(policy, declared)
 }
 
-/** Anything but `true` means that the commands do not run. */
-function trustOf(trust: Policy['trust']): (skill: Skill) => boolean {
-  if (typeof trust !== 'function') return ({ hash }) => trust.includes(hash)
-  return (skill) => {
-    try {
-      const trusted: unknown = trust(skill)
-      return trusted === true
-    } catch {
-      return false
-    }
-  }
-}
-
-function describe(found: readonly Skill[], { trust }: Policy): string {
+function describe(found: readonly Skill[], { trust }: SkillsPolicy): string {
   const names = found.map(({ name }) => name).join(', ') || 'none'
   const none = typeof trust !== 'function' && trust.length === 0
   return `Skills: ${names}. Commands in their text ${none ? 'do not run' : 'run for trusted skills, without a sandbox'}.`
 }
 
-function unknownModels(found: readonly Skill[], { models }: Policy): readonly string[] {
+function unknownModels(found: readonly Skill[], { models }: SkillsPolicy): readonly string[] {
   return found.flatMap(({ name, model }) => {
     if (model === undefined || Object.hasOwn(models, model)) return []
     return [`The model "${model}" of the skill "${name}" is not in "models": the model of the agent is used.`]

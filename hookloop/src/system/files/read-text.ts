@@ -13,18 +13,21 @@ export function readText(
   const handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     if (!fstatSync(handle).isFile()) throw new Error(`${called} is not a regular file`)
-    const buffer = Buffer.alloc(maxBytes + 1)
-    let size = 0
-    for (let read = -1; read !== 0 && size <= maxBytes; size += read) {
-      read = readSync(handle, buffer, size, buffer.length - size, size)
-    }
-    if (size > maxBytes) throw new Error(`${called} is larger than ${maxBytes} bytes`)
-    const bytes = buffer.subarray(0, size)
+    const bytes = readBytes(handle, maxBytes + 1)
+    if (bytes.length > maxBytes) throw new Error(`${called} is larger than ${maxBytes} bytes`)
     if (bytes.includes(0)) throw new Error(`${called} is a binary file`)
     return decoded(bytes, called)
   } finally {
     closeSync(handle)
   }
+}
+
+/** The first `max` bytes of an open file. */
+export function readBytes(handle: number, max: number): Buffer {
+  const buffer = Buffer.allocUnsafe(max)
+  let size = 0
+  for (let read = -1; read !== 0 && size < max; size += read) read = readSync(handle, buffer, size, max - size, size)
+  return buffer.subarray(0, size)
 }
 
 function decoded(bytes: Uint8Array, called: string): string {
