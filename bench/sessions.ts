@@ -5,7 +5,7 @@ import { fileStore, memoryStore, sqliteStore, type SessionStore } from 'hookloop
 import { agentFor } from './work.ts'
 
 // The same run with and without a store, in turn and in one process: what it costs to keep what happens. Each step has a
-// model call and a tool call. That a tool begins is stored before it does; the model answers at once, so whatever else there
+// model call and a tool call. The start of a tool is stored before it runs; the model answers at once, so whatever else there
 // is to write of a step shares that write.
 
 const STEPS = 200

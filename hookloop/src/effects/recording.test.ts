@@ -331,7 +331,7 @@ for (const howOften of ['always', 'once'] as const) {
         .entries()
         .slice(0, at - 1)
         .filter((entry) => entry.type === 'begin')
-      // Attempts beneath a call are begun within it, and a sleep does nothing.
+      // Attempts of a call start within it, and a sleep does nothing.
       const real = begun.filter((entry) => entry.type === 'begin' && entry.kind !== 'sleep' && !wraps(entry.key))
       if (done.length > real.length) wrong.push(`${at}: did ${done.slice(real.length).join(', ')} after it`)
     }
@@ -339,7 +339,7 @@ for (const howOften of ['always', 'once'] as const) {
   })
 }
 
-/** Calls with hooks around them are recorded twice: the whole, and each attempt. */
+/** Calls with around hooks are recorded twice: the call, and each attempt. */
 function wraps(key: string): boolean {
   return /\/inference(\.\d+)?$/.test(key) || key.endsWith('/1/0/tool')
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../state/json.ts'
 import { LogCache } from './log-cache.ts'
 import { LineEncoder, readLines } from './session-log.ts'
 
-/** The lines of a session that is suspended and taken up again, over and over. */
+/** The lines of a session that is suspended and resumed many times. */
 function logOf(count: number, more: JsonObject = {}): string[] {
   const encoder = new LineEncoder()
   const first = { type: 'session', version: 1, id: 's', at: 1, agent: 'agent' }

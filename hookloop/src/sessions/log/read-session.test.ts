@@ -17,7 +17,7 @@ import type { SessionStore } from '../stores/store.ts'
 
 const nowhere = { note: () => undefined }
 
-/** The lines of a session that waits for a person, and of the same one after it went on and was cut off. */
+/** The lines of a session that waits for an approval, and of the same one after it resumed and was interrupted. */
 const [waiting, cutOff] = await (async () => {
   const store = memoryStore()
   await drive(eventfulAgent(store, nowhere), store)
@@ -35,7 +35,7 @@ function parsed(lines: readonly string[]): Line[] {
   })
 }
 
-/** Lines that are sealed as they should be, whatever they say: by somebody who knows how. */
+/** Lines with valid checksums, whatever they contain, as an attacker could write them. */
 function resealed(bodies: readonly (JsonObject | string)[]): readonly string[] {
   let sum = NO_SUM
   return bodies.map((record, seq) => {
@@ -67,7 +67,7 @@ async function refusals(lines: readonly string[]): Promise<ReadonlySet<unknown>>
     )
     assert.deepEqual((await store.read('eventful'))!.lines, lines)
     assert.equal((await store.list()).length, 1)
-    await (await store.open('eventful')).release() // it is not left held
+    await (await store.open('eventful')).release() // it is not left locked
   }
   return codes
 }

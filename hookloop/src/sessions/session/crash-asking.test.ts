@@ -29,7 +29,7 @@ const read = tool({
   execute: () => 'x'.repeat(400),
 })
 
-/** How many results a conversation tells of, those in its summary included. */
+/** The number of results in a conversation, including those in its summary. */
 function seen(text: string): number {
   return Number(/seen (\d+)/.exec(text)?.[1] ?? 0) + (text.match(/x{400}/g)?.length ?? 0)
 }

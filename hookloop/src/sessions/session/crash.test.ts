@@ -87,7 +87,7 @@ function withoutTimes(ledger: readonly TimedLedgerEntry[]): readonly object[] {
   return ledger.map(({ durationMs: _ms, ...entry }) => entry)
 }
 
-/** What must hold however often, and wherever, the run was cut off. */
+/** What must be true however often, and wherever, the run was interrupted. */
 function check({ kept, done }: Ended, deaths: number): void {
   const unknown = interrupted(kept)
   assert.equal(kept.open, undefined)

@@ -58,7 +58,7 @@ const turns: readonly ScriptedTurn[] = [
 /** The tools of the run that must not be done twice, and how often each may be called. */
 export const onlyOnce = ['look-a', 'look-b', 'look-c', 'look-d', 'look-e', 'flaky', 'pay-ann']
 
-/** The one that is asked about when nobody knows: whoever looks whether it was done can have it done once. */
+/** The call that is asked about if its outcome is unknown: the approver checks whether it was done, so it is done once. */
 export const alwaysOnce = 'wire'
 
 export function eventfulAgent(
@@ -227,14 +227,14 @@ function turnOf(messages: ModelRequest['messages']): ScriptedTurn {
   return turns[messages.filter(({ role }) => role === 'assistant').length] ?? 'There is no more to say.'
 }
 
-/** A clock that keeps nobody alive who waits for what never comes. */
+/** A clock whose sleeps do not keep the process alive. */
 export const quietClock: Clock = {
   now: () => systemClock.now(),
   sleep: (ms, signal) =>
     delay(Math.min(ms, 1e9), undefined, { ref: false, ...(signal && { signal }) }).catch(() => undefined),
 }
 
-/** What a process does that is started again until the run is over: begins, goes on, and answers what is asked. */
+/** What a process does until the run is over: it starts or resumes the run and answers approvals. */
 export async function drive(
   agent: Agent<unknown>,
   store: SessionStore,

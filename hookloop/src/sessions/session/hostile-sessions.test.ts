@@ -19,7 +19,7 @@ import { NO_SUM } from '../log/session-log.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
-// Sessions that somebody has changed, in every store that others can write to: whoever takes one up is told, by code,
+// Sessions that were changed, in every store that other programs can write to: every use rejects them with a code,
 // and what is stored stays as it is.
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-hostile-'))
@@ -33,7 +33,7 @@ after(async () => {
 
 const nothing = { note: () => undefined }
 
-/** A session that waits for a person. */
+/** A session that waits for an approval. */
 const lines = await (async () => {
   const store = memoryStore()
   await drive(eventfulAgent(store, nothing), store)
@@ -41,7 +41,7 @@ const lines = await (async () => {
   return all.slice(0, all.findIndex((line) => line.includes('"phase":"suspended"')) + 1)
 })()
 
-/** The lines with one of them changed, and sealed by somebody who knows how. */
+/** The lines with one of them changed and valid checksums, as an attacker could write them. */
 function forged(at: number, change: (body: string) => string): readonly string[] {
   let sum = NO_SUM
   return lines.map((line, i) => {

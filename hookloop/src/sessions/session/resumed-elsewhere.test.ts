@@ -12,7 +12,7 @@ import { dyingStore } from './dying-store.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
-/** An agent whose hooks count how often it was taken up, and tell its model so. What it is asked depends on that. */
+/** An agent whose hooks count how often its session started and add that to the conversation, so that requests depend on it. */
 function counting(store: SessionStore) {
   const seen: string[] = []
   const counts = hook(

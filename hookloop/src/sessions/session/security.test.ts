@@ -22,7 +22,7 @@ import { replayEffects } from '../../effects/replay-effects.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
-// What is known to go wrong with what is kept, by the ids of the catalogue of attacks and failures this project keeps.
+// Known attacks on stored sessions and failures, by their ids in the catalogue of this project.
 // The others of its section are beside what they are about: kills, stores, approvals, hostile files.
 
 const anything = { type: 'object' } as const

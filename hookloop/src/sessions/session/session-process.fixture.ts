@@ -1,8 +1,8 @@
 // A process that works on sessions in a store, to be killed, raced and started again:
 //   work <name> <first>  ends one session after the other, from <name>-<first> on, and says the number of each
 //   end <id,id,…>        ends these sessions, and says the id of each
-//   run <id>             begins a session and says how its run ended, with the questions it waits for
-//   resume <id>          goes on with it, and says the same
+//   run <id>             starts a session and prints how its run ended, with the number of approvals it waits for
+//   resume <id>          resumes it, and prints the same
 //   answer <id> <answer> answers the first question that waits, and says so
 // What tools do is a line each in the file of the world. With KILL_AT it kills itself at that write to the store, and
 // with KILL_HOW=after when that write is stored. With WAIT_FOR tools wait for a file of that name. With KILL_IN it has a
@@ -179,7 +179,7 @@ async function endAll(ids: readonly string[]): Promise<void> {
   }
 }
 
-/** Begins the session or goes on with it, and answers what is asked, until its run is over. */
+/** Starts or resumes the session, and answers approvals, until its run is over. */
 async function end(): Promise<void> {
   for (;;) {
     const { open, state, records } = readSession((await store.read(session))?.lines ?? [])
@@ -193,7 +193,7 @@ async function end(): Promise<void> {
   }
 }
 
-/** A call that may have happened is done again by somebody who has looked that it has not. */
+/** An interrupted call is allowed again if it has not taken effect. */
 function answerTo({ toolCall: { name, args }, interruptions }: Approval): Answer {
   const isDone =
     interruptions !== undefined && readFileSync(world, 'utf8').includes(`${session} ${name}${wordOf(args)} `)

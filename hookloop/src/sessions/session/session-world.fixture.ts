@@ -6,14 +6,14 @@ import { readSession } from '../log/read-session.ts'
 import { doneIn, type Place } from './session-processes.fixture.ts'
 import type { SessionStore } from '../stores/store.ts'
 
-/** Sessions that ended, calls of which nobody knows, and sessions that have not ended. */
+/** Sessions that ended, calls with an unknown outcome, and sessions that have not ended. */
 type Counted = { readonly sessions: number; readonly unknown: number; readonly open: number }
 
-/** The calls of the run that must not be done twice, and those that somebody who is asked has done. */
+/** The calls of the run that must not be repeated, and those that the approver allows again. */
 const once = ['looka', 'lookb', 'lookc', 'pay!', 'send']
 const always = ['wirex', 'wirey']
 
-/** Everything that was asked for was done once, or is told to be unknown; what may be repeated was, under one key. */
+/** Every call was executed once or has an unknown outcome; calls that may be repeated were, under one key. */
 export async function checkWorld(place: Place, store: SessionStore): Promise<Counted> {
   const done = doneIn(place)
   const ids = (await store.list()).map(({ id }) => id)

@@ -17,7 +17,7 @@ import { dyingStore } from './dying-store.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
-/** An agent that says how many things the user has said, and pays when it is told to, if it may. */
+/** An agent that counts the messages of the user, and pays on request if that is allowed. */
 function clerk(store: SessionStore, use: readonly Use[] = []) {
   const paid: string[] = []
   const pay = tool({

@@ -1,5 +1,5 @@
 // A process that works on one session whose agents look around, and kills itself right after a certain look. Each look is
-// a line in a file. It begins the session or goes on with it, and answers what is asked, until its run is over.
+// a line in a file. It starts or resumes the session, and answers approvals, until its run is over.
 import { appendFileSync } from 'node:fs'
 import { familyWorld, isAsked } from '../../agent/subagents/family-world.fixture.ts'
 import { pendingOf } from '../../agent/run.ts'

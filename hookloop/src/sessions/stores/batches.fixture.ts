@@ -7,7 +7,7 @@ export function batchOf(number: number): [lines: string[], head?: JsonObject] {
   return number % 2 === 0 ? [lines, { batches: number + 1 }] : [lines]
 }
 
-/** The number of the batch that comes next; throws if the last one is not whole. */
+/** The number of the next batch; throws if the last one is incomplete. */
 export function batchAfter(lines: readonly string[]): number {
   return wholeBatches({ lines })
 }

@@ -25,7 +25,7 @@ import { wholeBatches } from './batches.fixture.ts'
 const root = mkdtempSync(join(tmpdir(), 'hookloop-hostile-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 
-/** A store with a session of two files, the second by somebody who took it over, and a good neighbour. */
+/** A store with a session of two segments, the second by a process that took over the lock, and another session. */
 async function scene(): Promise<{ folder: string; session: string; file: (name: string) => string }> {
   const folder = mkdtempSync(join(root, 'store-'))
   const store = fileStore(folder)

@@ -49,7 +49,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
 }
 
-// The shell outlives whoever started it just long enough to end the server: its input ends with that process.
+// The shell outlives its parent just long enough to end the server: its input ends with that process.
 const SUPERVISE = `trap '' INT; "$0" "$@" & read how; kill -QUIT $!; wait $!; [ "$how" = keep ] || rm -rf "$FOLDER"`
 
 async function serve(of: {
@@ -119,7 +119,7 @@ function usableBinaries(folder: string, identity: Identity): Binaries {
   throw new Error('There is no Postgres that can be run here: install it, or the packages of this workspace.')
 }
 
-/** Packages cannot hold links, so this one makes them when it is installed, unless npm was told to run no scripts. */
+/** Packages cannot contain links, so this one creates them when it is installed, unless npm runs no scripts. */
 function withLinks(native: string, of: { readonly folder: string; readonly identity: Identity }): Binaries {
   const folder = mkdtempSync(join(of.folder, 'links-'))
   if (of.identity !== undefined) chownSync(folder, of.identity.uid, of.identity.gid)

@@ -3,7 +3,7 @@
 //   tour <id>              opens, adds, releases, opens again, adds, releases, deletes <id>-old, and says what that took
 //   count <id> <times>     opens, adds one to the last number, releases
 //   number <id>            opens, adds the next number a few times and says each that is stored, releases, for ever
-//   hold <id>              opens, says so, and adds a line when it is told to
+//   hold <id>              opens, prints so, and adds a line for each line of input
 // With KILL_AT it kills itself before that many operations that change something, or, with KILL_HOW=half, in the middle
 // of it.
 import { createInterface } from 'node:readline'
