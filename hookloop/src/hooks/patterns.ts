@@ -13,14 +13,17 @@ export function toNameTest(pattern: NamePattern): (name: string) => boolean {
   return (name) => matchesWildcard(name, pattern)
 }
 
-/** Greedy matching with two pointers: a mismatch only retries the last star, so the cost is at most n × m. */
-function matchesWildcard(name: string, pattern: string): boolean {
+/**
+ * Greedy matching with two pointers: a mismatch only retries the last star, so the cost is at most n × m. With `one`, that
+ * character matches any single one.
+ */
+export function matchesWildcard(name: string, pattern: string, one?: string): boolean {
   let [n, p, star, mark] = [0, 0, -1, 0]
   while (n < name.length) {
     if (p < pattern.length && pattern[p] === '*') {
       star = p++
       mark = n
-    } else if (p < pattern.length && pattern[p] === name[n]) {
+    } else if (p < pattern.length && (pattern[p] === name[n] || pattern[p] === one)) {
       n++
       p++
     } else if (star >= 0) {

@@ -1,5 +1,6 @@
 import type { ToolRun } from '../../agent/tool.ts'
 import { ENVIRONMENT_KEY } from '../../state/agent-state.ts'
+import { once } from '../../system/once.ts'
 import { getSessionVariables } from '../../system/processes/session-variables.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
 import { reapOrphans } from '../../system/processes/process-tree.ts'
@@ -57,11 +58,5 @@ function shellWords({ path, isBash }: Shell): [string, ...string[]] {
   return isBash ? [path, '--noprofile', '--norc', '-c', '--'] : [path, '-c', '--']
 }
 
-let hasReaped = false
-
 /** Ends processes left behind by killed runtimes, with the first command. */
-function reapOnce(): void {
-  if (hasReaped) return
-  hasReaped = true
-  reapOrphans()
-}
+const reapOnce = once(reapOrphans)

@@ -4,6 +4,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import { messageOf } from '../../errors.ts'
+import { once } from '../../system/once.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 
 /** What a command may do in the sandbox. Relative paths are relative to `cwd`, and `~` is the home folder. */
@@ -138,15 +139,7 @@ function toPath(path: string, cwd: string): string {
   return resolve(cwd, path)
 }
 
-let found: { readonly missing: string | undefined } | undefined
-
-/** Checked once per process. */
-function missingForSandbox(): string | undefined {
-  found ??= { missing: checkMachine() }
-  return found.missing
-}
-
-function checkMachine(): string | undefined {
+const missingForSandbox = once((): string | undefined => {
   if (process.platform !== 'linux' && process.platform !== 'darwin')
     return `this platform is not supported (${process.platform})`
   if (!isInstalled()) return `the package ${LIBRARY} is not installed`
@@ -158,7 +151,7 @@ function checkMachine(): string | undefined {
   const args = ['--ro-bind', '/', '/', '--unshare-user', '--unshare-pid', '--unshare-net', '--proc', '/proc', 'true']
   const { status, stderr } = spawnSync('bwrap', args, { encoding: 'utf8', timeout: 10_000 })
   return status === 0 ? undefined : `bubblewrap does not work on this machine: ${(stderr ?? '').trim()}`
-}
+})
 
 function isInstalled(): boolean {
   try {

@@ -4,7 +4,7 @@ import { openFlags } from './open-folder.ts'
 import type { Opened } from './workspace.ts'
 
 /** How many bytes at the start decide whether a file is text. */
-export const SNIFF_BYTES = 8_192
+const SNIFF_BYTES = 8_192
 
 /** Opens a regular file. Folders, pipes, devices, and links that were put there in the meantime are refused. */
 export async function openFile(opened: Opened): Promise<OpenFile> {

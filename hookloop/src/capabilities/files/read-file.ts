@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { trimCutEnd } from '../../system/processes/capped-output.ts'
-import { isBinary, openFile, SNIFF_BYTES } from './open-file.ts'
+import { isBinary, openFile } from './open-file.ts'
 import type { FilesSettings } from './options.ts'
 import type { FileResult } from './seen-files.ts'
 import { withPath, type Workspace } from './workspace.ts'
@@ -74,7 +74,7 @@ async function scanFile(
     signal.throwIfAborted()
     const { bytesRead } = await handle.read(buffer, 0, CHUNK, position)
     const bytes = buffer.subarray(0, bytesRead)
-    if (position === 0 && isBinary(bytes.subarray(0, SNIFF_BYTES))) return 'binary'
+    if (position === 0 && isBinary(bytes)) return 'binary'
     if (bytesRead === 0) {
       page.end()
       return { hash: hash?.digest('hex'), ended: true }

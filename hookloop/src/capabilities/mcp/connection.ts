@@ -16,6 +16,8 @@ import type { McpTransport } from './transport.ts'
 type Connected = {
   readonly client: Client
   readonly transport: McpTransport
+  /** The list of tools when it was connected. */
+  readonly listed: Listed
   /** Its tools as listed last. */
   known: ReturnType<typeof fingerprintsOf>
   /** Whether the server has reported a change of its tools. */
@@ -57,11 +59,9 @@ export class Connection {
     this.#title = `The MCP server "${settings.name}"`
   }
 
-  /** Connects for the first time, and returns the client and the list of tools. */
-  async open(): Promise<{ readonly client: Client; readonly listed: Listed }> {
-    const { connected, listed } = await this.#connect()
-    this.#now = connected
-    return { client: connected.client, listed }
+  /** Connects for the first time. */
+  async open(): Promise<Pick<Connected, 'client' | 'listed'>> {
+    return (this.#now = await this.#connect())
   }
 
   /** Calls a tool if it has not changed since it was offered. Only the signal limits its time. */
@@ -128,7 +128,7 @@ export class Connection {
     this.#reconnects++
     try {
       await this.#now?.transport.close()
-      const { connected } = await this.#connect()
+      const connected = await this.#connect()
       this.#now = connected
       if (this.#isClosed) await connected.transport.close()
       return connected
@@ -139,7 +139,7 @@ export class Connection {
     }
   }
 
-  async #connect(): Promise<{ readonly connected: Connected; readonly listed: Listed }> {
+  async #connect(): Promise<Connected> {
     try {
       return await this.#connectWith('auto')
     } catch (thrown) {
@@ -149,7 +149,7 @@ export class Connection {
     }
   }
 
-  async #connectWith(mode: 'auto' | 'legacy'): Promise<{ readonly connected: Connected; readonly listed: Listed }> {
+  async #connectWith(mode: 'auto' | 'legacy'): Promise<Connected> {
     const { connectTimeoutMs: ms, roots } = this.settings
     const transport = this.#newTransport()
     const isProcess = 'command' in this.settings.endpoint
@@ -170,17 +170,14 @@ export class Connection {
     }
   }
 
-  async #handshake(
-    client: Client,
-    transport: McpTransport,
-  ): Promise<{ readonly connected: Connected; readonly listed: Listed }> {
+  async #handshake(client: Client, transport: McpTransport): Promise<Connected> {
     const timeout = Math.min(this.settings.connectTimeoutMs, MAX_TIMER_MS)
     await client.connect(transport, { timeout })
     const listed =
       client.getServerCapabilities()?.tools === undefined
         ? { items: [], isComplete: true }
         : await readPages(client, { method: 'tools/list', key: 'tools' }, { timeout })
-    const connected = { client, transport, known: fingerprintsOf(listed), isStale: false, isSessionLost: false }
+    const connected = { client, transport, listed, known: fingerprintsOf(listed), isStale: false, isSessionLost: false }
     client.setNotificationHandler('notifications/tools/list_changed', () => {
       connected.isStale = true
     })
@@ -188,7 +185,7 @@ export class Connection {
     client.setNotificationHandler('notifications/progress', ({ params }) => {
       this.#progressListeners.get(params.progressToken)?.(params)
     })
-    return { connected, listed }
+    return connected
   }
 
   #newTransport(): McpTransport {

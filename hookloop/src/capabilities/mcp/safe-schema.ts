@@ -12,7 +12,7 @@ export function safeParser(schema: JsonObject): SafeParser {
 
 export type SafeParser = (value: Json) => Parsed
 
-/** The safe part of a schema, and whether it is complete. A part accepts at least all that the complete schema accepts. */
+/** The safe part of a schema or of the value of a keyword, and whether it is complete. A part accepts at least all that the complete schema accepts. */
 type SafePart = { readonly schema: Json; readonly complete: boolean }
 
 const MAX_DEPTH = 64
@@ -29,7 +29,7 @@ function safePart(schema: Json, depth: number): SafePart {
     if (part === undefined) {
       complete &&= ignored.has(keyword)
     } else {
-      safe[keyword] = part.value
+      safe[keyword] = part.schema
       complete &&= part.complete
     }
   }
@@ -39,7 +39,7 @@ function safePart(schema: Json, depth: number): SafePart {
 }
 
 /** The safe part of a keyword's value; undefined if the keyword is left out. */
-type Keyword = (keyword: string, value: Json, depth: number) => { value: Json; complete: boolean } | undefined
+type Keyword = (keyword: string, value: Json, depth: number) => SafePart | undefined
 
 /** Keywords without an effect on validation. */
 const ignored = new Set(['title', 'description', '$comment', 'default', 'examples', '$schema', '$defs', 'definitions'])
@@ -48,19 +48,16 @@ const unchanged =
   (fits: (value: Json) => boolean, what: string): Keyword =>
   (keyword, value) => {
     if (!fits(value)) throw new TypeError(`its "${keyword}" is not ${what}`)
-    return { value, complete: true }
+    return { schema: value, complete: true }
   }
 
-const inner: Keyword = (_keyword, value, depth) => {
-  const { schema, complete } = safePart(value, depth + 1)
-  return { value: schema, complete }
-}
+const inner: Keyword = (_keyword, value, depth) => safePart(value, depth + 1)
 
 const byName: Keyword = (keyword, value, depth) => {
   if (!isJsonObject(value)) throw new TypeError(`its "${keyword}" is not an object`)
   const parts = Object.entries(value).map(([name, each]) => [name, safePart(each, depth + 1)] as const)
   return {
-    value: Object.fromEntries(parts.map(([name, { schema }]) => [name, schema])),
+    schema: Object.fromEntries(parts.map(([name, { schema }]) => [name, schema])),
     complete: parts.every(([, part]) => part.complete),
   }
 }
@@ -68,7 +65,7 @@ const byName: Keyword = (keyword, value, depth) => {
 const inOrder: Keyword = (keyword, value, depth) => {
   if (!Array.isArray(value)) throw new TypeError(`its "${keyword}" is not a list`)
   const parts = (value as readonly Json[]).map((each) => safePart(each, depth + 1))
-  return { value: parts.map(({ schema }) => schema), complete: parts.every(({ complete }) => complete) }
+  return { schema: parts.map(({ schema }) => schema), complete: parts.every(({ complete }) => complete) }
 }
 
 /** For keywords where accepting more inside would mean accepting less outside. */

@@ -41,8 +41,10 @@ export function readSkillFolders(policy: SkillsPolicy, known: readonly Skill[] =
         break
       }
       const read = readSkill(root, entry, { scope, maxBytes: policy.maxSkillBytes })
-      if (read === undefined) continue
-      add(read, { entry, found, problems })
+      if (read !== undefined)
+        problems.push(
+          ...add(found, read).map((problem) => `The skill ${JSON.stringify(entry.slice(0, 80))}${problem}.`),
+        )
     }
   }
   return { skills: [...found.values()], problems }
@@ -53,24 +55,15 @@ function isDefault(path: string, { cwd }: SkillsPolicy): boolean {
   return PLACES.some((dir) => resolve(cwd, dir) === path)
 }
 
-type Adding = { readonly entry: string; readonly found: Map<string, Skill>; readonly problems: string[] }
-
-function add(read: ReadSkill, { entry, found, problems }: Adding): void {
-  const shown = JSON.stringify(entry.slice(0, 80))
-  if ('problem' in read) {
-    problems.push(`The skill ${shown} is ignored: ${read.problem}.`)
-    return
-  }
+/** Adds a skill, and returns its problems. */
+function add(found: Map<string, Skill>, read: ReadSkill): readonly string[] {
+  if ('problem' in read) return [` is ignored: ${read.problem}`]
   const { skill, remarks } = read
   const other = found.get(skill.name)
-  if (other !== undefined) {
-    problems.push(
-      `The skill ${shown} of scope ${skill.scope} is ignored: scope ${other.scope} has one with the same name.`,
-    )
-    return
-  }
+  if (other !== undefined)
+    return [` of scope ${skill.scope} is ignored: scope ${other.scope} has one with the same name`]
   found.set(skill.name, skill)
-  for (const remark of remarks) problems.push(`The skill ${shown}: ${remark}.`)
+  return remarks.map((remark) => `: ${remark}`)
 }
 
 function namesIn(root: string, problems: string[]): readonly string[] {

@@ -75,8 +75,11 @@ export function toSkill(file: SkillFile): ReadSkill {
     return {
       problem: `"allowed-tools" must be a string of up to ${MAX_LIST} characters or a list of up to ${MAX_ENTRIES} strings`,
     }
-  const flags = flagsOf(fields)
-  if (typeof flags === 'string') return { problem: `"${flags}" must be true or false` }
+  // It might have been meant to be off.
+  const wrong = ['disable-model-invocation', 'user-invocable'].find(
+    (flag) => fields[flag] !== undefined && typeof fields[flag] !== 'boolean',
+  )
+  if (wrong !== undefined) return { problem: `"${wrong}" must be true or false` }
   const model = wordOf(fields['model'])
   const argumentHint = wordOf(fields['argument-hint'])
   return {
@@ -87,7 +90,8 @@ export function toSkill(file: SkillFile): ReadSkill {
       hash: hashText(file.text),
       folder: file.folder,
       scope: file.scope,
-      ...flags,
+      modelInvocable: fields['disable-model-invocation'] !== true,
+      userInvocable: fields['user-invocable'] !== false,
       ...(allowed !== undefined && { allowedTools: allowed.tools }),
       ...(model !== undefined && model !== 'inherit' && { model }),
       ...(argumentHint !== undefined && { argumentHint }),
@@ -149,20 +153,6 @@ function allowedOf(value: unknown): ReturnType<typeof toAllowedTools> | 'invalid
   const isList =
     Array.isArray(value) && value.length <= MAX_ENTRIES && value.every((entry) => typeof entry === 'string')
   return isList ? toAllowedTools(value) : 'invalid'
-}
-
-type Flags = Pick<Skill, 'modelInvocable' | 'userInvocable'>
-
-/** Returns the name of a flag that is not a boolean: it might have been meant to be off. */
-function flagsOf(fields: JsonObject): Flags | string {
-  const wrong = ['disable-model-invocation', 'user-invocable'].find(
-    (name) => fields[name] !== undefined && typeof fields[name] !== 'boolean',
-  )
-  if (wrong !== undefined) return wrong
-  return {
-    modelInvocable: fields['disable-model-invocation'] !== true,
-    userInvocable: fields['user-invocable'] !== false,
-  }
 }
 
 function wordOf(value: Json | undefined): string | undefined {

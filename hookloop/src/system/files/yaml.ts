@@ -1,10 +1,5 @@
 import { createRequire } from 'node:module'
-
-type Yaml = typeof import('yaml')
+import { once } from '../once.ts'
 
 /** The YAML library, loaded on first use: it would slow down the start of every command, and few files are YAML. */
-export function yaml(): Yaml {
-  return (loaded ??= createRequire(import.meta.url)('yaml') as Yaml)
-}
-
-let loaded: Yaml | undefined
+export const yaml = once(() => createRequire(import.meta.url)('yaml') as typeof import('yaml'))

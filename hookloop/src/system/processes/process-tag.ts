@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { once } from '../once.ts'
 import { environmentOf, findProcess, hasProc, pidNamespace, memoryLimitOf, type ProcessInfo } from './process-list.ts'
 
 /** The environment variable that tags every process started here. Its children inherit it. */
@@ -67,13 +68,8 @@ function ownerIn(environment: Buffer): string | undefined {
   return /(\d+\.\d+\.\d+)\.[0-9a-f]+$/.exec(value)?.[1]
 }
 
-let ownName: string | undefined
-
 /** The id of this runtime, from which another one can see whether it is still running. */
-function owner(): string {
-  ownName ??= `${pidNamespace()}.${process.pid}.${findProcess(process.pid)?.started ?? 0}`
-  return ownName
-}
+const owner = once(() => `${pidNamespace()}.${process.pid}.${findProcess(process.pid)?.started ?? 0}`)
 
 /**
  * The limit has 61 bits: a one, a hash of the runtime, a number for the call, and ten zeros, because shells count in units
@@ -105,16 +101,7 @@ function hashOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) >>> 10
 }
 
-type FoundLimit = { readonly isUsable: boolean; readonly outer: bigint | undefined }
-
-let foundLimit: FoundLimit | undefined
-
-function findLimit(): FoundLimit {
-  foundLimit ??= lookForLimit()
-  return foundLimit
-}
-
-function lookForLimit(): FoundLimit {
+const findLimit = once((): { readonly isUsable: boolean; readonly outer: bigint | undefined } => {
   const none = { isUsable: false, outer: undefined }
   if (!hasProc) return none
   const own = memoryLimitOf(process.pid)
@@ -124,11 +111,6 @@ function lookForLimit(): FoundLimit {
   // Some systems, such as kernels in user space, report the limit but do not allow setting it.
   const { status } = spawnSync('/bin/sh', ['-c', `ulimit -m ${units}`], { stdio: 'ignore', env: {} })
   return { isUsable: status === 0, outer }
-}
+})
 
-let foundPrlimit: string | false | undefined
-
-function prlimit(): string | undefined {
-  foundPrlimit ??= ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path)) ?? false
-  return foundPrlimit === false ? undefined : foundPrlimit
-}
+const prlimit = once(() => ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path)))

@@ -1,5 +1,5 @@
 import { catastropheOf } from './catastrophes.ts'
-import { parseCommands, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
+import { parseCommands, shorten, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
 import { dangersIn, isKnownProgram } from './dangers.ts'
 import { harmlessGitOptions } from './git-dangers.ts'
 import { allowMatches, baseName, broadMatch, isNamedBy } from './rules.ts'
@@ -65,13 +65,8 @@ function summary(commands: readonly FoundCommand[], doubts: readonly FoundComman
     const decisive = order.find((each) => each.verdict === verdict)
     if (decisive === undefined) continue
     const { rule, text } = decisive
-    const quoted = text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED)}…`
-    return {
-      verdict,
-      commands,
-      rule,
-      reason: `${verdict === 'deny' ? 'Denied' : 'Needs approval'}: ${quoted} (${rule}).`,
-    }
+    const what = verdict === 'deny' ? 'Denied' : 'Needs approval'
+    return { verdict, commands, rule, reason: `${what}: ${shorten(text, MAX_QUOTED)} (${rule}).` }
   }
   const rules = [...new Set(commands.map(({ rule }) => rule))].join(', ')
   return { verdict: 'allow', commands, rule: rules, reason: 'Every command in it is allowed.' }
@@ -229,7 +224,7 @@ function endOfRun(words: readonly ParsedWord[], start: number): number {
 }
 
 function textOf(words: readonly ParsedWord[]): string {
-  return cut(words.map(({ loose }) => loose).join(' '))
+  return shorten(words.map(({ loose }) => loose).join(' '))
 }
 
 function judgeInnerText(text: string, { rules, depth, budget }: Judging): readonly FoundCommand[] {
@@ -261,13 +256,7 @@ function withoutStrayGit(found: readonly FoundCommand[]): readonly FoundCommand[
 }
 
 function forText(text: string, verdict: Verdict, rule: string): FoundCommand {
-  return { text: cut(text), argv: null, verdict, rule }
-}
-
-const MAX_TEXT = 2000
-
-function cut(text: string): string {
-  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`
+  return { text: shorten(text), argv: null, verdict, rule }
 }
 
 /**

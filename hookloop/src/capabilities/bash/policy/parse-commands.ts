@@ -91,20 +91,14 @@ function foundAt(node: SyntaxNode, source: string): ParsedCommand | undefined {
       const hazards = redirectionHazards(node.redirects)
       return hazards.length === 0 ? undefined : { text: cut(source, node), words: [], hazards }
     }
-    case 'For':
-    case 'Select':
-    case 'ArithmeticFor':
-    case 'Function':
-    case 'Coproc':
-    case 'TestCommand':
-    case 'ArithmeticCommand':
-      return { text: cut(source, node), words: [], hazards: [constructs[node.type]] }
-    default:
-      return undefined
+    default: {
+      const hazard = constructs[node.type]
+      return hazard === undefined ? undefined : { text: cut(source, node), words: [], hazards: [hazard] }
+    }
   }
 }
 
-const constructs = {
+const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
   For: 'a for loop sets a variable',
   Select: 'a select loop sets a variable',
   ArithmeticFor: 'arithmetic can run commands',
@@ -112,7 +106,7 @@ const constructs = {
   Coproc: 'a coprocess runs beside the command',
   TestCommand: '[[ ]] can evaluate its operands',
   ArithmeticCommand: 'arithmetic can run commands',
-} as const
+}
 
 function simpleCommand(node: Command, source: string): ParsedCommand {
   const hazards = [
@@ -180,8 +174,12 @@ function isGrammar(source: string, { pos, end }: Span): boolean {
 const MAX_TEXT = 2000
 
 function cut(source: string, { pos, end }: Span): string {
-  const text = source.slice(pos, end)
-  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`
+  return shorten(source.slice(pos, end))
+}
+
+/** A text for messages and records. */
+export function shorten(text: string, max = MAX_TEXT): string {
+  return text.length <= max ? text : `${text.slice(0, max)}…`
 }
 
 /** Why no rule can allow a redirection; undefined if it only reads or discards. */

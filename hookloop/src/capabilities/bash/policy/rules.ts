@@ -1,4 +1,5 @@
 import { checkOptions, invalidOption } from '../../../agent/check-options.ts'
+import { matchesWildcard } from '../../../hooks/patterns.ts'
 import type { ParsedWord } from './parse-commands.ts'
 
 /** Rules for commands. A rule is a program and its first arguments, such as `git log`; `*` matches anything. */
@@ -60,13 +61,13 @@ export function allowMatches({ words }: Rule, argv: readonly string[]): boolean 
   if (words.length > argv.length || argv[0]!.includes('=')) return false
   return words.every((pattern, index) => {
     const word = argv[index]!
-    return index === 0 ? matchesProgram(pattern, word) : matchesPattern(pattern, word)
+    return index === 0 ? matchesProgram(pattern, word) : matchesWildcard(word, pattern)
   })
 }
 
 function matchesProgram(pattern: string, program: string): boolean {
   const [patterns, parts] = [pattern.split('/'), program.split('/')]
-  return patterns.length === parts.length && patterns.every((each, index) => matchesPattern(each, parts[index]!))
+  return patterns.length === parts.length && patterns.every((each, index) => matchesWildcard(parts[index]!, each))
 }
 
 /** Whether an allow rule names the word at this index explicitly, which a lone `*` does not. */
@@ -118,8 +119,8 @@ type Glob = { readonly glob: string }
 const MAX_LOOSE = 1000
 
 function matchesName(pattern: string, name: string | Glob): boolean {
-  if (typeof name === 'string') return matchesPattern(pattern, name)
-  return !/^[*?]*$/.test(name.glob) && matchesPattern(name.glob, pattern, { one: '?' })
+  if (typeof name === 'string') return matchesWildcard(name, pattern)
+  return !/^[*?]*$/.test(name.glob) && matchesWildcard(pattern, name.glob, '?')
 }
 
 const synonyms: readonly (readonly string[])[] = [
@@ -129,7 +130,7 @@ const synonyms: readonly (readonly string[])[] = [
 ]
 
 function hasOption(args: readonly string[], wanted: string): boolean {
-  if (args.some((arg) => matchesPattern(wanted, arg) || isLongForm(arg, wanted))) return true
+  if (args.some((arg) => matchesWildcard(arg, wanted) || isLongForm(arg, wanted))) return true
   const letters = /^-([a-zA-Z]{1,3})$/.exec(wanted)?.[1]
   const names = letters === undefined ? [wanted.replace(/^-+/, '')] : letters.split('')
   return names.every((name) => {
@@ -160,7 +161,7 @@ function hasInOrder(args: readonly string[], wanted: readonly string[]): boolean
     const next = new Set<number>()
     for (const start of [...starts].slice(0, MAX_GAP)) {
       for (let at = start; at < Math.min(args.length, start + MAX_GAP); at += 1) {
-        if (matchesPattern(pattern, args[at]!)) next.add(at + 1)
+        if (matchesWildcard(args[at]!, pattern)) next.add(at + 1)
         const belongs = at > start && isOption(args[at - 1]!) && mayTakeValue(args[at - 1]!)
         if (!isOption(args[at]!) && !belongs) break
       }
@@ -177,25 +178,4 @@ const flags: ReadonlySet<string> = new Set(
 
 function mayTakeValue(option: string): boolean {
   return !option.includes('=') && !flags.has(option)
-}
-
-/** Whether a text matches a pattern in which `*` matches any characters. With `one`, that character matches any single one. */
-function matchesPattern(pattern: string, text: string, { any = '*', one = '' } = {}): boolean {
-  let [p, t, star, resume] = [0, 0, -1, 0]
-  while (t < text.length) {
-    if (p < pattern.length && pattern[p] === any) {
-      star = p
-      p += 1
-      resume = t
-    } else if (p < pattern.length && (pattern[p] === text[t] || (one !== '' && pattern[p] === one))) {
-      p += 1
-      t += 1
-    } else if (star !== -1) {
-      p = star + 1
-      resume += 1
-      t = resume
-    } else return false
-  }
-  while (pattern[p] === any) p += 1
-  return p === pattern.length
 }
