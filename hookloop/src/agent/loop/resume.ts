@@ -116,7 +116,7 @@ export async function continueRun(
 ): Promise<Run> {
   let final: FinalRecord | undefined
   run.childRuns = { start: startRun }
-  run.takenOverAt = from.at
+  run.resumedAt = from.at
   try {
     const { execution } = run
     run.hasExecution = true

@@ -76,7 +76,7 @@ export class RunContext implements HookHost {
   /** Starts and resumes the runs of subagents. Set when the run starts. */
   childRuns: ChildRuns<RunContext> | undefined
   /** When another process resumed the run, if one did since its last checkpoint. */
-  takenOverAt = 0
+  resumedAt = 0
   /** What was spent before there was an execution to bill. */
   spentEarly = noTokens
   readonly ledgerWriter: LedgerWriter

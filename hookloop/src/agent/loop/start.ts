@@ -167,7 +167,7 @@ function openExecution(run: RunContext, input: Message): void {
       id: run.effects.newId(),
       status: 'running',
       startedAt: run.now,
-      waitedMs: Math.max(0, run.takenOverAt - run.now), // of a subagent that is started again after a crash
+      waitedMs: Math.max(0, run.resumedAt - run.now), // of a subagent that is started again after a crash
       steps: List.empty<Step>(),
       votes: Object.freeze([]),
       usage: addUsage(noUsage, run.spentEarly),

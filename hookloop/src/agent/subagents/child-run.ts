@@ -82,7 +82,7 @@ export class ChildRun {
         witness: witness && { childParts: witness.childParts },
       },
     )
-    this.run.takenOverAt = parent.takenOverAt
+    this.run.resumedAt = parent.resumedAt
     this.#reported = ledger.length
     this.#billed = this.run.state.usage
     this.#waited = waitedAtStart(this.run)
@@ -258,9 +258,9 @@ function metadataFor({ state }: RunContext, { to }: Delegation, who: JsonObject)
 }
 
 /** How long a run had waited when it was started or resumed. From then on, its parent waits with it. */
-function waitedAtStart({ state, now, takenOverAt }: RunContext): number {
+function waitedAtStart({ state, now, resumedAt }: RunContext): number {
   const { execution } = state
-  if (execution === undefined) return Math.max(0, takenOverAt - now)
+  if (execution === undefined) return Math.max(0, resumedAt - now)
   return execution.waitedMs + Math.max(0, now - (execution.cursor?.waitingSince ?? now))
 }
 
@@ -321,8 +321,8 @@ export type BudgetShare = { readonly index: number; readonly of: number }
  * together: the shares of the others count as spent while it runs, and what they do not use is available again later.
  */
 export function ancestorsOfChild(run: RunContext, share: BudgetShare): readonly Above[] {
-  const { parts, ancestors = [], spent, execution, now, takenOverAt } = run
-  const worked = workedMs(execution, Math.max(now, takenOverAt)) // after a crash, the replayed clock is behind
+  const { parts, ancestors = [], spent, execution, now, resumedAt } = run
+  const worked = workedMs(execution, Math.max(now, resumedAt)) // after a crash, the replayed clock is behind
   const levels: readonly Above[] = [...ancestors, { usage: noUsage, workedMs: 0 }]
   return levels.map((ancestor, level) => ({
     usage: withReserved(addUsage(ancestor.usage, spent), parts.budgets[level] ?? {}, share),

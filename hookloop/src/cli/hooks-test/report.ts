@@ -15,7 +15,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
   return {
     decision: merged.decision,
     reason: isDecided(merged.decision) ? merged.reason : null,
-    ...(merged.alsoDecided !== undefined && { beside: merged.alsoDecided }),
+    ...(merged.alsoDecided !== undefined && { alsoDecided: merged.alsoDecided }),
     updatedInput: merged.updatedInput ?? null,
     updatedOutput: merged.updatedOutput ?? null,
     additionalContext: merged.additionalContext ?? null,
@@ -24,7 +24,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
     hooks: [
       ...own.map((each) => ownReport(each, event)),
       ...ran.map((each) => hookReport(each, event)),
-      ...late.map((each) => besideReport(each, event)),
+      ...late.map((each) => backgroundReport(each, event)),
     ],
     ...(problems.length > 0 && { problems }),
   }
@@ -45,7 +45,7 @@ function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHo
   }
 }
 
-function besideReport(each: RanHandler, event: ClaudeEvent): object {
+function backgroundReport(each: RanHandler, event: ClaudeEvent): object {
   return { ...hookReport(each, event), decision: 'none', reason: null, async: true }
 }
 
@@ -60,7 +60,7 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
     source: source.file,
     decision,
     reason: isDecided(decision) ? merged.reason : null,
-    ...(alsoDecided !== undefined && { beside: alsoDecided }),
+    ...(alsoDecided !== undefined && { alsoDecided }),
     exitCode: answer.exitCode ?? null,
     failed: answer.failed ?? null,
     problem: answer.problem ?? null,

@@ -7,7 +7,7 @@ import type { Ask, ToolCall } from '../../state/tool-call.ts'
 import { divergenceAt } from './divergence.ts'
 import type { Rejudgment } from './rejudge.ts'
 import { stateDifferences, valueDifferences } from './value-differences.ts'
-import type { Judged, RecordedEvent } from './watched-run.ts'
+import type { Judged, RecordedEvent } from './event-recorder.ts'
 
 /** The decision of all hooks at one event. In a difference, only what differs is set. */
 export type Decided = {

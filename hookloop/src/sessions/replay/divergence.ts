@@ -2,7 +2,7 @@ import { countVotes, isForbidden, type ContinuationOutcome } from '../../state/c
 import { sameJson, toJson } from '../../state/json.ts'
 import type { Ask } from '../../state/tool-call.ts'
 import { isUsedDifferently } from './value-differences.ts'
-import type { Judged, RecordedEvent } from './watched-run.ts'
+import type { Judged, RecordedEvent } from './event-recorder.ts'
 
 type Both = {
   readonly was: Judged

@@ -4,7 +4,7 @@ import { timedOut, type Effect, type Effects } from '../../effects/effects.ts'
 import { MAX_TIMER_MS } from '../../system/timeout.ts'
 import { Unanswered } from '../../hooks/run-hooks.ts'
 import { repeatedKey, resultOf, type EndEntry, type RecordEntry } from '../../effects/recording.ts'
-import type { RecordedEvent } from './watched-run.ts'
+import type { RecordedEvent } from './event-recorder.ts'
 
 /** The longest time that a hook may take in a replay, whatever its own timeout. */
 const MAX_WAIT_MS = 60_000

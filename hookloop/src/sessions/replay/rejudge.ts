@@ -21,7 +21,7 @@ import { HookFailure, runGuards, runTransforms } from '../../hooks/run-hooks.ts'
 import type { HookStack } from '../../hooks/stack.ts'
 import { AnsweredEffects, type RecordedAnswers } from './recorded-answers.ts'
 import { StateOverlay } from './state-overlay.ts'
-import { judgedOf, type Judged, type RecordedEvent } from './watched-run.ts'
+import { judgedOf, type Judged, type RecordedEvent } from './event-recorder.ts'
 
 /** Triggers at which a hook that fails does not stop the others. */
 const quiet: ReadonlySet<string> = new Set(['onStop', 'afterExecution'])

@@ -14,7 +14,7 @@ import { AgentError } from '../../errors.ts'
 import { noSegment, type RecordedRun, type Segment } from './read-run.ts'
 import { RecordIndex, type Recording, type RecordEntry } from '../../effects/recording.ts'
 import { Replayer, ReplayEffects, replayEffects } from '../../effects/replay-effects.ts'
-import { EventRecorder, watchedParts, type RecordedEvent } from './watched-run.ts'
+import { EventRecorder, watchedParts, type RecordedEvent } from './event-recorder.ts'
 
 /** How a recorded run was started. A recording has what happened in a run, not its input. */
 export type RunStart = Pick<RunOptions, 'metadata' | 'from'> &

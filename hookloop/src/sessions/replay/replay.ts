@@ -21,7 +21,7 @@ import { RecordedAnswers } from './recorded-answers.ts'
 import type { Recording } from '../../effects/recording.ts'
 import { Rejudger } from './rejudge.ts'
 import type { StoredSession } from '../stores/store.ts'
-import type { RecordedEvent } from './watched-run.ts'
+import type { RecordedEvent } from './event-recorder.ts'
 
 /** Options of `replay`. */
 export type ReplayOptions = RunStart & {

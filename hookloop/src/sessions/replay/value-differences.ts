@@ -7,7 +7,7 @@ import type { Change } from '../../state/ledger.ts'
 import { jsonChanges, stateChange, type StateChange } from '../../state/state-diff.ts'
 import { changesBetween, shortChange } from '../../hooks/changes.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
-import type { Judged } from './watched-run.ts'
+import type { Judged } from './event-recorder.ts'
 
 /** The values that hooks can change. */
 const values = ['input', 'request', 'response', 'toolCall', 'toolExecution', 'output', 'messages']

@@ -66,7 +66,7 @@ export class EventRecorder {
     checkpointed: (run, phase) => {
       const downMs = phase === 'started' || phase === 'step' ? this.downMs() : 0
       if (downMs === 0) return
-      run.takenOverAt = this.resumedAt()
+      run.resumedAt = this.resumedAt()
       run.updateExecution({ waitedMs: run.execution.waitedMs + downMs })
     },
     started: (run, invocation, changes) => {
