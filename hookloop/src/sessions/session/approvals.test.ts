@@ -248,7 +248,7 @@ test('an allow that was in time is valid when the run resumes later', async () =
   assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['ann']])
 })
 
-suite('when the process died that went on with an answer', () => {
+suite('when the process that resumed with an answer died', () => {
   async function cut(options: Options = {}) {
     const scene = await waiting({ to: ['ann', 'bob'], ...options })
     await scene.answer('allow')

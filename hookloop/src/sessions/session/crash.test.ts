@@ -112,7 +112,7 @@ function check({ kept, done }: Ended, deaths: number): void {
   }
 }
 
-test('the lines of a session give back the state that its run ended with', () => {
+test('the lines of a session contain the state that its run ended with', () => {
   assert.equal(undisturbed.kept.state?.execution?.status, 'completed')
   check(undisturbed, 0)
 })
