@@ -35,7 +35,7 @@ async function scene(): Promise<{ folder: string; session: string; file: (name: 
       await writer.append([`${part} é`])
       await writer.append([`${part} one`, `${part} two`], { part })
       await writer.release()
-      if (part === 1) writeFileSync(join(folder, id, '1.lock'), 'nobody knows who\n')
+      if (part === 1) writeFileSync(join(folder, id, '1.lock'), 'unknown\n')
       if (part === 1) utimesSync(join(folder, id, '1.lock'), 1, 1)
     }
   }
@@ -192,8 +192,8 @@ test('D11: what cannot be read is listed with what is wrong, and can be deleted'
   const { folder, file } = await scene()
   truncateSync(file('2.jsonl'), 0)
   rmSync(file('head.json'))
-  writeFileSync(join(folder, 'a file'), 'of somebody else')
-  writeFileSync(join(folder, 'another'), 'of somebody else')
+  writeFileSync(join(folder, 'a file'), 'of another program')
+  writeFileSync(join(folder, 'another'), 'of another program')
   mkdirSync(join(folder, 'never-written-to'))
   const store = fileStore(folder)
   const listed = await store.list()
@@ -302,7 +302,7 @@ test('D16: a owner counts as dead only where its pid means something', async () 
     'is dead elsewhere': await claims({ pid: 2 ** 22 + 1, where: elsewhere }, 0),
     'is silent elsewhere': await claims({ pid: 2 ** 22 + 1, where: elsewhere }, 31_000),
     'is everybody': await claims({ pid: -1 }, 0),
-    'is nobody': await claims({ pid: null }, 31_000),
+    'has no process': await claims({ pid: null }, 31_000),
   }
   assert.deepEqual(outcomes, {
     lives: 'SESSION_BUSY',
@@ -315,7 +315,7 @@ test('D16: a owner counts as dead only where its pid means something', async () 
     'is dead elsewhere': 'SESSION_BUSY',
     'is silent elsewhere': 'taken',
     'is everybody': 'SESSION_BUSY',
-    'is nobody': 'taken',
+    'has no process': 'taken',
   })
 })
 
