@@ -8,11 +8,11 @@ import { describeProblem, type ConfigProblem, type Handler } from './claude/load
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
 import { commandProblems } from './command-problems.ts'
-import type { FileHook } from './files/hook-file.ts'
+import { shortOption, type FileHook } from './files/hook-file.ts'
+import { actionKinds } from './files/hook-file-schema.ts'
 import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOf } from './files/project-hooks.ts'
 import { isInside, realPath, uniqueByPath, type Fingerprint } from './trust/fingerprint.ts'
 import type { TrustStatus, TrustStore, UntrustedFile } from './trust/trust-store.ts'
-import { describeAction } from './files/describe-action.ts'
 
 /** One hook of a file, for display. */
 export type ListedHook = {
@@ -138,14 +138,9 @@ function worstStatus(files: readonly Fingerprint[], trust: TrustStore): TrustSta
 const modeRank = { hook: 0, guard: 1, observe: 2 }
 
 function inOrder(hooks: readonly ListedHook[]): readonly ListedHook[] {
-  const place = ({ trigger }: ListedHook): number => (trigger === undefined ? Infinity : triggerNames.indexOf(trigger))
-  return hooks.toSorted(
-    (a, b) => order(place(a), place(b)) || modeRank[a.mode] - modeRank[b.mode] || b.priority - a.priority,
-  )
-}
-
-function order(a: number, b: number): number {
-  return a === b ? 0 : a < b ? -1 : 1
+  const place = ({ trigger }: ListedHook): number =>
+    trigger === undefined ? triggerNames.length : triggerNames.indexOf(trigger)
+  return hooks.toSorted((a, b) => place(a) - place(b) || modeRank[a.mode] - modeRank[b.mode] || b.priority - a.priority)
 }
 
 function describeHandler(handler: Handler): string {
@@ -162,6 +157,44 @@ function describeHandler(handler: Handler): string {
     default:
       return handler satisfies never
   }
+}
+
+/** The complete command, URL or prompt of an entry, and its other options, for users who decide whether to trust it. */
+function describeAction(entry: JsonObject): { readonly runs: string; readonly more?: JsonObject } {
+  const kind = actionKinds.find((each) => entry[each] !== undefined)
+  const given = kind === undefined ? undefined : entry[kind]
+  if (kind === undefined || given === undefined) return { runs: '' }
+  const options = isJsonObject(given) ? given : { [shortOption[kind]]: given }
+  const { command, args, url, prompt, model, name, event, type: _type, ...rest } = options
+  const more = Object.keys(rest).length === 0 ? {} : { more: rest }
+  switch (kind) {
+    case 'shell':
+      return { runs: lineOf(command, args), ...more }
+    case 'http':
+      return { runs: `POST ${text(url)}`, ...more }
+    case 'prompt':
+      return { runs: `calls ${text(model) || 'the model of the agent'}: ${text(prompt)}`, ...more }
+    case 'subagent':
+      return { runs: `${['agent', text(name), text(model)].filter(Boolean).join(' ')}: ${text(prompt)}`, ...more }
+    case 'claude':
+      return { runs: `${text(event)}: ${url === undefined ? lineOf(command, args) : `POST ${text(url)}`}`, ...more }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** Arguments with special characters are quoted. */
+function lineOf(command: Json | undefined, args: Json | undefined): string {
+  const words = Array.isArray(args) ? args.map((each) => quoted(text(each as Json))) : []
+  return [...(command === undefined ? [] : [text(command)]), ...words].join(' ')
+}
+
+function quoted(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : JSON.stringify(word)
+}
+
+function text(value: Json | undefined): string {
+  return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Every file of a project that must be trusted before its hooks run. */

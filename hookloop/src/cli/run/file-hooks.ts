@@ -51,7 +51,7 @@ export async function fileHooks(
   const { findHooks, projectHooks, leftOutNote } = await import('../../hook-files/files/project-hooks.ts')
   const { TrustStore } = await import('../../hook-files/trust/trust-store.ts')
   const { filesToTrust, untrustedFiles, settingsProblems } = await import('../../hook-files/list-hooks.ts')
-  const { trustedByHash } = await import('../../hook-files/trust/trusted-by-hash.ts')
+  const { trustedByHash } = await import('../../hook-files/trust/trust-store.ts')
   if (hooks === false && trustProject !== undefined) {
     throw new UsageError('--no-hooks and --trust-project cannot be used together.')
   }

@@ -2,25 +2,23 @@ import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../agent/check-options.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
-import type { ModelSource } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
-import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent, type SetupTrigger } from './events/claude-events.ts'
+import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent } from './events/claude-events.ts'
 import { isExpansion } from './events/payload.ts'
-import { TriggerRunner } from './run/trigger-runner.ts'
+import { TriggerRunner, type RunnerSettings } from './run/trigger-runner.ts'
 import { describeProblem, type HookGroup } from './load/handlers.ts'
-import type { Wake } from './run/hook-memory.ts'
 import { HookTable } from './run/run-event.ts'
 import type { CallMcp, HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
 import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
 
 /** Options of `claudeHooks`. */
-export type ClaudeHooksOptions = {
+export type ClaudeHooksOptions = RunnerSettings & {
   /** The project: the folder that contains `.claude/settings.json`. */
   readonly dir: string
   /** The folder that contains the `.claude` folder of the user. Default: the home folder. `false`: it is not read. */
@@ -37,19 +35,6 @@ export type ClaudeHooksOptions = {
   readonly passEnv?: readonly string[]
   /** Answers when a call needs approval and no PermissionRequest hook has decided, as in `approval`. */
   readonly answer?: ApprovalPolicy['answer']
-  /** Models by the names that `prompt` and `agent` handlers use. Other names, and no name, mean the model of the agent. */
-  readonly models?: { readonly [name: string]: ModelSource }
-  /** Runs Setup hooks with this trigger, once, before the first session of the process. */
-  readonly setup?: SetupTrigger
-  /** Writes the `terminalSequence` of hooks to a terminal: only titles, notifications and bells. */
-  readonly terminal?: (sequence: string) => void
-  /**
-   * Called when a hook with `asyncRewake` exits with 2. The model receives its text with the next input of the session; the
-   * callback can send one.
-   */
-  readonly onWake?: (wake: Wake) => void
-  /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. */
-  readonly onDisplay?: (text: string, shown: string) => void
   /** The MCP servers that `mcp_tool` handlers call, from `mcp()`. */
   readonly mcp?: Pick<Mcp, 'call'>
 }
@@ -128,16 +113,8 @@ export function combineGroups(
     callMcp: options.mcp && callerOf(options.mcp),
   }
   const { answer, models = {} } = options
-  const group = new TriggerRunner(table, {
-    context,
-    models,
-    skills: findSkills(groups),
-    hasApproval: answer !== undefined,
-    setup: options.setup,
-    terminal: options.terminal,
-    onWake: options.onWake,
-    onDisplay: options.onDisplay,
-  })
+  const skills = findSkills(groups)
+  const group = new TriggerRunner(table, { ...options, context, skills, hasApproval: answer !== undefined })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),

@@ -6,11 +6,10 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf, type AgentError } from '../../errors.ts'
 import type { Action } from '../../hooks/action.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
-import { all, type Matcher } from '../../hooks/matchers.ts'
+import { all, any, hasMetadata, not, stepType, type Matcher } from '../../hooks/matchers.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { claudeAction } from '../claude/claude-action.ts'
 import { claudeEventNames, eventSpec, triggersOfEvent, type ClaudeEvent } from '../claude/events/claude-events.ts'
-import { toCondition } from './hook-condition.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
 import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
 import { schemaCheck, type Problem } from '../schema-check.ts'
@@ -278,4 +277,25 @@ function toolPattern(text: string): string | RegExp {
     toNameTest(pattern) // throws here, and not when an agent is created, if it cannot be matched in linear time
     return pattern
   })
+}
+
+/** The `when` of an entry, such as `{ "not": { "metadata": { "role": "guest" } } }`, as a matcher. The schema has checked it. */
+function toCondition(when: JsonObject): Matcher {
+  const parts = Object.entries(when).map(([key, value]) => {
+    switch (key) {
+      case 'stepType':
+        return stepType(value as never)
+      case 'metadata':
+        return all(
+          ...Object.entries(value as JsonObject).map(([name, wanted]) => hasMetadata(name, wanted ?? undefined)),
+        )
+      case 'not':
+        return not(toCondition(value as JsonObject))
+      default: {
+        const inner = (value as Json[]).map((each) => toCondition(each as JsonObject))
+        return key === 'all' ? all(...inner) : any(...inner)
+      }
+    }
+  })
+  return all(...parts)
 }

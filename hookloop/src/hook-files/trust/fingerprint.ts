@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
+import { realPathOf } from '../../system/files/real-path.ts'
+import { BoundedMap } from '../bounded-map.ts'
 
 /** The real path of a file, and the hash of its content. */
 export type Fingerprint = { readonly path: string; readonly hash: string }
@@ -26,10 +28,7 @@ export function pathExists(path: string): boolean {
   }
 }
 
-type Known = { readonly hash: string; readonly mark: string }
-
-const known = new Map<string, Known>()
-const MAX_KNOWN = 10_000
+const known = new BoundedMap<string, { readonly hash: string; readonly mark: string }>(10_000)
 /** File systems have coarse clocks: two changes within one tick have the same time. */
 const TICK_NS = 2_000_000_000n
 
@@ -48,18 +47,10 @@ export function fingerprint(path: string): Fingerprint | undefined {
     if (last?.mark === mark) return { path: real, hash: last.hash }
     const start = BigInt(Date.now()) * 1_000_000n
     const hash = hashed(readFileSync(real))
-    if (start - ctimeNs > TICK_NS) remember(real, { hash, mark })
+    if (start - ctimeNs > TICK_NS) known.set(real, { hash, mark })
     return { path: real, hash }
   } catch {
     return undefined
-  }
-}
-
-function remember(path: string, one: Known): void {
-  known.set(path, one)
-  for (const oldest of known.keys()) {
-    if (known.size <= MAX_KNOWN) break
-    known.delete(oldest)
   }
 }
 
@@ -86,9 +77,5 @@ export function isInside(root: string, path: string): boolean {
 
 /** The path with all links resolved, or the absolute path if it does not exist. */
 export function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return resolve(path)
-  }
+  return realPathOf(path) ?? resolve(path)
 }

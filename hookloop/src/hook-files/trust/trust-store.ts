@@ -18,7 +18,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { fingerprint, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'
+import { fingerprint, hashFiles, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: the file was trusted with different content. */
 export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
@@ -257,4 +257,16 @@ function ageOf(path: string): number {
 
 export function defaultTrustFile(env: NodeJS.ProcessEnv = process.env): string {
   return env['HOOKLOOP_TRUST'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop', 'trust.json')
+}
+
+const MIN_HASH_CHARS = 16
+
+/** Trusts files if their hash, or at least its first 16 characters, is the one that the user gave. */
+export function trustedByHash(
+  files: readonly Fingerprint[],
+  { dir, hash }: { readonly dir: string; readonly hash: string },
+): TrustStore | undefined {
+  const wanted = hash.trim().toLowerCase()
+  const isHash = wanted.length >= MIN_HASH_CHARS && /^[0-9a-f]+$/.test(wanted)
+  return isHash && files.length > 0 && hashFiles(files, dir).startsWith(wanted) ? TrustStore.of(files) : undefined
 }

@@ -55,6 +55,9 @@ type EventSpec = {
 const all: readonly HandlerType[] = handlerTypes
 const plain: readonly HandlerType[] = ['command', 'http', 'mcp_tool']
 
+/** The parts of events at which an answer can block and end the run, with handlers of all types. */
+const decisive = { decides: true, stops: true, types: all } as const
+
 /** All events. Those without a trigger are accepted in settings, but never fire. */
 export const claudeEvents = {
   SessionStart: {
@@ -78,11 +81,9 @@ export const claudeEvents = {
   UserPromptSubmit: {
     trigger: 'onUserInput',
     block: 'erases',
-    decides: true,
-    stops: true,
+    ...decisive,
     specific: ['additionalContext', 'sessionTitle', 'suppressOriginalPrompt'],
     textIsContext: true,
-    types: all,
     timeout: 30,
   },
   UserPromptExpansion: {
@@ -90,20 +91,16 @@ export const claudeEvents = {
     trigger: 'onUserInput',
     isOnDemand: true,
     block: 'prevents',
-    decides: true,
-    stops: true,
+    ...decisive,
     specific: ['additionalContext', 'suppressOriginalPrompt'],
     textIsContext: true,
-    types: all,
   },
   PreToolUse: {
     matches: 'tool_name',
     trigger: 'beforeToolUse',
     block: 'denies',
-    decides: true,
-    stops: true,
+    ...decisive,
     specific: ['permissionDecision', 'permissionDecisionReason', 'updatedInput', 'additionalContext'],
-    types: all,
   },
   PermissionRequest: {
     matches: 'tool_name',
@@ -124,28 +121,17 @@ export const claudeEvents = {
     matches: 'tool_name',
     trigger: 'afterToolUse',
     block: 'reports',
-    decides: true,
-    stops: true,
+    ...decisive,
     specific: ['additionalContext', 'updatedToolOutput', 'updatedMCPToolOutput', 'classifierContext'],
-    types: all,
   },
   PostToolUseFailure: {
     matches: 'tool_name',
     trigger: 'afterToolUse',
     block: 'reports',
-    decides: true,
-    stops: true,
+    ...decisive,
     specific: ['additionalContext'],
-    types: all,
   },
-  PostToolBatch: {
-    trigger: 'afterStep',
-    block: 'stops',
-    decides: true,
-    stops: true,
-    specific: ['additionalContext'],
-    types: all,
-  },
+  PostToolBatch: { trigger: 'afterStep', block: 'stops', ...decisive, specific: ['additionalContext'] },
   Notification: {
     matches: 'notification_type',
     trigger: 'beforeToolUse',
@@ -173,22 +159,13 @@ export const claudeEvents = {
     matches: 'agent_type',
     trigger: 'onSubagentStop',
     block: 'continues',
-    decides: true,
-    stops: true,
+    ...decisive,
     specific: ['additionalContext'],
-    types: all,
   },
   TaskCreated: { trigger: 'beforeToolUse', block: 'prevents', decides: true, types: all },
   TaskCompleted: { trigger: 'beforeToolUse', block: 'prevents', stops: true, types: all },
   TeammateIdle: { block: 'continues', stops: true, types: all },
-  Stop: {
-    trigger: 'onStop',
-    block: 'continues',
-    decides: true,
-    stops: true,
-    specific: ['additionalContext'],
-    types: all,
-  },
+  Stop: { trigger: 'onStop', block: 'continues', ...decisive, specific: ['additionalContext'] },
   StopFailure: { matches: 'error', isNarrow: true, trigger: 'onError', block: 'ignored', isSilent: true, types: plain },
   PreCompact: {
     matches: 'trigger',

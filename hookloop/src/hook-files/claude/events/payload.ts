@@ -94,7 +94,7 @@ function titleOf({ metadata }: AgentState): JsonObject {
   return typeof title === 'string' ? { session_title: title } : {}
 }
 
-function toolPayload(
+export function toolPayload(
   make: MakePayload,
   event: ClaudeEvent,
   call: ToolCall<Json>,
@@ -109,11 +109,6 @@ function toolPayload(
 function mcpServer(name: string): JsonObject {
   const [, server] = /^mcp__(.+?)__/.exec(name) ?? []
   return server === undefined ? {} : { mcp_server: { name: server } }
-}
-
-/** For a call that needs approval. */
-export function permissionPayload(make: MakePayload, call: ToolCall<Json>, options: PayloadOptions): Payload {
-  return toolPayload(make, 'PermissionRequest', call, options)
 }
 
 /** For the notification that a call needs approval. */

@@ -5,6 +5,7 @@ import type { AgentState } from '../../../state/agent-state.ts'
 import type { Json, JsonObject } from '../../../state/json.ts'
 import type { List } from '../../../state/list.ts'
 import type { Message, Part } from '../../../state/message.ts'
+import { BoundedMap } from '../../bounded-map.ts'
 import { toClaudeCall } from './tool-names.ts'
 
 type Stored = { readonly path: string; readonly written: List<Message>; readonly last: string | null }
@@ -17,7 +18,7 @@ const MAX_FILES = 256
  */
 export class Transcripts {
   readonly #cwd: string
-  readonly #stored = new Map<string, Stored>()
+  readonly #stored = new BoundedMap<string, Stored>(MAX_FILES, ({ path }) => rmSync(path, { force: true }))
 
   constructor(cwd: string) {
     this.#cwd = cwd
@@ -34,9 +35,7 @@ export class Transcripts {
     const { text, last } = this.#lines(fresh, { sessionId, last: isMore ? known.last : null })
     if (!isMore) writeFileSync(path, text, { mode: 0o600 })
     else if (text !== '') appendFileSync(path, text)
-    this.#stored.delete(key)
     this.#stored.set(key, { path, written: messages, last })
-    if (this.#stored.size > MAX_FILES) this.#forgetOldest()
     return path
   }
 
@@ -68,13 +67,6 @@ export class Transcripts {
       parentUuid = uuid
     }
     return { text, last: parentUuid }
-  }
-
-  #forgetOldest(): void {
-    for (const [key, { path }] of this.#stored) {
-      this.#stored.delete(key)
-      return rmSync(path, { force: true })
-    }
   }
 }
 

@@ -6,7 +6,8 @@ import { entriesOf, markdownFiles } from '../../markdown-files.ts'
 import { readWithFingerprint } from '../../trust/fingerprint.ts'
 import type { ConfigProblem, HookSource } from './handlers.ts'
 
-export type FrontMatterHooks = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }
+/** The settings of one file, or the hooks of one in the same shape. */
+export type ReadFile = { readonly source: HookSource; readonly value: JsonObject }
 
 /** Often written as `[issue] [priority]`, which is not YAML. */
 export const HINT = /^argument-hint:.*$/m
@@ -15,7 +16,7 @@ export const HINT = /^argument-hint:.*$/m
  * The hooks in the front matter of `skills/<name>/SKILL.md`, `commands/<name>.md` (skills of one file) and
  * `agents/<name>.md` in a `.claude` folder. Commands and agents may be in subfolders.
  */
-export function readFrontMatterHooks(claudeDir: string, problems: ConfigProblem[]): readonly FrontMatterHooks[] {
+export function readFrontMatterHooks(claudeDir: string, problems: ConfigProblem[]): readonly ReadFile[] {
   const skills = entriesOf(join(claudeDir, 'skills')).map(({ name }) => join(claudeDir, 'skills', name, 'SKILL.md'))
   const commands = markdownFiles(join(claudeDir, 'commands'), { followLinks: true })
   const agents = markdownFiles(join(claudeDir, 'agents'), { followLinks: true })
@@ -31,7 +32,7 @@ export function headSource(file: string): HookSource {
 }
 
 /** The hooks in the front matter of one file. */
-export function readHead(source: HookSource, problems: ConfigProblem[]): readonly FrontMatterHooks[] {
+export function readHead(source: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
   const printed = readWithFingerprint(source.file)
   if (printed === undefined || !/^hooks:/m.test(printed.text)) return []
   const { text, path, hash } = printed
@@ -40,7 +41,7 @@ export function readHead(source: HookSource, problems: ConfigProblem[]): readonl
     const { hooks, name } = fields
     if (hooks === undefined) return []
     const own = { ...source, print: { path, hash }, ...(typeof name === 'string' && name !== '' && { name }) }
-    return [{ source: own, text, value: { hooks: source.kind === 'agent' ? withSubagentStop(hooks) : hooks } }]
+    return [{ source: own, value: { hooks: source.kind === 'agent' ? withSubagentStop(hooks) : hooks } }]
   } catch (error) {
     problems.push({ source, where: '', message: messageOf(error) })
     return []

@@ -85,52 +85,37 @@ export function describeProblem({ source, where, message }: ConfigProblem): stri
   return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
 }
 
-export type ReadHooks = { readonly groups: readonly HookGroup[]; readonly problems: readonly ConfigProblem[] }
+type ReadHooks = { readonly groups: readonly HookGroup[]; readonly problems: readonly ConfigProblem[] }
 
 /** Reads the `hooks` of a settings file. Invalid entries are left out and reported; the others apply. */
 export function readHooks(hooks: Json | undefined, source: HookSource): ReadHooks {
-  const reading = new Reading(source)
-  if (hooks === undefined) return reading
-  if (!isJsonObject(hooks)) reading.leaveOut('hooks', 'it must be an object of events')
-  else for (const [event, groups] of Object.entries(hooks)) reading.event(event, groups)
-  return reading
-}
-
-class Reading implements ReadHooks {
-  readonly groups: HookGroup[] = []
-  readonly problems: ConfigProblem[] = []
-  readonly #source: HookSource
-
-  constructor(source: HookSource) {
-    this.#source = source
+  const problems: ConfigProblem[] = []
+  const leaveOut = (where: string, message: string): readonly [] => {
+    problems.push({ source, where, message })
+    return []
   }
-
-  leaveOut(where: string, message: string): void {
-    this.problems.push({ source: this.#source, where, message })
+  const readGroup = (event: ClaudeEvent, group: Json, where: string): readonly HookGroup[] => {
+    if (!isJsonObject(group)) return leaveOut(where, 'it must be an object with "hooks"')
+    const { matcher, hooks: given } = group
+    if (matcher !== undefined && typeof matcher !== 'string') return leaveOut(where, '"matcher" must be a string')
+    if (!Array.isArray(given)) return leaveOut(where, '"hooks" must be a list of handlers')
+    const handlers = given.flatMap((each: Json, i): readonly Handler[] => {
+      const read = readHandler(each, event)
+      return typeof read === 'string' ? leaveOut(`${where}.hooks[${i}]`, read) : [read]
+    })
+    return handlers.length === 0 ? [] : [{ event, matcher, handlers, source }]
   }
-
-  event(name: string, groups: Json): void {
+  const readEvent = (name: string, groups: Json): readonly HookGroup[] => {
     if (!isClaudeEvent(name)) {
       const near = claudeEventNames.find((event) => event.toLowerCase() === name.toLowerCase())
-      return this.leaveOut(name, `it is not an event${near === undefined ? '' : `; did you mean ${near}?`}`)
+      return leaveOut(name, `it is not an event${near === undefined ? '' : `; did you mean ${near}?`}`)
     }
-    if (!Array.isArray(groups)) return this.leaveOut(name, 'it must be a list of groups')
-    groups.forEach((group: Json, i) => this.#group(name, group, `${name}[${i}]`))
+    if (!Array.isArray(groups)) return leaveOut(name, 'it must be a list of groups')
+    return groups.flatMap((group: Json, i) => readGroup(name, group, `${name}[${i}]`))
   }
-
-  #group(event: ClaudeEvent, group: Json, where: string): void {
-    if (!isJsonObject(group)) return this.leaveOut(where, 'it must be an object with "hooks"')
-    const { matcher, hooks } = group
-    if (matcher !== undefined && typeof matcher !== 'string') return this.leaveOut(where, '"matcher" must be a string')
-    if (!Array.isArray(hooks)) return this.leaveOut(where, '"hooks" must be a list of handlers')
-    const handlers = hooks.flatMap((given: Json, i) => {
-      const read = readHandler(given, event)
-      if (typeof read !== 'string') return [read]
-      this.leaveOut(`${where}.hooks[${i}]`, read)
-      return []
-    })
-    if (handlers.length > 0) this.groups.push({ event, matcher, handlers, source: this.#source })
-  }
+  if (hooks !== undefined && !isJsonObject(hooks)) leaveOut('hooks', 'it must be an object of events')
+  const events = isJsonObject(hooks) ? Object.entries(hooks) : []
+  return { groups: events.flatMap(([name, groups]) => readEvent(name, groups)), problems }
 }
 
 /** Reads a handler. Returns a text that says what is wrong with an invalid one. */
@@ -228,22 +213,8 @@ function checkFor(required: JsonObject): ReturnType<typeof schemaCheck> {
  */
 export function identityOf(handler: Handler, { kind, file, root }: HookSource): string {
   const isSettings = ['managed', 'user', 'project', 'local', 'given'].includes(kind)
-  const { type, onFailure, if: rule } = handler
-  return JSON.stringify([isSettings ? '' : (root ?? file), type, onFailure, rule, ...whatRuns(handler)])
+  const fields = handler as { readonly [name: string]: unknown }
+  return JSON.stringify([isSettings ? '' : (root ?? file), ...identifying.map((name) => fields[name])])
 }
 
-function whatRuns(handler: Handler): readonly unknown[] {
-  switch (handler.type) {
-    case 'command':
-      return [handler.command, handler.args, handler.shell, handler.async]
-    case 'http':
-      return [handler.url, handler.headers]
-    case 'mcp_tool':
-      return [handler.server, handler.tool, handler.input]
-    case 'prompt':
-    case 'agent':
-      return [handler.prompt, handler.model]
-    default:
-      return handler satisfies never
-  }
-}
+const identifying = 'type onFailure if command args shell async url headers server tool input prompt model'.split(' ')

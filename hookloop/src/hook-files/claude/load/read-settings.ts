@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
 import { readWithFingerprint } from '../../trust/fingerprint.ts'
-import { readFrontMatterHooks, readHead } from './front-matter-hooks.ts'
+import { readFrontMatterHooks, readHead, type ReadFile } from './front-matter-hooks.ts'
 import { configDir } from '../run/hook-environment.ts'
 import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
@@ -33,16 +33,12 @@ export type Settings = {
   readonly allowedHttpVariables: readonly string[] | undefined
 }
 
-type Read = { readonly source: HookSource; readonly text: string; readonly value: JsonObject }
-
 /** Reads all settings files. An invalid file is reported and does not affect the others. */
 export function readSettings(places: SettingsPlaces): Settings {
   const problems: ConfigProblem[] = []
   const files = sourcesOf(places).flatMap((source) => readSource(source, problems))
-  const given: readonly Read[] =
-    places.settings === undefined
-      ? []
-      : [{ source: { kind: 'given', file: 'settings in code' }, text: '', value: places.settings }]
+  const source: HookSource = { kind: 'given', file: 'settings in code' }
+  const given = places.settings === undefined ? [] : [{ source, value: places.settings }]
   const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, problems))
   const heads = headsOf(places).flatMap((folder) => readFrontMatterHooks(folder, problems))
   const all = [...files, ...given, ...plugins, ...heads]
@@ -79,12 +75,12 @@ export function userDir(home: string | false | undefined): string | undefined {
   return home === undefined ? configDir() : join(home, '.claude')
 }
 
-function readSource(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
+function readSource(source: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
   if (source.kind === 'skill' || source.kind === 'agent') return readHead(source, problems)
   return source.kind === 'plugin' ? readPluginFile(source, problems) : readOne(source, problems)
 }
 
-function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] {
+function readOne(where: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
   const printed = readWithFingerprint(where.file)
   if (printed === undefined) {
     if (existsSync(where.file)) problems.push({ source: where, where: '', message: 'it cannot be read' })
@@ -94,7 +90,7 @@ function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] 
   const source: HookSource = { ...where, print: { path, hash } }
   try {
     const value = JSON.parse(text.replace(/^\uFEFF/, '')) as Json
-    if (isJsonObject(value)) return [{ source, text, value }]
+    if (isJsonObject(value)) return [{ source, value }]
     problems.push({ source, where: '', message: 'it must be a JSON object' })
   } catch (error) {
     problems.push({ source, where: '', message: `it is not valid JSON: ${messageOf(error)}` })
@@ -103,7 +99,7 @@ function readOne(where: HookSource, problems: ConfigProblem[]): readonly Read[] 
 }
 
 /** Reads `hooks/hooks.json` of a plugin, and the hooks of its manifest: paths of files, or the hooks themselves. */
-function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Read[] {
+function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly ReadFile[] {
   const { dir, options } = typeof plugin === 'string' ? { dir: plugin, options: undefined } : plugin
   const root = resolve(dir)
   const source = (file: string): HookSource => ({
@@ -131,7 +127,7 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
 }
 
 /** A plugin file has its events under `hooks`, next to a description. */
-function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly Read[] {
+function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
   const read = readOne(source, problems)
   if (read.some(({ value }) => value['hooks'] === undefined)) {
     problems.push({ source, where: '', message: 'it has no "hooks" with the events of the plugin' })
@@ -140,7 +136,7 @@ function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly
 }
 
 /** `env` of a file applies to its own hooks; `env` of the user to all hooks. A project cannot set variables for user hooks. */
-function withVariables({ source, value }: Read, all: readonly Read[]): HookSource {
+function withVariables({ source, value }: ReadFile, all: readonly ReadFile[]): HookSource {
   const users = all.filter((each) => each.source.kind === 'user' || each.source.kind === 'managed')
   const entries = [...users, { value }].flatMap((each) => Object.entries(each.value['env'] ?? {}))
   const env = entries.flatMap(([name, text]): [string, string][] =>
@@ -150,9 +146,9 @@ function withVariables({ source, value }: Read, all: readonly Read[]): HookSourc
 }
 
 /** The sources that are left after `disableAllHooks`, `allowManagedHooksOnly` and `strictPluginOnlyCustomization`. */
-function enabledSources(all: readonly Read[]): readonly Read[] {
+function enabledSources(all: readonly ReadFile[]): readonly ReadFile[] {
   const of = (kind: HookSource['kind']): JsonObject | undefined => all.find(({ source }) => source.kind === kind)?.value
-  const isManaged = ({ source }: Read): boolean => source.kind === 'managed'
+  const isManaged = ({ source }: ReadFile): boolean => source.kind === 'managed'
   const isOff = (kind: HookSource['kind']): boolean => of(kind)?.['disableAllHooks'] === true
   if (isOff('managed')) return []
   if (of('managed')?.['allowManagedHooksOnly'] === true) return all.filter(isManaged)
@@ -175,7 +171,7 @@ function isOfProject({ kind }: HookSource): boolean {
 }
 
 /** Lists of several files are combined, but a project cannot extend a list of the user. */
-function textLists(all: readonly Read[], name: string): readonly string[] | undefined {
+function textLists(all: readonly ReadFile[], name: string): readonly string[] | undefined {
   const having = all.filter(({ value }) => Array.isArray(value[name]))
   const own = having.filter(({ source }) => !isOfProject(source) && source.kind !== 'plugin')
   const lists = (own.length > 0 ? own : having).map(({ value }) => value[name] as readonly Json[])

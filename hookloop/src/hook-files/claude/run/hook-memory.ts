@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../../state/json.ts'
+import { BoundedMap } from '../../bounded-map.ts'
 import type { RanHandler } from './run-event.ts'
-
-const MAX_ENTRIES = 1_000
 
 type LateText = { readonly text: string; isReceived: boolean }
 
@@ -15,16 +14,19 @@ export type Wake = {
 
 /** What handlers of a session share in this process. */
 export class HookMemory {
-  readonly #once = new Latest<Set<string>>()
-  readonly #late = new Latest<LateText[]>()
+  readonly #once = new BoundedMap<string, Set<string>>()
+  readonly #late = new BoundedMap<string, LateText[]>()
   readonly #background = new Map<string, Set<{ readonly stop: AbortController }>>()
-  readonly #interrupts = new Latest<string>()
-  readonly #calls = new Latest<JsonObject>()
-  readonly #continued = new Latest<true>()
+  /** Why the run of a session is to end, from a PermissionRequest hook. */
+  readonly interrupts = new BoundedMap<string, string>()
+  /** The common fields of a call, for its approval. */
+  readonly calls = new BoundedMap<string, JsonObject>()
+  /** Calls whose subagent continues because a hook requested it. */
+  readonly continued = new BoundedMap<string, true>()
 
   /** Handlers with `once` that have run in a session. */
   onceDone(session: string): Set<string> {
-    return this.#once.get(session) ?? this.#once.set(session, new Set())
+    return this.#once.getOrAdd(session, () => new Set())
   }
 
   /** Stores the texts of a background handler for the next event. `onWake` can start one. */
@@ -40,7 +42,7 @@ export class HookMemory {
       const texts = [context, systemMessage, wakes].flatMap((text): LateText[] =>
         text === undefined || text === '' ? [] : [{ text, isReceived: false }],
       )
-      if (texts.length > 0) (this.#late.get(session) ?? this.#late.set(session, [])).push(...texts)
+      if (texts.length > 0) this.#late.getOrAdd(session, () => []).push(...texts)
       const last = texts.at(-1)
       if (wakes !== undefined && last !== undefined)
         onWake?.({ session, text: wakes, isReceived: () => last.isReceived })
@@ -67,58 +69,5 @@ export class HookMemory {
     const late = this.#late.take(session) ?? []
     for (const each of late) each.isReceived = true
     return late.map(({ text }) => text)
-  }
-
-  /** A PermissionRequest hook ends the run. */
-  interrupt(session: string, reason: string): void {
-    this.#interrupts.set(session, reason)
-  }
-
-  /** Returns why a run is to end, once. */
-  takeInterrupt(session: string): string | undefined {
-    return this.#interrupts.take(session)
-  }
-
-  /** Stores the common fields of a call for its approval. */
-  rememberCall(id: string, common: JsonObject): void {
-    this.#calls.set(id, common)
-  }
-
-  recallCall(id: string): JsonObject | undefined {
-    return this.#calls.get(id)
-  }
-
-  /** Whether a subagent continues because a hook requested it. */
-  isContinued(call: string): boolean {
-    return this.#continued.get(call) === true
-  }
-
-  noteContinued(call: string): void {
-    this.#continued.set(call, true)
-  }
-}
-
-/** A map with a maximum size, which drops the oldest entries. */
-class Latest<T> {
-  readonly #values = new Map<string, T>()
-
-  get(key: string): T | undefined {
-    return this.#values.get(key)
-  }
-
-  set(key: string, value: T): T {
-    this.#values.delete(key)
-    this.#values.set(key, value)
-    for (const oldest of this.#values.keys()) {
-      if (this.#values.size <= MAX_ENTRIES) break
-      this.#values.delete(oldest)
-    }
-    return value
-  }
-
-  take(key: string): T | undefined {
-    const value = this.#values.get(key)
-    this.#values.delete(key)
-    return value
   }
 }

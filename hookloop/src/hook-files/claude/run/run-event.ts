@@ -57,7 +57,7 @@ export class HookTable {
   }
 
   /** The handlers that match a payload, each once, in the order of the settings. */
-  select(payload: Payload, { cwd, isActive = isAlways }: { cwd: string; isActive?: IsActive }): Selection {
+  select(payload: Payload, { cwd, isActive = appliesAlways }: { cwd: string; isActive?: IsActive }): Selection {
     const problems: string[] = []
     const seen = new Set<string>()
     const handlers = (this.#groups.get(payload.event) ?? [])
@@ -76,7 +76,7 @@ export class HookTable {
 /** Whether hooks of a source apply now. Those of a skill or agent do not always apply. */
 export type IsActive = (source: HookSource) => boolean
 
-function isAlways({ kind }: HookSource): boolean {
+export function appliesAlways({ kind }: HookSource): boolean {
   return kind !== 'skill' && kind !== 'agent'
 }
 

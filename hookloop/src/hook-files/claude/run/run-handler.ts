@@ -6,8 +6,7 @@ import { postJson, PostTimeout } from '../../../system/network/post-json.ts'
 import type { Command } from '../../../system/processes/process-tag.ts'
 import { runProcess, type ProcessResult } from '../../../system/processes/run-process.ts'
 import { abortable, Deadline, waitAtMost } from '../../../system/timeout.ts'
-import type { AskAgent } from './ask-agent.ts'
-import type { AskModel } from './ask-model.ts'
+import type { AskAgent, AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from '../answer/read-answer.ts'
 import { EnvFile, hasEnvFile } from './env-file.ts'
 import { limitToEvent } from '../answer/limit-to-event.ts'
@@ -15,7 +14,6 @@ import { judgingEvents } from '../events/claude-events.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from '../load/handlers.ts'
 import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
-import { shortenTexts } from '../answer/shorten-texts.ts'
 import type { Payload } from '../events/common-payload.ts'
 
 /** What handlers get from the agent that they run for. */
@@ -56,7 +54,7 @@ export async function runHandler(handler: Handler, payload: Payload, around: Sur
   } catch (error) {
     answer = failed(error)
   }
-  return shortenTexts(limitToEvent(withPolicy(answer, handler, payload), payload))
+  return limitToEvent(withPolicy(answer, handler, payload), payload)
 }
 
 /** A guard whose script has changed blocks until the script is trusted again. */

@@ -3,13 +3,13 @@ import { isInspecting } from '../../../agent/subagents/hook-agent.ts'
 import type { Json, JsonObject } from '../../../state/json.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
 import type { ActionRun } from '../../../hooks/action.ts'
-import type { ModelSource } from '../../../state/inference.ts'
 import { BaseContext } from '../../../hooks/base-context.ts'
 import type { HookOutcome } from '../../../hooks/outcome.ts'
 import type { StateChange } from '../../../state/state-diff.ts'
 import type { SetupTrigger } from '../events/claude-events.ts'
 import type { HookSource } from '../load/handlers.ts'
 import { activeFor, hasSession, loadedSkills, skillsOf, storedIn } from './active-sources.ts'
+import type { ModelSource } from '../../../state/inference.ts'
 import { HookMemory, type Wake } from './hook-memory.ts'
 import {
   commonFields,
@@ -21,34 +21,39 @@ import {
   type Payload,
   type PayloadOptions,
 } from '../events/common-payload.ts'
-import { expansionPayload, notificationPayload, payloadsFor, permissionPayload } from '../events/payload.ts'
-import { runEvent, type EventResult, type HookTable } from './run-event.ts'
+import { expansionPayload, notificationPayload, payloadsFor, toolPayload } from '../events/payload.ts'
+import { appliesAlways, runEvent, type EventResult, type HookTable } from './run-event.ts'
 import type { HandlerContext } from './run-handler.ts'
 import { isTerminalSequence } from '../answer/terminal-sequence.ts'
-import { lateMessages, stopVote, toHookOutcome } from '../answer/to-hook-outcome.ts'
-import { mergeOutcomes, spentOn } from '../answer/merge-outcomes.ts'
+import { lateMessages, mergeOutcomes, spentOn, stopVote, toHookOutcome } from '../answer/to-hook-outcome.ts'
 import { fromClaudeInput } from '../events/tool-names.ts'
-import { Inspectors } from './ask-agent.ts'
-import { askingModel } from './ask-model.ts'
+import { askingModel, Inspectors } from './ask-model.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import { Transcripts } from '../events/transcripts.ts'
 
-type RunnerOptions = {
+/** The options of `claudeHooks` that concern running handlers. */
+export type RunnerSettings = {
+  /** Models by the names that `prompt` and `agent` handlers use. Other names, and no name, mean the model of the agent. */
+  readonly models?: { readonly [name: string]: ModelSource }
+  /** Runs Setup hooks with this trigger, once, before the first session of the process. */
+  readonly setup?: SetupTrigger
+  /** Writes the `terminalSequence` of hooks to a terminal: only titles, notifications and bells. */
+  readonly terminal?: (sequence: string) => void
+  /**
+   * Called when a hook with `asyncRewake` exits with 2. The model receives its text with the next input of the session; the
+   * callback can send one.
+   */
+  readonly onWake?: (wake: Wake) => void
+  /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. */
+  readonly onDisplay?: (text: string, shown: string) => void
+}
+
+type RunnerOptions = RunnerSettings & {
   readonly context: HandlerContext
-  /** Models by the names that handlers use. */
-  readonly models: { readonly [name: string]: ModelSource }
-  /** The trigger of Setup hooks, if they are to run. */
-  readonly setup: SetupTrigger | undefined
   /** Skills that have hooks. */
   readonly skills: ReadonlySet<string>
   /** Whether PermissionRequest hooks run as part of the approval, and not here. */
   readonly hasApproval: boolean
-  /** Called when a background hook wakes the model. */
-  readonly onWake: ((wake: Wake) => void) | undefined
-  /** Called with the text to display instead of a model text. */
-  readonly onDisplay: ((text: string, shown: string) => void) | undefined
-  /** Writes to a terminal. */
-  readonly terminal: ((sequence: string) => void) | undefined
 }
 
 /** Runs the handlers of a project when a trigger fires. */
@@ -64,12 +69,15 @@ export class TriggerRunner {
     this.#table = table
     this.#options = options
     this.#setup = options.setup
-    const { cwd } = options.context
-    this.#inspectors = new Inspectors(cwd, options.models)
+    const {
+      context: { cwd },
+      models = {},
+    } = options
+    this.#inspectors = new Inspectors(cwd, models)
     this.#payloadOptions = {
       cwd,
       transcripts: new Transcripts(cwd),
-      isContinued: (agentId, call) => this.#memory.isContinued(`${agentId}/${call}`),
+      isContinued: (agentId, call) => this.#memory.continued.has(`${agentId}/${call}`),
     }
   }
 
@@ -100,7 +108,7 @@ export class TriggerRunner {
   /** Ends the run after a step in which a PermissionRequest hook denied a call with `interrupt`. */
   async #interruption(ctx: BaseContext, session: string): Promise<HookOutcome> {
     if (!this.#options.hasApproval) return {}
-    const reason = await this.#recorded(ctx, 'interrupt', () => this.#memory.takeInterrupt(session) ?? null)
+    const reason = await this.#recorded(ctx, 'interrupt', () => this.#memory.interrupts.take(session) ?? null)
     return typeof reason === 'string' ? { votes: [stopVote(reason, 'PermissionRequest')] } : {}
   }
 
@@ -152,7 +160,7 @@ export class TriggerRunner {
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
     }
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
-      this.#memory.noteContinued(`${ctx.state.agentId}/${textOf(payload.input['agent_id'])}`)
+      this.#memory.continued.set(`${ctx.state.agentId}/${textOf(payload.input['agent_id'])}`, true)
     }
     return outcome
   }
@@ -188,7 +196,7 @@ export class TriggerRunner {
 
   /** The context of handlers in this invocation. If models are called, answers are recorded one by one. */
   #contextFor(ctx: BaseContext, signal: AbortSignal): HandlerContext {
-    const { context, models } = this.#options
+    const { context, models = {} } = this.#options
     if (!this.#table.asksModels) return { ...context, signal }
     const { effects, place } = BaseContext.hostOf(ctx)
     const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
@@ -210,7 +218,7 @@ export class TriggerRunner {
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
     const there = Object.entries(common).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-    this.#memory.rememberCall(`${agentId}/${textOf(tool_use_id)}`, Object.fromEntries(there))
+    this.#memory.calls.set(`${agentId}/${textOf(tool_use_id)}`, Object.fromEntries(there))
   }
 
   /** If hooks decide to ask, PermissionRequest hooks answer before the approver does. */
@@ -218,7 +226,7 @@ export class TriggerRunner {
     if (result.merged.decision !== 'ask' || this.#options.hasApproval || !this.#table.has('PermissionRequest'))
       return result
     const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall
-    const payload = permissionPayload(makerFor(ctx, this.#payloadOptions), call, this.#payloadOptions)
+    const payload = toolPayload(makerFor(ctx, this.#payloadOptions), 'PermissionRequest', call, this.#payloadOptions)
     const answered = await this.#run(payload, { ...this.#invocationOf(ctx), context })
     report(ctx, answered, payload)
     const { decision, reason, updatedInput, interrupt } = answered.merged
@@ -240,13 +248,13 @@ export class TriggerRunner {
     if (!this.#table.has('PermissionRequest')) return undefined
     const common = this.#commonOf(call, asker)
     const context = { ...this.#options.context, signal }
-    const { merged } = await this.#run(permissionPayload(makerOf(common), call, this.#payloadOptions), {
+    const { merged } = await this.#run(toolPayload(makerOf(common), 'PermissionRequest', call, this.#payloadOptions), {
       ...outsideRun(common),
       context,
     })
     if (merged.decision === 'deny') {
       const reason = merged.reason === '' ? 'A hook blocked it.' : merged.reason
-      if (merged.interrupt === true) this.#memory.interrupt(textOf(common['session_id']), reason)
+      if (merged.interrupt === true) this.#memory.interrupts.set(textOf(common['session_id']), reason)
       return { block: reason }
     }
     if (merged.decision !== 'allow') return undefined
@@ -267,7 +275,7 @@ export class TriggerRunner {
 
   /** The common fields of a call. If another process has judged it, they are taken from the state. */
   #commonOf({ id }: ToolCall, { agentId, state }: Asker): JsonObject {
-    return this.#memory.recallCall(`${agentId}/${id}`) ?? commonFields(state, sessionIn(state), this.#payloadOptions)
+    return this.#memory.calls.get(`${agentId}/${id}`) ?? commonFields(state, sessionIn(state), this.#payloadOptions)
   }
 
   /** Adds to the state: the id of the session, the active skills, and texts of background handlers. */
@@ -305,10 +313,7 @@ type Invocation = {
 
 /** During an approval there is no hook context: hooks of skills and agents do not run. */
 function outsideRun(common: JsonObject): Omit<Invocation, 'context'> {
-  return {
-    session: textOf(common['session_id']),
-    isActive: ({ kind }) => kind !== 'skill' && kind !== 'agent',
-  }
+  return { session: textOf(common['session_id']), isActive: appliesAlways }
 }
 
 function textOf(value: Json | undefined): string {
