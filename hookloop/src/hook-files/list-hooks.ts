@@ -7,8 +7,9 @@ import { eventSpec } from './claude/events/claude-events.ts'
 import { describeProblem, type ConfigProblem, type Handler } from './claude/load/handlers.ts'
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
 import { commandLineOf, filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
+import { stringIn } from './text.ts'
 import { commandProblems } from './command-problems.ts'
-import { shortOption, type FileHook } from './files/hook-file.ts'
+import { optionsOf, type FileHook } from './files/hook-file.ts'
 import { actionKinds } from './files/hook-file-schema.ts'
 import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOf } from './files/project-hooks.ts'
 import { isInside, realPath, uniqueByPath, type Fingerprint } from './trust/fingerprint.ts'
@@ -113,7 +114,7 @@ function listed(
     mode: hook.mode === 'transform' ? 'hook' : hook.mode,
     name: hook.name,
     ...describeAction(each.entry),
-    matcher: typeof hook.tool === 'string' ? hook.tool : hook.tool instanceof RegExp ? String(hook.tool) : undefined,
+    matcher: hook.tool && String(hook.tool), // in a file, a name or an expression
     priority: hook.priority,
     source: `${source.file}:${each.line}`,
     kind: source.kind,
@@ -161,40 +162,23 @@ function describeHandler(handler: Handler): string {
 
 /** The complete command, URL or prompt of an entry, and its other options, for users who decide whether to trust it. */
 function describeAction(entry: JsonObject): { readonly runs: string; readonly more?: JsonObject } {
-  const kind = actionKinds.find((each) => entry[each] !== undefined)
-  const given = kind === undefined ? undefined : entry[kind]
-  if (kind === undefined || given === undefined) return { runs: '' }
-  const options = isJsonObject(given) ? given : { [shortOption[kind]]: given }
-  const { command, args, url, prompt, model, name, event, type: _type, ...rest } = options
-  const more = Object.keys(rest).length === 0 ? {} : { more: rest }
-  switch (kind) {
-    case 'shell':
-      return { runs: lineOf(command, args), ...more }
-    case 'http':
-      return { runs: `POST ${text(url)}`, ...more }
-    case 'prompt':
-      return { runs: `calls ${text(model) || 'the model of the agent'}: ${text(prompt)}`, ...more }
-    case 'subagent':
-      return { runs: `${['agent', text(name), text(model)].filter(Boolean).join(' ')}: ${text(prompt)}`, ...more }
-    case 'claude':
-      return { runs: `${text(event)}: ${url === undefined ? lineOf(command, args) : `POST ${text(url)}`}`, ...more }
-    default:
-      return kind satisfies never
-  }
+  const kind = actionKinds.find((each) => entry[each] !== undefined)!
+  const options = optionsOf(kind, entry[kind]!)
+  const { command, args, url, prompt, model, name, event, type: _type, ...more } = options
+  const line = [command ?? [], ((args ?? []) as readonly string[]).map(quoted)].flat().join(' ')
+  const runs = {
+    shell: line,
+    http: `POST ${stringIn(url)}`,
+    prompt: `calls ${stringIn(model) || 'the model of the agent'}: ${stringIn(prompt)}`,
+    subagent: `${['agent', stringIn(name), stringIn(model)].filter(Boolean).join(' ')}: ${stringIn(prompt)}`,
+    claude: `${stringIn(event)}: ${url === undefined ? line : `POST ${stringIn(url)}`}`,
+  }[kind]
+  return { runs, ...(Object.keys(more).length > 0 && { more }) }
 }
 
 /** Arguments with special characters are quoted. */
-function lineOf(command: Json | undefined, args: Json | undefined): string {
-  const words = Array.isArray(args) ? args.map((each) => quoted(text(each as Json))) : []
-  return [...(command === undefined ? [] : [text(command)]), ...words].join(' ')
-}
-
 function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : JSON.stringify(word)
-}
-
-function text(value: Json | undefined): string {
-  return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Every file of a project that must be trusted before its hooks run. */
@@ -247,19 +231,12 @@ export function problemsOf({
     // `listHooks` reports invalid entries.
     const { hooks } = findAllHooks({ dir, ...(home !== undefined && { home }) }, () => undefined)
     const own = hooks.flatMap(({ entry, source, line, hook, cwd: root }) => {
-      const given = entry['shell']
-      const {
-        command,
-        args,
-        cwd = '.',
-      } = (typeof given === 'string' ? { command: given } : (given ?? {})) as ShellOptions
+      const { command, args, cwd = '.' } = optionsOf('shell', entry['shell'] ?? {}) as ShellOptions
       const words = args ?? command
       if (words === undefined) return []
-      const found = commandProblems(words, { cwd: resolve(root, cwd) })
-      const where = `${source.file}:${line}`
-      return found.map((problem) => ({
+      return commandProblems(words, { cwd: resolve(root, cwd) }).map((problem) => ({
         hook: hook.name,
-        message: `${where}: "${hook.name}" cannot run: ${problem}`,
+        message: `${source.file}:${line}: "${hook.name}" cannot run: ${problem}`,
       }))
     })
     return [...own, ...claude]

@@ -7,7 +7,7 @@ import { action, type Action } from '../../hooks/action.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
-import { TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
+import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
 import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent } from './events/claude-events.ts'
 import { isExpansion } from './events/payload.ts'
 import { TriggerRunner, type RunnerSettings } from './run/trigger-runner.ts'
@@ -198,8 +198,7 @@ function notesFor(
   return [
     ...problems.map((problem) => `${describeProblem(problem)}. It is left out.`),
     ...untrusted.map(
-      ({ path, status }) =>
-        `${path} ${status === 'changed' ? 'has changed since it was trusted' : 'is not trusted'}: its hooks do not run. Review it with: hookloop trust`,
+      ({ path, status }) => `${path} ${statusText(status)}: its hooks do not run. Review it with: hookloop trust`,
     ),
     ...new Set(never),
   ]

@@ -67,8 +67,8 @@ function object(properties: JsonObject, more: JsonObject = {}): JsonObject {
 }
 
 /** An action with options, or only with its most important one. */
-function action(description: string, short: JsonObject, options: JsonObject): JsonObject {
-  return { description, anyOf: [short, options] }
+function action(description: string, short: JsonObject, options: JsonObject, more: JsonObject): JsonObject {
+  return { description, anyOf: [short, object(options, more)] }
 }
 
 const hookSchema: JsonObject = object(
@@ -167,82 +167,74 @@ function definitions(): JsonObject {
     shell: action(
       'A command that reads the event as JSON and prints an outcome.',
       text,
-      object(
-        {
-          command: { ...text, description: 'A command line for sh -c.' },
-          args: { ...strings, minItems: 1, description: 'A program and its arguments.' },
-          cwd: { ...named, description: 'The working directory. Default: the project.' },
-          env: {
-            type: 'object',
-            propertyNames: {
-              not: { pattern: '^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|IFS|LD_.*|DYLD_.*)$' },
-            },
-            additionalProperties: string,
+      {
+        command: { ...text, description: 'A command line for sh -c.' },
+        args: { ...strings, minItems: 1, description: 'A program and its arguments.' },
+        cwd: { ...named, description: 'The working directory. Default: the project.' },
+        env: {
+          type: 'object',
+          propertyNames: {
+            not: { pattern: '^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|IFS|LD_.*|DYLD_.*)$' },
           },
-          passEnv: { ...strings, description: 'Variables of your environment that are passed to it.' },
-          conversation: flag,
-          maxOutputBytes: count,
+          additionalProperties: string,
         },
-        { oneOf: [{ required: ['command'] }, { required: ['args'] }] },
-      ),
+        passEnv: { ...strings, description: 'Variables of your environment that are passed to it.' },
+        conversation: flag,
+        maxOutputBytes: count,
+      },
+      { oneOf: [{ required: ['command'] }, { required: ['args'] }] },
     ),
     http: action(
       'A URL that the event is posted to, and that responds with an outcome.',
       url,
-      object(
-        {
-          url,
-          headers: {
-            type: 'object',
-            propertyNames: {
-              pattern: '^[A-Za-z0-9-]+$',
-              not: {
-                pattern:
-                  '^([Hh][Oo][Ss][Tt]|[Cc]onnection|[Cc]ontent-([Ll]ength|[Tt]ype)|[Tt]ransfer-[Ee]ncoding|[Uu]pgrade|[Ee]xpect|[Tt][Ee]|[Tt]railer)$',
-              },
+      {
+        url,
+        headers: {
+          type: 'object',
+          propertyNames: {
+            pattern: '^[A-Za-z0-9-]+$',
+            not: {
+              pattern:
+                '^([Hh][Oo][Ss][Tt]|[Cc]onnection|[Cc]ontent-([Ll]ength|[Tt]ype)|[Tt]ransfer-[Ee]ncoding|[Uu]pgrade|[Ee]xpect|[Tt][Ee]|[Tt]railer)$',
             },
-            additionalProperties: string,
           },
-          allowedEnvVars: { ...strings, description: 'Variables of your environment that headers may contain.' },
-          allowPrivate: { ...flag, description: 'Allows addresses of this machine and its network.' },
-          conversation: flag,
-          maxOutputBytes: count,
+          additionalProperties: string,
         },
-        { required: ['url'] },
-      ),
+        allowedEnvVars: { ...strings, description: 'Variables of your environment that headers may contain.' },
+        allowPrivate: { ...flag, description: 'Allows addresses of this machine and its network.' },
+        conversation: flag,
+        maxOutputBytes: count,
+      },
+      { required: ['url'] },
     ),
     prompt: action(
       'A model that judges the event.',
       text,
-      object(
-        {
-          prompt: text,
-          model: { ...string, description: 'Such as anthropic/claude-haiku-4-5. Default: the model of the agent.' },
-          system: string,
-          answer,
-          settings: { type: 'object' },
-          conversation: flag,
-          maxEventChars: count,
-        },
-        { required: ['prompt'] },
-      ),
+      {
+        prompt: text,
+        model: { ...string, description: 'Such as anthropic/claude-haiku-4-5. Default: the model of the agent.' },
+        system: string,
+        answer,
+        settings: { type: 'object' },
+        conversation: flag,
+        maxEventChars: count,
+      },
+      { required: ['prompt'] },
     ),
     subagent: action(
       'An agent that inspects the event.',
       text,
-      object(
-        {
-          name: named,
-          prompt: text,
-          instructions: string,
-          tools: { ...strings, description: 'Tools of the agent that it may use. Default: none.' },
-          model: string,
-          answer,
-          maxSteps: count,
-          maxTokens: count,
-        },
-        { required: ['prompt'] },
-      ),
+      {
+        name: named,
+        prompt: text,
+        instructions: string,
+        tools: { ...strings, description: 'Tools of the agent that it may use. Default: none.' },
+        model: string,
+        answer,
+        maxSteps: count,
+        maxTokens: count,
+      },
+      { required: ['prompt'] },
     ),
     claude: {
       description: 'A handler that was written for Claude Code.',

@@ -1,7 +1,7 @@
 import { http, type HttpOptions } from '../../actions/http.ts'
 import { prompt, type PromptOptions } from '../../actions/prompt.ts'
 import { shell, type ShellOptions } from '../../actions/shell.ts'
-import { subagent } from '../../actions/subagent.ts'
+import { subagent, type SubagentOptions } from '../../actions/subagent.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf, type AgentError } from '../../errors.ts'
 import type { Action } from '../../hooks/action.ts'
@@ -11,6 +11,7 @@ import { toNameTest } from '../../hooks/patterns.ts'
 import { claudeAction } from '../claude/claude-action.ts'
 import { claudeEventNames, eventSpec, triggersOfEvent, type ClaudeEvent } from '../claude/events/claude-events.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
+import { defined } from '../defined.ts'
 import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
 import { schemaCheck, type Problem } from '../schema-check.ts'
 
@@ -145,12 +146,8 @@ function toHook(given: Json, options: EntryOptions): Hook {
   const make = { guard, hook, observe }[entry.mode] as unknown as (on: string[], action: Action, how: object) => Hook
   const made = make(on, options.restrict?.(action, json) ?? action, {
     name,
-    ...(entry.tool !== undefined && { tool: toolPattern(entry.tool) }),
     ...(conditions.length > 0 && { when: all(...conditions) }),
-    ...(priority !== undefined && { priority }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(onFailure !== undefined && { onFailure }),
-    ...(stream !== undefined && { stream }),
+    ...defined({ tool: entry.tool && toolPattern(entry.tool), priority, timeoutMs, onFailure, stream }),
   })
   // Names are taken last, so that an invalid entry does not take one.
   options.taken.add(name)
@@ -187,8 +184,13 @@ function checkEvent({ event }: JsonObject, on: readonly string[]): void {
   throw new InvalidEntry({ path: ['on'], message: `${event as string} fires only at ${triggers.join(' and ')}` })
 }
 
+/** The options of an action, also from its short form. */
+export function optionsOf(kind: ActionKind, given: Json): JsonObject {
+  return isJsonObject(given) ? given : { [shortOption[kind]]: given }
+}
+
 /** The option that the short form of an action sets. */
-export const shortOption = {
+const shortOption = {
   shell: 'command',
   http: 'url',
   prompt: 'prompt',
@@ -197,7 +199,7 @@ export const shortOption = {
 } as const
 
 function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allowed }: EntryOptions): Action {
-  const options = isJsonObject(given) ? given : { [shortOption[kind]]: given }
+  const options = optionsOf(kind, given)
   if (source.kind !== 'user') checkAllowed(kind, options, allowed)
   switch (kind) {
     case 'shell': {
@@ -210,13 +212,9 @@ function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allo
       return prompt(options as PromptOptions)
     case 'subagent': {
       const { prompt: question, name, answer, maxSteps, maxTokens, ...definition } = options
-      const limits = { ...(maxSteps !== undefined && { maxSteps }), ...(maxTokens !== undefined && { maxTokens }) }
-      return subagent({
-        prompt: question as string,
-        ...(name !== undefined && { name: name as string }),
-        ...(answer !== undefined && { answer: answer as 'verdict' }),
-        definition: { ...definition, limits: limits as { maxSteps?: number } },
-      })
+      const limits = defined({ maxSteps, maxTokens }) as { maxSteps?: number }
+      const given = { prompt: question, ...defined({ name, answer }) } as Pick<SubagentOptions, 'prompt'>
+      return subagent({ ...given, definition: { ...definition, limits } })
     }
     case 'claude':
       return claudeAction(options, { cwd, source: { kind: 'given', file: source.file } })

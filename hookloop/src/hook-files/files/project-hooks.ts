@@ -15,8 +15,8 @@ import {
   type Fingerprint,
 } from '../trust/fingerprint.ts'
 import { namedScripts } from '../trust/named-scripts.ts'
-import { TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
-import { readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
+import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
+import { optionsOf, readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
 import {
   agentAt,
   frontMatterHooks,
@@ -96,8 +96,7 @@ function untrustedError(files: readonly UntrustedHookFile[]): AgentError {
 }
 
 function describe({ path, status, isConfig }: UntrustedHookFile): string {
-  const how = status === 'changed' ? 'has changed since it was trusted' : 'is not trusted'
-  return `${path} ${how}: ${isConfig ? 'its hooks do not run' : 'the hooks that run it block'}`
+  return `${path} ${statusText(status)}: ${isConfig ? 'its hooks do not run' : 'the hooks that run it block'}`
 }
 
 /** The note about an invalid observer. */
@@ -286,10 +285,8 @@ export function hookFilesOf(dir: string): readonly Fingerprint[] {
 
 /** The scripts that an entry runs. */
 export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
-  const given = entry['shell'] ?? entry['claude']
-  const options = (typeof given === 'string' ? { command: given } : (given ?? {})) as JsonObject
-  const { command, args, cwd, pluginRoot } = options
-  const words = Array.isArray(args) ? args.filter((each) => typeof each === 'string') : []
+  const { command, args, cwd, pluginRoot } = optionsOf('shell', entry['shell'] ?? entry['claude'] ?? {})
+  const words = (args ?? []) as readonly string[]
   const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
   if (line === '') return []
   return namedScripts(line, {

@@ -26,6 +26,10 @@ export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
 /** A file that keeps hooks from running. */
 export type UntrustedFile = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'> }
 
+export function statusText(status: UntrustedFile['status']): string {
+  return status === 'changed' ? 'has changed since it was trusted' : 'is not trusted'
+}
+
 /**
  * The files that the user trusts, by real path and content. The list is stored in the home folder of the user, where a
  * project cannot write. A file that is new or has changed is not trusted.

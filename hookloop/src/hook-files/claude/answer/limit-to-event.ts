@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isJsonObject, type Json } from '../../../state/json.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec } from '../events/claude-events.ts'
+import { stringIn } from '../../text.ts'
 import type { Payload } from '../events/common-payload.ts'
 
 /** Removes the parts of an answer that have no effect at its event, and shortens long texts. */
@@ -25,12 +26,11 @@ function withBlock(answer: HandlerAnswer, { event, input }: Payload): HandlerAns
 
 /** A new output must have the shape of the original one. `updatedMCPToolOutput` is the older name, for MCP tools only. */
 function withOutput(answer: HandlerAnswer, { input }: Payload): HandlerAnswer {
-  const { updatedMCPToolOutput, ...other } = answer.other ?? {}
-  const isMcp = typeof input['tool_name'] === 'string' && input['tool_name'].startsWith('mcp__')
-  const given = answer.updatedOutput ?? (isMcp ? updatedMCPToolOutput : undefined)
-  const { updatedOutput: _given, other: _other, ...rest } = answer
+  const { updatedOutput, other: { updatedMCPToolOutput, ...other } = {}, ...rest } = answer
+  const isMcp = stringIn(input['tool_name']).startsWith('mcp__')
+  const given = updatedOutput ?? (isMcp ? updatedMCPToolOutput : undefined)
   const limited = { ...rest, ...(Object.keys(other).length > 0 && { other }) }
-  if (given === undefined) return updatedMCPToolOutput === undefined && answer.other === undefined ? rest : limited
+  if (given === undefined) return limited
   if (isMcp || isAlike(input['tool_response'], given)) return { ...limited, updatedOutput: given }
   return {
     ...limited,

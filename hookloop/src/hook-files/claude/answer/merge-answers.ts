@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
+import { defined } from '../../defined.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 
 /** The merged answers of all handlers of one event. */
@@ -24,12 +25,11 @@ const rank = { deny: 4, defer: 3, ask: 2, allow: 1 } as const
 export function mergeAnswers(answers: readonly HandlerAnswer[], event: ClaudeEvent): MergedAnswer {
   const judged = event === 'PermissionRequest' ? mergedRequest(answers) : mergedPermission(answers, event)
   const blocks = answers.filter(({ block }) => block !== undefined)
-  const isBlocked = blocks.length > 0
   const stop = answers.find((answer) => answer.stop !== undefined)?.stop
   const context = joined(answers.map((answer) => answer.context))
   const own =
     judged ??
-    (isBlocked
+    (blocks.length > 0
       ? { decision: 'block' as const, reason: joined(blocks.map(({ block }) => block!.reason)) ?? '' }
       : undefined)
   const decided = stop !== undefined ? { decision: 'stop' as const, reason: stop.reason } : own
@@ -42,10 +42,7 @@ export function mergeAnswers(answers: readonly HandlerAnswer[], event: ClaudeEve
     reason: decided?.reason ?? '',
     ...(stop !== undefined && own !== undefined && { alsoDecided: { decision: own.decision, reason: own.reason } }),
     ...(judged?.interrupt === true && { interrupt: true as const }),
-    ...(updatedInput !== undefined && { updatedInput }),
-    ...(updatedOutput !== undefined && { updatedOutput }),
-    ...(context !== undefined && { additionalContext: context }),
-    ...(systemMessage !== undefined && { systemMessage }),
+    ...defined({ updatedInput, updatedOutput, additionalContext: context, systemMessage }),
     ...(Object.keys(other).length > 0 && { other }),
   }
 }

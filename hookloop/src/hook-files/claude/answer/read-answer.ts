@@ -4,6 +4,7 @@ import type { ProcessResult } from '../../../system/processes/run-process.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'
 import { readSpecific } from './read-specific-output.ts'
+import { stringIn } from '../../text.ts'
 
 /** Reads the exit code and the output of a command. */
 export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
@@ -131,13 +132,13 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
   const own = value['hookSpecificOutput']
   const specificAnswer = own === undefined ? {} : readSpecific(own, event, specific)
   if (typeof specificAnswer === 'string') return invalidAnswer(specificAnswer)
-  const reason = text(value['reason'])
+  const reason = stringIn(value['reason'])
   const { systemMessage, terminalSequence } = value
   return {
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
     ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
-    ...(value['continue'] === false && stops === true && { stop: { reason: text(value['stopReason']) } }),
+    ...(value['continue'] === false && stops === true && { stop: { reason: stringIn(value['stopReason']) } }),
     ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
     ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
   }
@@ -204,10 +205,6 @@ export function failure(failed: Failure, problem: string): HandlerAnswer {
 
 function invalidAnswer(problem: string): HandlerAnswer {
   return { problem: `its answer is invalid: ${problem}` }
-}
-
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
 }
 
 function short(command: string): string {

@@ -1,6 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
+import { defined } from '../../defined.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
+import { stringIn } from '../../text.ts'
 
 /** Reads the fields of `hookSpecificOutput` that have an effect at an event. Returns a text if it is invalid. */
 export function readSpecific(
@@ -24,19 +26,16 @@ export function readSpecific(
 }
 
 function toAnswer(given: JsonObject): HandlerAnswer {
-  const { permissionDecision, permissionDecisionReason, updatedInput, additionalContext, decision, ...rest } = given
-  const { updatedToolOutput, updatedMCPToolOutput, ...other } = rest
+  const { permissionDecision, permissionDecisionReason, additionalContext, decision, ...rest } = given
+  const { updatedInput, updatedToolOutput: updatedOutput, ...other } = rest
   return {
     ...(permissionDecision !== undefined && {
-      permission: { decision: permissionDecision as 'allow', reason: text(permissionDecisionReason) },
+      permission: { decision: permissionDecision as 'allow', reason: stringIn(permissionDecisionReason) },
     }),
-    ...(updatedInput !== undefined && { updatedInput: updatedInput as JsonObject }),
-    ...(updatedToolOutput !== undefined && { updatedOutput: updatedToolOutput }),
+    ...defined({ updatedInput: updatedInput as JsonObject | undefined, updatedOutput }),
     ...(typeof additionalContext === 'string' && additionalContext.trim() !== '' && { context: additionalContext }),
     ...(decision !== undefined && { request: requestOf(decision as JsonObject) }),
-    ...((Object.keys(other).length > 0 || updatedMCPToolOutput !== undefined) && {
-      other: { ...other, ...(updatedMCPToolOutput !== undefined && { updatedMCPToolOutput }) },
-    }),
+    ...(Object.keys(other).length > 0 && { other }),
   }
 }
 
@@ -83,10 +82,6 @@ function fitsRequest({ behavior, updatedInput, updatedPermissions, message, inte
 }
 
 function requestOf({ behavior, updatedInput, message, interrupt }: JsonObject): NonNullable<HandlerAnswer['request']> {
-  if (behavior === 'deny') return { behavior, message: text(message), interrupt: interrupt === true }
+  if (behavior === 'deny') return { behavior, message: stringIn(message), interrupt: interrupt === true }
   return { behavior: 'allow', ...(isJsonObject(updatedInput) && { updatedInput }) }
-}
-
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -4,6 +4,7 @@ import { isTrigger } from '../../../hooks/triggers.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './claude-events.ts'
 import type { Payload } from './common-payload.ts'
+import { stringIn, toText } from '../../text.ts'
 import { namesOf, toClaudeCall } from './tool-names.ts'
 import { emptyTranscript } from './transcripts.ts'
 
@@ -80,12 +81,11 @@ function toClaudeFields(given: JsonObject, cwd: string): JsonObject {
 }
 
 function outputFields({ status, output = null }: JsonObject): JsonObject {
-  if (status !== 'failed') return { tool_response: output }
-  return { error: typeof output === 'string' ? output : JSON.stringify(output) }
+  return status === 'failed' ? { error: toText(output) } : { tool_response: output }
 }
 
 function callFields({ id, name, args }: JsonObject, cwd: string): JsonObject {
-  const call = toClaudeCall(typeof name === 'string' ? name : '', args ?? {}, cwd)
+  const call = toClaudeCall(stringIn(name), args ?? {}, cwd)
   return { tool_name: call.name, tool_input: call.input, tool_use_id: typeof id === 'string' ? id : 'call' }
 }
 
@@ -93,5 +93,5 @@ function textOfInput(input: Json): string {
   if (typeof input === 'string') return input
   const content = isJsonObject(input) ? input['content'] : undefined
   const parts = Array.isArray(content) ? content : []
-  return parts.map((part) => (isJsonObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')
+  return parts.map((part) => (isJsonObject(part) ? stringIn(part['text']) : '')).join('')
 }

@@ -17,6 +17,7 @@ import {
   type Payload,
   type PayloadOptions,
 } from './common-payload.ts'
+import { stringIn, toText } from '../../text.ts'
 import { toClaudeCall } from './tool-names.ts'
 import { failureIn, toClaudeOutput } from './tool-outputs.ts'
 
@@ -30,11 +31,11 @@ export function payloadsFor(ctx: BaseContext, options: PayloadOptions): readonly
   const isSubagent = subagentOf(state) !== undefined
   switch (ctx.trigger) {
     case 'onSessionStart': {
-      const source = textFact(facts, 'source')
+      const source = stringIn(facts['source'])
       return [make('SessionStart', { source, ...titleOf(state) }, source)]
     }
     case 'onSessionEnd': {
-      const given = textFact(facts, 'reason')
+      const given = stringIn(facts['reason'])
       const reason = given === 'exit' ? 'prompt_input_exit' : given
       return [make('SessionEnd', { reason }, reason)]
     }
@@ -70,7 +71,7 @@ export function payloadsFor(ctx: BaseContext, options: PayloadOptions): readonly
     }
     case 'afterCompaction': {
       const trigger = compactionTrigger(facts)
-      const summary = { trigger, compact_summary: textFact(facts, 'summary') }
+      const summary = { trigger, compact_summary: stringIn(facts['summary']) }
       return [make('SessionStart', { source: 'compact' }, 'compact'), make('PostCompact', summary, trigger)]
     }
     default:
@@ -79,11 +80,6 @@ export function payloadsFor(ctx: BaseContext, options: PayloadOptions): readonly
 }
 
 type Facts = { readonly [name: string]: unknown }
-
-function textFact(facts: Facts, name: string): string {
-  const value = facts[name]
-  return typeof value === 'string' ? value : ''
-}
 
 function compactionTrigger({ requested }: Facts): 'manual' | 'auto' {
   return requested === true ? 'manual' : 'auto'
@@ -179,10 +175,6 @@ function afterToolPayloads(
   }
   const error = shortenMiddle(failure)
   return payload('PostToolUseFailure', { error, is_interrupt: status === 'outcomeUnknown', ...duration })
-}
-
-function toText(output: Json): string {
-  return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
 function shortenMiddle(text: string): string {

@@ -4,6 +4,7 @@ import picomatch from 'picomatch'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../state/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
+import { stringIn } from '../../text.ts'
 
 /** A permission rule, such as `Bash(git *)` or `Edit(*.ts)`. */
 export type PermissionRule = { readonly tool: string; readonly pattern: string | undefined }
@@ -21,11 +22,11 @@ export function fitsRule(
   if (!names.some(toNameTest(rule.tool))) return false
   const { pattern } = rule
   if (pattern === undefined || pattern === '' || pattern === '*') return true
-  if (names.includes('Bash')) return fitsCommand(pattern, text(input['command']))
-  const path = text(input['file_path'] ?? input['path'] ?? input['notebook_path'])
+  if (names.includes('Bash')) return fitsCommand(pattern, stringIn(input['command']))
+  const path = stringIn(input['file_path'] ?? input['path'] ?? input['notebook_path'])
   if (path !== '') return fitsPath(pattern, path, cwd)
   const [first] = Object.values(input)
-  return fitsText(pattern, text(first))
+  return fitsText(pattern, stringIn(first))
 }
 
 function fitsCommand(pattern: string, command: string): boolean {
@@ -56,8 +57,4 @@ function fitsPath(pattern: string, path: string, cwd: string): boolean {
   const inside = relative(cwd, target)
   if (!pattern.includes('/')) return picomatch.isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
   return picomatch.isMatch(inside, pattern.replace(/^\.?\//, ''), options)
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../../state/json.ts'
 import type { List } from '../../../state/list.ts'
 import type { Message, Part } from '../../../state/message.ts'
 import { BoundedMap } from '../../bounded-map.ts'
+import { toText } from '../../text.ts'
 import { toClaudeCall } from './tool-names.ts'
 
 type Stored = { readonly path: string; readonly written: List<Message>; readonly last: string | null }
@@ -88,15 +89,8 @@ function blockOf(part: Part, cwd: string): readonly JsonObject[] {
       return [{ type: 'tool_use', id: part.toolCallId, name, input }]
     }
     case 'tool-result': {
-      const content = typeof part.output === 'string' ? part.output : JSON.stringify(part.output)
-      return [
-        {
-          type: 'tool_result',
-          tool_use_id: part.toolCallId,
-          content,
-          ...(part.isError === true && { is_error: true }),
-        },
-      ]
+      const result = { type: 'tool_result', tool_use_id: part.toolCallId, content: toText(part.output) }
+      return [part.isError === true ? { ...result, is_error: true } : result]
     }
     case 'file':
       return []

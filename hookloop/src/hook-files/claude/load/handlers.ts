@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { MAX_TIMER_MS } from '../../../system/timeout.ts'
+import { defined } from '../../defined.ts'
 import { NOT_BLANK, schemaCheck } from '../../schema-check.ts'
 import type { Fingerprint } from '../../trust/fingerprint.ts'
 import {
@@ -133,21 +134,13 @@ export function readHandler(given: Json, event: ClaudeEvent): Handler | string {
     hasOwnTimeout: timeout !== undefined,
     once: once === true,
     onFailure: onFailure ?? 'continue',
-    ...(rule !== undefined && { if: rule }),
-    ...(statusMessage !== undefined && { statusMessage }),
+    ...defined({ if: rule, statusMessage }),
   }
   switch (type) {
     case 'command': {
       const { command, args, shell = 'default', async = false, asyncRewake = false } = fields
-      return {
-        ...common,
-        type,
-        command: command!,
-        shell,
-        async: async || asyncRewake,
-        asyncRewake,
-        ...(args && { args }),
-      }
+      const run = { command: command!, shell, async: async || asyncRewake, asyncRewake, ...defined({ args }) }
+      return { ...common, type, ...run }
     }
     case 'http': {
       const { url = '', headers = {}, allowedEnvVars = [] } = fields

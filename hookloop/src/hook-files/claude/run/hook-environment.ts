@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import type { JsonObject } from '../../../state/json.ts'
 import { executableProblem } from '../../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../../system/processes/minimal-environment.ts'
+import { stringIn } from '../../text.ts'
 import type { HookSource } from '../load/handlers.ts'
 import type { Payload } from '../events/common-payload.ts'
 
@@ -66,7 +67,7 @@ export function variablesFor(
     CLAUDE_PROJECT_DIR: projectDir,
     CLAUDECODE: '1',
     CLAUDE_CODE_CHILD_SESSION: '1',
-    CLAUDE_CODE_SESSION_ID: typeof session === 'string' ? session : '',
+    CLAUDE_CODE_SESSION_ID: stringIn(session),
     CLAUDE_CODE_ENTRYPOINT: 'hookloop',
     CLAUDE_PID: String(process.pid),
     CLAUDE_CONFIG_DIR: configDir(env),

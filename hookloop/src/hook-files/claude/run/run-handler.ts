@@ -14,6 +14,7 @@ import { judgingEvents } from '../events/claude-events.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from '../load/handlers.ts'
 import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
+import { toText } from '../../text.ts'
 import type { Payload } from '../events/common-payload.ts'
 
 /** What handlers get from the agent that they run for. */
@@ -108,14 +109,18 @@ async function runCommand(
   const variables = variablesFor(payload, source, context)
   const envFile = hasEnvFile(payload.event) ? new EnvFile() : undefined
   try {
-    const result = await runProcess(commandFor(handler, { variables, source, env, cwd: context.cwd }), {
-      cwd: context.cwd,
-      env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
-      input: `${JSON.stringify(payload.input)}\n`, // without a line break, `read` in a script fails
-      timeoutMs: handler.timeoutMs,
-      ...(context.signal !== undefined && { signal: context.signal }),
-      output: { head: MAX_OUTPUT, tail: 1_024 },
-    })
+    const fill = (text: string): string => substituted(text, variables, source.options)
+    const result = await runProcess(
+      commandFor(handler, fill, () => shellFor(context.cwd, env['PATH'])),
+      {
+        cwd: context.cwd,
+        env: { ...env, ...variables, ...(envFile !== undefined && { CLAUDE_ENV_FILE: envFile.path }) },
+        input: `${JSON.stringify(payload.input)}\n`, // without a line break, `read` in a script fails
+        timeoutMs: handler.timeoutMs,
+        ...(context.signal !== undefined && { signal: context.signal }),
+        output: { head: MAX_OUTPUT, tail: 1_024 },
+      },
+    )
     const answer = { ...readProcess(result, payload.event, handler.command), ...wakeText(handler, result) }
     // After a compaction, commands have the variables already.
     const isRead = payload.input['source'] !== 'compact'
@@ -139,19 +144,12 @@ function wakeText({ asyncRewake }: CommandHandler, result: ProcessResult): Pick<
 
 function commandFor(
   { command, args, shell }: CommandHandler,
-  how: {
-    readonly variables: Readonly<Record<string, string>>
-    readonly source: HookSource
-    readonly env: Readonly<Record<string, string>>
-    readonly cwd: string
-  },
+  fill: (text: string) => string,
+  findShell: () => 'bash' | 'sh',
 ): Command {
-  const { variables, source, env, cwd } = how
-  const filled = (text: string): string => substituted(text, variables, source.options)
-  if (args !== undefined) return [filled(command), ...args.map(filled)]
+  if (args !== undefined) return [fill(command), ...args.map(fill)]
   if (shell === 'powershell') return ['pwsh', '-NoProfile', '-Command', command]
-  if (shell !== 'default') return { shell, line: command }
-  return { shell: shellFor(cwd, env['PATH']), line: command }
+  return { shell: shell === 'default' ? findShell() : shell, line: command }
 }
 
 async function post(handler: HttpHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {
@@ -208,7 +206,7 @@ function fillInput(template: JsonObject, payload: JsonObject): JsonObject {
 function textAt(payload: JsonObject, path: string): string {
   let value: Json | undefined = payload
   for (const key of path.split('.')) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
-  return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+  return value === undefined ? '' : toText(value)
 }
 
 async function ask(handler: PromptHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {

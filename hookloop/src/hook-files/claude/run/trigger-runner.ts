@@ -29,6 +29,7 @@ import { lateMessages, mergeOutcomes, spentOn, stopVote, toHookOutcome } from '.
 import { fromClaudeInput } from '../events/tool-names.ts'
 import { askingModel, Inspectors } from './ask-model.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
+import { stringIn } from '../../text.ts'
 import { Transcripts } from '../events/transcripts.ts'
 
 /** The options of `claudeHooks` that concern running handlers. */
@@ -151,7 +152,7 @@ export class TriggerRunner {
     const result = await this.#run(payload, { ...this.#invocationOf(ctx), context })
     report(ctx, result, payload)
     const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
-    if (typeof shown === 'string') this.#options.onDisplay?.(textOf(payload.input['delta']), shown)
+    if (typeof shown === 'string') this.#options.onDisplay?.(stringIn(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is ignored, because the turn has several calls')
     const answered = await this.#answerHere(ctx, allowed, context)
@@ -160,7 +161,7 @@ export class TriggerRunner {
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
     }
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
-      this.#memory.continued.set(`${ctx.state.agentId}/${textOf(payload.input['agent_id'])}`, true)
+      this.#memory.continued.set(`${ctx.state.agentId}/${stringIn(payload.input['agent_id'])}`, true)
     }
     return outcome
   }
@@ -218,7 +219,7 @@ export class TriggerRunner {
     const { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type, tool_use_id } = input
     const common = { session_id, transcript_path, cwd, prompt_id, agent_id, agent_type }
     const there = Object.entries(common).filter((entry): entry is [string, Json] => entry[1] !== undefined)
-    this.#memory.calls.set(`${agentId}/${textOf(tool_use_id)}`, Object.fromEntries(there))
+    this.#memory.calls.set(`${agentId}/${stringIn(tool_use_id)}`, Object.fromEntries(there))
   }
 
   /** If hooks decide to ask, PermissionRequest hooks answer before the approver does. */
@@ -254,7 +255,7 @@ export class TriggerRunner {
     })
     if (merged.decision === 'deny') {
       const reason = merged.reason === '' ? 'A hook blocked it.' : merged.reason
-      if (merged.interrupt === true) this.#memory.interrupts.set(textOf(common['session_id']), reason)
+      if (merged.interrupt === true) this.#memory.interrupts.set(stringIn(common['session_id']), reason)
       return { block: reason }
     }
     if (merged.decision !== 'allow') return undefined
@@ -313,11 +314,7 @@ type Invocation = {
 
 /** During an approval there is no hook context: hooks of skills and agents do not run. */
 function outsideRun(common: JsonObject): Omit<Invocation, 'context'> {
-  return { session: textOf(common['session_id']), isActive: appliesAlways }
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
+  return { session: stringIn(common['session_id']), isActive: appliesAlways }
 }
 
 /** A call can be deferred only if it is the only one of its turn. */
