@@ -1,4 +1,4 @@
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption, isStringList } from '../agent/check-options.ts'
 import { isJsonObject } from '../state/json.ts'
 
 type OptionType = readonly [isValid: (value: unknown) => boolean, expected: string]
@@ -7,21 +7,25 @@ type OptionType = readonly [isValid: (value: unknown) => boolean, expected: stri
 export const optionTypes = {
   text: [(value) => typeof value === 'string' && value.trim() !== '', 'a non-empty string'],
   string: [(value) => typeof value === 'string', 'a string'],
-  strings: [isStrings, 'a list of strings'],
-  stringMap: [(value) => isJsonObject(value) && isStrings(Object.values(value)), 'an object whose values are strings'],
+  strings: [isStringList, 'a list of strings'],
+  stringMap: [
+    (value) => isJsonObject(value) && isStringList(Object.values(value)),
+    'an object whose values are strings',
+  ],
   object: [isJsonObject, 'an object'],
   flag: [(value) => typeof value === 'boolean', 'true or false'],
   count: [(value) => Number.isSafeInteger(value) && (value as number) >= 1, 'a whole number, 1 or more'],
   any: [() => true, ''],
 } as const satisfies { readonly [name: string]: OptionType }
 
-export type OptionTypes = { readonly [option: string]: OptionType }
-
 /** Throws for an unknown option, a value of the wrong type and a missing option that is required. */
 export function checkActionOptions(
   action: string,
   options: object,
-  { types, required = [] }: { readonly types: OptionTypes; readonly required?: readonly string[] },
+  {
+    types,
+    required = [],
+  }: { readonly types: { readonly [option: string]: OptionType }; readonly required?: readonly string[] },
 ): void {
   checkOptions(action, options, Object.keys(types))
   for (const [name, [isValid, expected]] of Object.entries(types)) {
@@ -30,8 +34,4 @@ export function checkActionOptions(
       throw invalidOption(action, `"${name}" must be ${expected}`, value)
     }
   }
-}
-
-function isStrings(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }

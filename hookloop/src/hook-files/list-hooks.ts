@@ -114,7 +114,7 @@ function listed(
     mode: hook.mode === 'transform' ? 'hook' : hook.mode,
     name: hook.name,
     ...describeAction(each.entry),
-    matcher: hook.tool && String(hook.tool), // in a file, a name or an expression
+    matcher: hook.tool && String(hook.tool as string | RegExp), // a hook of a file names no tool object
     priority: hook.priority,
     source: `${source.file}:${each.line}`,
     kind: source.kind,
@@ -165,7 +165,8 @@ function describeAction(entry: JsonObject): { readonly runs: string; readonly mo
   const kind = actionKinds.find((each) => entry[each] !== undefined)!
   const options = optionsOf(kind, entry[kind]!)
   const { command, args, url, prompt, model, name, event, type: _type, ...more } = options
-  const line = [command ?? [], ((args ?? []) as readonly string[]).map(quoted)].flat().join(' ')
+  const words = ((args ?? []) as readonly string[]).map(quoted)
+  const line = [...(command === undefined ? [] : [stringIn(command)]), ...words].join(' ')
   const runs = {
     shell: line,
     http: `POST ${stringIn(url)}`,

@@ -1,6 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { claudeHooks } from '../../hook-files/claude/claude-hooks.ts'
-import { singleHandlers, type SingleHandler } from '../../hook-files/claude/single-handlers.ts'
+import { claudeHooks, singleHandlers, type SingleHandler } from '../../hook-files/claude/claude-hooks.ts'
 import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import { ownName } from '../../hook-files/claude/events/tool-names.ts'
 import { handlerName } from '../../hook-files/list-hooks.ts'

@@ -118,11 +118,9 @@ function usedSkills(state: AgentState): readonly string[] {
   return [...new Set([...storedSkills(state), ...getActiveSkills(state)])]
 }
 
-/** A hook that stores in the conversation which skills were active. */
-export function skillTracking(owners: readonly Pick<HookOwner, 'kind' | 'name'>[]): readonly Hook[] {
-  const names = owners.flatMap(({ kind, name }) => (kind === 'skill' ? [name] : []))
-  if (names.length === 0) return []
-  const track: Hook = hook(
+/** A hook that stores in the conversation which of these skills were active. */
+export function skillTracking(names: readonly string[]): Hook {
+  return hook(
     ['beforeExecution', 'afterStep'],
     (ctx) => {
       const seen = usedSkills(ctx.state).filter((name) => names.includes(name))
@@ -132,5 +130,4 @@ export function skillTracking(owners: readonly Pick<HookOwner, 'kind' | 'name'>[
     },
     { name: 'projectHooks.skills', priority: 50 },
   )
-  return [track]
 }

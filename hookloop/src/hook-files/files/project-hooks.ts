@@ -79,9 +79,10 @@ export function projectHooks(options: ProjectHooksOptions): Capability {
       options.untrusted === 'refuse' || (isConfig && status === 'changed' && options.untrusted === undefined),
   )
   if (rejected.length > 0) throw untrustedError(rejected)
+  const skills = hooks.flatMap(({ source: { kind, owner } }) => (kind === 'skill' ? (owner ?? []) : []))
   return {
     name: 'projectHooks',
-    hooks: [...hooks.map(({ hook }) => hook), ...skillTracking(ownersOf(hooks))],
+    hooks: [...hooks.map(({ hook }) => hook), ...(skills.length > 0 ? [skillTracking(skills)] : [])],
     notes: [
       ...untrusted.map((file) => `${describe(file)}. Review it with: hookloop trust`),
       ...mistakes.map(leftOutNote),
@@ -239,12 +240,6 @@ function skillSources(root: string): readonly Source[] {
     ...skillAt(root).map(toSource),
     ...(config === undefined ? [] : [{ kind: 'skill' as const, root, config, ...owner }]),
   ]
-}
-
-function ownersOf(hooks: readonly FileHook[]): readonly Pick<HookOwner, 'kind' | 'name'>[] {
-  return hooks.flatMap(({ source: { kind, owner: name } }) =>
-    name !== undefined && (kind === 'skill' || kind === 'agent') ? [{ kind, name }] : [],
-  )
 }
 
 /**

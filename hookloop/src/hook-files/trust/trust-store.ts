@@ -140,15 +140,8 @@ export class TrustStore {
 
   #read(): ReadonlyMap<string, string> {
     if (this.#given !== undefined) return this.#given
-    let text: string
     try {
-      text = readOwn(this.file)
-    } catch (error) {
-      if ((error as { code?: string }).code === 'ENOENT') return new Map()
-      throw this.#unreadable(error)
-    }
-    try {
-      const value = JSON.parse(text) as Json
+      const value = JSON.parse(readOwn(this.file)) as Json
       const files = isJsonObject(value) && value['version'] === 1 ? value['files'] : undefined
       if (!isJsonObject(files)) throw new Error('it has an unknown format')
       const entries = Object.entries(files)
@@ -158,6 +151,7 @@ export class TrustStore {
       if (bad !== undefined) throw new Error(`the entry ${bad[0]} is invalid`)
       return new Map(entries as [string, string][])
     } catch (error) {
+      if ((error as { code?: string }).code === 'ENOENT') return new Map()
       throw this.#unreadable(error)
     }
   }

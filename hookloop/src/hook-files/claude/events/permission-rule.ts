@@ -6,21 +6,17 @@ import type { JsonObject } from '../../../state/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 import { stringIn } from '../../text.ts'
 
-/** A permission rule, such as `Bash(git *)` or `Edit(*.ts)`. */
-export type PermissionRule = { readonly tool: string; readonly pattern: string | undefined }
-
-export function readRule(text: string): PermissionRule | undefined {
-  const found = /^\s*([\w*-]+)(?:\((.*)\))?\s*$/s.exec(text)
-  return found === null ? undefined : { tool: found[1]!, pattern: found[2] }
-}
-
-/** Whether a handler with this `if` runs for a call. If that is uncertain, it runs, and the handler decides. */
+/**
+ * Whether a handler whose `if` is a permission rule, such as `Bash(git *)` or `Edit(*.ts)`, runs for a call. If that is
+ * uncertain, or the rule is invalid, it runs, and the handler decides.
+ */
 export function fitsRule(
-  rule: PermissionRule,
+  rule: string,
   { names, input, cwd }: { readonly names: readonly string[]; readonly input: JsonObject; readonly cwd: string },
 ): boolean {
-  if (!names.some(toNameTest(rule.tool))) return false
-  const { pattern } = rule
+  const [, tool, pattern] = /^\s*([\w*-]+)(?:\((.*)\))?\s*$/s.exec(rule) ?? []
+  if (tool === undefined) return true
+  if (!names.some(toNameTest(tool))) return false
   if (pattern === undefined || pattern === '' || pattern === '*') return true
   if (names.includes('Bash')) return fitsCommand(pattern, stringIn(input['command']))
   const path = stringIn(input['file_path'] ?? input['path'] ?? input['notebook_path'])

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts
 /** Converts the output of a tool to the shape of Claude Code, and back. */
 type Shape = {
   readonly to: (text: string, input: JsonObject) => JsonObject
-  readonly from: (given: JsonObject) => Json | undefined
+  readonly from?: (given: JsonObject) => Json | undefined
 }
 
 const STDERR = /(?:^|\n)STDERR:\n/
@@ -42,7 +42,6 @@ const shapes: { readonly [ours: string]: Shape } = {
       originalFile: null,
       userModified: false,
     }),
-    from: () => undefined,
   },
   edit_file: {
     to: (_text, { file_path, old_string, new_string, replace_all }) => ({
@@ -54,7 +53,6 @@ const shapes: { readonly [ours: string]: Shape } = {
       userModified: false,
       replaceAll: replace_all === true,
     }),
-    from: () => undefined,
   },
 }
 
@@ -67,7 +65,7 @@ export function toClaudeOutput(tool: string, output: Json, input: JsonObject): J
 /** An output from a script as tool output. Undefined if it cannot be converted. */
 export function fromClaudeOutput(tool: string, given: Json): Json | undefined {
   const shape = shapeFor(tool)
-  return shape === undefined || !isJsonObject(given) ? given : shape.from(given)
+  return shape === undefined || !isJsonObject(given) ? given : shape.from?.(given)
 }
 
 /** In Claude Code, a command with an exit code other than 0 is a failed call. Returns its error. */

@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path'
 import type { JsonObject } from '../../../state/json.ts'
 import { triggersOfEvent, type ClaudeEvent } from '../events/claude-events.ts'
 import type { CommandHandler, Handler, HookGroup, HookSource, HttpHandler } from '../load/handlers.ts'
-import { importPrompt } from './import-prompt.ts'
+import { importPrompt, type ImportedEntry } from './import-prompt.ts'
 
 export type ImportedHooks = {
   /** Entries for `.hookloop/hooks.json`. */
@@ -67,10 +67,9 @@ function gainedBy(entries: readonly JsonObject[]): readonly string[] {
 }
 
 type Place = { readonly event: ClaudeEvent; readonly matcher: string | undefined; readonly source: HookSource }
-type Entry = { readonly entry: JsonObject; readonly differs: readonly string[] }
 
 /** The entry for a handler, or why there is none. */
-function entryFor({ event, matcher, source }: Place, handler: Handler, root: string): Entry | string {
+function entryFor({ event, matcher, source }: Place, handler: Handler, root: string): ImportedEntry {
   const [trigger, ...others] = triggersOfEvent(event)
   if ('prompt' in handler) return importPrompt(event, matcher, handler)
   if (trigger === undefined) return 'a single hook cannot have this event'

@@ -6,8 +6,8 @@ import type { PromptHandler } from '../load/handlers.ts'
 import { toMatcher } from '../events/matcher.ts'
 import { namesOf, toolsWithOtherNames } from '../events/tool-names.ts'
 
-/** The entry for a `prompt` or `agent` handler, and how it differs from it, or why there is none. */
-export type ImportedPrompt = { readonly entry: JsonObject; readonly differs: readonly string[] } | string
+/** The entry for a handler, and how it differs from it, or why there is none. */
+export type ImportedEntry = { readonly entry: JsonObject; readonly differs: readonly string[] } | string
 
 type Asked = {
   readonly on: PlainTrigger
@@ -48,7 +48,7 @@ const reasons: { readonly [event in ClaudeEvent]?: string } = {
 const reading = ['read_file', 'list_dir', 'search_files']
 const MAX_STEPS = 50
 
-export function importPrompt(event: ClaudeEvent, matcher: string | undefined, handler: PromptHandler): ImportedPrompt {
+export function importPrompt(event: ClaudeEvent, matcher: string | undefined, handler: PromptHandler): ImportedEntry {
   const here = asked[event]
   if (here === undefined) return reasons[event] ?? 'a single hook cannot have this event'
   if (handler.if !== undefined) return 'a hook that calls a model cannot have "if"'

@@ -6,14 +6,10 @@ import { TAG_VARIABLE } from '../../../system/processes/process-tag.ts'
 import { runProcess } from '../../../system/processes/run-process.ts'
 import { shellFor } from './hook-environment.ts'
 
-const events: ReadonlySet<string> = new Set(['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'])
+export const eventsWithEnvFile: ReadonlySet<string> = new Set(['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'])
 
 const MAX_BYTES = 1_000_000
 const TIMEOUT_MS = 5_000
-
-export function hasEnvFile(event: string): boolean {
-  return events.has(event)
-}
 
 /** A file to which a hook can write `export` lines for later commands. */
 export class EnvFile {

@@ -1,11 +1,12 @@
 import { messageOf } from '../../../errors.ts'
+import type { JsonObject } from '../../../state/json.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import { eventSpec, eventsWithIf, type ClaudeEvent } from '../events/claude-events.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from '../load/handlers.ts'
 import { toMatcher, type Matcher } from '../events/matcher.ts'
 import { mergeAnswers, type MergedAnswer } from '../answer/merge-answers.ts'
 import type { Payload } from '../events/common-payload.ts'
-import { fitsRule, readRule } from '../events/permission-rule.ts'
+import { fitsRule } from '../events/permission-rule.ts'
 import { runHandler, type HandlerContext } from './run-handler.ts'
 
 /** A handler with its source and matcher. */
@@ -57,7 +58,7 @@ export class HookTable {
   }
 
   /** The handlers that match a payload, each once, in the order of the settings. */
-  select(payload: Payload, { cwd, isActive = appliesAlways }: { cwd: string; isActive?: IsActive }): Selection {
+  select(payload: Payload, cwd: string, isActive: IsActive): Selection {
     const problems: string[] = []
     const seen = new Set<string>()
     const handlers = (this.#groups.get(payload.event) ?? [])
@@ -76,7 +77,7 @@ export class HookTable {
 /** Whether hooks of a source apply now. Those of a skill or agent do not always apply. */
 export type IsActive = (source: HookSource) => boolean
 
-export function appliesAlways({ kind }: HookSource): boolean {
+function appliesAlways({ kind }: HookSource): boolean {
   return kind !== 'skill' && kind !== 'agent'
 }
 
@@ -92,13 +93,10 @@ function fitsMatcher({ reading, source, event }: ReadGroup, { matched }: Payload
   }
 }
 
-/** With an invalid rule the handler runs. */
 function fitsIf({ if: rule }: Handler, { event, matched, input }: Payload, cwd: string): boolean {
   if (rule === undefined) return true
   if (!eventsWithIf.has(event)) return false
-  const read = readRule(rule)
-  const toolInput = input['tool_input']
-  return read === undefined || fitsRule(read, { names: matched, input: (toolInput ?? {}) as never, cwd })
+  return fitsRule(rule, { names: matched, input: (input['tool_input'] ?? {}) as JsonObject, cwd })
 }
 
 export type RunEventOptions = {
@@ -119,12 +117,12 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
   const {
     context,
     backgroundContext = context,
-    isActive,
+    isActive = appliesAlways,
     onBackground,
     isInspecting = false,
     onceDone = new Set(),
   } = options
-  const selected = table.select(payload, { cwd: context.cwd, ...(isActive !== undefined && { isActive }) })
+  const selected = table.select(payload, context.cwd, isActive)
   const { problems } = selected
   const unasked = selected.handlers.filter(({ handler }) => isInspecting && handler.type === 'agent')
   if (unasked.length > 0 && payload.event === 'PreToolUse') {

@@ -8,7 +8,7 @@ import { runProcess, type ProcessResult } from '../../../system/processes/run-pr
 import { abortable, Deadline, waitAtMost } from '../../../system/timeout.ts'
 import type { AskAgent, AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from '../answer/read-answer.ts'
-import { EnvFile, hasEnvFile } from './env-file.ts'
+import { EnvFile, eventsWithEnvFile } from './env-file.ts'
 import { limitToEvent } from '../answer/limit-to-event.ts'
 import { judgingEvents } from '../events/claude-events.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
@@ -107,7 +107,7 @@ async function runCommand(
 ): Promise<HandlerAnswer> {
   const env = environmentFor(context)
   const variables = variablesFor(payload, source, context)
-  const envFile = hasEnvFile(payload.event) ? new EnvFile() : undefined
+  const envFile = eventsWithEnvFile.has(payload.event) ? new EnvFile() : undefined
   try {
     const fill = (text: string): string => substituted(text, variables, source.options)
     const result = await runProcess(

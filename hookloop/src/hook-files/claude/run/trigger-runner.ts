@@ -7,7 +7,6 @@ import { BaseContext } from '../../../hooks/base-context.ts'
 import type { HookOutcome } from '../../../hooks/outcome.ts'
 import type { StateChange } from '../../../state/state-diff.ts'
 import type { SetupTrigger } from '../events/claude-events.ts'
-import type { HookSource } from '../load/handlers.ts'
 import { activeFor, hasSession, loadedSkills, skillsOf, storedIn } from './active-sources.ts'
 import type { ModelSource } from '../../../state/inference.ts'
 import { HookMemory, type Wake } from './hook-memory.ts'
@@ -22,7 +21,7 @@ import {
   type PayloadOptions,
 } from '../events/common-payload.ts'
 import { expansionPayload, notificationPayload, payloadsFor, toolPayload } from '../events/payload.ts'
-import { appliesAlways, runEvent, type EventResult, type HookTable } from './run-event.ts'
+import { runEvent, type EventResult, type HookTable, type RunEventOptions } from './run-event.ts'
 import type { HandlerContext } from './run-handler.ts'
 import { isTerminalSequence } from '../answer/terminal-sequence.ts'
 import { lateMessages, mergeOutcomes, spentOn, stopVote, toHookOutcome } from '../answer/to-hook-outcome.ts'
@@ -170,16 +169,11 @@ export class TriggerRunner {
     return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
   }
 
-  async #run(
-    payload: Payload,
-    { session, isActive, isInspecting: inspects = false, context }: Invocation,
-  ): Promise<EventResult> {
+  async #run(payload: Payload, { session, ...how }: Invocation): Promise<EventResult> {
     const background = new AbortController()
     const result = await runEvent(this.#table, payload, {
-      context,
+      ...how,
       backgroundContext: { ...this.#options.context, signal: background.signal },
-      isActive,
-      isInspecting: inspects,
       onceDone: this.#memory.onceDone(session),
       onBackground: (late) => {
         this.#memory.follow(session, late, { stop: background, onWake: this.#options.onWake })
@@ -244,18 +238,19 @@ export class TriggerRunner {
     }
   }
 
-  /** The decision of PermissionRequest hooks about a call that needs approval. */
+  /**
+   * The decision of PermissionRequest hooks about a call that needs approval. There is no hook context then, so hooks of
+   * skills and agents do not run.
+   */
   async answerApproval(call: ToolCall, asker: Asker, signal: AbortSignal): Promise<AskedAnswer | undefined> {
     if (!this.#table.has('PermissionRequest')) return undefined
     const common = this.#commonOf(call, asker)
-    const context = { ...this.#options.context, signal }
-    const { merged } = await this.#run(toolPayload(makerOf(common), 'PermissionRequest', call, this.#payloadOptions), {
-      ...outsideRun(common),
-      context,
-    })
+    const payload = toolPayload(makerOf(common), 'PermissionRequest', call, this.#payloadOptions)
+    const session = stringIn(common['session_id'])
+    const { merged } = await this.#run(payload, { session, context: { ...this.#options.context, signal } })
     if (merged.decision === 'deny') {
       const reason = merged.reason === '' ? 'A hook blocked it.' : merged.reason
-      if (merged.interrupt === true) this.#memory.interrupts.set(stringIn(common['session_id']), reason)
+      if (merged.interrupt === true) this.#memory.interrupts.set(session, reason)
       return { block: reason }
     }
     if (merged.decision !== 'allow') return undefined
@@ -266,12 +261,12 @@ export class TriggerRunner {
   notify(call: ToolCall, asker: Asker): void {
     if (!this.#table.has('Notification')) return
     const common = this.#commonOf(call, asker)
-    const invocation = outsideRun(common)
+    const session = stringIn(common['session_id'])
     const stop = new AbortController()
-    const ended = this.#memory.startBackground(invocation.session, stop)
+    const ended = this.#memory.startBackground(session, stop)
     const context = { ...this.#options.context, signal: stop.signal }
     const notification = notificationPayload(makerOf(common), call, this.#payloadOptions)
-    void this.#run(notification, { ...invocation, context }).finally(ended)
+    void this.#run(notification, { session, context }).finally(ended)
   }
 
   /** The common fields of a call. If another process has judged it, they are taken from the state. */
@@ -305,17 +300,7 @@ export class TriggerRunner {
   }
 }
 
-type Invocation = {
-  readonly session: string
-  readonly isActive: (source: HookSource) => boolean
-  readonly isInspecting?: boolean
-  readonly context: HandlerContext
-}
-
-/** During an approval there is no hook context: hooks of skills and agents do not run. */
-function outsideRun(common: JsonObject): Omit<Invocation, 'context'> {
-  return { session: stringIn(common['session_id']), isActive: appliesAlways }
-}
+type Invocation = Pick<RunEventOptions, 'context' | 'isActive' | 'isInspecting'> & { readonly session: string }
 
 /** A call can be deferred only if it is the only one of its turn. */
 function withoutDefer({ state }: BaseContext, result: EventResult): EventResult {
