@@ -220,8 +220,8 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     const answer = JSON.stringify({ continue: false, stopReason: 'call me', hookSpecificOutput: specific })
     const args = ['PreToolUse', '--handler', `echo '${answer}'`]
     const [whole, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
-    for (const { decision, reason, beside } of [whole, whole.hooks[0]!]) {
-      assert.deepEqual([decision, reason, beside], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
+    for (const { decision, reason, alsoDecided } of [whole, whole.hooks[0]!]) {
+      assert.deepEqual([decision, reason, alsoDecided], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
     }
     assert.match(stdout, /^stop: call me\nalso deny: a disk\n/)
   })
