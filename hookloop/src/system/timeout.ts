@@ -1,20 +1,19 @@
 /** The longest delay of a timer, about 24 days. `setTimeout` fires at once when it is given more. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
-type TimerOptions = {
-  /** Lets the process exit while the timer is running. */
-  readonly unref?: boolean
-}
-
-/** Waits for `work`, and rejects with the error of `onTimeout` if it takes longer than `ms`. The work itself continues. */
+/**
+ * Waits for `work`, and rejects with the error of `onTimeout` if it takes longer than `ms`. The work itself continues. With
+ * `unref`, the process may exit while the timer is running.
+ */
 export async function withTimeout<T>(
   work: PromiseLike<T>,
   ms: number,
   onTimeout: () => Error,
-  options?: TimerOptions,
+  { unref = false } = {},
 ): Promise<T> {
   const { promise: timeout, reject } = Promise.withResolvers<never>()
-  const timer = startTimer(ms, () => reject(onTimeout()), options)
+  const timer = startTimer(ms, () => reject(onTimeout()))
+  if (unref) timer.unref()
   try {
     return await Promise.race([work, timeout])
   } finally {
@@ -23,9 +22,9 @@ export async function withTimeout<T>(
 }
 
 /** Waits for `work`, but not longer than `ms`: resolves with `undefined` then. A rejection of the work is passed on. */
-export async function waitAtMost<T>(work: PromiseLike<T>, ms: number, options?: TimerOptions): Promise<T | undefined> {
+export async function waitAtMost<T>(work: PromiseLike<T>, ms: number): Promise<T | undefined> {
   const { promise: timeout, resolve } = Promise.withResolvers<undefined>()
-  const timer = startTimer(ms, () => resolve(undefined), options)
+  const timer = startTimer(ms, () => resolve(undefined))
   try {
     return await Promise.race([work, timeout])
   } finally {
@@ -80,17 +79,13 @@ export class Deadline {
   }
 
   /** Starts the timer, or starts it again. */
-  start(ms: number, onTimeout: () => Error, options?: TimerOptions): void {
+  start(ms: number, onTimeout: () => Error): void {
     clearTimeout(this.#timer)
-    this.#timer = startTimer(
-      ms,
-      () => {
-        if (this.signal.aborted) return
-        this.expired = onTimeout()
-        this.#controller.abort(this.expired)
-      },
-      options,
-    )
+    this.#timer = startTimer(ms, () => {
+      if (this.signal.aborted) return
+      this.expired = onTimeout()
+      this.#controller.abort(this.expired)
+    })
   }
 
   clear(): void {
@@ -99,7 +94,6 @@ export class Deadline {
   }
 }
 
-function startTimer(ms: number, act: () => void, { unref = false }: TimerOptions = {}): NodeJS.Timeout {
-  const timer = setTimeout(act, Math.min(Math.max(0, ms), MAX_TIMER_MS))
-  return unref ? timer.unref() : timer
+function startTimer(ms: number, act: () => void): NodeJS.Timeout {
+  return setTimeout(act, Math.min(Math.max(0, ms), MAX_TIMER_MS))
 }

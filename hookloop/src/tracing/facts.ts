@@ -1,6 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { InferenceRequest } from '../state/inference.ts'
-import type { ToolExecution } from '../state/tool-call.ts'
 import { subtractUsage, type TokenUsage, type Usage } from '../state/usage.ts'
 import { attributes, providerName } from './conventions.ts'
 
@@ -35,16 +34,6 @@ export function usageFacts(usage: TokenUsage): Attributes {
 }
 
 const details = ['cachedInputTokens', 'cacheWriteTokens', 'reasoningTokens'] as const
-
-export function toolFacts({ status, by, withheld, truncated, usage }: ToolExecution): Attributes {
-  return {
-    [attributes.toolStatus]: status,
-    ...(by !== undefined && { [attributes.toolBy]: by }),
-    ...(withheld === true && { [attributes.toolWithheld]: true }),
-    ...(truncated === true && { [attributes.toolTruncated]: true }),
-    ...(usage !== undefined && usageFacts(usage)),
-  }
-}
 
 /** The usage between two points of a run, including model calls of tools and hooks. */
 export function spentBetween(before: Usage, after: Usage): Usage {

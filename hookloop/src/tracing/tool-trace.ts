@@ -2,7 +2,7 @@ import type { Context } from '@opentelemetry/api'
 import type { ObserveContext } from '../hooks/context.ts'
 import { textOfJson } from './content.ts'
 import { attributes, operations } from './conventions.ts'
-import { toolFacts } from './facts.ts'
+import { usageFacts } from './facts.ts'
 import { substituteOf, type Reading } from './hook-times.ts'
 import type { Instruments } from './instruments.ts'
 import type { Spans } from './spans.ts'
@@ -36,7 +36,7 @@ export class ToolTrace {
 
   end(ctx: Ended, reading: Reading, parent: Context): void {
     const { toolCall, toolExecution } = ctx
-    const { status, output } = toolExecution
+    const { status, output, withheld, truncated, usage, by: decidedBy } = toolExecution
     const name = this.#knownName(ctx)
     const ran = this.#started.delete(toolCall.id) && status !== 'blocked'
     const { from, until } = this.#times(ctx, reading)
@@ -51,8 +51,11 @@ export class ToolTrace {
         [attributes.toolType]: 'function',
         [attributes.toolCall]: toolCall.id,
         ...named,
-        ...(by !== undefined && { [attributes.toolBy]: by }),
-        ...toolFacts(toolExecution),
+        ...((decidedBy ?? by) !== undefined && { [attributes.toolBy]: decidedBy ?? by }),
+        [attributes.toolStatus]: status,
+        ...(withheld === true && { [attributes.toolWithheld]: true }),
+        ...(truncated === true && { [attributes.toolTruncated]: true }),
+        ...(usage !== undefined && usageFacts(usage)),
       },
       content: () => ({
         [attributes.toolArguments]: JSON.stringify(toolCall.args),

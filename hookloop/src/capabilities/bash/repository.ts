@@ -10,7 +10,7 @@ export function mentionsGit(command: string): boolean {
 
 /** Git settings that override those of a repository, as environment variables. */
 export function gitEnvironment(command: string): Record<string, string> {
-  return toVariables({
+  const settings = {
     'core.fsmonitor': 'false',
     'core.pager': 'cat',
     'diff.ignoreSubmodules': 'all',
@@ -19,7 +19,12 @@ export function gitEnvironment(command: string): Record<string, string> {
     'protocol.ext.allow': 'never',
     'safe.bareRepository': 'explicit',
     ...(!needsHooks(command) && { 'core.hooksPath': '/dev/null' }),
-  })
+  }
+  const pairs = Object.entries(settings).flatMap(([key, value], i) => [
+    [`GIT_CONFIG_KEY_${i}`, key],
+    [`GIT_CONFIG_VALUE_${i}`, value],
+  ])
+  return { GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(pairs) }
 }
 
 /**
@@ -141,14 +146,6 @@ function readText(file: string): string | undefined {
 }
 
 const MAX_BYTES = 1024 * 1024
-
-function toVariables(settings: Readonly<Record<string, string>>): Record<string, string> {
-  const pairs = Object.entries(settings).flatMap(([key, value], i) => [
-    [`GIT_CONFIG_KEY_${i}`, key],
-    [`GIT_CONFIG_VALUE_${i}`, value],
-  ])
-  return { GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(pairs) }
-}
 
 /** The names of the settings in a git configuration file as `section.key`, without subsections. */
 function settingsIn(configuration: string): readonly string[] {

@@ -79,7 +79,9 @@ export async function wrapCommand(
   command: string,
   { sandbox, cwd, signal }: { readonly sandbox: ActiveSandbox; readonly cwd: string; readonly signal: AbortSignal },
 ): Promise<WrappedCommand> {
-  const { SandboxManager, getDefaultWritePaths } = await loadLibrary()
+  const { SandboxManager, getDefaultWritePaths } = (await import(
+    LIBRARY
+  )) as typeof import('@anthropic-ai/sandbox-runtime')
   const temporary = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-sandbox-')))
   const removeTemporary = (): void => rmSync(temporary, { recursive: true, force: true })
   const defaults = getDefaultWritePaths().filter((path) => !path.startsWith('/dev/'))
@@ -160,8 +162,4 @@ function isInstalled(): boolean {
   } catch {
     return false
   }
-}
-
-function loadLibrary(): Promise<typeof import('@anthropic-ai/sandbox-runtime')> {
-  return import(LIBRARY) as Promise<typeof import('@anthropic-ai/sandbox-runtime')>
 }

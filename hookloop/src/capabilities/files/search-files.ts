@@ -8,9 +8,9 @@ import { isBinary } from './open-file.ts'
 import { openFlags } from './open-folder.ts'
 import type { FilesSettings } from './options.ts'
 import { showPlace } from './paths.ts'
-import type { Candidates, Ripgrep } from './ripgrep.ts'
+import type { Ripgrep } from './ripgrep.ts'
 import { walk, WorkLimit, type Entry } from './walk.ts'
-import { withPath, type Opened, type Workspace } from './workspace.ts'
+import { withPath, type Workspace } from './workspace.ts'
 
 type Args = {
   readonly pattern?: string
@@ -75,13 +75,23 @@ async function search(
       pattern !== undefined && opened.kind === 'directory'
         ? await ripgrep?.(opened.directory.realPath, pattern, { timeoutMs: work.left / 2, signal })
         : undefined
-    for await (const entry of entriesOf(workspace, opened, { limits, work, candidates })) {
+    const entries =
+      opened.kind === 'file'
+        ? [{ names: [], kind: 'file', path: opened.directory.at(opened.name) } as const]
+        : walk(opened.directory, {
+            limit: work,
+            maxDepth: limits.maxDepth,
+            isHidden: (names) =>
+              candidates?.mayLeadTo(names) === false || workspace.hidden([...opened.names, ...names]) !== undefined,
+            skip: limits.skip,
+          })
+    for await (const entry of entries) {
       if (entry.kind !== 'file' || candidates?.has(entry.names) === false) continue
       const names = [...opened.names, ...entry.names]
       if (matchesGlob?.(names, entry.names) === false) continue
       const shown = showPlace({ root: opened.root, names }, workspace.roots)
       if (matcher === undefined) hits.add(shown)
-      else await searchFile(entry, matcher, { shown, hits, work, limits })
+      else await searchFile(entry, matcher, { shown, hits, work, maxBytes: limits.maxFileBytes })
       if (hits.isFull || work.isOver) break
     }
     await opened.directory.check()
@@ -107,35 +117,14 @@ function globTest(glob: string): (names: readonly string[], below: readonly stri
   }
 }
 
-type Work = { readonly limits: FilesSettings; readonly work: WorkLimit }
-
-/** The entries to search: those of a folder, or the one file that was named. */
-async function* entriesOf(
-  workspace: Workspace,
-  opened: Opened,
-  { limits, work, candidates }: Work & { candidates: Candidates | undefined },
-): AsyncGenerator<Entry, void, undefined> {
-  if (opened.kind === 'file') {
-    yield { names: [], kind: 'file', path: opened.directory.at(opened.name) }
-    return
-  }
-  yield* walk(opened.directory, {
-    limit: work,
-    maxDepth: limits.maxDepth,
-    isHidden: (names) =>
-      candidates?.mayLeadTo(names) === false || workspace.hidden([...opened.names, ...names]) !== undefined,
-    skip: limits.skip,
-  })
-}
-
 const MAX_LINE_SHOWN = 300
 
 async function searchFile(
   { path }: Entry,
   matcher: LineMatcher,
-  { shown, hits, work, limits }: Work & { shown: string; hits: Hits },
+  { shown, hits, work, maxBytes }: { shown: string; hits: Hits; work: WorkLimit; maxBytes: number },
 ): Promise<void> {
-  const bytes = readRegular(path, limits.maxFileBytes)
+  const bytes = readRegular(path, maxBytes)
   hits.bytes += bytes?.length ?? 0
   if (bytes === undefined || isBinary(bytes) || matcher.cannotMatch(bytes)) return
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')

@@ -4,10 +4,10 @@ import { isJsonObject, type Json } from '../../state/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 
 /** The metadata key of the active skills. */
-export const SKILLS_KEY = 'hookloop.skills'
+const SKILLS_KEY = 'hookloop.skills'
 
 /** An active skill with everything that hooks need, so that no file is read again. */
-export type ActiveSkill = {
+type ActiveSkill = {
   readonly name: string
   readonly allowedTools?: readonly AllowedTool[]
   readonly model?: string

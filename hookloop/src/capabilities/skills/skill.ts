@@ -47,7 +47,7 @@ export type SkillDefinition = {
 export type ReadSkill = { readonly skill: Skill; readonly remarks: readonly string[] } | { readonly problem: string }
 
 /** A SKILL.md, and where it is. */
-export type SkillFile = {
+type SkillFile = {
   readonly fields: JsonObject
   readonly body: string
   readonly text: string
@@ -136,7 +136,7 @@ export function toDeclaredSkill(definition: SkillDefinition): ReadSkill {
 
 const NAME_RULE = '1 to 64 lower-case letters and digits, with single hyphens between them'
 
-export function isSkillName(name: unknown): name is string {
+function isSkillName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= MAX_NAME && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
 }
 

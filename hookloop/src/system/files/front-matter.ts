@@ -7,8 +7,6 @@ import { messageOf } from '../../errors.ts'
 type FrontMatter = { readonly fields: JsonObject; readonly body: string }
 
 type FrontMatterOptions = {
-  /** Maximum length of the front matter. Default 65,536 characters. */
-  readonly maxChars?: number
   /** Whether `description: Use it when: …` is read as text, as other programs do, instead of being an error. Default false. */
   readonly plainTexts?: boolean
 }
@@ -20,8 +18,7 @@ const MAX_DEPTH = 16
  * Reads the YAML front matter of a Markdown file, between two lines of `---`. A file without it has no fields. Aliases, tags,
  * repeated keys and front matter that is too long or too deep are rejected. Throws an Error that says what is wrong.
  */
-export function readFrontMatter(text: string, options: FrontMatterOptions = {}): FrontMatter {
-  const { maxChars = MAX_CHARS, plainTexts = false } = options
+export function readFrontMatter(text: string, { plainTexts = false }: FrontMatterOptions = {}): FrontMatter {
   const all = text.startsWith('\uFEFF') ? text.slice(1) : text
   const begin = /^---[ \t]*(?:\r\n|\n|\r|$)/.exec(all)
   if (begin === null) return { fields: {}, body: all }
@@ -29,8 +26,8 @@ export function readFrontMatter(text: string, options: FrontMatterOptions = {}):
   const end = /^(?:---|\.\.\.)[ \t]*$/m.exec(rest)
   if (end === null) throw new Error('the front matter starts with "---" and has no end')
   const head = rest.slice(0, end.index)
-  if (head.length > maxChars)
-    throw new Error(`the front matter has ${head.length} characters; the maximum is ${maxChars}`)
+  if (head.length > MAX_CHARS)
+    throw new Error(`the front matter has ${head.length} characters; the maximum is ${MAX_CHARS}`)
   const body = rest.slice(end.index + end[0].length).replace(/^(?:\r\n|\n|\r)/, '')
   return { fields: plainTexts ? readTolerantly(head) : readFields(head), body }
 }

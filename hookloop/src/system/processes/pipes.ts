@@ -18,16 +18,12 @@ export type Pipes = {
 /**
  * Node connects a child with sockets. On Linux a program cannot open `/dev/stdout` if it is a socket, and a shell that
  * reads from one takes it for a remote login and runs the user's start-up file. So these are pipes. Returns undefined where
- * they are not needed or cannot be made.
+ * they are not needed or cannot be made. The buffer that `onOutput` gets is reused after the call.
  */
-export async function openPipes({
-  input,
-  onOutput,
-}: {
-  readonly input: Uint8Array | undefined
-  /** The buffer is reused after the call. */
-  readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void
-}): Promise<Pipes | undefined> {
+export async function openPipes(
+  input: Uint8Array | undefined,
+  onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void,
+): Promise<Pipes | undefined> {
   if (process.platform !== 'linux' || isImpossible) return undefined
   const open: number[] = []
   try {

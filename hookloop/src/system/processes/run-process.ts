@@ -33,7 +33,6 @@ export type ProcessResult = {
   readonly ended: 'exited' | 'timedOut' | 'cancelled' | 'notStarted'
   readonly stdout: CappedText
   readonly stderr: CappedText
-  readonly durationMs: number
   /** How many processes it left running in the background. They were ended. */
   readonly leftBehind: number
   /** Why it did not start, or which processes could not be ended. */
@@ -69,7 +68,6 @@ type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 /** One running process. */
 class Running {
   readonly #options: ProcessOptions
-  readonly #startedAt = performance.now()
   readonly #stored: { readonly stdout: CappedOutput; readonly stderr: CappedOutput }
   readonly #decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') }
 
@@ -84,20 +82,16 @@ class Running {
       signal: null,
       stdout: this.#stored.stdout.result(),
       stderr: this.#stored.stderr.result(),
-      durationMs: performance.now() - this.#startedAt,
       leftBehind: 0,
       ...ending,
     }
   }
 
   async start(command: Command): Promise<ProcessResult> {
-    const { cwd, env, signal } = this.#options
-    const input = bytesOf(this.#options.input)
+    const { cwd, env, signal, input: given } = this.#options
+    const input = typeof given === 'string' ? Buffer.from(given) : given
     const tag = newTag()
-    const pipes = await openPipes({
-      input,
-      onOutput: (stream, bytes) => this.#take(stream, bytes),
-    })
+    const pipes = await openPipes(input, (stream, bytes) => this.#take(stream, bytes))
     const stdio: StdioOptions = pipes ? [...pipes.given] : [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     try {
       if (signal?.aborted === true) {
@@ -209,10 +203,6 @@ function exitOf(child: ChildProcess): Promise<Exit | Error> {
     child.on('error', resolve)
     child.on('exit', (exitCode, signal) => resolve({ exitCode, signal }))
   })
-}
-
-function bytesOf(input: string | Uint8Array | undefined): Uint8Array | undefined {
-  return typeof input === 'string' ? Buffer.from(input) : input
 }
 
 /** The child may close its input without reading it. */
