@@ -1,7 +1,8 @@
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { Environment } from '../models/providers.ts'
-import type { Stdin } from './run/input.ts'
 import type { Output } from './terminal/screen.ts'
+
+export type Stdin = Readable & { readonly isTTY?: boolean; readonly fd?: number }
 
 /** What a command gets from the process that runs it. */
 export type CliContext = {

@@ -11,6 +11,6 @@ export type CommandDefinition = {
   readonly notes?: string
   /** Declares arguments and options. */
   readonly configure: (command: Command) => Command
-  /** Receives the arguments in order, then the options, then the `CliContext`. */
-  readonly run: (...args: never[]) => ExitCode | Promise<ExitCode>
+  /** Receives the arguments in order, then the options, then the `CliContext`. Without an exit code it has completed. */
+  readonly run: (...args: never[]) => ExitCode | void | Promise<ExitCode | void>
 }

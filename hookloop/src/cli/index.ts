@@ -1,8 +1,9 @@
+import { basename, relative } from 'node:path'
 import { CommanderError } from 'commander'
 import { AgentError, messageOf } from '../errors.ts'
+import type { Environment } from '../models/providers.ts'
 import { colorsFor } from './terminal/colors.ts'
 import type { CliContext } from './cli-context.ts'
-import { commandName } from './command-name.ts'
 import { redirectConsole } from './terminal/redirect-console.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { printable } from './terminal/printable.ts'
@@ -16,6 +17,15 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
   const code = await runCli(argv, { stdin, out, err, env, command: commandName(process.argv[1], env) })
   await Promise.all([out, err].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   return code
+}
+
+/** What the user typed to start the program, so that printed command lines can be copied and pasted. */
+function commandName(script: string | undefined, env: Environment): string {
+  if (env['npm_command'] === 'exec') return 'npx hookloop'
+  if (script === undefined || basename(script) === 'hookloop') return 'hookloop'
+  const fromCwd = relative(process.cwd(), script)
+  const path = fromCwd.length < script.length ? fromCwd : script
+  return `node ${/\s/.test(path) ? JSON.stringify(path) : path}`
 }
 
 /** Runs a command line and returns the exit code. Errors are written to `err`, never thrown. */

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import type { CliContext } from './cli-context.ts'
 import type { CommandDefinition } from './command.ts'
 import { commands } from './commands.ts'
-import type { ExitCode } from './exit-codes.ts'
+import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { colorsFor } from './terminal/colors.ts'
 
 const HELP_WIDTH = 100
@@ -62,7 +62,7 @@ type Running = { readonly cli: CliContext; readonly onExit: (code: ExitCode) => 
 function configure(command: Command, definition: CommandDefinition, { cli, onExit }: Running): void {
   const { description, examples, notes = '' } = definition
   const lines = examples.map((line) => `\n  ${line.replaceAll('hookloop ', `${cli.command} `)}`)
-  const run = definition.run as (...args: unknown[]) => ExitCode | Promise<ExitCode>
+  const run = definition.run as (...args: unknown[]) => ReturnType<CommandDefinition['run']>
   definition
     .configure(command)
     .description(description)
@@ -70,7 +70,7 @@ function configure(command: Command, definition: CommandDefinition, { cli, onExi
       'after',
       `\n${colorsFor(cli.out, cli.env).bold('Examples:')}${lines.join('')}${notes && `\n\n${notes}`}`,
     )
-    .action(async (...args: unknown[]) => onExit(await run(...args.slice(0, -1), cli)))
+    .action(async (...args: unknown[]) => onExit((await run(...args.slice(0, -1), cli)) ?? exitCodes.completed))
 }
 
 function version(): string {

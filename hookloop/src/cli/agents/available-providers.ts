@@ -10,8 +10,14 @@ import {
   type Environment,
   type Provider,
 } from '../../models/providers.ts'
+import { isJsonObject } from '../../state/json.ts'
 import { exampleModel } from './example-models.ts'
-import { findOllama, type Ollama } from './ollama.ts'
+
+/** For a server that accepts the connection and does not answer. A missing server is known at once. */
+const OLLAMA_TIMEOUT_MS = 1500
+
+/** Names are printed in command lines to copy, so names with characters that a shell interprets are left out. */
+const MODEL_NAME = /^[\w./:@+-]+$/
 
 /** Whether a provider can be used on this machine. It contains names of variables, never their values. */
 export type Availability = {
@@ -29,6 +35,9 @@ export type Availability = {
   readonly toInstall: string | null
   readonly toSet: string | null
 }
+
+/** The models of the Ollama server; null if no server answers. */
+type Ollama = { readonly host: string; readonly models: readonly string[] | null }
 
 export type Available = { readonly providers: readonly Availability[]; readonly ollama: Ollama }
 
@@ -79,6 +88,27 @@ function availabilityOf(provider: Provider, env: Environment, ollama: Ollama): A
     toInstall: installed ? null : installCommand(provider),
     toSet,
   }
+}
+
+async function findOllama(env: Environment): Promise<Ollama> {
+  const api = providers.find(({ name }) => name === 'ollama')?.address?.(env) ?? ''
+  const host = URL.parse(api)?.host ?? '' // the only part of an address that is never secret
+  try {
+    const response = await fetch(api.replace(/\/v1$/, '/api/tags'), { signal: AbortSignal.timeout(OLLAMA_TIMEOUT_MS) })
+    return { host, models: response.ok ? namesIn(await response.json()) : null }
+  } catch {
+    return { host, models: null }
+  }
+}
+
+/** Models that generate text, in the order of Ollama: the newest first. */
+function namesIn(answer: unknown): readonly string[] | null {
+  if (!isJsonObject(answer) || !Array.isArray(answer['models'])) return null
+  return answer['models'].flatMap((model) => {
+    const name = isJsonObject(model) ? model['name'] : undefined
+    const isEmbedding = /embed|bert/i.test(JSON.stringify(model))
+    return typeof name === 'string' && MODEL_NAME.test(name) && !isEmbedding ? [name] : []
+  })
 }
 
 /** A provider without a fixed address needs that, and its key is optional. */

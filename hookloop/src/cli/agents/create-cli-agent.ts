@@ -8,10 +8,8 @@ import { summarization } from '../../capabilities/summarization/summarization.ts
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import type { Environment } from '../../models/providers.ts'
-import type { SessionStore } from '../../sessions/stores/store.ts'
 import type { FileHooks } from '../run/file-hooks.ts'
 import { UsageError } from '../usage-error.ts'
-import { agentWithStore } from './agent-with-store.ts'
 import { suggestModels } from './available-providers.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
@@ -32,7 +30,6 @@ export type AgentFlags = {
 type CliAgentOptions = {
   readonly env: Environment
   readonly command: string
-  readonly store?: SessionStore | undefined
   /** Answers approvals, for agents without an `approval` of their own. */
   readonly approver?: Capability | undefined
   /** Whether an approval suspends the run if there is no approver. */
@@ -49,52 +46,38 @@ type CliAgent = {
 /** Creates the agent that the command line describes. HOOKLOOP_MODEL is the model if none is named. */
 export async function createCliAgent(flags: AgentFlags, options: CliAgentOptions): Promise<CliAgent> {
   const { env, command } = options
-  const fallback = env['HOOKLOOP_MODEL'] || undefined
-  if (flags.agent === undefined) {
-    const model = flags.model ?? fallback
-    if (model === undefined) throw new UsageError(`No model was named. ${await suggestModels(env, command)}`)
-    return suggesting(() => newAgent({ name: 'hookloop', model, use: [retry(), summarization()] }, { flags, options }))
-  }
-  const file = await loadAgent(flags.agent)
-  if ('agent' in file) return builtAgent(file.agent, { flags, options })
-  const model = flags.model ?? file.options.model ?? fallback
+  const file =
+    flags.agent === undefined
+      ? { options: { name: 'hookloop', use: [retry(), summarization()] } }
+      : await loadAgent(flags.agent)
+  if ('agent' in file) return extendAgent(file.agent, flags, options)
+  const model = flags.model ?? file.options.model ?? (env['HOOKLOOP_MODEL'] || undefined)
   if (model === undefined) {
-    throw new UsageError(`--agent ${flags.agent} names no model. ${await suggestModels(env, command)}`)
+    const problem = flags.agent === undefined ? 'No model was named.' : `--agent ${flags.agent} names no model.`
+    throw new UsageError(`${problem} ${await suggestModels(env, command)}`)
   }
-  return namingFile(flags.agent, () => suggesting(() => newAgent({ ...file.options, model }, { flags, options })))
+  return explainErrors(flags.agent, () => newAgent({ ...file.options, model }, flags, options))
 }
 
-/** Adds a suggestion to the error about an unknown model. */
-function suggesting(build: () => CliAgent): CliAgent {
-  try {
-    return build()
-  } catch (thrown) {
-    if (!(thrown instanceof AgentError) || thrown.code !== 'MODEL_UNKNOWN') throw thrown
-    const suggestion = didYouMean(String(thrown.value))
-    if (suggestion === undefined) throw thrown
-    throw new UsageError(`Unknown model "${String(thrown.value)}". Did you mean ${suggestion}?`, { cause: thrown })
-  }
-}
-
-type Creating = { readonly flags: AgentFlags; readonly options: CliAgentOptions }
-
-function newAgent({ store: _own, ...agentOptions }: CreateAgentOptions, { flags, options }: Creating): CliAgent {
-  const { store, approver } = options
+function newAgent(agentOptions: CreateAgentOptions, flags: AgentFlags, options: CliAgentOptions): CliAgent {
   const { system, temperature } = flags
   const { use = [] } = agentOptions
-  const hasApproval = use.some((each) => 'approval' in each)
+  const { added, usesApprover } = additions(use, {
+    flags,
+    options,
+    hasApproval: use.some((each) => 'approval' in each),
+  })
   const agent = createAgent({
     ...agentOptions,
-    use: [...use, ...additions({ flags, options }, { hasApproval, use })],
-    ...(store !== undefined && { store }),
+    use: [...use, ...added],
     ...(system !== undefined && { instructions: system }),
     ...(temperature !== undefined && { settings: { ...agentOptions.settings, temperature } }),
   })
-  return { agent, usesApprover: approver !== undefined && !hasApproval }
+  return { agent, usesApprover }
 }
 
 /** An agent from createAgent() can only be extended: the model, the system prompt and the settings cannot change. */
-function builtAgent(built: Agent<unknown>, { flags, options }: Creating): CliAgent {
+function extendAgent(built: Agent<unknown>, flags: AgentFlags, options: CliAgentOptions): CliAgent {
   for (const name of ['model', 'system', 'temperature'] as const) {
     if (flags[name] === undefined) continue
     throw new UsageError(
@@ -102,29 +85,28 @@ function builtAgent(built: Agent<unknown>, { flags, options }: Creating): CliAge
         `Export the options from ${flags.agent!} instead: export default { … }`,
     )
   }
-  const { store, approver } = options
   const hasApproval = built.describe().approval !== 'deny'
-  return namingFile(flags.agent!, () => {
-    const agent = built.with(...additions({ flags, options }, { hasApproval, use: partsOf(built).capabilities }))
-    return {
-      agent: store === undefined ? agent : agentWithStore(agent, store),
-      usesApprover: approver !== undefined && !hasApproval,
-    }
+  return explainErrors(flags.agent, () => {
+    const { added, usesApprover } = additions(partsOf(built).capabilities, { flags, options, hasApproval })
+    return { agent: built.with(...added), usesApprover }
   })
 }
 
+type Adding = { readonly flags: AgentFlags; readonly options: CliAgentOptions; readonly hasApproval: boolean }
+
 /** What the command line adds to an agent: limits, the approver, and hooks from files unless the agent has them itself. */
 function additions(
-  { flags, options: { approver, canSuspend = false, hooks } }: Creating,
-  { hasApproval, use }: { readonly hasApproval: boolean; readonly use: readonly Use[] },
-): readonly Capability[] {
+  use: readonly Use[],
+  { flags, options: { approver, canSuspend = false, hooks }, hasApproval }: Adding,
+): { readonly added: readonly Capability[]; readonly usesApprover: boolean } {
   const own = hasApproval ? undefined : (approver ?? (canSuspend ? approval('suspend') : undefined))
   const ofFiles = hooks?.({ answer: own?.approval?.answer, use }) ?? []
-  return [
+  const added = [
     ...limitsOf(flags),
     ...(own === undefined ? [] : [own]),
     ...ofFiles.filter(({ name }) => use.every((each) => each.name !== name)),
   ]
+  return { added, usesApprover: approver !== undefined && !hasApproval }
 }
 
 function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readonly Capability[] {
@@ -137,15 +119,18 @@ function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readon
   return Object.keys(limits).length === 0 ? [] : [guards(limits)]
 }
 
-/** Puts the agent file in front of the error. */
-function namingFile(file: string, build: () => CliAgent): CliAgent {
+/** Puts the agent file in front of an error, and suggests a model for an unknown one. */
+function explainErrors(file: string | undefined, build: () => CliAgent): CliAgent {
   try {
     return build()
   } catch (thrown) {
-    if (!(thrown instanceof AgentError || thrown instanceof UsageError)) throw thrown
-    const hasGuards =
-      thrown instanceof AgentError && thrown.code === 'AGENT_INVALID_OPTION' && thrown.value === 'guards'
-    const message = hasGuards ? 'it has guards() already. Set the limits there.' : thrown.message
-    throw new UsageError(`--agent ${file}: ${message}`, { cause: thrown })
+    if (!(thrown instanceof AgentError)) throw thrown
+    const { code, value } = thrown
+    const suggestion = code === 'MODEL_UNKNOWN' ? didYouMean(String(value)) : undefined
+    if (file === undefined && suggestion === undefined) throw thrown
+    const hasGuards = code === 'AGENT_INVALID_OPTION' && value === 'guards'
+    const other = hasGuards ? 'it has guards() already. Set the limits there.' : thrown.message
+    const message = suggestion === undefined ? other : `Unknown model "${String(value)}". Did you mean ${suggestion}?`
+    throw new UsageError(file === undefined ? message : `--agent ${file}: ${message}`, { cause: thrown })
   }
 }

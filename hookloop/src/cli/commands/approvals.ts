@@ -1,11 +1,9 @@
 import type { PendingApproval } from '../../sessions/session/approvals.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions } from '../options.ts'
 import { argumentsText } from '../run/ask-approval.ts'
-import { pendingApprovals } from '../sessions/answer-approvals.ts'
-import { shortId } from '../sessions/approval-ids.ts'
+import { pendingApprovals, shortId } from '../sessions/approval-ids.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { duration } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -19,7 +17,7 @@ export const command: CommandDefinition = {
   run: approvals,
 }
 
-function approvals(flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
+function approvals(flags: StoreFlags, cli: CliContext): Promise<void> {
   const { command: name } = cli
   return withStore(flags, cli, async ({ store, options }) => {
     const pending = await pendingApprovals(store)
@@ -33,7 +31,6 @@ function approvals(flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
       cli.out.write(`${pending.map((each) => approvalText(each, pending, cli)).join('\n')}\n`)
       cli.err.write(`Answer with: ${name} approve <id>${options}, or ${name} deny <id>${options} --reason "…"\n`)
     }
-    return exitCodes.completed
   })
 }
 

@@ -1,7 +1,7 @@
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import type { ExitCode } from '../exit-codes.ts'
-import { answerApprovals, answerOptions, type AnswerFlags } from '../sessions/answer-approvals.ts'
+import { answerApprovals, answerOptions, type AnswerFlags } from './approve.ts'
 
 export const command: CommandDefinition = {
   description: 'Deny tool calls that wait for approval. The model receives the reason.',

@@ -5,7 +5,6 @@ import type { FinalRecord } from '../../state/execution.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { latestSessionArgument, storeOptions } from '../options.ts'
 import type { SessionRef } from '../run/next-steps.ts'
 import { shortId } from '../sessions/approval-ids.ts'
@@ -22,16 +21,16 @@ export const command: CommandDefinition = {
   run: explainSession,
 }
 
-function explainSession(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
+function explainSession(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store, options }) => {
     const { id: session, saved } = await loadSession(store, given)
     const run = latestRun(saved)
     const ref = { session, command: cli.command, options }
-    const data = run === undefined ? unfinished(saved, ref) : { ...explanation(run), ...nextCommands(run, ref) }
-    const text = run === undefined ? unfinishedText(data as Unfinished) : explanationText(data as Explanation)
-    if (flags.json === true) printJson(cli.out, { session, ...data })
-    else cli.out.write(`${printable(text)}\n`)
-    return exitCodes.completed
+    if (flags.json === true) printJson(cli.out, { session, ...(run ? explained(run, ref) : unfinished(saved, ref)) })
+    else {
+      const text = run ? explanationText(explained(run, ref)) : unfinishedText(unfinished(saved, ref))
+      cli.out.write(`${printable(text)}\n`)
+    }
   })
 }
 
@@ -61,14 +60,11 @@ function blockedInput({ ledger }: SessionSnapshot, at: number): FinalRecord {
   }
 }
 
-/** The commands that continue a suspended run. */
-function nextCommands(
-  run: Explainable,
-  { session, command, options }: SessionRef,
-): Pick<Explanation, 'wayOn'> | undefined {
-  if (run.status !== 'suspended') return undefined
+/** With the commands that continue a suspended run. */
+function explained(run: Explainable, { session, command, options }: SessionRef): Explanation {
+  if (run.status !== 'suspended') return explanation(run)
   const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
-  return { wayOn: [...approve, `${command} resume ${session}${options}`].join(', then ') }
+  return { ...explanation(run), wayOn: [...approve, `${command} resume ${session}${options}`].join(', then ') }
 }
 
 type Unfinished = {

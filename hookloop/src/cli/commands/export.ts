@@ -3,7 +3,6 @@ import { messageOf } from '../../errors.ts'
 import { exportSession } from '../../sessions/session/export-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { collect, latestSessionArgument, storeOptions } from '../options.ts'
 import { signaturePattern } from '../run/session-options.ts'
 import { findSession } from '../sessions/find-session.ts'
@@ -29,7 +28,7 @@ export const command: CommandDefinition = {
   run: exportCommand,
 }
 
-function exportCommand(given: string | undefined, flags: ExportFlags, cli: CliContext): Promise<ExitCode> {
+function exportCommand(given: string | undefined, flags: ExportFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store }) => {
     const session = await findSession(store, given)
     const redact = flags.redact === false ? false : [...(flags.redact ?? []).map(toRule), signaturePattern]
@@ -40,7 +39,6 @@ function exportCommand(given: string | undefined, flags: ExportFlags, cli: CliCo
       if (flags.json === true) cli.out.write(`${JSON.stringify({ session, file: flags.output })}\n`)
       else cli.err.write(`Exported ${session} to ${flags.output}.\n`)
     }
-    return exitCodes.completed
   })
 }
 

@@ -1,7 +1,6 @@
 import { forkSession, listPoints } from '../../sessions/session/fork-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions, wholeNumber } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -25,7 +24,7 @@ export const command: CommandDefinition = {
   run: fork,
 }
 
-function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<ExitCode> {
+function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
   const { at, as, message } = flags
   return withStore(flags, cli, async ({ store, options }) => {
     const from = await findSession(store, given)
@@ -46,6 +45,5 @@ function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<ExitCod
       const next = message === undefined ? `chat --session ${session}` : `resume ${session}`
       cli.err.write(`Continue with: ${cli.command} ${next}${options}\n`)
     }
-    return exitCodes.completed
   })
 }

@@ -4,6 +4,7 @@ import { partsOf } from '../../agent/agent-parts.ts'
 import { createAgent } from '../../create-agent.ts'
 import { listHooks, problemsOf } from '../../hook-files/list-hooks.ts'
 import { TrustStore } from '../../hook-files/trust/trust-store.ts'
+import { abortable } from '../../system/timeout.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { loadAgent } from '../agents/load-agent.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -12,12 +13,14 @@ import { findCheckedHooks, type CheckedHook } from '../doctor/checked-hooks.ts'
 import { findingOf, findingOfFailure, type Finding } from '../doctor/findings.ts'
 import { probePaths, runProbe, type ProbePath } from '../doctor/probe-runs.ts'
 import { conflicts, duplicates, fileProblems, hookProblems, notesOn, onDemand, unmatched } from '../doctor/problems.ts'
-import { doctorProgress } from '../doctor/progress.ts'
 import { doctorReportText, type HookReport, type Report } from '../doctor/report.ts'
 import { exitCodes, interruptionExitCode, type ExitCode } from '../exit-codes.ts'
 import { jsonOption } from '../options.ts'
+import { colorsFor } from '../terminal/colors.ts'
 import { interruptible } from '../terminal/interruption.ts'
 import { jsonText } from '../terminal/json.ts'
+import { oneLine } from '../terminal/printable.ts'
+import { Spinner } from '../terminal/spinner.ts'
 
 type DoctorFlags = {
   readonly agent?: string
@@ -73,22 +76,13 @@ async function checkAll(own: readonly Capability[], { dir, flags, cli, signal }:
   if (flags.json !== true && checked.length > 0) {
     cli.err.write('The hooks are really run, many times; tools and models are not.\n')
   }
-  const progress = doctorProgress(cli, checked.length * probePaths.length)
-  let findings: readonly Findings[]
-  try {
-    findings = await probeAll(checked, { signal, onDone: progress.step })
-  } finally {
-    progress.stop()
-  }
-  const hooks = checked.map(({ name, mode, on, source }, i): HookReport => {
-    return { name, mode, on, source, paths: Object.fromEntries(findings[i]!) }
-  })
+  const hooks = await probeAll(checked, cli, signal)
   const problems = [
     ...fileProblems(listed, dir, cli.command),
     ...found.problems,
     ...commands.map(({ message }) => message),
     ...(agent === undefined ? [] : unmatched(found)),
-    ...hooks.flatMap((each, i) => hookProblems(each, { checked: checked[i]!, commands })),
+    ...hooks.flatMap((each, i) => hookProblems(each, checked[i]!, commands)),
     ...duplicates(listed),
     ...(await conflicts(found, signal)),
   ]
@@ -107,32 +101,40 @@ async function capabilitiesOf(file: string | undefined): Promise<readonly Capabi
 /** Probe runs at the same time. Each waits for processes most of the time. */
 const CONCURRENCY = 6
 
-type Findings = (readonly [ProbePath, Finding])[]
-
+/** Runs all probes, and shows on a terminal how many have ended. */
 async function probeAll(
   checked: readonly CheckedHook[],
-  { signal, onDone }: { readonly signal: AbortSignal; readonly onDone: (hook: CheckedHook) => void },
-): Promise<readonly Findings[]> {
-  const findings = checked.map((): Findings => [])
-  const probes = checked.flatMap((hook, row) => {
+  { err, env }: CliContext,
+  signal: AbortSignal,
+): Promise<readonly HookReport[]> {
+  const unprobed = Object.fromEntries(probePaths.map((path) => [path, findingOfFailure('')])) as HookReport['paths']
+  const reports = checked.map(({ name, mode, on, source }): HookReport => {
+    return { name, mode, on, source, paths: { ...unprobed } }
+  })
+  let [done, last] = [0, '']
+  const probes = checked.flatMap((hook, i) => {
     const timeouts = { count: 0 }
-    return probePaths.map((path, column) => async (): Promise<void> => {
-      findings[row]![column] = [path, await probe(hook, path, { signal, timeouts })]
-      onDone(hook)
+    return probePaths.map((path) => async (): Promise<void> => {
+      reports[i]!.paths[path] = await probe(hook, path, { signal, timeouts })
+      done++
+      last = ` · ${oneLine(hook.name, 40)}`
     })
   })
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
+  const spinner = new Spinner(err, {
+    line: () => `${done} of ${probes.length} probe runs${last}`,
+    paint: colorsFor(err, env).dim,
+    mayDraw: () => true,
+  })
   const next = probes.values()
   const worker = async (): Promise<void> => {
     for (const run of next) await run()
   }
+  if (err.isTTY === true && probes.length > 0) spinner.start()
   try {
-    await Promise.race([Promise.all(Array.from({ length: CONCURRENCY }, worker)), aborted.promise])
-    return findings
+    await abortable(Promise.all(Array.from({ length: CONCURRENCY }, worker)), signal)
+    return reports
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    spinner.stop()
   }
 }
 

@@ -8,7 +8,7 @@ import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { jsonText } from '../terminal/json.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
 import { relativePath, relativePaths } from '../terminal/relative-paths.ts'
-import { table, type Cell } from '../terminal/table.ts'
+import { table } from '../terminal/table.ts'
 import { resolveDir } from './dir-option.ts'
 
 type HooksListFlags = { readonly dir?: string; readonly user: boolean; readonly json?: boolean }
@@ -59,16 +59,16 @@ function sections(hooks: readonly ListedHook[], dir: string, colors: Colors): re
   ])
 }
 
-function row(hook: ListedHook, dir: string, colors: Colors): readonly Cell[] {
+function row(hook: ListedHook, dir: string, colors: Colors): readonly string[] {
   const { mode, name, runs, matcher, source, trust, event, kind, owner } = hook
   return [
-    { text: `  ${mode}` },
-    { text: oneLine(event ?? name, 40) },
-    { text: oneLine(matcher ?? '', 30) },
-    { text: oneLine(runs, 60) },
-    { text: owner === undefined ? '' : `${kind} ${oneLine(owner, 30)}` },
-    { text: printable(relativePath(source, dir)), paint: colors.dim },
-    { text: trust === 'own' ? '' : trust, ...(isUntrusted(hook) && { paint: colors.yellow }) },
+    `  ${mode}`,
+    oneLine(event ?? name, 40),
+    oneLine(matcher ?? '', 30),
+    oneLine(runs, 60),
+    owner === undefined ? '' : `${kind} ${oneLine(owner, 30)}`,
+    colors.dim(printable(relativePath(source, dir))),
+    trust === 'own' ? '' : isUntrusted(hook) ? colors.yellow(trust) : trust,
   ]
 }
 

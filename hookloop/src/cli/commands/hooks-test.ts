@@ -21,7 +21,6 @@ import { uniqueByPath } from '../../hook-files/trust/fingerprint.ts'
 import { TrustStore, type UntrustedFile } from '../../hook-files/trust/trust-store.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { collect, jsonOption } from '../options.ts'
@@ -71,7 +70,7 @@ otherwise in --dir. Hooks of a skill need "skills": ["its name"] in the event, t
   run: hooksTest,
 }
 
-async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): Promise<ExitCode> {
+async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): Promise<void> {
   const { skills, ...given } = parsed(await readPiped(cli))
   const event = findEvent(name, given)
   if (event === undefined) throw new UsageError(`Unknown event "${name}". Known: ${claudeEventNames.join(', ')}.`)
@@ -79,26 +78,23 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
   const { dir } = location.settings
   const payload = examplePayload(given, event, dir)
   const tested =
-    flags.handler === undefined ? projectHooks(flags, location) : singleHandler(flags.handler, event, location)
-  const { groups, world: rules } = tested
+    flags.handler === undefined
+      ? projectHooks(flags, location, cli.command)
+      : singleHandler(flags.handler, event, location)
+  const { groups, rules, untrusted } = tested
   const where = foldersFor(payload, { location, groups, flags })
   const environment = { env: cli.env, passEnv: flags.passEnv ?? [] }
   const background: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
     context: { ...where, ...environment, ...rules, askModel: await modelFor(flags, cli, dir) },
-    isActive: activeFor(payload, { skills, location }),
+    isActive: activeFor(payload, skills, location),
     onBackground: (late) => background.push(late),
   })
-  const files = flags.handler === undefined ? fileHooksOf(flags, location) : noFileHooks
-  const own = await fireFileHooks(files.hooks, payload, skills)
+  const own = await fireFileHooks(tested.hooks, payload, skills)
   const answers = [...own, ...result.ran].map(({ answer }) => answer)
   const merged = own.length === 0 || result.problems.length > 0 ? result.merged : mergeAnswers(answers, event)
   const late = await Promise.all(background) // the report includes them
-  const untrusted = uniqueByPath([...tested.untrusted, ...files.untrusted])
-  const none =
-    groups.length + files.hooks.length === 0 && tested.problems.length === 0 ? noHooksIn(location, flags) : []
-  const warnings = untrusted.length === 0 ? [] : [untrustedText(untrusted, { dir, command: cli.command })]
-  const problems = [...tested.problems, ...warnings, ...files.problems, ...result.problems, ...none]
+  const problems = [...tested.problems, ...result.problems]
   const outcome = { ...result, merged, own, late, problems }
   const isSilent = own.length + result.ran.length + late.length + problems.length === 0
   const here = groups.filter((group) => group.event === event)
@@ -110,7 +106,6 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
   for (const line of [...problems, ...notes]) cli.err.write(`${printable(line)}\n`)
   const report = { ...reportOf(outcome, event), ...(untrusted.length > 0 && { untrusted }) }
   cli.out.write(flags.json === true ? `${jsonText(report)}\n` : reportText(outcome, cli))
-  return exitCodes.completed
 }
 
 async function modelFor({ model }: HooksTestFlags, { env }: CliContext, dir: string): Promise<AskModel | undefined> {
@@ -131,9 +126,12 @@ function parsed(text: string): JsonObject {
   throw new UsageError('The event on stdin must be a JSON object.')
 }
 
+/** What is tested: handlers of Claude Code, and hooks in `.hookloop/`. */
 type Tested = {
   readonly groups: readonly HookGroup[]
-  readonly world: object
+  readonly hooks: readonly FileHook[]
+  /** What HTTP handlers may do. */
+  readonly rules: object
   readonly problems: readonly string[]
   readonly untrusted: readonly UntrustedFile[]
 }
@@ -144,23 +142,52 @@ function singleHandler(command: string, event: ClaudeEvent, { plugin }: HookLoca
   if (typeof handler === 'string') throw new UsageError(`--handler: ${handler}`)
   const file = '--handler'
   const source: HookSource = plugin === undefined ? { kind: 'given', file } : { kind: 'plugin', file, root: plugin }
-  return {
-    groups: [{ event, matcher: undefined, handlers: [handler], source }],
-    world: {},
-    problems: [],
-    untrusted: [],
-  }
+  const groups = [{ event, matcher: undefined, handlers: [handler], source }]
+  return { groups, hooks: [], rules: {}, problems: [], untrusted: [] }
 }
 
 /** Naming a folder with `--dir` is a request to run its hooks. Otherwise only trusted hooks run. */
-function projectHooks({ dir: wanted, user }: HooksTestFlags, { settings: places, problem }: HookLocation): Tested {
-  const settings = readSettings({ ...places, ...(!user && { home: false }) })
+function projectHooks(
+  { dir: wanted, user }: HooksTestFlags,
+  { settings: places, problem }: HookLocation,
+  command: string,
+): Tested {
+  const { dir } = places
+  const home = user ? {} : { home: false as const }
+  const settings = readSettings({ ...places, ...home })
   const trust = wanted === undefined ? new TrustStore() : 'all'
-  if (trust !== 'all') trust.checkOutside(places.dir)
-  const { groups, untrusted } = trustedGroups(settings, { dir: places.dir, trust })
+  if (trust !== 'all') trust.checkOutside(dir)
+  const { groups, ...claude } = trustedGroups(settings, { dir, trust })
+  const own = places.files === undefined ? fileHooksOf({ dir, trust, ...home }) : noFileHooks // --dir names one file
+  const untrusted = uniqueByPath([...claude.untrusted, ...own.untrusted])
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  const problems = [...(problem === undefined ? [] : [problem]), ...groupProblems(settings.problems)]
-  return { groups, world: { allowedHttpUrls, allowedHttpVariables }, problems, untrusted }
+  const unread = [...(problem === undefined ? [] : [problem]), ...groupProblems(settings.problems)]
+  const isEmpty = groups.length + own.hooks.length + unread.length === 0
+  return {
+    groups,
+    hooks: own.hooks,
+    rules: { allowedHttpUrls, allowedHttpVariables },
+    untrusted,
+    problems: [
+      ...unread,
+      ...(untrusted.length === 0 ? [] : [untrustedText(untrusted, { dir, command })]),
+      ...own.problems,
+      // without this, a wrong folder would look like one whose hooks decide nothing
+      ...(isEmpty && wanted !== undefined ? [`No hooks found in ${dir}.`] : []),
+    ],
+  }
+}
+
+const noFileHooks = { hooks: [], problems: [], untrusted: [] }
+
+/** Hooks in `.hookloop/`, with the same rules for trust as those of Claude Code. */
+function fileHooksOf(places: Parameters<typeof findHooks>[0]): Pick<Tested, 'hooks' | 'problems' | 'untrusted'> {
+  try {
+    const { hooks, mistakes, untrusted } = findHooks(places)
+    return { hooks, problems: mistakes.map(leftOutNote), untrusted }
+  } catch (error) {
+    return { ...noFileHooks, problems: [messageOf(error)] }
+  }
 }
 
 /** One line for all files: `hooks list` and `--json` name them. */
@@ -186,11 +213,6 @@ function groupProblems(problems: readonly ConfigProblem[]): readonly string[] {
 
 const MAX_PLACES = 3
 
-/** Without this, a wrong folder would look like one whose hooks decide nothing. */
-function noHooksIn({ settings: { dir } }: HookLocation, { dir: wanted }: HooksTestFlags): readonly string[] {
-  return wanted === undefined ? [] : [`No hooks found in ${dir}.`]
-}
-
 /** The payload of another event. */
 function otherEvent({ hook_event_name: said }: JsonObject, event: ClaudeEvent): readonly string[] {
   if (typeof said !== 'string' || findEvent(said, {}) === event) return []
@@ -213,8 +235,6 @@ function whyNoneRan({ event, matched, input }: Payload, groups: readonly HookGro
   return `No ${event} hook matches ${hasRules ? 'this call of ' : ''}${matched[0]}.`
 }
 
-type Folders = { readonly projectDir: string; readonly cwd: string }
-
 /**
  * Where hooks run: the folder that the event names, unless the files that commands name are in the project or in the current
  * folder. An event from another machine may name a folder that does not exist here.
@@ -222,9 +242,10 @@ type Folders = { readonly projectDir: string; readonly cwd: string }
 function foldersFor(
   { event, input }: Payload,
   how: { readonly location: HookLocation; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
-): Folders {
+): { readonly projectDir: string; readonly cwd: string } {
   const { location, groups, flags } = how
   const { dir } = location.settings
+  const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   const there = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
   const typed = flags.handler === undefined ? [] : [resolve('.')]
   const lines = groups.filter((group) => group.event === event).flatMap(({ handlers }) => handlers.map(commandLineOf))
@@ -236,39 +257,12 @@ function foldersFor(
   return { projectDir: isProject || cwd !== there ? dir : there, cwd }
 }
 
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-}
-
 /** Hooks of an agent run if the event is about it, those of a skill if `skills` names it, and both if `--dir` names the file. */
-function activeFor(
-  { input }: Payload,
-  { skills, location }: { readonly skills: unknown; readonly location: HookLocation },
-): (source: HookSource) => boolean {
+function activeFor({ input }: Payload, skills: unknown, location: HookLocation): (source: HookSource) => boolean {
   const loaded: readonly unknown[] = Array.isArray(skills) ? skills : []
   return ({ kind, name, file }) => {
     if (location.settings.files?.some((each) => each.file === file) === true) return true
     if (kind === 'skill') return loaded.includes(name)
     return kind !== 'agent' || (name !== undefined && name === input['agent_type'])
-  }
-}
-
-type FileHooks = {
-  readonly hooks: readonly FileHook[]
-  readonly problems: readonly string[]
-  readonly untrusted: readonly UntrustedFile[]
-}
-
-const noFileHooks: FileHooks = { hooks: [], problems: [], untrusted: [] }
-
-/** Hooks in `.hookloop/`, with the same rules for trust as those of Claude Code. */
-function fileHooksOf({ dir: wanted, user }: HooksTestFlags, { settings: { dir, files } }: HookLocation): FileHooks {
-  if (files !== undefined) return noFileHooks // --dir names one file
-  try {
-    const trust = wanted === undefined ? new TrustStore() : 'all'
-    const { hooks, mistakes, untrusted } = findHooks({ dir, trust, ...(!user && { home: false }) })
-    return { hooks, problems: mistakes.map(leftOutNote), untrusted }
-  } catch (error) {
-    return { ...noFileHooks, problems: [messageOf(error)] }
   }
 }

@@ -1,11 +1,10 @@
 import { findAvailable, setupSteps, type Availability, type Available } from '../agents/available-providers.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonOption } from '../options.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { printJson } from '../terminal/json.ts'
-import { table, widthOf, type Cell } from '../terminal/table.ts'
+import { table, widthOf } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
   description:
@@ -19,11 +18,10 @@ const MAX_EXAMPLES = 3
 /** The width where the terminal does not report one. */
 const WIDTH = 80
 
-async function models(flags: { readonly json?: boolean }, { out, env, command }: CliContext): Promise<ExitCode> {
+async function models(flags: { readonly json?: boolean }, { out, env, command }: CliContext): Promise<void> {
   const available = await findAvailable(env)
   if (flags.json === true) printJson(out, available)
   else out.write(`${overview(available, colorsFor(out, env), out.columns)}\n\n${nextSteps(available, command)}\n`)
-  return exitCodes.completed
 }
 
 /** A table of the providers that are ready, then what the others need. */
@@ -39,17 +37,17 @@ function overview({ providers }: Available, colors: Colors, columns: number = WI
 
 /** On a terminal that is too narrow, the packages are left out. */
 function readyTable(ready: readonly Availability[], colors: Colors, columns: number): string {
-  const head = ['  PROVIDER', 'KEY', 'EXAMPLE', 'PACKAGE'].map((text) => ({ text, paint: colors.bold }))
+  const head = ['  PROVIDER', 'KEY', 'EXAMPLE', 'PACKAGE'].map(colors.bold)
   const rows = [head, ...ready.map((each) => rowFor(each, colors))]
   return table(widthOf(rows) <= columns ? rows : rows.map((row) => row.slice(0, -1)))
 }
 
-function rowFor({ provider, version, key, example, package: from }: Availability, colors: Colors): readonly Cell[] {
+function rowFor({ provider, version, key, example, package: from }: Availability, colors: Colors): readonly string[] {
   return [
-    { text: `✓ ${provider}`, paint: colors.green },
-    { text: key ?? 'not needed', paint: key ? colors.green : colors.dim },
-    { text: example },
-    { text: `${from} ${version}`, paint: colors.dim },
+    colors.green(`✓ ${provider}`),
+    key ? colors.green(key) : colors.dim('not needed'),
+    example,
+    colors.dim(`${from} ${version}`),
   ]
 }
 

@@ -1,11 +1,10 @@
 import type { Writable } from 'node:stream'
-import { commandJudge, type CommandVerdict, type Verdict } from '../../capabilities/bash/policy/judge-command.ts'
+import { commandJudge, type CommandVerdict } from '../../capabilities/bash/policy/judge-command.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import type { CliContext } from '../cli-context.ts'
+import type { CliContext, Stdin } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { collect, jsonOption } from '../options.ts'
-import type { Stdin } from '../run/input.ts'
 import { jsonText } from '../terminal/json.ts'
 import { exact } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
@@ -91,16 +90,13 @@ function ordered({ verdict, commands, rule, reason }: CommandVerdict): CommandVe
 }
 
 function verdictText(command: string, { verdict, commands, rule }: CommandVerdict, colors: Colors): string {
-  const head = `${painted(verdict, colors)} ${oneLine(command)} ${colors.dim(`[${oneLine(rule)}]`)}`
-  const found = commands.map((each) => {
-    return `  ${painted(each.verdict, colors)} ${oneLine(each.text)} ${colors.dim(`[${oneLine(each.rule)}]`)}`
-  })
-  return `${[head, ...found].join('\n')}\n`
-}
-
-function painted(verdict: Verdict, { green, yellow, red }: Colors): string {
-  const paint = { allow: green, ask: yellow, deny: red }[verdict]
-  return paint(verdict.padEnd(5))
+  const paint = { allow: colors.green, ask: colors.yellow, deny: colors.red }
+  const lines = [{ verdict, text: command, rule, indent: '' }, ...commands.map((each) => ({ ...each, indent: '  ' }))]
+  return lines
+    .map(({ verdict, text, rule, indent }) => {
+      return `${indent}${paint[verdict](verdict.padEnd(5))} ${oneLine(text)} ${colors.dim(`[${oneLine(rule)}]`)}\n`
+    })
+    .join('')
 }
 
 /** On one line, with invisible characters made visible. */

@@ -54,7 +54,7 @@ describe('hookloop replay', { concurrency: 2 }, () => {
     [['--without', 'nobody'], /has no hook "nobody" to remove/],
     [['--hooks', 'none.ts'], /--hooks none\.ts: file not found/],
     [['--hooks', 'rules.json'], /--hooks rules\.json must be a module/],
-    [['--hooks', 'agent.ts'], /"hooks" takes hooks/],
+    [['--hooks', 'agent.ts'], /"hooks" must be an array of hooks/],
   ]
   for (const [args, words] of refusals) {
     test(`rejects ${args.join(' ')} with 2`, async () => {

@@ -30,7 +30,7 @@ export function resume(given: string | undefined, flags: ResumeFlags, cli: CliCo
     const prepared = await prepareRun(flags, { cli, target: { ...opened, session, saved } })
     if (saved.open === undefined) {
       // the session was suspended between two runs
-      await prepared.agent.session(session).resume()
+      await prepared.session.resume()
       if (flags.json === true) cli.out.write(`${JSON.stringify({ type: 'result', status: 'idle', session })}\n`)
       note(`${session} is resumed. Continue it with: ${chat}${opened.options}`, flags, cli)
       return exitCodes.completed

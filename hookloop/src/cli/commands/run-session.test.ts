@@ -9,7 +9,8 @@ const agent = ['--agent', 'agent.ts']
 type Listed = { readonly id: string; readonly status: string; readonly title: string }
 
 async function listed(flags: readonly string[] = [], within = project): Promise<readonly Listed[]> {
-  const { stdout } = await within.hookloop(['sessions', '--json', ...flags])
+  const { code, stdout, stderr } = await within.hookloop(['sessions', '--json', ...flags])
+  assert.equal(code, 0, stderr)
   return JSON.parse(stdout) as readonly Listed[]
 }
 

@@ -1,6 +1,5 @@
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -12,7 +11,7 @@ export const command: CommandDefinition = {
   run: deleteSessions,
 }
 
-function deleteSessions(given: readonly string[], flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
+function deleteSessions(given: readonly string[], flags: StoreFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store }) => {
     const ids = new Set<string>()
     for (const each of given) ids.add(await findSession(store, each))
@@ -21,6 +20,5 @@ function deleteSessions(given: readonly string[], flags: StoreFlags, cli: CliCon
       if (flags.json !== true) cli.err.write(`Deleted ${id}.\n`)
     }
     if (flags.json === true) cli.out.write(`${JSON.stringify({ deleted: [...ids] })}\n`)
-    return exitCodes.completed
   })
 }

@@ -2,14 +2,13 @@ import type { SessionHead } from '../../sessions/session/session-head.ts'
 import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions } from '../options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { printJson } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
-import { table, widthOf, type Cell } from '../terminal/table.ts'
+import { table, widthOf } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
   description: 'List sessions, the latest first.',
@@ -21,20 +20,21 @@ export const command: CommandDefinition = {
 const MIN_TITLE = 12
 const FILE_WIDTH = 160
 
-const statusColors: { readonly [status: string]: 'green' | 'red' | 'yellow' | undefined } = {
-  completed: 'green',
-  failed: 'red',
-  running: 'yellow',
-  suspended: 'yellow',
-} satisfies { readonly [S in SessionHead['status']]?: 'green' | 'red' | 'yellow' }
+type StatusColor = 'green' | 'red' | 'yellow'
 
-function sessions(flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
+const statusColors = new Map<string, StatusColor>([
+  ['completed', 'green'],
+  ['failed', 'red'],
+  ['running', 'yellow'],
+  ['suspended', 'yellow'],
+] satisfies [SessionHead['status'], StatusColor][])
+
+function sessions(flags: StoreFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store }) => {
     const listed = await store.list()
     if (flags.json === true) printJson(cli.out, listed.map(toJson))
     else if (listed.length > 0) cli.out.write(`${overview(listed, cli)}\n`)
     else cli.err.write(`No sessions yet. Start one with: ${cli.command} run, or ${cli.command} chat\n`)
-    return exitCodes.completed
   })
 }
 
@@ -45,37 +45,30 @@ function toJson({ id, head, updatedAt, problem }: ListedSession): object {
 /** A table as wide as the terminal. Titles are cut, or omitted where the terminal is too narrow. */
 function overview(listed: readonly ListedSession[], { out, env }: CliContext): string {
   const colors = colorsFor(out, env)
-  const titles = ['SESSION', 'WHEN', 'STATUS', 'AGENT', 'STEPS', 'TOKENS', 'COST', 'TITLE']
-  const rows = [titles.map((text): Cell => ({ text, paint: colors.bold })), ...listed.map((each) => row(each, colors))]
+  const head = ['SESSION', 'WHEN', 'STATUS', 'AGENT', 'STEPS', 'TOKENS', 'COST', 'TITLE'].map(colors.bold)
+  const rows = [head, ...listed.map((each) => row(each, colors))]
   const narrow = rows.map((cells) => cells.slice(0, -1))
   const room = (out.columns ?? FILE_WIDTH) - widthOf(narrow) - 2
   if (room < MIN_TITLE) return table(narrow)
-  return table(rows.map((cells) => [...cells.slice(0, -1), cutTo(cells.at(-1)!, room)]))
-}
-
-function cutTo(cell: Cell, width: number): Cell {
-  return { ...cell, text: oneLine(cell.text, width) }
+  return table([head, ...rows.slice(1).map((cells) => [...cells.slice(0, -1), oneLine(cells.at(-1)!, room)])])
 }
 
 /** Another program may have written the head, so any field may be missing or of another type. */
-function row({ id, head, updatedAt, problem }: ListedSession, colors: Colors): readonly Cell[] {
+function row({ id, head, updatedAt, problem }: ListedSession, colors: Colors): readonly string[] {
   const when = ago(Date.now() - updatedAt)
-  if (problem !== undefined) {
-    const others = ['', '', '', '', oneLine(problem)].map((text) => ({ text }))
-    return [{ text: id }, { text: when }, { text: 'corrupt', paint: colors.red }, ...others]
-  }
+  if (problem !== undefined) return [id, when, colors.red('corrupt'), '', '', '', '', oneLine(problem)]
   const pending = head['pending']
   const status = text(head['status']) || 'empty'
   const waiting = Array.isArray(pending) && pending.length > 0 ? ` (${pending.length})` : ''
   return [
-    { text: id },
-    { text: when, paint: colors.dim },
-    { text: `${oneLine(status, 12)}${waiting}`, paint: colors[statusColors[status] ?? 'reset'] },
-    { text: oneLine(text(head['agent']), 20) },
-    { text: amount(head['steps'], grouped) },
-    { text: amount(head['tokens'], grouped) },
-    { text: amount(head['costUsd'], (cost) => (cost > 0 ? dollars(cost) : '')) },
-    { text: text(head['title']) },
+    id,
+    colors.dim(when),
+    colors[statusColors.get(status) ?? 'reset'](`${oneLine(status, 12)}${waiting}`),
+    oneLine(text(head['agent']), 20),
+    amount(head['steps'], grouped),
+    amount(head['tokens'], grouped),
+    amount(head['costUsd'], (cost) => (cost > 0 ? dollars(cost) : '')),
+    text(head['title']),
   ]
 }
 

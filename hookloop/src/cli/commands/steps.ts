@@ -1,7 +1,6 @@
 import { listPoints, type SessionPoint } from '../../sessions/session/fork-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { latestSessionArgument, storeOptions } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -9,7 +8,7 @@ import { ago } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { printJson } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
-import { table, type Cell } from '../terminal/table.ts'
+import { table } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
   description: 'List the steps of a session, with the numbers that fork --at takes.',
@@ -21,27 +20,26 @@ export const command: CommandDefinition = {
 const MAX_TEXT = 60
 const MAX_CALLS = 40
 
-function steps(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<ExitCode> {
+function steps(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store }) => {
     const session = await findSession(store, given)
     const points = await listPoints(store, session)
     if (flags.json === true) printJson(cli.out, { session, steps: points })
     else if (points.length === 0) cli.err.write(`${session} has no steps yet.\n`)
     else cli.out.write(`${overview(points, cli)}\n`)
-    return exitCodes.completed
   })
 }
 
 function overview(points: readonly SessionPoint[], { out, env }: CliContext): string {
   const { bold, dim } = colorsFor(out, env)
-  const head = ['AT', 'RUN', 'STEP', 'WHEN', 'CALLS', 'TEXT'].map((text) => ({ text, paint: bold }))
-  const rows = points.map(({ seq, execution, step, at, toolCalls, text }): readonly Cell[] => [
-    { text: String(seq) },
-    { text: String(execution + 1) },
-    { text: String(step + 1) },
-    { text: ago(Date.now() - at), paint: dim },
-    { text: oneLine(toolCalls.map(callText).join(', '), MAX_CALLS) },
-    { text: oneLine(text, MAX_TEXT) },
+  const head = ['AT', 'RUN', 'STEP', 'WHEN', 'CALLS', 'TEXT'].map(bold)
+  const rows = points.map(({ seq, execution, step, at, toolCalls, text }) => [
+    String(seq),
+    String(execution + 1),
+    String(step + 1),
+    dim(ago(Date.now() - at)),
+    oneLine(toolCalls.map(callText).join(', '), MAX_CALLS),
+    oneLine(text, MAX_TEXT),
   ])
   return table([head, ...rows])
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import { diff } from 'node:util'
 import { filesToTrust, listHooks, type ListedHook } from '../../hook-files/list-hooks.ts'
 import { hashFiles, type Fingerprint } from '../../hook-files/trust/fingerprint.ts'
 import { trustedByHash, TrustStore, type TrustStatus } from '../../hook-files/trust/trust-store.ts'
@@ -8,7 +9,6 @@ import { count } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonText } from '../terminal/json.ts'
-import { lineDiff } from '../terminal/line-diff.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { jsonOption } from '../options.ts'
@@ -97,6 +97,18 @@ function review(file: Fingerprint, store: TrustStore): ReviewedFile {
   }
 }
 
+/** The comparison takes quadratic time. */
+const MAX_DIFF_LINES = 2_000
+
+/** The lines that differ between two texts: `-` was removed, `+` was added. */
+function lineDiff(before: string, after: string): readonly string[] {
+  const [removed, added] = [before.split('\n'), after.split('\n')]
+  if (removed.length > MAX_DIFF_LINES || added.length > MAX_DIFF_LINES) {
+    return [...removed.map((line) => `- ${line}`), ...added.map((line) => `+ ${line}`)]
+  }
+  return diff(removed, added).flatMap(([kind, line]) => (kind === 0 ? [] : [`${kind === 1 ? '-' : '+'} ${line}`]))
+}
+
 type Shown = {
   readonly files: readonly ReviewedFile[]
   readonly hooks: readonly ListedHook[]
@@ -115,13 +127,13 @@ function show({ files, hooks, problems, dir, hash }: Shown, { out, env }: CliCon
   ]
   const lines = [
     bold('These hooks would run with your user rights:'),
-    ...groupByHook(hooks).flatMap(({ runs, more, sends, ...hook }) => [
+    ...groupByHook(hooks).flatMap((hook) => [
       `  ${dim(exact(titleOf(hook)))}`,
-      ...exact(runs)
+      ...exact(hook.runs)
         .split('\n')
         .map((line) => `    ${line}`),
-      ...(more === undefined ? [] : [dim(`    with ${exact(JSON.stringify(more))}`)]),
-      ...(sends === undefined ? [] : [yellow(`    sends ${exact(sends.join(', '))}`)]),
+      ...(hook.more === undefined ? [] : [dim(`    with ${exact(JSON.stringify(hook.more))}`)]),
+      ...(hook.sends === undefined ? [] : [yellow(`    sends ${exact(hook.sends.join(', '))}`)]),
     ]),
     bold('Files:'),
     ...files.flatMap((file) => {
@@ -142,17 +154,15 @@ function show({ files, hooks, problems, dir, hash }: Shown, { out, env }: CliCon
   out.write(`${lines.join('\n')}\n`)
 }
 
+type GroupedHook = ListedHook & { readonly on: readonly string[] }
+
 /** A hook with several triggers is shown once. */
-function groupByHook(hooks: readonly ListedHook[]): readonly (ListedHook & { readonly on: readonly string[] })[] {
+function groupByHook(hooks: readonly ListedHook[]): readonly GroupedHook[] {
   const same = Map.groupBy(hooks, ({ trigger: _trigger, ...rest }) => JSON.stringify(rest))
   return [...same.values()].map((these) => ({ ...these[0]!, on: these.map(({ trigger }) => trigger ?? 'no trigger') }))
 }
 
-type HookTitle = Pick<ListedHook, 'event' | 'mode' | 'name' | 'matcher' | 'kind' | 'owner'> & {
-  readonly on: readonly string[]
-}
-
-function titleOf({ event, mode, name, matcher, kind, owner, on }: HookTitle): string {
+function titleOf({ event, mode, name, matcher, kind, owner, on }: GroupedHook): string {
   const what = event === undefined ? `${mode} "${name}" on ${on.join(', ')}` : `Claude Code ${event}`
   const tools = matcher === undefined ? '' : ` for ${matcher}`
   return `${what}${tools}${owner === undefined ? '' : `, from the ${kind} ${owner}`}`

@@ -1,4 +1,4 @@
-import type { Capability } from '../../agent/capability.ts'
+import type { ApprovalPolicy, Capability } from '../../agent/capability.ts'
 import { claudeHooks, singleHandlers, type SingleHandler } from '../../hook-files/claude/claude-hooks.ts'
 import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import { ownName } from '../../hook-files/claude/events/tool-names.ts'
@@ -12,21 +12,43 @@ import type { HookTrigger } from '../../hooks/triggers.ts'
 import { mcpIn } from '../run/file-hooks.ts'
 import { relativePath } from '../terminal/relative-paths.ts'
 import type { ProbeTool } from './probe-model.ts'
-import type { Subject } from './probe-runs.ts'
 
-/** A hook as the report names it. */
-export type CheckedHook = Subject & {
+/** A hook as the report names it, and what has to happen in a probe run for it to fire. */
+export type CheckedHook = {
   readonly name: string
   readonly mode: 'guard' | 'hook' | 'observe' | 'claude'
+  /** Its triggers. */
+  readonly on: readonly string[]
   /** Its file, or `--agent`. */
   readonly source: string
+  readonly isFromFile: boolean
+  readonly hook: Hook
+  /** Creates it again for each probe run, without the state of the one before. */
+  readonly make: () => MadeHook
   /** The tools it is limited to, as text and as a test. */
   readonly tool?: { readonly text: string; readonly matches: (name: string) => boolean } | undefined
-  readonly hook: Hook
+  /** The tools to call. */
+  readonly tools: readonly ProbeTool[]
+  /** The tools fail. */
+  readonly fails?: boolean
+  /** A guard denies each call. */
+  readonly denied?: boolean
+  /** Each call asks for approval, which is when it runs. */
+  readonly asked?: boolean
+  /** The name of the subagent. */
+  readonly agentName?: string | undefined
   /** It belongs to a skill or an agent, and is checked as if that were active. */
   readonly isOwned?: boolean
   /** Why it cannot be checked. */
   readonly unchecked?: string | undefined
+}
+
+type MadeHook = {
+  readonly hook: Hook
+  /** How it answers approvals, if it does. */
+  readonly approval?: ApprovalPolicy | undefined
+  /** How often its handler ran, where it may fire without running it. */
+  readonly ran?: () => number
 }
 
 export type CheckedHooks = {
@@ -38,10 +60,11 @@ export type CheckedHooks = {
   readonly problems: readonly string[]
 }
 
-type Places = { readonly dir: string; readonly user: boolean }
-
 /** Every hook of an agent and of files that would apply. */
-export function findCheckedHooks(own: readonly Capability[], { dir, user }: Places): CheckedHooks {
+export function findCheckedHooks(
+  own: readonly Capability[],
+  { dir, user }: { readonly dir: string; readonly user: boolean },
+): CheckedHooks {
   const problems: string[] = []
   const home = user ? {} : { home: false as const }
   const reading = <T>(read: () => readonly T[]): readonly T[] => {
@@ -57,16 +80,15 @@ export function findCheckedHooks(own: readonly Capability[], { dir, user }: Plac
   const handlers = reading(() =>
     singleHandlers({ dir, ...home, answer: () => 'allow', ...(mcp !== undefined && { mcp }) }),
   )
-  const ofAgent = own.flatMap(({ hooks = [] }) => hooks.map((hook) => ({ hook })))
+  const ofAgent = own.flatMap(({ hooks = [] }) => hooks)
   const tools = toolsFor(own, { hooks: ofFiles.map(({ hook }) => hook), handlers })
-  const all = [...ofAgent, ...ofFiles].map(({ hook }) => hook)
   const claude = reading(() => claudeHooks({ dir, ...home }).hooks ?? [])
   return {
     tools,
     problems: [...new Set(problems)],
-    rewriters: [...all, ...claude].filter(isRewriter),
+    rewriters: [...ofAgent, ...ofFiles.map(({ hook }) => hook), ...claude].filter(isRewriter),
     hooks: [
-      ...ofAgent.map(({ hook }) => checkedHook(hook, { tools, source: '--agent', isFromFile: false })),
+      ...ofAgent.map((hook) => checkedHook(hook, { tools, source: '--agent', isFromFile: false })),
       ...ofFiles.map(({ hook, source, line }) => ({
         ...checkedHook(hook, { tools, source: `${relativePath(source.file, dir)}:${line}`, isFromFile: true }),
         ...(source.kind === 'agent' && { agentName: source.owner }),

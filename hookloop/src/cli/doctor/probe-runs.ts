@@ -13,6 +13,7 @@ import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 import { isAround } from '../../hooks/triggers.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
+import type { CheckedHook } from './checked-hooks.ts'
 import { probeModel, type ProbeTool } from './probe-model.ts'
 import { HookActivity, NO_MODEL_CALLS, watched, type Timeouts } from './watched-hook.ts'
 
@@ -20,33 +21,6 @@ import { HookActivity, NO_MODEL_CALLS, watched, type Timeouts } from './watched-
 export const probePaths = ['run', 'stream', 'iterate', 'parallel', 'session', 'resume', 'subagent'] as const
 
 export type ProbePath = (typeof probePaths)[number]
-
-/** A hook, and what has to happen in a probe run for it to fire. */
-export type Subject = {
-  /** Creates it again for each probe run, without the state of the one before. */
-  readonly make: () => Made
-  readonly isFromFile: boolean
-  /** Its triggers. */
-  readonly on: readonly string[]
-  /** The tools to call. */
-  readonly tools: readonly ProbeTool[]
-  /** The tools fail. */
-  readonly fails?: boolean
-  /** A guard denies each call. */
-  readonly denied?: boolean
-  /** Each call asks for approval, which is when it runs. */
-  readonly asked?: boolean
-  /** The name of the subagent. */
-  readonly agentName?: string | undefined
-}
-
-type Made = {
-  readonly hook: Hook
-  /** How it answers approvals, if it does. */
-  readonly approval?: ApprovalPolicy | undefined
-  /** How often its handler ran, where it may fire without running it. */
-  readonly ran?: () => number
-}
 
 /** The result of a probe run: the activity of the hook, and of a witness hook that always fires where it should. */
 export type ProbeResult = {
@@ -58,14 +32,21 @@ export type ProbeResult = {
 }
 
 type Probe = {
-  readonly subject: Subject
-  readonly hooks: readonly Hook[]
-  readonly approval: ApprovalPolicy | undefined
-  readonly signal: AbortSignal
-  readonly executed: { count: number }
+  readonly checked: CheckedHook
+  readonly agentOf: (how?: AgentChoices) => Agent
+  /** The options of each run. */
+  readonly how: { readonly signal: AbortSignal; readonly effects: EffectsFactory }
   /** Receives events with warnings of hooks. */
-  readonly onEvent: (event: unknown) => void
-  readonly effects: EffectsFactory
+  readonly onEvent: (event: AgentEvent) => void
+}
+
+type AgentChoices = {
+  readonly concurrent?: boolean
+  /** Whether each call suspends the run for approval. */
+  readonly suspends?: boolean
+  /** What the model calls, if not the tools of the hook. */
+  readonly calls?: readonly ProbeTool[]
+  readonly use?: readonly Use[]
 }
 
 /**
@@ -73,26 +54,36 @@ type Probe = {
  * Every trigger of the path fires: the model fails once, and the conversation is compacted.
  */
 export async function runProbe(
-  subject: Subject,
+  checked: CheckedHook,
   path: ProbePath,
   { signal, timeouts }: { readonly signal: AbortSignal; readonly timeouts: Timeouts },
 ): Promise<ProbeResult> {
-  const { hook: of, approval: answers, ran } = subject.make()
+  const { hook: of, approval: answers, ran } = checked.make()
+  const { isFromFile, tools, asked = false, denied = false, fails = false } = checked
   const [activity, expected] = [new HookActivity(path === 'subagent'), new HookActivity(path === 'subagent')]
-  const executed = { count: 0 }
-  const onEvent = (event: unknown): void => recordWarning(event as AgentEvent, activity)
-  const probe: Probe = {
-    subject,
-    hooks: [watched(of, { activity, timeouts, isFromFile: subject.isFromFile, ran }), witnessOf(of, expected, path)],
-    approval: answers,
-    signal,
-    executed,
-    onEvent,
-    effects: (how) => liveEffects()({ ...how, emit: (event) => (onEvent(event), how.emit?.(event)) }),
+  let executed = 0
+  const execute = (): string => {
+    executed++
+    if (fails) throw new Error('A simulated failure.')
+    return 'probe'
   }
-  await paths[path](probe)
+  const onEvent = (event: AgentEvent): void => recordWarning(event, activity)
+  const effects: EffectsFactory = (how) =>
+    liveEffects()({ ...how, emit: (event) => (onEvent(event as AgentEvent), how.emit?.(event)) })
+  const hooks = [watched(of, { activity, timeouts, isFromFile, ran }), witnessOf(of, expected, path)]
+  const agentOf = ({ concurrent = false, suspends = false, calls = tools, use = [] }: AgentChoices = {}): Agent =>
+    probeAgent(modelFor(calls), [
+      ...hooks,
+      ...companions(),
+      ...(suspends || asked ? [asks] : []),
+      ...(denied ? [denies] : []),
+      approveAll(answers, suspends),
+      ...probeTools(tools, { concurrent, execute }),
+      ...use,
+    ])
+  await paths[path]({ checked, agentOf, how: { signal, effects }, onEvent })
   signal.throwIfAborted()
-  return { activity, expected, executed: executed.count, ran: ran && (subject.asked === true ? ran() : activity.ran) }
+  return { activity, expected, executed, ran: ran && (asked ? ran() : activity.ran) }
 }
 
 /** A handler in settings that fails does not stop the run: its failure is a warning. So is what it tells the user. */
@@ -135,86 +126,47 @@ function witnessed(trigger: string): string {
 
 type Loose = (on: readonly string[], handler: unknown, options: object) => Hook
 
-const paths: { readonly [P in ProbePath]: (probe: Probe) => Promise<void> } = {
-  async run(probe) {
-    await agentOf(probe).run('probe', howFor(probe))
-  },
-  async stream(probe) {
-    await consume(agentOf(probe).stream('probe', howFor(probe)))
-  },
-  async iterate(probe) {
-    await consume(agentOf(probe).iterate('probe', howFor(probe)))
-  },
-  async parallel(probe) {
-    await agentOf(probe, { concurrent: true }).run('probe', howFor(probe))
-  },
-  async session(probe) {
-    const agent = agentOf(probe)
-    const times = probe.subject.on.includes('onSessionStart') ? 2 : 1 // started, and continued
+const paths: { readonly [P in ProbePath]: (probe: Probe) => Promise<unknown> } = {
+  run: ({ agentOf, how }) => agentOf().run('probe', how),
+  stream: ({ agentOf, how }) => consume(agentOf().stream('probe', how)),
+  iterate: ({ agentOf, how }) => consume(agentOf().iterate('probe', how)),
+  parallel: ({ agentOf, how }) => agentOf({ concurrent: true }).run('probe', how),
+  async session({ checked, agentOf, how: { signal }, onEvent }) {
+    const agent = agentOf()
+    const times = checked.on.includes('onSessionStart') ? 2 : 1 // started, and continued
     for (let i = 0; i < times; i++) {
       const session = agent.session('probe')
-      await consume(session.stream('probe', { signal: probe.signal }), probe.onEvent)
+      for await (const event of session.stream('probe', { signal })) onEvent(event)
       await session.end()
     }
   },
-  async resume(probe) {
-    let run = await agentOf(probe, { suspends: true }).run('probe', howFor(probe))
+  async resume({ agentOf, how }) {
+    let run = await agentOf({ suspends: true }).run('probe', how)
     for (let round = 0; run.status === 'suspended' && round < 10; round++) {
       const answers = Object.fromEntries(run.pending.map(({ id }) => [id, 'allow' as const]))
-      run = await agentOf(probe, { suspends: true }).resume(run, { answers, ...howFor(probe) })
+      run = await agentOf({ suspends: true }).resume(run, { answers, ...how })
     }
   },
-  async subagent(probe) {
-    const { subject } = probe
-    const inner = modelFor(subject.tools)
-    const names = subject.tools.map(({ name }) => name)
-    const spec = { model: inner, tools: names, use: companions() }
+  async subagent({ checked: { tools, agentName = 'probe' }, agentOf, how }) {
+    const to = { model: modelFor(tools), tools: tools.map(({ name }) => name), use: companions() }
     const ask = agentTool({
       name: DELEGATES,
       description: 'A probe.',
       input: { type: 'object' },
-      to: () => ({ name: subject.agentName ?? 'probe', to: spec, input: 'probe' }),
+      to: () => ({ name: agentName, to, input: 'probe' }),
     })
-    await agentOf(probe, { calls: [{ name: ask.name }], use: [ask] }).run('probe', howFor(probe))
+    await agentOf({ calls: [{ name: ask.name }], use: [ask] }).run('probe', how)
   },
 }
 
-function howFor({ signal, effects }: Probe): { readonly signal: AbortSignal; readonly effects: EffectsFactory } {
-  return { signal, effects }
-}
-
-async function consume(live: AsyncIterable<unknown>, onEvent?: (event: unknown) => void): Promise<void> {
-  for await (const each of live) onEvent?.(each)
-}
-
-type How = {
-  readonly concurrent?: boolean
-  /** Whether each call suspends the run for approval. */
-  readonly suspends?: boolean
-  /** What the model calls, if not the tools of the subject. */
-  readonly calls?: readonly ProbeTool[]
-  readonly use?: readonly Use[]
-}
-
-function agentOf(probe: Probe, { concurrent = false, suspends = false, calls, use = [] }: How = {}): Agent {
-  const { subject, hooks, executed } = probe
-  const model = modelFor(calls ?? subject.tools)
-  return buildProbeAgent(model, [
-    guards({ maxSteps: 8 }),
-    ...hooks,
-    ...companions(),
-    ...(suspends || subject.asked === true ? [asks] : []),
-    ...(subject.denied === true ? [denies] : []),
-    approveAll(probe, suspends),
-    ...probeTools(subject, { concurrent, executed }),
-    ...use,
-  ])
+async function consume(live: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of live);
 }
 
 /** Whatever model a hook names, the probe model answers: no provider is called, and nothing is paid for. */
-function buildProbeAgent(model: LanguageModel, use: readonly Use[]): Agent {
+function probeAgent(model: LanguageModel, use: readonly Use[]): Agent {
   const toModel = (source: unknown): LanguageModel => (probeModels.has(source as never) ? (source as never) : model)
-  const options = { name: 'probe', model, use }
+  const options = { name: 'probe', model, use: [guards({ maxSteps: 8 }), ...use] }
   return buildAgent(options, { capabilities: [completion()], toModel, sessions: sessionPort(memoryStore()) })
 }
 
@@ -251,7 +203,7 @@ const denies = guard(
 )
 
 /** Approves every call, now or after a suspension. The approval of the hook is called, and its answer ignored. */
-function approveAll({ approval: own }: Probe, suspends: boolean): Capability {
+function approveAll(own: ApprovalPolicy | undefined, suspends: boolean): Capability {
   if (own === undefined) return approval(suspends ? 'suspend' : () => 'allow')
   return approval(async (question, signal, asker) => {
     if (typeof own.answer === 'function') await own.answer(question, signal, asker)
@@ -260,22 +212,10 @@ function approveAll({ approval: own }: Probe, suspends: boolean): Capability {
 }
 
 function probeTools(
-  { tools, fails = false }: Subject,
-  { concurrent, executed }: { readonly concurrent: boolean; readonly executed: { count: number } },
+  tools: readonly ProbeTool[],
+  how: { readonly concurrent: boolean; readonly execute: () => string },
 ): readonly Tool[] {
-  return tools.map(({ name }) =>
-    tool({
-      name,
-      description: 'A probe.',
-      input: { type: 'object' },
-      concurrent,
-      execute: () => {
-        executed.count++
-        if (fails) throw new Error('A simulated failure.')
-        return 'probe'
-      },
-    }),
-  )
+  return tools.map(({ name }) => tool({ name, description: 'A probe.', input: { type: 'object' }, ...how }))
 }
 
 /** Which of several hooks changed which argument of which call, when all of them are active. */
@@ -283,12 +223,9 @@ export async function changedArguments(
   hooks: readonly Hook[],
   { tools, signal }: { readonly tools: readonly ProbeTool[]; readonly signal: AbortSignal },
 ): Promise<readonly { readonly call: string; readonly path: string; readonly hook: string }[]> {
-  const model = modelFor(tools)
-  const subject = { tools, make: () => ({ hook: hooks[0]! }), isFromFile: true, on: [] }
-  const use = [...hooks, ...companions(), ...probeTools(subject, { concurrent: false, executed: { count: 0 } })]
-  const run = await buildProbeAgent(model, [guards({ maxSteps: 8 }), ...use, approval(() => 'allow')]).run('probe', {
-    signal,
-  })
+  const inert = probeTools(tools, { concurrent: false, execute: () => 'probe' })
+  const agent = probeAgent(modelFor(tools), [...hooks, ...companions(), ...inert, approval(() => 'allow')])
+  const run = await agent.run('probe', { signal })
   return run.ledger.flatMap(({ trigger, call = '', changes = [], hook: by }) =>
     trigger === 'beforeToolUse' ? changes.map(({ path }) => ({ call, path, hook: by })) : [],
   )

@@ -73,9 +73,11 @@ const problemTexts: { readonly [S in PathStatus]?: string } = {
   untried: 'could not be checked',
 }
 
-type Checking = { readonly checked: CheckedHook; readonly commands: readonly CommandProblem[] }
-
-export function hookProblems({ name, paths }: HookReport, { checked, commands }: Checking): readonly string[] {
+export function hookProblems(
+  { name, paths }: HookReport,
+  checked: CheckedHook,
+  commands: readonly CommandProblem[],
+): readonly string[] {
   const all = Object.entries(paths)
   const wrong = all.flatMap(([path, { status, why = '' }]) =>
     problemTexts[status] === undefined ? [] : [`"${name}" ${problemTexts[status]} on the path "${path}": ${why}`],

@@ -13,7 +13,7 @@ export type HookReport = {
   readonly mode: string
   readonly on: readonly string[]
   readonly source: string
-  readonly paths: { readonly [P in ProbePath]?: Finding }
+  readonly paths: { [P in ProbePath]: Finding }
 }
 
 export type Report = {
@@ -25,17 +25,14 @@ export type Report = {
 /** The report as text. */
 export function doctorReportText({ hooks, problems, notes }: Report, { out, env }: CliContext, dir: string): string {
   const { bold, dim, red, green, yellow } = colorsFor(out, env)
-  const paint = (status: PathStatus): ((text: string) => string) =>
-    status === 'ok' ? green : status === '–' ? dim : status === 'slow' ? yellow : red
+  const paint = (status: PathStatus): string =>
+    (status === 'ok' ? green : status === '–' ? dim : status === 'slow' ? yellow : red)(status)
   const rows = hooks.map(({ name, mode, paths }) => [
-    { text: oneLine(name, 40) },
-    { text: mode, paint: dim },
-    ...probePaths.map((path) => {
-      const { status = '–' } = paths[path] ?? {}
-      return { text: status, paint: paint(status) }
-    }),
+    oneLine(name, 40),
+    dim(mode),
+    ...probePaths.map((path) => paint(paths[path].status)),
   ])
-  const head = ['hook', '', ...probePaths].map((text) => ({ text, paint: bold }))
+  const head = ['hook', '', ...probePaths].map(bold)
   const lines = [
     ...(rows.length === 0 ? [] : [table([head, ...rows]), '']),
     ...notes.map((note) => dim(`– ${printable(note)}`)),

@@ -24,7 +24,7 @@ export function reportOf({ merged, ran, problems, late, own }: TestedEvent, even
     hooks: [
       ...own.map((each) => ownReport(each, event)),
       ...ran.map((each) => hookReport(each, event)),
-      ...late.map((each) => backgroundReport(each, event)),
+      ...late.map((each) => ({ ...hookReport(each, event), decision: 'none', reason: null, async: true })),
     ],
     ...(problems.length > 0 && { problems }),
   }
@@ -43,10 +43,6 @@ function ownReport({ hook: { hook, source, line }, answer, durationMs }: FiredHo
     ...(answer.problem !== undefined && { problem: answer.problem }),
     durationMs: Math.round(durationMs),
   }
-}
-
-function backgroundReport(each: RanHandler, event: ClaudeEvent): object {
-  return { ...hookReport(each, event), decision: 'none', reason: null, async: true }
 }
 
 function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler, event: ClaudeEvent): object {
@@ -87,7 +83,10 @@ export function reportText({ merged, ran, late, own }: TestedEvent, { out, env }
     ...(['updatedInput', 'updatedOutput', 'additionalContext', 'systemMessage', 'other'] as const).flatMap((name) =>
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
-    ...[...own.map(named), ...[...ran, ...late].map(commanded)].map(({ what, answer, durationMs }) => {
+    ...[
+      ...own.map((each) => ({ ...each, what: each.hook.hook.name })),
+      ...[...ran, ...late].map((each) => ({ ...each, what: commandOf(each) })),
+    ].map(({ what, answer, durationMs }) => {
       const problem = answer.problem?.replace(`${what} `, '') // the line starts with the command
       return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
     }),
@@ -99,12 +98,6 @@ function decided(decision: string, reason: string): string {
   return `${decision}${reason === '' ? '' : `: ${printable(reason)}`}`
 }
 
-type Shown = Pick<RanHandler, 'answer' | 'durationMs'> & { readonly what: string }
-
-function named({ hook, answer, durationMs }: FiredHook): Shown {
-  return { what: hook.hook.name, answer, durationMs }
-}
-
-function commanded({ handler, answer, durationMs }: RanHandler): Shown {
-  return { what: handler.type === 'command' ? handler.command : handler.type, answer, durationMs }
+function commandOf({ handler }: RanHandler): string {
+  return handler.type === 'command' ? handler.command : handler.type
 }

@@ -1,10 +1,13 @@
 import { on } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AskedAnswer } from '../../agent/capability.ts'
+import type { AskedAnswer, Capability } from '../../agent/capability.ts'
+import { approval } from '../../capabilities/approval.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
-import type { Stdin } from './input.ts'
+import { abortable } from '../../system/timeout.ts'
+import type { Stdin } from '../cli-context.ts'
+import type { LiveView } from '../terminal/live-view.ts'
 import { exact } from '../terminal/printable.ts'
 import type { Screen } from '../terminal/screen.ts'
 
@@ -20,21 +23,47 @@ export type AskOptions = {
   readonly canSuspend?: boolean
 }
 
+/** Asks the user at the terminal for approvals, on the screen of the run that is shown. */
+export class TerminalApprover {
+  readonly #stdin: Stdin
+  readonly #canSuspend: boolean
+  #shown: { readonly screen: Screen; readonly view?: LiveView } | undefined
+
+  /** `canSuspend`: a question can be answered later, because the run is stored. */
+  constructor(stdin: Stdin, canSuspend: boolean) {
+    this.#stdin = stdin
+    this.#canSuspend = canSuspend
+  }
+
+  /** Sets the screen to ask on. With a live view, a question waits until everything before it is shown. */
+  attach(shown: { readonly screen: Screen; readonly view?: LiveView }): void {
+    this.#shown = shown
+  }
+
+  readonly capability: Capability = approval(async (question, signal) => {
+    const { screen, view } = this.#shown!
+    await view?.reached(question)
+    return askApproval(question, { screen, stdin: this.#stdin, signal, canSuspend: this.#canSuspend })
+  })
+}
+
 /** Asks the user at the terminal. Any answer but yes is a denial, with the typed text as the reason. */
 export async function askApproval(approval: Approval, options: AskOptions): Promise<AskedAnswer> {
   showApproval(approval, options.screen)
   await discardTypedAhead(options.stdin)
   const lines = linesOf(options.stdin, options.signal)
   try {
-    return await readAnswer(lines, { ...options, canEdit: approval.interruptions === undefined })
+    return await readAnswer(lines, options, approval.interruptions === undefined)
   } finally {
     lines.close()
   }
 }
 
-type Reading = AskOptions & { readonly canEdit: boolean }
-
-async function readAnswer(lines: Lines, { screen, canSuspend = false, canEdit }: Reading): Promise<AskedAnswer> {
+async function readAnswer(
+  lines: Lines,
+  { screen, canSuspend = false }: AskOptions,
+  canEdit: boolean,
+): Promise<AskedAnswer> {
   const ask = (question: string): Promise<string | undefined> => screen.ask(`  ${question} `, lines.next)
   for (;;) {
     const choices = `[y]es, [N]o${canEdit ? ', [e]dit' : ''}${canSuspend ? ', [l]ater' : ''}`
@@ -104,13 +133,9 @@ type Lines = { readonly next: () => Promise<string | undefined>; readonly close:
 function linesOf(stdin: Stdin, signal: AbortSignal): Lines {
   const reader = createInterface({ input: stdin, terminal: false })
   const lines = on(reader, 'line', { close: ['close'] })
-  const aborted = new Promise<undefined>((resolve) => {
-    if (signal.aborted) resolve(undefined)
-    signal.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
   return {
     async next() {
-      const line = await Promise.race([lines.next(), aborted])
+      const line = await abortable(lines.next(), signal).catch(() => undefined)
       return line === undefined || line.done === true ? undefined : (line.value as [string])[0]
     },
     close: () => reader.close(),

@@ -1,17 +1,21 @@
 import type { Agent } from '../../agent/agent.ts'
 import type { SlashCommand } from '../../agent/capability.ts'
 import { explain } from '../../agent/explain/explain.ts'
-import type { Run } from '../../agent/run.ts'
+import { pendingOf, type Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import { slashCommandsOf } from '../../agent/slash-commands.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import type { SessionSnapshot, OpenRun } from '../../sessions/log/read-session.ts'
 import { MODEL_KEY } from '../../state/agent-state.ts'
 import type { Message } from '../../state/message.ts'
+import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
-import { collectAnswers } from './collect-answers.ts'
-import type { SessionRef } from './next-steps.ts'
-import type { PreparedRun } from './prepare-run.ts'
+import { count } from '../terminal/amounts.ts'
+import { interruptible } from '../terminal/interruption.ts'
+import { Screen } from '../terminal/screen.ts'
+import { askApproval } from './ask-approval.ts'
+import { answerLines, type SessionRef } from './next-steps.ts'
+import { note, type PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
 
 type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[] }
@@ -32,7 +36,7 @@ export class Conversation {
     this.#flags = flags
     this.#cli = cli
     this.#ref = prepared.ref
-    this.#session = prepared.agent.session(prepared.ref.session)
+    this.#session = prepared.session
   }
 
   get ref(): SessionRef {
@@ -52,8 +56,7 @@ export class Conversation {
   /** Sends a message and shows the run. */
   send(input: string | Message, { showsRef = false }: Pick<WatchOptions, 'showsRef'> = {}): Promise<WatchedRun> {
     const { metadata } = this.#prepared
-    const session = this.#session
-    return this.#watch({ start: (how) => session.stream(input, { metadata, ...how }), showsRef })
+    return this.#watch({ start: (how) => this.#session.stream(input, { metadata, ...how }), showsRef })
   }
 
   /** Has the model read what background hooks reported: that precedes the next message. */
@@ -65,13 +68,27 @@ export class Conversation {
 
   /** Resumes an open run, after asking for the answers it waits for. Undefined if it still waits for all of them. */
   async resume(saved: SessionSnapshot, open: OpenRun): Promise<WatchedRun | undefined> {
-    const [flags, cli, session] = [this.#flags, this.#cli, this.#session]
-    const canAsk = this.#prepared.approver !== undefined
-    const answers = await collectAnswers({ saved, open, ref: this.#ref, canAsk, flags, cli })
+    const answers = await this.#answersFor(saved, open)
     if (answers === undefined) return undefined
-    const { acceptMissing } = flags
+    const { acceptMissing } = this.#flags
     const options = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
-    return this.#watch({ start: (how) => session.resumeStream({ ...options, ...how }), showsRef: true })
+    return this.#watch({ start: (how) => this.#session.resumeStream({ ...options, ...how }), showsRef: true })
+  }
+
+  /** Answers of the user at the terminal. Undefined if the run waits for answers and has none at all. */
+  async #answersFor({ state }: SessionSnapshot, open: OpenRun): Promise<Answers | undefined> {
+    if (open.phase !== 'suspended' || open.answers !== undefined) return {}
+    const [flags, cli] = [this.#flags, this.#cli]
+    const pending = pendingOf(state!)
+    const unanswered = pending.filter(({ id }) => !Object.hasOwn(open.given, id))
+    const answers = this.#prepared.approver === undefined ? {} : await askAll(unanswered, cli)
+    if (pending.length === 0 || unanswered.length < pending.length || Object.keys(answers).length > 0) return answers
+    const { session } = this.#ref
+    note(`${session} waits for ${count(unanswered.length, 'approval')}.`, flags, cli)
+    for (const line of answerLines(unanswered, this.#ref)) note(line, flags, cli)
+    const result = { type: 'result', status: 'suspended', session, pending: unanswered }
+    if (flags.json === true) cli.out.write(`${JSON.stringify(result)}\n`)
+    return undefined
   }
 
   async #watch(options: Pick<WatchOptions, 'start' | 'showsRef'>): Promise<WatchedRun> {
@@ -116,5 +133,21 @@ export class Conversation {
   /** Ends the session for its hooks, unless nothing ran or the run is suspended. */
   async end(reason?: string): Promise<void> {
     if (this.#last !== undefined && this.#last.status !== 'suspended') await this.#session.end(reason)
+  }
+}
+
+async function askAll(unanswered: readonly Approval[], cli: CliContext): Promise<Answers> {
+  const screen = new Screen(cli)
+  const { signal, dispose } = interruptible(cli.out, () => undefined)
+  const answers: { [id: string]: Answer } = {}
+  try {
+    for (const approval of unanswered) {
+      const answer = await askApproval(approval, { screen, stdin: cli.stdin, signal, canSuspend: true })
+      if (signal.aborted) return {} // Ctrl-C at a question does not answer it
+      if (answer !== 'suspend') answers[approval.id] = answer
+    }
+    return answers
+  } finally {
+    dispose()
   }
 }

@@ -4,7 +4,8 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pipes } from '../cli.fixture.ts'
-import { readInput, type Stdin } from './input.ts'
+import type { Stdin } from '../cli-context.ts'
+import { readInput } from './input.ts'
 
 const { err } = pipes()
 

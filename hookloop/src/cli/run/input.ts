@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs'
-import { addAbortSignal, type Readable } from 'node:stream'
+import { addAbortSignal } from 'node:stream'
 import type { Message, Part } from '../../state/message.ts'
+import type { Stdin } from '../cli-context.ts'
 import { attachment } from './attachments.ts'
 import type { Output } from '../terminal/screen.ts'
 import { UsageError } from '../usage-error.ts'
@@ -10,8 +11,6 @@ const MAX_CHARACTERS = 20 * 1024 * 1024
 const NOTE_AFTER_MS = 2000
 /** How long an open socket has to deliver the first byte, see below. */
 const SOCKET_MS = 1000
-
-export type Stdin = Readable & { readonly isTTY?: boolean; readonly fd?: number }
 
 type InputOptions = {
   readonly files: readonly string[]
@@ -34,7 +33,7 @@ export async function readInput(words: readonly string[], options: InputOptions)
 /** Everything that is piped in; empty at a terminal. */
 export async function readPiped({ stdin, err }: { readonly stdin: Stdin; readonly err: Output }): Promise<string> {
   const kind = kindOf(stdin)
-  return kind === 'terminal' || kind === 'nothing' ? '' : readAll(stdin, { firstWithinMs: undefined, err })
+  return kind === 'terminal' || kind === 'nothing' ? '' : readAll(stdin, err)
 }
 
 async function pipedText(words: readonly string[], typed: string, { stdin, err }: InputOptions): Promise<string> {
@@ -43,7 +42,7 @@ async function pipedText(words: readonly string[], typed: string, { stdin, err }
   if (!isWanted && (kind === 'terminal' || kind === 'nothing')) return ''
   // Programs that start others often leave them an open socket that is never written to or closed.
   const isOptional = kind === 'socket' && !isWanted && typed !== ''
-  return readAll(stdin, { firstWithinMs: isOptional ? SOCKET_MS : undefined, err })
+  return readAll(stdin, err, isOptional ? SOCKET_MS : undefined)
 }
 
 function kindOf({ isTTY, fd }: Stdin): 'terminal' | 'pipe' | 'socket' | 'nothing' {
@@ -58,9 +57,7 @@ function kindOf({ isTTY, fd }: Stdin): 'terminal' | 'pipe' | 'socket' | 'nothing
   }
 }
 
-type Reading = { readonly firstWithinMs: number | undefined; readonly err: Output }
-
-async function readAll(stdin: Stdin, { firstWithinMs, err }: Reading): Promise<string> {
+async function readAll(stdin: Stdin, err: Output, firstWithinMs?: number): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const timeout = new AbortController()
   const timer = firstWithinMs === undefined ? undefined : setTimeout(() => timeout.abort(), firstWithinMs)

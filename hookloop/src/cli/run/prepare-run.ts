@@ -1,6 +1,9 @@
 import type { Agent } from '../../agent/agent.ts'
+import { partsOf } from '../../agent/agent-parts.ts'
+import type { Session } from '../../agent/session.ts'
 import { messageOf } from '../../errors.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import { sessionPort } from '../../sessions/session/session.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
@@ -8,13 +11,14 @@ import { isInteractive, type CliContext } from '../cli-context.ts'
 import { loadIfPresent, newSessionId } from '../sessions/find-session.ts'
 import { openStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
-import { DisplayTexts } from '../terminal/display-texts.ts'
 import { printable } from '../terminal/printable.ts'
+import { TerminalApprover } from './ask-approval.ts'
 import { fileHooks, type FileHooksListeners, type HooksFlags } from './file-hooks.ts'
 import type { SessionRef } from './next-steps.ts'
 import { restoreOptions, SESSION_OPTIONS_KEY, signedOptions } from './session-options.ts'
-import { TerminalApprover } from './terminal-approver.ts'
 import type { ShowFlags } from './watch-run.ts'
+
+const MAX_DISPLAY_TEXTS = 20
 
 /** The options of commands that run an agent. */
 export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFlags>
@@ -30,6 +34,7 @@ export type SessionTarget = OpenStore & {
 
 export type PreparedRun = {
   readonly agent: Agent<unknown>
+  readonly session: Session<unknown>
   /** Answers approvals at this terminal. Undefined if it is not interactive, or the agent has its own approval. */
   readonly approver: TerminalApprover | undefined
   /** Stored with each input. */
@@ -68,25 +73,34 @@ type Preparing = { readonly cli: CliContext; readonly target: SessionTarget } & 
 export async function prepareRun(given: CommandFlags, { cli, target, onWake }: Preparing): Promise<PreparedRun> {
   const { env, command } = cli
   const { session, store, options } = target
-  const texts = new DisplayTexts()
+  /** Texts that hooks want displayed in place of what the model wrote. */
+  const displayTexts = new Map<string, string>()
   const flags = withSessionOptions(given, { cli, target })
   const canSuspend = target.isEphemeral !== true
   const approver = flags.json !== true && isInteractive(cli) ? new TerminalApprover(cli.stdin, canSuspend) : undefined
   const { agent, usesApprover } = await createCliAgent(flags, {
     env,
     command,
-    store,
     approver: approver?.capability,
     canSuspend,
-    hooks: await fileHooks(flags, cli, { onDisplay: texts.add, ...(onWake !== undefined && { onWake }) }),
+    hooks: await fileHooks(flags, cli, {
+      onDisplay: (text, replacement) => {
+        displayTexts.delete(text) // so that it becomes the latest
+        displayTexts.set(text, replacement)
+        const [oldest] = displayTexts.keys()
+        if (displayTexts.size > MAX_DISPLAY_TEXTS) displayTexts.delete(oldest!)
+      },
+      ...(onWake !== undefined && { onWake }),
+    }),
   })
   return {
     agent,
+    session: sessionPort(store).session(partsOf(agent), session),
     approver: usesApprover ? approver : undefined,
     metadata: canSuspend ? { [SESSION_OPTIONS_KEY]: signedOptions(flags, env) } : {},
     ref: { session, command, options },
     isSaved: canSuspend,
-    displayText: texts.display,
+    displayText: (text) => displayTexts.get(text) ?? text,
   }
 }
 

@@ -12,8 +12,8 @@ import { printable } from '../terminal/printable.ts'
 import { redirectConsole } from '../terminal/redirect-console.ts'
 import { Screen } from '../terminal/screen.ts'
 import { summary, usageOf } from '../terminal/summary.ts'
+import type { TerminalApprover } from './ask-approval.ts'
 import { nextSteps, type SessionRef } from './next-steps.ts'
-import type { TerminalApprover } from './terminal-approver.ts'
 
 /** How a run is shown. */
 export type ShowFlags = {
@@ -77,32 +77,31 @@ type Showing = {
   readonly cli: CliContext
 }
 
-function showEnd(run: Run<unknown>, showing: Showing): void {
-  const { flags, options, screen, cli } = showing
-  const { ref, showsRef = false } = options
+function showEnd(run: Run<unknown>, { flags, options, screen, view, cli }: Showing): void {
+  const { ref, showsRef = false, displayText } = options
   if (flags.json === true) cli.out.write(`${jsonText(resultOf(run, ref?.session))}\n`)
   else {
-    showResult(run, showing)
-    if (ref !== undefined && (run.status === 'suspended' || (showsRef && flags.quiet !== true))) {
+    const isQuiet = flags.quiet === true
+    const showsAnswers = cli.out.isTTY === true
+    if (isQuiet || !showsAnswers || !isAnswerInText(run)) {
+      const answer = answerOf(run)
+      screen.answer(showsAnswers ? displayText(answer) : answer) // a program gets the answer itself
+    }
+    screen.endAnswer()
+    if (!isQuiet || run.status !== 'completed') showStatus(run, { flags, screen, view, cli })
+    if (ref !== undefined && (run.status === 'suspended' || (showsRef && !isQuiet))) {
       for (const line of nextSteps(run, ref)) screen.line(screen.colors.dim(line))
     }
   }
   if (flags.explain === true) screen.line(printable(explain(run)))
 }
 
-function showResult(run: Run<unknown>, { flags, screen, view, cli }: Showing): void {
-  const isQuiet = flags.quiet === true
-  if (isQuiet || !view.showsAnswers || !isAnswerInText(run)) {
-    const answer = answerOf(run)
-    screen.answer(view.showsAnswers ? view.displayText(answer) : answer) // a program gets the answer itself
+function showStatus(run: Run<unknown>, { flags, screen, view, cli }: Omit<Showing, 'options'>): void {
+  const { colors } = screen
+  if (flags.quiet === true && run.status === 'suspended') {
+    for (const pending of run.pending) screen.line(`${colors.yellow('?')} ${approvalText(pending, screen)}`)
   }
-  screen.endAnswer()
-  if (isQuiet && run.status === 'completed') return
-  if (isQuiet && run.status === 'suspended') {
-    for (const pending of run.pending) screen.line(`${screen.colors.yellow('?')} ${approvalText(pending, screen)}`)
-  }
-  const { elapsedMs } = view
-  screen.line(summary(run, { elapsedMs, colors: screen.colors, hasShown: (message) => view.hasShown(message) }))
+  screen.line(summary(run, { elapsedMs: view.elapsedMs, colors, hasShown: (message) => view.hasShown(message) }))
   const hint = run.status === 'failed' ? hintFor(run.error, cli.env) : undefined
   if (hint !== undefined) screen.line(hint)
 }

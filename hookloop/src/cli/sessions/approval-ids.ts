@@ -1,3 +1,5 @@
+import { listApprovals, type PendingApproval } from '../../sessions/session/approvals.ts'
+import type { SessionStore } from '../../sessions/stores/store.ts'
 import { askedHash, type Approval } from '../../state/tool-call.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -32,6 +34,11 @@ export function findApproval<A extends Approval>(pending: readonly A[], given: s
   }
   const hint = isTooShort ? `Type at least ${MIN_LENGTH} characters.` : 'It may have been answered already.'
   throw new UsageError(`No pending approval has the id "${given}". ${hint}`)
+}
+
+/** The approvals that can be answered. One whose call does not match its id is forged, and is left out. */
+export async function pendingApprovals(store: SessionStore): Promise<readonly PendingApproval[]> {
+  return (await listApprovals(store)).filter(isAuthentic)
 }
 
 /** Whether the call that is shown is the one its id was derived from. */

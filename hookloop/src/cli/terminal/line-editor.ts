@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import type { Stdin } from '../run/input.ts'
+import type { Stdin } from '../cli-context.ts'
 
 /** Lines that arrive within this time of each other were pasted, and are one message. */
 const PASTE_MS = 20

@@ -14,25 +14,22 @@ type Color = 'red' | 'green' | 'yellow' | 'cyan' | 'blue' | 'dim'
 const MAX_MESSAGE = 600
 
 type LiveViewOptions = {
-  readonly now?: () => number
+  readonly now: () => number
   /** Whether approvals are asked on this screen, by an approver that waits for `reached`. */
-  readonly asksHere?: boolean
+  readonly asksHere: boolean
   /** Whether answers are shown while they arrive; otherwise only the last one is printed. */
-  readonly showsAnswers?: boolean
+  readonly showsAnswers: boolean
   /** What to display of an answer that was not streamed. */
-  readonly displayText?: ((text: string) => string) | undefined
+  readonly displayText: (text: string) => string
 }
 
 /** Shows the events of a run at a terminal. */
 export class LiveView {
   readonly #screen: Screen
-  readonly #now: () => number
+  readonly #options: LiveViewOptions
   readonly #startedAt: number
   readonly #running = new Map<string, string>()
   readonly #shown = new Set<string>()
-  readonly #asksHere: boolean
-  readonly showsAnswers: boolean
-  readonly displayText: (text: string) => string
   readonly #questions = new Map<string, PromiseWithResolvers<void>>()
   #spent = noUsage
   #activity = ''
@@ -41,25 +38,15 @@ export class LiveView {
   /** Whether a part of the current answer was shown. */
   #isAnswering = false
 
-  constructor(
-    screen: Screen,
-    {
-      now = () => performance.now(),
-      asksHere = false,
-      showsAnswers = true,
-      displayText = (text) => text,
-    }: LiveViewOptions = {},
-  ) {
+  constructor(screen: Screen, options: Partial<LiveViewOptions> = {}) {
+    const defaults = { now: () => performance.now(), asksHere: false, showsAnswers: true, displayText: String }
     this.#screen = screen
-    this.#now = now
-    this.#startedAt = now()
-    this.#asksHere = asksHere
-    this.showsAnswers = showsAnswers
-    this.displayText = displayText
+    this.#options = { ...defaults, ...options }
+    this.#startedAt = this.#options.now()
   }
 
   get elapsedMs(): number {
-    return this.#now() - this.#startedAt
+    return this.#options.now() - this.#startedAt
   }
 
   /** The text of the spinner: time, usage and current activity. */
@@ -99,7 +86,9 @@ export class LiveView {
       case 'text':
         return this.#answer(event.delta)
       case 'reasoning':
-        return this.#think(event.delta)
+        if (!this.#isThinking) this.#screen.aside('thinking: ')
+        this.#isThinking = true
+        return this.#screen.aside(event.delta)
       case 'toolCallDelta':
         this.#activity = `writing a call to ${oneLine(event.toolName, 40)}`
         return
@@ -112,7 +101,8 @@ export class LiveView {
       case 'warning':
         return this.#row('yellow', '!', oneLine(event.message, MAX_MESSAGE))
       case 'toolStarted':
-        return this.#toolStarted(event)
+        this.#running.set(event.call.id, oneLine(event.call.name, 60))
+        return this.#row('blue', '▸', callText(event.call, this.#screen))
       case 'toolProgress':
         return this.#toolProgress(event)
       case 'toolFinished':
@@ -142,7 +132,7 @@ export class LiveView {
   }
 
   #answer(delta: string): void {
-    if (!this.showsAnswers) return
+    if (!this.#options.showsAnswers) return
     this.#isAnswering = true
     this.#screen.answer(delta)
   }
@@ -156,15 +146,9 @@ export class LiveView {
 
   #responded({ text, usage }: Event<'responded'>): void {
     this.#spent = addUsage(this.#spent, usage)
-    if (!this.#isAnswering) this.#answer(this.displayText(text)) // it was not streamed
+    if (!this.#isAnswering) this.#answer(this.#options.displayText(text)) // it was not streamed
     this.#isAnswering = false
     this.#screen.endAnswer()
-  }
-
-  #think(delta: string): void {
-    if (!this.#isThinking) this.#screen.aside('thinking: ')
-    this.#isThinking = true
-    this.#screen.aside(delta)
   }
 
   #failed({ attempt, model, error, hook }: Event<'inferenceFailed'>): void {
@@ -173,12 +157,6 @@ export class LiveView {
     const text = isKnown ? 'same error' : withName(oneLine(error.message, MAX_MESSAGE), model)
     this.#shown.add(error.message)
     this.#row('red', '!', `${error.code}${which}: ${text}`)
-  }
-
-  #toolStarted({ call }: Event<'toolStarted'>): void {
-    const name = oneLine(call.name, 60)
-    this.#running.set(call.id, name)
-    this.#row('blue', '▸', callText(call, this.#screen))
   }
 
   #toolProgress({ callId, update }: Event<'toolProgress'>): void {
@@ -220,7 +198,7 @@ export class LiveView {
   }
 
   #asked(approval: Approval): void {
-    if (this.#asksHere) return this.#question(approval.id).resolve()
+    if (this.#options.asksHere) return this.#question(approval.id).resolve()
     this.#row('yellow', '?', approvalText(approval, this.#screen))
   }
 
