@@ -79,12 +79,9 @@ function write(file: string, text: string, force: boolean): void {
   writeFileSync(file, text)
 }
 
-type Report = {
+type Report = Omit<ReturnType<typeof importHooks>, 'entries'> & {
   readonly file: string
   readonly hooks: number
-  readonly leftOut: readonly string[]
-  readonly gained: readonly string[]
-  readonly differs: readonly string[]
   readonly problems: readonly string[]
 }
 

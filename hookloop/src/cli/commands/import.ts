@@ -5,9 +5,8 @@ import { importSession } from '../../sessions/session/export-session.ts'
 import { checkSessionId } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions } from '../options.ts'
-import { openStore, type StoreFlags } from '../sessions/open-store.ts'
+import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 
 type ImportFlags = StoreFlags & { readonly as?: string }
@@ -22,11 +21,8 @@ export const command: CommandDefinition = {
   run: importCommand,
 }
 
-async function importCommand(file: string, flags: ImportFlags, cli: CliContext): Promise<ExitCode> {
-  const opened = await openStore(flags, cli.env)
-  if (opened === undefined) throw new UsageError('HOOKLOOP_STORE is "none". Name a session store with --store.')
-  const { store } = opened
-  try {
+function importCommand(file: string, flags: ImportFlags, cli: CliContext): Promise<void> {
+  return withStore({ ...flags, createStore: true }, cli, async ({ store }) => {
     const text = file === '-' ? await readText(cli.stdin) : await readExport(file)
     const as = flags.as ?? idIn(text)
     if (as !== undefined && (await store.read(as)) !== undefined) {
@@ -34,10 +30,7 @@ async function importCommand(file: string, flags: ImportFlags, cli: CliContext):
     }
     const session = await importSession(store, text, as === undefined ? {} : { as })
     cli.out.write(flags.json === true ? `${JSON.stringify({ session })}\n` : `${session}\n`)
-    return exitCodes.completed
-  } finally {
-    await store.close()
-  }
+  })
 }
 
 /** The id in the first line. importSession() reports what is wrong with the file. */

@@ -11,7 +11,8 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { agentOptions, collect, jsonOption, wholeNumber } from '../options.ts'
-import { withSessionOptions, type CommandFlags } from '../run/prepare-run.ts'
+import type { CommandFlags } from '../run/prepare-run.ts'
+import { restoreOptions } from '../run/session-options.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
 import { printJson } from '../terminal/json.ts'
@@ -41,10 +42,10 @@ export const command: CommandDefinition = {
 }
 
 function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Promise<ExitCode> {
-  return withStore(flags, cli, async (opened) => {
-    const { id: session, stored, saved } = await loadSession(opened.store, given)
+  return withStore(flags, cli, async ({ store }) => {
+    const { id: session, stored, saved } = await loadSession(store, given)
     const records = recordsOfRun(saved, { session, run: flags.run })
-    const { agent } = await createCliAgent(withSessionOptions(flags, { cli, target: { ...opened, session, saved } }), {
+    const { agent } = await createCliAgent(restoreOptions(flags, { session, saved }, cli), {
       ...cli,
       ...(records.some(isAnsweredInRun) ? { approver: neverAsked } : { canSuspend: true }),
     })

@@ -3,10 +3,11 @@ import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { acceptMissingOption, latestSessionArgument, runOptions } from '../options.ts'
 import { Conversation } from '../run/conversation.ts'
-import { note, prepareRun, type CommandFlags } from '../run/prepare-run.ts'
+import { prepareRun, type CommandFlags } from '../run/prepare-run.ts'
 import type { ShowFlags } from '../run/watch-run.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
+import { note } from '../terminal/note.ts'
 import { UsageError } from '../usage-error.ts'
 
 export type ResumeFlags = CommandFlags & ShowFlags & { readonly acceptMissing?: readonly string[] }

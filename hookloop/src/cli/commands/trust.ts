@@ -53,7 +53,13 @@ export async function trust(folder: string | undefined, flags: TrustFlags, cli: 
   const { red } = colorsFor(cli.err, cli.env)
   const found = filesToTrust(dir)
   const emptied = store.changedFiles(dir).filter(({ path }) => found.every((each) => each.path !== path))
-  rejectUnreadable(emptied, { dir, cli })
+  const unreadable = emptied.find(({ hash }) => hash === '') // it can be neither reviewed nor trusted
+  if (unreadable !== undefined) {
+    throw new UsageError(
+      `${printable(relativePath(unreadable.path, dir))} was trusted and cannot be read any more. ` +
+        `Fix it, or remove it and run: ${cli.command} trust --revoke`,
+    )
+  }
   const files = [...found, ...emptied].map((file) => review(file, store))
   const { hooks, problems } = listHooks({ dir, home: false, claudeHome: false, trust: store })
   if (files.length === 0) {
@@ -75,16 +81,6 @@ export async function trust(folder: string | undefined, flags: TrustFlags, cli: 
   const text = trusted ? 'Trusted.' : 'Not trusted: these hooks do not run.'
   print(cli, flags, { dir, hash, files, hooks, problems, trusted }, text)
   return trusted ? exitCodes.completed : exitCodes.stopped
-}
-
-/** A file that cannot be read cannot be reviewed or trusted. */
-function rejectUnreadable(files: readonly Fingerprint[], { dir, cli }: { dir: string; cli: CliContext }): void {
-  const [first] = files.filter(({ hash }) => hash === '')
-  if (first === undefined) return
-  const name = printable(relativePath(first.path, dir))
-  throw new UsageError(
-    `${name} was trusted and cannot be read any more. Fix it, or remove it and run: ${cli.command} trust --revoke`,
-  )
 }
 
 function review(file: Fingerprint, store: TrustStore): ReviewedFile {

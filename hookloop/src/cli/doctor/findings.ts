@@ -47,10 +47,12 @@ export function findingOf(
   const mayEndRun = hook.mode === 'transform' && hook.action === undefined // the changes of a function are applied
   const silent = mayEndRun ? undefined : due.find((trigger) => !activity.fired.has(trigger))
   if (silent !== undefined) return found(counts.fired === 0 ? 'never' : 'missed', `it did not fire on ${silent}`)
-  const wrong = on
-    .map((trigger) => wrongAt(checked, trigger, { activity, expected }))
-    .find((each) => each !== undefined)
-  if (wrong !== undefined) return found(...wrong)
+  for (const trigger of on) {
+    const [fired, should] = [activity.fired.get(trigger) ?? 0, expected.fired.get(trigger) ?? 0]
+    if (fired === should || (fired > should && hook.stream === 'window')) continue
+    const status = fired > should ? 'twice' : fired === 0 ? 'never' : 'missed'
+    return found(status, `it fired ${fired} times for ${should} events on ${trigger}`)
+  }
   const isJudge = hook.mode === 'guard' && on.includes('beforeToolUse')
   if (isJudge && hook.when === undefined && activity.judged.size < executed) {
     return found('missed', `${executed - activity.judged.size} of ${executed} calls were made without it`)
@@ -63,19 +65,6 @@ export function findingOf(
 
 export function findingOfFailure(thrown: unknown): Finding {
   return { status: 'untried', fired: 0, expected: 0, why: messageOf(thrown) }
-}
-
-type Counted = Pick<ProbeResult, 'activity' | 'expected'>
-
-function wrongAt(
-  { hook }: CheckedHook,
-  trigger: string,
-  { activity, expected }: Counted,
-): [status: PathStatus, why: string] | undefined {
-  const [fired, should] = [activity.fired.get(trigger) ?? 0, expected.fired.get(trigger) ?? 0]
-  if (fired === should || (fired > should && hook.stream === 'window')) return undefined
-  if (fired > should) return ['twice', `it fired ${fired} times for ${should} events on ${trigger}`]
-  return [fired === 0 ? 'never' : 'missed', `it fired ${fired} times for ${should} events on ${trigger}`]
 }
 
 function isInherited({ hook }: CheckedHook): boolean {

@@ -15,7 +15,7 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import type { CheckedHook } from './checked-hooks.ts'
 import { probeModel, type ProbeTool } from './probe-model.ts'
-import { HookActivity, NO_MODEL_CALLS, watched, type Timeouts } from './watched-hook.ts'
+import { HookActivity, NO_MODEL_CALLS, watched, type MakeHook, type Timeouts } from './watched-hook.ts'
 
 /** The ways to run an agent. A guard has to fire on each of them. */
 export const probePaths = ['run', 'stream', 'iterate', 'parallel', 'session', 'resume', 'subagent'] as const
@@ -69,7 +69,7 @@ export async function runProbe(
   }
   const onEvent = (event: AgentEvent): void => recordWarning(event, activity)
   const effects: EffectsFactory = (how) =>
-    liveEffects()({ ...how, emit: (event) => (onEvent(event as AgentEvent), how.emit?.(event)) })
+    liveEffects()({ ...how, emit: (event) => (onEvent(event), how.emit?.(event)) })
   const hooks = [watched(of, { activity, timeouts, isFromFile, ran }), witnessOf(of, expected, path)]
   const agentOf = ({ concurrent = false, suspends = false, calls = tools, use = [] }: AgentChoices = {}): Agent =>
     probeAgent(modelFor(calls), [
@@ -104,7 +104,7 @@ function witnessOf(
 ): Hook {
   const options = { name: 'probe:witness', priority: 1e12, ...(selected !== undefined && { tool: selected }) }
   const made = <M>(make: M, handler: unknown, on: readonly string[] = triggers): Hook =>
-    (make as Loose)(on, handler, options)
+    (make as MakeHook)(on, handler, options)
   const note = (ctx: unknown): unknown => {
     activity.note(ctx as never)
     return ctx
@@ -123,8 +123,6 @@ function witnessOf(
 function witnessed(trigger: string): string {
   return trigger.replace('around', 'before')
 }
-
-type Loose = (on: readonly string[], handler: unknown, options: object) => Hook
 
 const paths: { readonly [P in ProbePath]: (probe: Probe) => Promise<unknown> } = {
   run: ({ agentOf, how }) => agentOf().run('probe', how),

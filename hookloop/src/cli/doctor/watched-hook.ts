@@ -66,7 +66,8 @@ type Watching = {
   readonly ran?: (() => number) | undefined
 }
 
-type Loose = (on: readonly string[], handler: unknown, options: object) => Hook
+/** `guard`, `hook` or `observe`, for triggers that are not known here. */
+export type MakeHook = (on: readonly string[], handler: unknown, options: object) => Hook
 
 /**
  * The same hook, really run, with its activity recorded. What a guard or a hook from a file decides is discarded, so that the
@@ -76,7 +77,7 @@ export function watched(of: Hook, watching: Watching): Hook {
   const { name, priority, tool, when, timeoutMs, onFailure, stream, effect, mode, triggers } = of
   const { activity, isFromFile } = watching
   const recordedWhen = when && ((ctx: never): boolean => (when(ctx) ? (activity.whenHeld = true) : isFromFile))
-  const make = { guard, transform: hook, observe }[mode] as unknown as Loose
+  const make = { guard, transform: hook, observe }[mode] as unknown as MakeHook
   const handler = of.action === undefined ? watchedHandler(of, watching) : watchedAction(of.action, watching)
   return make(triggers, handler, {
     name,

@@ -24,27 +24,21 @@ export type AskOptions = {
 }
 
 /** Asks the user at the terminal for approvals, on the screen of the run that is shown. */
-export class TerminalApprover {
-  readonly #stdin: Stdin
-  readonly #canSuspend: boolean
-  #shown: { readonly screen: Screen; readonly view?: LiveView } | undefined
-
-  /** `canSuspend`: a question can be answered later, because the run is stored. */
-  constructor(stdin: Stdin, canSuspend: boolean) {
-    this.#stdin = stdin
-    this.#canSuspend = canSuspend
-  }
-
+export type TerminalApprover = {
+  readonly capability: Capability
   /** Sets the screen to ask on. With a live view, a question waits until everything before it is shown. */
-  attach(shown: { readonly screen: Screen; readonly view?: LiveView }): void {
-    this.#shown = shown
-  }
+  readonly attach: (shown: { readonly screen: Screen; readonly view?: LiveView }) => void
+}
 
-  readonly capability: Capability = approval(async (question, signal) => {
-    const { screen, view } = this.#shown!
-    await view?.reached(question)
-    return askApproval(question, { screen, stdin: this.#stdin, signal, canSuspend: this.#canSuspend })
-  })
+export function terminalApprover(options: Pick<AskOptions, 'stdin' | 'canSuspend'>): TerminalApprover {
+  let shown: Parameters<TerminalApprover['attach']>[0]
+  return {
+    attach: (given) => void (shown = given),
+    capability: approval(async (question, signal) => {
+      await shown.view?.reached(question)
+      return askApproval(question, { ...options, screen: shown.screen, signal })
+    }),
+  }
 }
 
 /** Asks the user at the terminal. Any answer but yes is a denial, with the typed text as the reason. */

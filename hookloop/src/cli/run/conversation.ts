@@ -1,4 +1,3 @@
-import type { Agent } from '../../agent/agent.ts'
 import type { SlashCommand } from '../../agent/capability.ts'
 import { explain } from '../../agent/explain/explain.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
@@ -12,10 +11,11 @@ import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
 import { count } from '../terminal/amounts.ts'
 import { interruptible } from '../terminal/interruption.ts'
+import { note } from '../terminal/note.ts'
 import { Screen } from '../terminal/screen.ts'
 import { askApproval } from './ask-approval.ts'
 import { answerLines, type SessionRef } from './next-steps.ts'
-import { note, type PreparedRun } from './prepare-run.ts'
+import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
 
 type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[] }
@@ -23,7 +23,6 @@ type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[
 /** Runs of an agent in one session, shown on the screen. A fork changes the session. */
 export class Conversation {
   readonly #prepared: PreparedRun
-  readonly #agent: Agent<unknown>
   readonly #flags: ConversationFlags
   readonly #cli: CliContext
   #ref: SessionRef
@@ -32,7 +31,6 @@ export class Conversation {
 
   constructor(prepared: PreparedRun, { flags, cli }: { readonly flags: ConversationFlags; readonly cli: CliContext }) {
     this.#prepared = prepared
-    this.#agent = prepared.agent
     this.#flags = flags
     this.#cli = cli
     this.#ref = prepared.ref
@@ -45,7 +43,7 @@ export class Conversation {
 
   /** The slash commands of the agent, beside those of `chat`. */
   get slashCommands(): readonly SlashCommand[] {
-    return slashCommandsOf(partsOf(this.#agent))
+    return slashCommandsOf(partsOf(this.#prepared.agent))
   }
 
   /** Whether a run has ended in this process. */
@@ -105,14 +103,14 @@ export class Conversation {
 
   /** Summarizes with the next message. Returns false if the agent has no `summarization()`. */
   async compact(): Promise<boolean> {
-    if (!this.#agent.describe().hooks.some(({ name }) => name === 'summarization.compact')) return false
+    if (!this.#prepared.agent.describe().hooks.some(({ name }) => name === 'summarization.compact')) return false
     await this.#session.compact()
     return true
   }
 
   async model(): Promise<string> {
     const chosen = (await this.#session.state())?.metadata[MODEL_KEY]
-    return typeof chosen === 'string' ? chosen : this.#agent.describe().model
+    return typeof chosen === 'string' ? chosen : this.#prepared.agent.describe().model
   }
 
   changeModel(name: string): Promise<void> {

@@ -22,7 +22,8 @@ type InputOptions = {
 /** The user message: the words of the command line, then what was piped in, then files. */
 export async function readInput(words: readonly string[], options: InputOptions): Promise<Message> {
   const typed = words.filter((word) => word !== '-').join(' ')
-  const piped = await pipedText(words, typed, options)
+  const isWanted = words.includes('-')
+  const piped = await readPiped(options, { isWanted, isOptional: !isWanted && typed !== '' })
   const texts = [typed, piped].map((part) => part.trim()).filter((part) => part !== '')
   const files = await Promise.all(options.files.map(attachment))
   if (texts.length === 0 && files.length === 0) throw noInput(options.command)
@@ -30,19 +31,22 @@ export async function readInput(words: readonly string[], options: InputOptions)
   return { role: 'user', content: [...textParts, ...files] }
 }
 
-/** Everything that is piped in; empty at a terminal. */
-export async function readPiped({ stdin, err }: { readonly stdin: Stdin; readonly err: Output }): Promise<string> {
-  const kind = kindOf(stdin)
-  return kind === 'terminal' || kind === 'nothing' ? '' : readAll(stdin, err)
+type PipedOptions = {
+  /** Reads from a terminal as well. */
+  readonly isWanted?: boolean
+  /** There is other input. */
+  readonly isOptional?: boolean
 }
 
-async function pipedText(words: readonly string[], typed: string, { stdin, err }: InputOptions): Promise<string> {
-  const isWanted = words.includes('-')
+/** Everything that is piped in; empty at a terminal. */
+export async function readPiped(
+  { stdin, err }: Pick<InputOptions, 'stdin' | 'err'>,
+  { isWanted = false, isOptional = false }: PipedOptions = {},
+): Promise<string> {
   const kind = kindOf(stdin)
   if (!isWanted && (kind === 'terminal' || kind === 'nothing')) return ''
   // Programs that start others often leave them an open socket that is never written to or closed.
-  const isOptional = kind === 'socket' && !isWanted && typed !== ''
-  return readAll(stdin, err, isOptional ? SOCKET_MS : undefined)
+  return readAll(stdin, err, isOptional && kind === 'socket' ? SOCKET_MS : undefined)
 }
 
 function kindOf({ isTTY, fd }: Stdin): 'terminal' | 'pipe' | 'socket' | 'nothing' {

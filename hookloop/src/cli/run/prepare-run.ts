@@ -10,9 +10,8 @@ import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
 import { loadIfPresent, newSessionId } from '../sessions/find-session.ts'
 import { openStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
-import { colorsFor } from '../terminal/colors.ts'
-import { printable } from '../terminal/printable.ts'
-import { TerminalApprover } from './ask-approval.ts'
+import { note } from '../terminal/note.ts'
+import { terminalApprover, type TerminalApprover } from './ask-approval.ts'
 import { fileHooks, type FileHooksListeners, type HooksFlags } from './file-hooks.ts'
 import type { SessionRef } from './next-steps.ts'
 import { restoreOptions, SESSION_OPTIONS_KEY, signedOptions } from './session-options.ts'
@@ -58,7 +57,7 @@ export async function openSession(
   const { store } = opened
   try {
     if (flags.session === undefined) return { ...opened, session: await newSessionId(store) }
-    return { ...opened, session: flags.session, saved: await loadIfPresent(store, flags.session) }
+    return { ...opened, session: flags.session, saved: (await loadIfPresent(store, flags.session))?.saved }
   } catch (thrown) {
     await store.close()
     if (!opened.isDefault || flags.session !== undefined) throw thrown
@@ -75,9 +74,10 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
   const { session, store, options } = target
   /** Texts that hooks want displayed in place of what the model wrote. */
   const displayTexts = new Map<string, string>()
-  const flags = withSessionOptions(given, { cli, target })
+  const flags = restoreOptions(given, target, cli)
   const canSuspend = target.isEphemeral !== true
-  const approver = flags.json !== true && isInteractive(cli) ? new TerminalApprover(cli.stdin, canSuspend) : undefined
+  const approver =
+    flags.json !== true && isInteractive(cli) ? terminalApprover({ stdin: cli.stdin, canSuspend }) : undefined
   const { agent, usesApprover } = await createCliAgent(flags, {
     env,
     command,
@@ -102,21 +102,4 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
     isSaved: canSuspend,
     displayText: (text) => displayTexts.get(text) ?? text,
   }
-}
-
-/** Prints a line for the user that is not part of the run. */
-export function note(text: string, { quiet, json }: Partial<ShowFlags>, { err, env }: CliContext): void {
-  if (quiet !== true && json !== true) err.write(`${colorsFor(err, env).dim(printable(text))}\n`)
-}
-
-/** The options of the command line, completed by those stored with the session. */
-export function withSessionOptions<F extends AgentFlags & Partial<ShowFlags>>(
-  flags: F,
-  { cli, target }: { readonly cli: CliContext; readonly target: SessionTarget },
-): F {
-  return restoreOptions(flags, target.saved?.state?.metadata[SESSION_OPTIONS_KEY], {
-    env: cli.env,
-    session: target.session,
-    note: (text) => note(text, flags, cli),
-  })
 }

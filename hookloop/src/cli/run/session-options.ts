@@ -3,8 +3,11 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Environment } from '../../models/providers.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { AgentFlags } from '../agents/create-cli-agent.ts'
+import type { CliContext } from '../cli-context.ts'
 import { dataFolder } from '../sessions/open-store.ts'
+import { note, type Quietness } from '../terminal/note.ts'
 import { relativePath } from '../terminal/relative-paths.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 import { UsageError } from '../usage-error.ts'
@@ -34,17 +37,18 @@ export function signedOptions(flags: AgentFlags, env: Environment): JsonObject {
   return key === undefined ? options : { ...options, signature: sign(options, key) }
 }
 
-type Restoring = { readonly env: Environment; readonly note: (text: string) => void; readonly session: string }
+type StartedSession = { readonly session: string; readonly saved?: SessionSnapshot | undefined }
 
 /** The options of the command line, completed by those stored with the session unless `--agent` is given. */
-export function restoreOptions<F extends AgentFlags>(
+export function restoreOptions<F extends AgentFlags & Quietness>(
   given: F,
-  stored: Json | undefined,
-  { env, note, session }: Restoring,
+  { session, saved }: StartedSession,
+  cli: Pick<CliContext, 'err' | 'env'>,
 ): F {
+  const stored = saved?.state?.metadata[SESSION_OPTIONS_KEY]
   if (given.agent !== undefined || !isJsonObject(stored)) return given
   const { signature, ...options } = stored
-  if (!isSigned(options, signature, env)) {
+  if (!isSigned(options, signature, cli.env)) {
     if (given.model !== undefined) return given
     throw new UsageError(
       `The session "${session}" was not started by this user, so its stored options are not applied. ` +
@@ -53,7 +57,7 @@ export function restoreOptions<F extends AgentFlags>(
   }
   const { agent } = options
   if (typeof agent === 'string' && sha256(agent) !== options['sha256']) {
-    note(`${relativePath(agent, process.cwd())} has changed since the session was started.`)
+    note(`${relativePath(agent, process.cwd())} has changed since the session was started.`, given, cli)
   }
   const known = names.filter((name) => (options[name] ?? undefined) !== undefined)
   return { ...Object.fromEntries(known.map((name) => [name, options[name]])), ...given }

@@ -30,20 +30,16 @@ type FoundSession = {
 /** The content of an existing session, found like `findSession`. */
 export async function loadSession(store: SessionStore, given: string | undefined): Promise<FoundSession> {
   const id = await findSession(store, given)
-  const stored = await store.read(id)
-  const saved = stored && savedIn(stored, id)
-  if (stored === undefined || saved === undefined) throw sessionUnknown(id)
-  return { id, stored, saved }
+  const found = await loadIfPresent(store, id)
+  if (found === undefined) throw sessionUnknown(id)
+  return found
 }
 
 /** The content of a session; undefined if it does not exist yet. */
-export async function loadIfPresent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
+export async function loadIfPresent(store: SessionStore, id: string): Promise<FoundSession | undefined> {
   const stored = await store.read(id)
-  return stored && savedIn(stored, id)
-}
-
-function savedIn({ lines }: StoredSession, id: string): SessionSnapshot | undefined {
-  return lines.length === 0 ? undefined : readSession(lines, id)
+  if (stored === undefined || stored.lines.length === 0) return undefined
+  return { id, stored, saved: readSession(stored.lines, id) }
 }
 
 /** An unused id that is short enough to type. */

@@ -50,14 +50,14 @@ export async function openStore(flags: StoreFlags, env: Environment): Promise<Op
   return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, options: '' }
 }
 
-/** Opens the store for a command that reads sessions, and closes it afterwards. The store must exist. */
+/** Opens the store for a command that reads sessions, and closes it afterwards. The store must exist by default. */
 export async function withStore<T>(
-  flags: StoreFlags,
+  flags: StoreFlags & { readonly createStore?: boolean },
   { env }: Pick<CliContext, 'env'>,
   use: (opened: OpenStore) => Promise<T>,
 ): Promise<T> {
   const named = typeof flags.store === 'string' ? flags.store : flags.agent === undefined ? env['HOOKLOOP_STORE'] : ''
-  if (named !== undefined && named !== '' && named !== 'none') {
+  if (flags.createStore !== true && named !== undefined && named !== '' && named !== 'none') {
     const { kind, at } = parseLocation(named, flags.store === named ? '--store' : 'HOOKLOOP_STORE')
     if (kind !== 'postgres' && pathKind(at) === undefined) throw new UsageError(`No session store found at ${at}.`)
   }

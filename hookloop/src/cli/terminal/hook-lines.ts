@@ -49,23 +49,21 @@ function shadowLines({ hook, trigger, decision, changes, message, error }: Timed
 
 function decisionLines(decision: string, { hook, trigger, message, error }: TimedLedgerEntry): readonly Decision[] {
   const reason = message === undefined ? {} : { message }
-  switch (decision) {
-    case 'block':
-      // toolFinished reports a blocked call and a withheld result
-      if (error !== undefined || trigger.endsWith('ToolUse')) return []
-      return [{ glyph: '⊘', color: 'red', text: `${hook} blocked ${blockedAt[trigger] ?? trigger}`, ...reason }]
-    case 'forbidContinuation':
-      return [{ glyph: '■', color: 'yellow', text: `${hook} stopped the run`, ...reason }]
-    case 'requestContinuation':
-      return [{ glyph: '↻', color: 'cyan', text: `${hook} requested another step`, ...reason }]
-    case 'retry':
-      return [{ glyph: '↻', color: 'yellow', text: `${hook} retries`, ...reason }]
-    case 'ignore':
-      return [{ glyph: '·', color: 'yellow', text: `${hook} ignored the error`, ...reason }]
-    default:
-      return [] // it allows, or an approval follows
+  if (decision === 'block') {
+    // toolFinished reports a blocked call and a withheld result
+    if (error !== undefined || trigger.endsWith('ToolUse')) return []
+    return [{ glyph: '⊘', color: 'red', text: `${hook} blocked ${blockedAt[trigger] ?? trigger}`, ...reason }]
   }
+  const shown = shownDecisions.get(decision) // otherwise it allows, or an approval follows
+  return shown === undefined ? [] : [{ ...shown, text: `${hook} ${shown.text}`, ...reason }]
 }
+
+const shownDecisions = new Map<string, Decision>([
+  ['forbidContinuation', { glyph: '■', color: 'yellow', text: 'stopped the run' }],
+  ['requestContinuation', { glyph: '↻', color: 'cyan', text: 'requested another step' }],
+  ['retry', { glyph: '↻', color: 'yellow', text: 'retries' }],
+  ['ignore', { glyph: '·', color: 'yellow', text: 'ignored the error' }],
+])
 
 const blockedAt: { readonly [trigger: string]: string | undefined } = {
   onUserInput: 'the input',
