@@ -50,7 +50,7 @@ export function readOutcome(answer: unknown, ctx: BaseContext, by: string): Hook
   }
   const given = answer as ActionOutcome
   const { reason } = given
-  const decision = decisions[given.decision ?? 'none']
+  const decision = given.decision && decisions[given.decision]
   const votes = votesOf(given)
   if (reason !== undefined && decision === undefined && votes.length === 0) {
     throw invalid('The answer has a "reason" without a decision', answer)
@@ -72,7 +72,7 @@ export function blockAt(trigger: HookTrigger, reason: string): ActionOutcome {
 }
 
 const fields = {
-  decision: (value) => isText(value) && value !== 'none' && Object.hasOwn(decisions, value),
+  decision: (value) => isText(value) && Object.hasOwn(decisions, value),
   reason: isText,
   stop: isRequest,
   continue: isRequest,
@@ -91,7 +91,6 @@ const decisions = {
   allow: 'allow',
   stop: undefined,
   continue: undefined,
-  none: undefined,
 } as const
 
 function isText(value: Json): value is string {
@@ -185,9 +184,7 @@ function invalid(why: string, value: unknown): AgentError {
   return new AgentError('HOOK_OUTCOME_INVALID', `${why}.`, { value })
 }
 
-export const outcomeDecisions: readonly string[] = Object.freeze(
-  Object.keys(decisions).filter((each) => each !== 'none'),
-)
+export const outcomeDecisions: readonly string[] = Object.freeze(Object.keys(decisions))
 
 /** Parses what a command printed or a server responded with. No text is no opinion. */
 export function parseAnswer(text: string, label: string): unknown {

@@ -9,13 +9,13 @@ import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
 import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent } from './events/claude-events.ts'
-import { isExpansion } from './events/payload.ts'
+import { commandOf } from './events/payload.ts'
 import { TriggerRunner, type RunnerSettings } from './run/trigger-runner.ts'
 import { toMatcher } from './events/matcher.ts'
 import { namesOf } from './events/tool-names.ts'
 import { describeProblem, type Handler, type HookGroup } from './load/handlers.ts'
 import { HookTable } from './run/run-event.ts'
-import type { CallMcp, HandlerContext } from './run/run-handler.ts'
+import type { HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
 import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
 
@@ -102,6 +102,7 @@ type CombineOptions = {
 function combineGroups(groups: readonly HookGroup[], { options, dir, settings, onRun }: CombineOptions): Capability {
   const table = new HookTable(groups)
   const changedSince = scriptWatch(groups, dir)
+  const { answer, mcp, models = {} } = options
   const context: HandlerContext = {
     projectDir: dir,
     cwd: dir,
@@ -113,9 +114,8 @@ function combineGroups(groups: readonly HookGroup[], { options, dir, settings, o
       onRun?.()
       return changedSince(...handler)
     },
-    callMcp: options.mcp && callerOf(options.mcp),
+    callMcp: mcp && ((server, tool, { input, signal }) => mcp.call(tool, input, { server, signal })),
   }
-  const { answer, models = {} } = options
   const skills = findSkills(groups)
   const group = new TriggerRunner(table, { ...options, context, skills, hasApproval: answer !== undefined })
   return {
@@ -124,10 +124,6 @@ function combineGroups(groups: readonly HookGroup[], { options, dir, settings, o
     models: table.asksModels ? Object.values(models) : [],
     ...(answer !== undefined && { approval: approvalFor(group, answer) }),
   }
-}
-
-function callerOf(servers: Pick<Mcp, 'call'>): CallMcp {
-  return (server, tool, { input, signal }) => servers.call(tool, input, { server, signal })
 }
 
 function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookGroup[]): readonly Hook[] {
@@ -142,7 +138,11 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
   const expand = hook(
     'onUserInput',
     performing((ctx, how) => group.performExpansion(ctx, how)),
-    { name: `${name}.expansion`, priority: FIRST, when: (ctx) => ctx instanceof BaseContext && isExpansion(ctx) },
+    {
+      name: `${name}.expansion`,
+      priority: FIRST,
+      when: (ctx) => ctx instanceof BaseContext && commandOf(ctx) !== undefined,
+    },
   )
   return [
     ...(table.has('UserPromptExpansion') ? [expand] : []),

@@ -69,10 +69,11 @@ export function toHookOutcome(
     case 'TaskCreated':
     case 'TaskCompleted':
       return decided.decision === 'block' ? permission(decided, payload) : {}
-    case 'PermissionDenied':
-      return mode === 'guard' || merged.other?.['retry'] !== true
-        ? {}
-        : { state: { appended: [retryMessage(payload)] } }
+    case 'PermissionDenied': {
+      if (mode === 'guard' || merged.other?.['retry'] !== true) return {}
+      const text = `${placeOf(payload)} hook: the call was denied automatically. You may try it again once.`
+      return { state: { appended: [textMessage('user', text)] } }
+    }
     default:
       return {}
   }
@@ -181,15 +182,6 @@ function withContext(args: Json, payload: Payload, context: string): HookOutcome
   const { prompt } = args
   if (typeof prompt !== 'string') return {}
   return { args: { ...args, prompt: `${prompt}\n\n${textOf(contextMessage(context, placeOf(payload)).content)}` } }
-}
-
-function retryMessage(payload: Payload): Message {
-  return textMessage('user', `${placeOf(payload)} hook: the call was denied automatically. You may try it again once.`)
-}
-
-/** Messages with the texts of background handlers. */
-export function lateMessages(texts: readonly string[]): readonly Message[] {
-  return texts.map((text) => contextMessage(text, 'a hook in the background'))
 }
 
 /** The event and its tool. */

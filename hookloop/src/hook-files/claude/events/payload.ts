@@ -270,11 +270,6 @@ const failureNames: { readonly [code: string]: string } = {
   MODEL_TIMED_OUT: 'server_error',
 }
 
-/** Whether the user typed a command of the agent. */
-export function isExpansion(ctx: BaseContext): boolean {
-  return commandOf(ctx) !== undefined
-}
-
 /** For a command of the user, before it is replaced by its text. */
 export function expansionPayload(ctx: BaseContext, make: MakePayload): Payload | undefined {
   const command = commandOf(ctx)
@@ -290,7 +285,8 @@ export function expansionPayload(ctx: BaseContext, make: MakePayload): Payload |
   return make('UserPromptExpansion', input, command.name)
 }
 
-function commandOf(ctx: BaseContext): ReturnType<typeof commandIn> {
+/** The command of the agent that the user typed, if it is one. */
+export function commandOf(ctx: BaseContext): ReturnType<typeof commandIn> {
   return subagentOf(ctx.state) === undefined ? commandIn(BaseContext.hostOf(ctx), inputOf(ctx)) : undefined
 }
 

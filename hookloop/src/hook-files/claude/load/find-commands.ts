@@ -8,7 +8,8 @@ import { sanitizeText } from '../../../system/sanitize-text.ts'
 import { readText } from '../../../system/files/read-text.ts'
 import { realPathOf } from '../../../system/files/real-path.ts'
 import { markdownFiles } from '../../markdown-files.ts'
-import { isInside } from '../../trust/fingerprint.ts'
+import { stringIn } from '../../text.ts'
+import { isInside, realPath } from '../../trust/fingerprint.ts'
 import { HINT } from './front-matter-hooks.ts'
 import { userDir } from './read-settings.ts'
 
@@ -40,44 +41,37 @@ export function findCommands(dir: string, home: string | false | undefined): Fou
     const root = realPathOf(folder)
     if (root === undefined || seen.has(root)) continue
     seen.add(root)
-    if (within !== undefined && !isInside(realPathOf(within) ?? within, root)) {
+    if (within !== undefined && !isInside(realPath(within), root)) {
       problems.push(`${folder} is a link to a folder outside the project: its commands are not used.`)
       continue
     }
     for (const file of commandFiles(root)) {
       const name = basename(file, '.md')
-      const report = (problem: string): void =>
-        void problems.push(`The command ${JSON.stringify(relative(root, file).slice(0, 80))} is not used: ${problem}.`)
-      if (!isCommandName(name)) report('its name must have at most 64 letters, digits, "_" and "-"')
-      else if (commands.has(name)) report(`there is a ${commands.get(name)!.source} command with that name`)
-      else read(file, { name, source, root: within && root, report, commands })
+      const read = commands.has(name)
+        ? `there is a ${commands.get(name)!.source} command with that name`
+        : isCommandName(name)
+          ? readCommand(file, within && root)
+          : 'its name must have at most 64 letters, digits, "_" and "-"'
+      if (typeof read !== 'string') commands.set(name, { name, source, ...read })
+      else problems.push(`The command ${JSON.stringify(relative(root, file).slice(0, 80))} is not used: ${read}.`)
     }
   }
   return { commands, problems }
 }
 
-type Reading = {
-  readonly name: string
-  readonly source: 'user' | 'project'
-  /** The folder that must contain its real path. */
-  readonly root: string | undefined
-  readonly report: (problem: string) => void
-  readonly commands: Map<string, CommandFile>
-}
-
-function read(file: string, { name, source, root, report, commands }: Reading): void {
+/** Reads a command, or says why it is not used. Its real path must be in `root`, if that is given. */
+function readCommand(file: string, root: string | undefined): Pick<CommandFile, 'description' | 'body'> | string {
   try {
     const real = realpathSync(file)
-    if (root !== undefined && !isInside(root, real)) return report('it is a link to a file outside the commands folder')
+    if (root !== undefined && !isInside(root, real)) return 'it is a link to a file outside the commands folder'
     const text = readText(real, { maxBytes: MAX_BYTES })
     const { fields, body } = readFrontMatter(text.replace(HINT, ''), { plainTexts: true })
     const prompt = sanitizeText(body).trim()
-    if (prompt === '') return report('it is empty')
-    const said = typeof fields['description'] === 'string' ? fields['description'] : ''
-    const description = sanitizeText(said).replace(/\s+/g, ' ').trim().slice(0, MAX_DESCRIPTION).toWellFormed()
-    commands.set(name, { name, description, source, body: prompt })
+    const said = sanitizeText(stringIn(fields['description'])).replace(/\s+/g, ' ').trim()
+    const description = said.slice(0, MAX_DESCRIPTION).toWellFormed()
+    return prompt === '' ? 'it is empty' : { description, body: prompt }
   } catch (thrown) {
-    report(messageOf(thrown).replace(/\.$/, ''))
+    return messageOf(thrown).replace(/\.$/, '')
   }
 }
 

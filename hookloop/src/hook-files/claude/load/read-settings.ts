@@ -36,11 +36,13 @@ export type Settings = {
 /** Reads all settings files. An invalid file is reported and does not affect the others. */
 export function readSettings(places: SettingsPlaces): Settings {
   const problems: ConfigProblem[] = []
-  const files = sourcesOf(places).flatMap((source) => readSource(source, problems))
+  const own = userDir(places.home)
+  const files = sourcesOf(places, own).flatMap((source) => readSource(source, problems))
   const source: HookSource = { kind: 'given', file: 'settings in code' }
   const given = places.settings === undefined ? [] : [{ source, value: places.settings }]
   const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, problems))
-  const heads = headsOf(places).flatMap((folder) => readFrontMatterHooks(folder, problems))
+  const folders = [own ?? [], places.files === undefined ? join(places.dir, '.claude') : []].flat()
+  const heads = folders.flatMap((folder) => readFrontMatterHooks(folder, problems))
   const all = [...files, ...given, ...plugins, ...heads]
   const enabled = enabledSources(all)
   const read = enabled.map((each) => readHooks(each.value['hooks'], withVariables(each, all)))
@@ -52,8 +54,7 @@ export function readSettings(places: SettingsPlaces): Settings {
   }
 }
 
-function sourcesOf({ dir, home, managed, files }: SettingsPlaces): readonly HookSource[] {
-  const own = userDir(home)
+function sourcesOf({ dir, managed, files }: SettingsPlaces, own: string | undefined): readonly HookSource[] {
   const project: readonly HookSource[] = [
     { kind: 'project', file: join(dir, '.claude', 'settings.json') },
     { kind: 'local', file: join(dir, '.claude', 'settings.local.json') },
@@ -63,11 +64,6 @@ function sourcesOf({ dir, home, managed, files }: SettingsPlaces): readonly Hook
     ...(own === undefined ? [] : [{ kind: 'user' as const, file: join(own, 'settings.json') }]),
     ...(files ?? project),
   ]
-}
-
-function headsOf({ dir, home, files }: SettingsPlaces): readonly string[] {
-  const own = userDir(home)
-  return [...(own === undefined ? [] : [own]), ...(files === undefined ? [join(dir, '.claude')] : [])]
 }
 
 export function userDir(home: string | false | undefined): string | undefined {

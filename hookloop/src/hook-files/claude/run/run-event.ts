@@ -29,9 +29,15 @@ type ReadGroup = HookGroup & { readonly reading: Matcher }
 
 /** The handlers of each event, with compiled matchers. */
 export class HookTable {
+  /** Whether any handler runs in the background. */
+  readonly hasAsync: boolean
+  /** Whether any handler calls a model. */
+  readonly asksModels: boolean
   readonly #groups: ReadonlyMap<ClaudeEvent, readonly ReadGroup[]>
 
   constructor(groups: readonly HookGroup[]) {
+    this.hasAsync = groups.some(({ handlers }) => handlers.some(isAsync))
+    this.asksModels = groups.some(({ handlers }) => handlers.some(asksModel))
     this.#groups = Map.groupBy(
       groups.map((group) => ({ ...group, reading: toMatcher(group.matcher, group.event) })),
       ({ event }) => event,
@@ -45,16 +51,6 @@ export class HookTable {
   /** Whether an event has handlers. */
   has(event: ClaudeEvent): boolean {
     return this.#groups.has(event)
-  }
-
-  /** Whether any handler runs in the background. */
-  get hasAsync(): boolean {
-    return [...this.#groups.values()].flat().some(({ handlers }) => handlers.some(isAsync))
-  }
-
-  /** Whether any handler calls a model. */
-  get asksModels(): boolean {
-    return [...this.#groups.values()].flat().some(({ handlers }) => handlers.some(asksModel))
   }
 
   /** The handlers that match a payload, each once, in the order of the settings. */
@@ -199,7 +195,7 @@ function withBudget(
   }))
 }
 
-export function asksModel({ type }: Handler): boolean {
+function asksModel({ type }: Handler): boolean {
   return type === 'prompt' || type === 'agent'
 }
 

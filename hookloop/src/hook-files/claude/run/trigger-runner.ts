@@ -1,3 +1,4 @@
+import { contextMessage } from '../../../actions/outcome.ts'
 import type { AskedAnswer, Asker } from '../../../agent/capability.ts'
 import { isInspecting } from '../../../agent/subagents/hook-agent.ts'
 import type { Json, JsonObject } from '../../../state/json.ts'
@@ -24,7 +25,7 @@ import { expansionPayload, notificationPayload, payloadsFor, toolPayload } from 
 import { runEvent, type EventResult, type HookTable, type RunEventOptions } from './run-event.ts'
 import type { HandlerContext } from './run-handler.ts'
 import { isTerminalSequence } from '../answer/terminal-sequence.ts'
-import { lateMessages, mergeOutcomes, spentOn, stopVote, toHookOutcome } from '../answer/to-hook-outcome.ts'
+import { mergeOutcomes, spentOn, stopVote, toHookOutcome } from '../answer/to-hook-outcome.ts'
 import { fromClaudeInput } from '../events/tool-names.ts'
 import { askingModel, Inspectors } from './ask-model.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
@@ -279,7 +280,7 @@ export class TriggerRunner {
     ctx: BaseContext,
     { session, outcome, late: texts }: { session: string; outcome: HookOutcome; late: readonly string[] },
   ): HookOutcome {
-    const late = lateMessages(texts)
+    const late = texts.map((text) => contextMessage(text, 'a hook in the background'))
     const stored = this.#storedState(ctx, session)
     if (late.length === 0 && stored === undefined) return outcome
     const state: StateChange = {
