@@ -11,7 +11,7 @@ import { readFileTool } from './read-file.ts'
 import { findRipgrep, ripgrepAt } from './ripgrep.ts'
 import { searchFilesTool } from './search-files.ts'
 import { rememberHook } from './seen-files.ts'
-import { judgeWrite, withPath, type Workspace } from './workspace.ts'
+import { judgeWrite, withPath, type Opened, type Workspace } from './workspace.ts'
 
 const PRIORITY = 200
 
@@ -60,7 +60,7 @@ function confineGuard(workspace: Workspace, tools: ReadonlySet<string>): Hook {
   return guard(
     'beforeToolUse',
     async (ctx) => {
-      const refused = await refusalOf(withPath(workspace, pathIn(ctx.toolCall.args), () => Promise.resolve(undefined)))
+      const refused = await refusalOf(workspace, ctx.toolCall.args)
       return refused === undefined ? ctx : ctx.block(refused)
     },
     { name: 'files.confine', priority: PRIORITY, effect: true, when: (ctx) => tools.has(ctx.toolCall.name) },
@@ -74,31 +74,29 @@ function protectGuard(workspace: Workspace, tools: ReadonlySet<string>, approved
     async (ctx) => {
       const { args } = ctx.toolCall
       let decided = ctx
-      await refusalOf(
-        withPath(workspace, pathIn(args), (opened) => {
-          const judged = judgeWrite(workspace, opened)
-          if (judged?.verdict === 'ask') approved.set(args, opened.realPath)
-          if (judged !== undefined) decided = ctx[judged.verdict](judged.message)
-          return Promise.resolve(undefined)
-        }),
-      )
+      await refusalOf(workspace, args, (opened) => {
+        const judged = judgeWrite(workspace, opened)
+        if (judged?.verdict === 'ask') approved.set(args, opened.realPath)
+        if (judged !== undefined) decided = ctx[judged.verdict](judged.message)
+      })
       return decided
     },
     { name: 'files.protect', priority: PRIORITY, effect: true, when: (ctx) => tools.has(ctx.toolCall.name) },
   )
 }
 
-/** Why a path is refused. A missing or unreadable file is reported by the tool, which checks the path again anyway. */
-async function refusalOf(judging: Promise<undefined>): Promise<string | undefined> {
+/** Why the path of a call is refused. A missing or unreadable file is reported by the tool, which checks the path again anyway. */
+async function refusalOf(
+  workspace: Workspace,
+  { path }: { readonly path?: unknown },
+  judge: (opened: Opened) => void = () => undefined,
+): Promise<string | undefined> {
   try {
-    return await judging
+    await withPath(workspace, typeof path === 'string' ? path : '.', (opened) => Promise.resolve(judge(opened)))
+    return undefined
   } catch (error) {
     return error instanceof PathRefused ? error.message : undefined
   }
-}
-
-function pathIn({ path }: { readonly path?: unknown }): string {
-  return typeof path === 'string' ? path : '.'
 }
 
 function namesOf(tools: readonly Tool[]): ReadonlySet<string> {
