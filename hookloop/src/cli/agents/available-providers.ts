@@ -1,6 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { installCommand } from '../../models/by-name.ts'
 import {
   addressOf,
@@ -123,13 +122,8 @@ function toStart({ models }: Ollama): string | null {
   return models.length === 0 ? 'ollama pull llama3.2' : null
 }
 
-/** From the package.json beside or above the module that is loaded. */
 function versionOf(name: string): string {
-  for (let folder = dirname(fileURLToPath(addressOf(name)!)); folder !== dirname(folder); folder = dirname(folder)) {
-    const file = join(folder, 'package.json')
-    if (!existsSync(file)) continue
-    const described = JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: string; readonly version?: string }
-    if (described.name === name) return described.version ?? '?'
-  }
-  return '?'
+  const file = findPackageJSON(name, addressOf(name))
+  if (file === undefined) return '?'
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version?: string }).version ?? '?'
 }

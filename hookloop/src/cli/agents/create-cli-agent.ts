@@ -2,11 +2,12 @@ import type { Agent } from '../../agent/agent.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import { approval } from '../../capabilities/approval.ts'
-import { guards, type Limits } from '../../capabilities/guards.ts'
+import { guards } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'
 import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
+import { defined } from '../../hook-files/defined.ts'
 import type { Environment } from '../../models/providers.ts'
 import type { FileHooks } from '../run/file-hooks.ts'
 import { UsageError } from '../usage-error.ts'
@@ -110,12 +111,7 @@ function additions(
 }
 
 function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readonly Capability[] {
-  const limits: Limits = {
-    ...(maxSteps !== undefined && { maxSteps }),
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(maxCost !== undefined && { maxCost }),
-    ...(maxTime !== undefined && { maxTimeMs: maxTime * 1000 }),
-  }
+  const limits = defined({ maxSteps, maxTokens, maxCost, maxTimeMs: maxTime && maxTime * 1000 })
   return Object.keys(limits).length === 0 ? [] : [guards(limits)]
 }
 

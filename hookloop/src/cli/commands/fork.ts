@@ -1,3 +1,4 @@
+import { defined } from '../../hook-files/defined.ts'
 import { forkSession, listPoints } from '../../sessions/session/fork-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
@@ -34,11 +35,7 @@ function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
     if (at !== undefined && !(await listPoints(store, from)).some(({ seq }) => seq === at)) {
       throw new UsageError(`--at ${at}: ${from} has no such step. List its steps with: ${cli.command} steps ${from}`)
     }
-    const session = await forkSession(store, from, {
-      ...(at !== undefined && { at }),
-      ...(as !== undefined && { as }),
-      ...(message !== undefined && { message }),
-    })
+    const session = await forkSession(store, from, defined({ at, as, message }))
     if (flags.json === true) cli.out.write(`${JSON.stringify({ session, from, at: at ?? null })}\n`)
     else {
       cli.out.write(`${session}\n`)

@@ -1,6 +1,7 @@
 import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
+import { defined } from '../../hook-files/defined.ts'
 import { action, checkedOutcome, type Action } from '../../hooks/action.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
@@ -82,11 +83,7 @@ export function watched(of: Hook, watching: Watching): Hook {
   return make(triggers, handler, {
     name,
     priority,
-    ...(tool !== undefined && { tool }),
-    ...(recordedWhen !== undefined && { when: recordedWhen }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(onFailure !== undefined && { onFailure }),
-    ...(stream !== undefined && { stream }),
+    ...defined({ tool, when: recordedWhen, timeoutMs, onFailure, stream }),
     ...(effect && { effect }),
   })
 }

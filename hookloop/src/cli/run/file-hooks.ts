@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
+import { defined } from '../../hook-files/defined.ts'
 import type { CliContext } from '../cli-context.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { printable } from '../terminal/printable.ts'
@@ -78,9 +79,7 @@ export async function fileHooks(
       claudeHooks({
         dir,
         trust,
-        ...(answer !== undefined && { answer }),
-        ...(mcp !== undefined && { mcp }),
-        ...(setup !== undefined && { setup }),
+        ...defined({ answer, mcp, setup }),
         ...listeners,
         ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
