@@ -40,7 +40,8 @@ export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
     if (outcome === undefined) {
       if (!hasCheckpoint) run.checkpoint('step')
       hasCheckpoint = false
-      outcome = await beforeStep(run)
+      const before = beforeStep(run)
+      outcome = before instanceof Promise ? await before : before // most steps need not wait here
     }
     if (outcome === undefined) {
       outcome = await takeStep(run)

@@ -30,9 +30,7 @@ export function callModel(run: RunContext, step: OpenStep): MaybePromise<void> {
     if (run.stoppedBy() !== undefined || before?.failure !== undefined) return undefined
     const call = planCall(run, step, before)
     step.offered = call.request.tools
-    return getResponse(run, step, call).then((response) =>
-      response === null ? undefined : passResponse(run, step, { call, response }),
-    )
+    return getResponse(run, step, call)
   })
 }
 
@@ -71,12 +69,16 @@ function planCall(run: RunContext, step: OpenStep, before: Invocation | undefine
 // The functions that wait for the model are not async: a run spends most of its time there, and each frame that is kept
 // for each of a thousand runs costs more than the work in it.
 
-/** Calls the model, and again after a failure as long as `onError` retries and the guards permit it. */
-function getResponse(run: RunContext, step: OpenStep, call: ModelCall, attempt = 1): Promise<InferenceResponse | null> {
-  const apply = (record: ModelCallRecord): MaybePromise<InferenceResponse | null> => {
+/**
+ * Calls the model, and again after a failure as long as `onError` retries and the guards permit it. A response passes
+ * afterInference.
+ */
+function getResponse(run: RunContext, step: OpenStep, call: ModelCall, attempt = 1): Promise<void> {
+  const apply = (record: ModelCallRecord): MaybePromise<void> => {
     applyRecord(run, step, { call, record })
-    if (record.response !== null) return record.response
-    return mayCallAgain(run, call, record).then((may) => (may ? getResponse(run, step, call, attempt + 1) : null))
+    const { response } = record
+    if (response !== null) return passResponse(run, step, { call, response })
+    return mayCallAgain(run, call, record).then((may) => (may ? getResponse(run, step, call, attempt + 1) : undefined))
   }
   return performCall(run, call, attempt).then(
     apply,
