@@ -1,3 +1,4 @@
+import { andThen } from '../state/thenable.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import { sameJson, toJson, type Json } from '../state/json.ts'
 import { EffectScope, liveEffects, timedOut, type Effect, type Effects, type EffectsFactory } from './effects.ts'
@@ -188,8 +189,7 @@ export class RecordedEffects extends EffectScope implements Effects {
       return this.#run(key, effect, run)
     }
     this.recorder.hasFlushed = true
-    const flushing = journal.flush()
-    return flushing instanceof Promise ? flushing.then(() => this.#run(key, effect, run)) : this.#run(key, effect, run)
+    return andThen(journal.flush(), () => this.#run(key, effect, run))
   }
 
   #run<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
@@ -220,8 +220,7 @@ export class RecordedEffects extends EffectScope implements Effects {
       journal.flushSoon()
       return value
     }
-    const flushing = journal.flush()
-    return flushing instanceof Promise ? flushing.then(() => value) : value
+    return andThen(journal.flush(), () => value)
   }
 
   #failed(key: string, thrown: unknown): never {

@@ -8,7 +8,7 @@ import { snapshotHost } from './hook-host.ts'
 import { Invocation } from './invocation.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
-import { andThen, isThenable } from './thenable.ts'
+import { andThen, isThenable } from '../state/thenable.ts'
 import { specOf } from './triggers.ts'
 
 // The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers

@@ -10,7 +10,7 @@ import {
 import { noTokens } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { andThen, type MaybePromise } from '../../hooks/thenable.ts'
+import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { finishInvocation, fireTrigger, recover, startInvocation } from '../loop/fire-trigger.ts'
 import type { OpenStep } from '../loop/open-step.ts'

@@ -3,7 +3,7 @@ import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/js
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
 import { messageOf } from '../../errors.ts'
-import { andThen, orElse, type MaybePromise } from '../../hooks/thenable.ts'
+import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 
 /** A parsed value, or what is wrong with it, as text that a model can act on. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string }

@@ -1,7 +1,7 @@
 import { isInChild } from '../../state/open-calls.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { andThen, orElse, type MaybePromise } from '../../hooks/thenable.ts'
+import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 import { fireTrigger } from '../loop/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'

@@ -1,3 +1,4 @@
+import { andThen } from '../../state/thenable.ts'
 import { invalidOption } from '../../agent/check-options.ts'
 import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../agent/tools/parse-schema.ts'
 import { tool, type Tool, type ToolRun } from '../../agent/tool.ts'
@@ -143,7 +144,7 @@ function inputOf({ jsonSchema, parse }: Form): Schema<JsonObject, FormArgs> {
       'problem' in of
         ? { issues: [{ message: `data: ${of.problem}` }] }
         : { value: { data: of.value, ...(name !== undefined && { store_as: name as string }) } }
-    return parsed instanceof Promise ? parsed.then(toResult) : toResult(parsed)
+    return andThen(parsed, toResult)
   }
   return {
     '~standard': { version: 1, vendor: 'hookloop', validate, jsonSchema: { input: toSchema, output: toSchema } },
