@@ -5,17 +5,29 @@ const running = new Set<ProcessTree>()
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Kills a process tree when this process exits or is ended by a signal. Returns a function to call when the tree has ended;
- * soon after the last one the listeners are removed.
+ * Kills a process tree when this process exits or is ended by a signal. Call `listenForExit` before the tree is started.
+ * Returns a function to call when the tree has ended.
  */
 export function killOnExit(tree: ProcessTree): () => void {
-  clearTimeout(removing)
-  if (!isListening) addListeners()
+  listenForExit()
   running.add(tree)
   return () => {
-    if (!running.delete(tree) || running.size > 0) return
-    removing = setTimeout(removeListeners, REMOVE_AFTER_MS).unref()
+    if (running.delete(tree)) removeListenersSoon()
   }
+}
+
+/**
+ * Adds the listeners. With them, a signal that arrives while a tree is being started is handled after `killOnExit`; without
+ * them it would end this process at once and leave the tree behind. They are removed soon after the last tree has ended.
+ */
+export function listenForExit(): void {
+  if (!isListening) addListeners()
+  removeListenersSoon()
+}
+
+function removeListenersSoon(): void {
+  clearTimeout(removing)
+  removing = setTimeout(() => running.size === 0 && removeListeners(), REMOVE_AFTER_MS).unref()
 }
 
 /** Another tree often follows at once, and adding and removing the listeners takes a tenth of the time of starting it. */

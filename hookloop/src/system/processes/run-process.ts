@@ -8,7 +8,7 @@ import { executableProblem } from './executable-problem.ts'
 import { openPipes, type Pipes } from './pipes.ts'
 import { withTagLimit, newTag, TAG_VARIABLE, type Command } from './process-tag.ts'
 import { ProcessTree } from './process-tree.ts'
-import { killOnExit } from './kill-on-exit.ts'
+import { killOnExit, listenForExit } from './kill-on-exit.ts'
 import { abortable, Deadline, waitAtMost } from '../timeout.ts'
 
 export type ProcessOutput = { readonly stream: 'stdout' | 'stderr'; readonly text: string }
@@ -98,6 +98,7 @@ class Running {
         pipes?.closeGiven()
         return this.result(neverStarted) // cancelled while the pipes were made
       }
+      listenForExit()
       const child = startChild(
         withTagLimit(command, tag),
         { cwd, env: { ...env, [TAG_VARIABLE]: tag.variable }, stdio },
