@@ -80,6 +80,23 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual([own.length, usual.length, existsSync(other.path('own/talk'))], [1, 0, true])
   })
 
+  test('exits with 0 if another process locks the session as soon as the run has ended', async () => {
+    const other = new ScriptedProject()
+    const code = `import { AgentError } from 'hookloop'
+      import { memoryStore } from 'hookloop/stores'
+      import options from './agent.ts'
+      const store = memoryStore()
+      let opened = 0
+      const open = (id, how) => {
+        if (++opened > 1) throw new AgentError('SESSION_BUSY', 'The session is locked.')
+        return store.open(id, how)
+      }
+      export default { ...options, store: { ...store, open } }`
+    writeFileSync(other.path('own.ts'), code)
+    const ended = await other.hookloop(['run', 'hello', '--agent', 'own.ts', '--quiet'])
+    assert.deepEqual(ended, { code: 0, stdout: 'I heard hello\n', stderr: '' })
+  })
+
   test('runs if the default store cannot be written, and exits with 2 if --store cannot', async () => {
     writeFileSync(project.path('file'), '')
     const [usual, named] = await Promise.all([

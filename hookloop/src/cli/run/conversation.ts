@@ -1,3 +1,4 @@
+import { AgentError } from '../../errors.ts'
 import type { SlashCommand } from '../../agent/capability.ts'
 import { explain } from '../../agent/explain/explain.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
@@ -128,9 +129,14 @@ export class Conversation {
     return this.#last === undefined ? 'Nothing has run yet.' : explain(this.#last)
   }
 
-  /** Ends the session for its hooks, unless nothing ran or the run is suspended. */
+  /** Ends the session for its hooks, unless nothing ran, the run is suspended, or another process uses the session now. */
   async end(reason?: string): Promise<void> {
-    if (this.#last !== undefined && this.#last.status !== 'suspended') await this.#session.end(reason)
+    if (this.#last === undefined || this.#last.status === 'suspended') return
+    try {
+      await this.#session.end(reason)
+    } catch (thrown) {
+      if (!(thrown instanceof AgentError && thrown.code === 'SESSION_BUSY')) throw thrown
+    }
   }
 }
 
