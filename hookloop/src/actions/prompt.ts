@@ -1,3 +1,4 @@
+import { shorten } from '../state/text.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { Inferred } from '../hooks/infer.ts'
@@ -41,7 +42,7 @@ export function prompt(options: PromptOptions): Action {
   checkActionOptions('prompt', options, { types, required: ['prompt'] })
   const { prompt: question, model, system = JUDGE, settings } = options
   const { answer, conversation, maxEventChars: maxChars } = { ...promptDefaults, ...options }
-  const label = `prompt:${shortened(question)}`
+  const label = `prompt:${shorten(question.trim().replaceAll(/\s+/g, ' '), 60)}`
   return action({
     kind: 'prompt',
     label,
@@ -69,9 +70,4 @@ const types = {
   settings: optionTypes.object,
   conversation: optionTypes.flag,
   maxEventChars: optionTypes.count,
-}
-
-function shortened(text: string): string {
-  const line = text.trim().replaceAll(/\s+/g, ' ')
-  return line.length > 60 ? `${line.slice(0, 60)}…` : line
 }

@@ -13,7 +13,7 @@ import {
 } from '../state/named-values.ts'
 import { hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
-import { shorten } from '../state/shorten.ts'
+import { shorten } from '../state/text.ts'
 import { objectSchema } from '../state/json-schema.ts'
 
 /** Options of `metadata`. */

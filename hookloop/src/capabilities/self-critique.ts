@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textOf } from '../state/message.ts'
 import { messageOf } from '../errors.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
-import { shorten } from '../state/shorten.ts'
+import { shorten } from '../state/text.ts'
 import { objectSchema } from '../state/json-schema.ts'
 
 /** Options of `selfCritique`. */

@@ -4,7 +4,7 @@ import { invalidOption, readOptions } from '../agent/check-options.ts'
 import { tool } from '../agent/tool.ts'
 import type { Json } from '../state/json.ts'
 import { environmentSecrets, redactor, secretPatterns } from '../state/secrets.ts'
-import { shorten } from '../state/shorten.ts'
+import { shorten } from '../state/text.ts'
 import { objectSchema } from '../state/json-schema.ts'
 
 /** Options of `selfDescription`. */

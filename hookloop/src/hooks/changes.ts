@@ -1,3 +1,4 @@
+import { shorten } from '../state/text.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import type { Json } from '../state/json.ts'
@@ -92,5 +93,5 @@ export function shortChange({ path, before, after }: Change): Change {
 /** A value, or the beginning of its text if that is long. */
 function short(value: Json): Json {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length <= MAX_TEXT ? value : `${text.slice(0, MAX_TEXT)}…`
+  return text.length <= MAX_TEXT ? value : shorten(text, MAX_TEXT)
 }

@@ -1,3 +1,4 @@
+import { count } from '../../state/text.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 
@@ -113,8 +114,4 @@ export function subagentLines(subagents: readonly ExplainedSubagent[], indent = 
 function decidedText({ step, tool, by, decision, message }: ExplainedSubagent['decided'][number]): string {
   const did = decision === 'block' ? 'blocked' : decision
   return `step ${step + 1},${tool === undefined ? '' : ` ${tool}`} ${did} by ${by}${message === '' ? '' : `: ${message}`}`
-}
-
-function count(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`
 }

@@ -1,3 +1,4 @@
+import { count, shorten } from '../../state/text.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import { subagentLines } from './explain-subagents.ts'
@@ -109,8 +110,7 @@ function changeText({ path, before, after }: Change): string {
 }
 
 function short(value: Json): string {
-  const text = JSON.stringify(value)
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`
+  return shorten(JSON.stringify(value), MAX_VALUE)
 }
 
 function valueText(value: Json): string {
@@ -134,8 +134,4 @@ function section<T>(title: string, items: readonly T[], toText: (item: T) => str
 /** Steps are shown starting from 1. */
 function at(step: number): string {
   return `step ${step + 1}`
-}
-
-function count(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`
 }

@@ -4,7 +4,7 @@ import type { SkillsPolicy } from './options.ts'
 import { renderSkill } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'
-import { shorten } from '../../state/shorten.ts'
+import { shorten } from '../../state/text.ts'
 import { objectSchema } from '../../state/json-schema.ts'
 
 export type SkillTool = Tool<JsonObject, JsonObject>

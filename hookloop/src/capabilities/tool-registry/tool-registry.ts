@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { indexTools, type ToolSearch } from './search-tools.ts'
-import { shorten } from '../../state/shorten.ts'
+import { shorten } from '../../state/text.ts'
 import { objectSchema } from '../../state/json-schema.ts'
 
 /** Options of `toolRegistry`. */

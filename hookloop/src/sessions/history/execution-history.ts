@@ -12,7 +12,7 @@ import {
 import { isJsonObject } from '../../state/json.ts'
 import type { Usage } from '../../state/usage.ts'
 import { hook } from '../../hooks/hook.ts'
-import { shorten } from '../../state/shorten.ts'
+import { shorten } from '../../state/text.ts'
 
 /** A finished execution in the history. */
 export type ExecutionSummary = {

@@ -1,3 +1,4 @@
+import { shorten } from '../../state/text.ts'
 import type { Json } from '../../state/json.ts'
 import type { ComparedStep, RunDiff, RunEnd, StepDiff } from './diff-runs.ts'
 
@@ -62,7 +63,5 @@ function spentWords({
 }
 
 function short(value: Json | undefined): string {
-  if (value === undefined) return 'nothing'
-  const text = JSON.stringify(value)
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`
+  return value === undefined ? 'nothing' : shorten(JSON.stringify(value), MAX_VALUE)
 }

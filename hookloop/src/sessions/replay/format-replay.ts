@@ -1,3 +1,4 @@
+import { count, shorten } from '../../state/text.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Decided } from './compare-judged.ts'
 import type { ReplayDifference, ReplayPlace, ReplayReport } from './replay.ts'
@@ -57,10 +58,5 @@ function changeWords({ path, before, after }: Change): string {
 }
 
 function short(value: unknown): string {
-  const text = JSON.stringify(value) ?? ''
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`
-}
-
-function count(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`
+  return shorten(JSON.stringify(value) ?? '', MAX_VALUE)
 }

@@ -1,5 +1,6 @@
+import { shorten } from '../../../state/text.ts'
 import { catastropheOf } from './catastrophes.ts'
-import { parseCommands, shorten, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
+import { MAX_TEXT, parseCommands, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
 import { dangersIn, isKnownProgram } from './dangers.ts'
 import { harmlessGitOptions } from './git-dangers.ts'
 import { allowMatches, baseName, broadMatch, isNamedBy } from './rules.ts'
@@ -224,7 +225,7 @@ function endOfRun(words: readonly ParsedWord[], start: number): number {
 }
 
 function textOf(words: readonly ParsedWord[]): string {
-  return shorten(words.map(({ loose }) => loose).join(' '))
+  return shorten(words.map(({ loose }) => loose).join(' '), MAX_TEXT)
 }
 
 function judgeInnerText(text: string, { rules, depth, budget }: Judging): readonly FoundCommand[] {
@@ -256,7 +257,7 @@ function withoutStrayGit(found: readonly FoundCommand[]): readonly FoundCommand[
 }
 
 function forText(text: string, verdict: Verdict, rule: string): FoundCommand {
-  return { text: shorten(text), argv: null, verdict, rule }
+  return { text: shorten(text, MAX_TEXT), argv: null, verdict, rule }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { shorten } from '../../../state/text.ts'
 import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, ParsedScript, Redirection, SyntaxNode, Word } from 'unbash'
 import { literalWord } from './literal-word.ts'
@@ -171,15 +172,10 @@ function isGrammar(source: string, { pos, end }: Span): boolean {
   return reservedWords.has(word) || (word === '-p' && /(?<![^\s;&|(){}!])time[ \t]+$/.test(source.slice(0, pos)))
 }
 
-const MAX_TEXT = 2000
+export const MAX_TEXT = 2000
 
 function cut(source: string, { pos, end }: Span): string {
-  return shorten(source.slice(pos, end))
-}
-
-/** A text for messages and records. */
-export function shorten(text: string, max = MAX_TEXT): string {
-  return text.length <= max ? text : `${text.slice(0, max)}…`
+  return shorten(source.slice(pos, end), MAX_TEXT)
 }
 
 /** Why no rule can allow a redirection; undefined if it only reads or discards. */

@@ -1,3 +1,4 @@
+import { shorten } from '../../../state/text.ts'
 import { isJsonObject, type Json } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
 import type { ProcessResult } from '../../../system/processes/run-process.ts'
@@ -11,7 +12,7 @@ export function readProcess(result: ProcessResult, event: ClaudeEvent, command: 
   const { exitCode, leftBehind } = result
   const answer = readResult(result, event, command)
   return {
-    ...(leftBehind > 0 && { problem: `background processes of ${short(command)} were ended` }),
+    ...(leftBehind > 0 && { problem: `background processes of ${shorten(command, 200)} were ended` }),
     ...answer,
     ...(exitCode !== null && { exitCode }),
   }
@@ -19,7 +20,7 @@ export function readProcess(result: ProcessResult, event: ClaudeEvent, command: 
 
 function readResult(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
   const { ended, exitCode, stdout, stderr, problem } = result
-  const name = short(command)
+  const name = shorten(command, 200)
   if (ended === 'timedOut') return failure('timedOut', `${name} timed out`)
   if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
   if (ended === 'notStarted') {
@@ -205,8 +206,4 @@ export function failure(failed: Failure, problem: string): HandlerAnswer {
 
 function invalidAnswer(problem: string): HandlerAnswer {
   return { problem: `its answer is invalid: ${problem}` }
-}
-
-function short(command: string): string {
-  return command.length > 200 ? `${command.slice(0, 200)}…` : command
 }

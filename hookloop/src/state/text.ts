@@ -2,3 +2,8 @@
 export function shorten(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}…`
 }
+
+/** `1 step`, `2 steps`. */
+export function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}
