@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { revealInvisible, sanitizeText } from './sanitize-text.ts'
+import { escapeInvisible, revealInvisible, sanitizeText } from './sanitize-text.ts'
 
 test('escape sequences for colours, titles and the clipboard are removed', () => {
   const text =
@@ -29,6 +29,23 @@ test('sanitized text is never longer than the input', () => {
 test('an unterminated sequence is handled in linear time', () => {
   sanitizeText('\u001B]'.repeat(200_000))
   sanitizeText(`\u001B[${'1;'.repeat(500_000)}`)
+})
+
+test('letters without a shape, blank symbols, selectors and other spaces are escaped', () => {
+  const invisible = [
+    0x3164, 0x115f, 0x1160, 0xffa0, 0x2800, 0xfe0f, 0xe0100, 0x34f, 0x180b, 0xa0, 0x2003, 0x2028, 0xe000,
+  ]
+  for (const code of invisible) {
+    assert.equal(escapeInvisible(`a${String.fromCodePoint(code)}b`), `a\\u{${code.toString(16)}}b`)
+  }
+  assert.equal(escapeInvisible('ls \t\n é 漢字 👩'), 'ls \t\n é 漢字 👩')
+})
+
+test('letters without a shape and hidden data after an emoji are replaced, and the emoji stays', () => {
+  assert.equal(
+    sanitizeText('a\u3164b\u115Fc ❤\uFE0F ❤\uFE0F\uFE01\uFE02'),
+    'a\uFFFDb\uFFFDc ❤\uFE0F ❤\uFE0F\uFFFD\uFFFD',
+  )
 })
 
 test('an approver sees every invisible character', () => {

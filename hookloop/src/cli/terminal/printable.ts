@@ -1,13 +1,11 @@
 import { stripVTControlCharacters } from 'node:util'
+import { escapeInvisible } from '../../system/sanitize-text.ts'
 
 // Models and tools write to the terminal, where control characters are commands: they set colours and the title, move the
 // cursor over earlier output, or write to the clipboard.
 
 /** Every control character except tab and newline. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu
-
-/** Characters that are invisible or change the text direction, so that a text looks different from what it is. */
-const INVISIBLE = /\p{Cf}/gu
 
 /** A text without control characters, except tab and newline. Each part of a text can be treated separately. */
 export function printable(text: string): string {
@@ -23,9 +21,5 @@ export function oneLine(text: string, max = Infinity): string {
 
 /** A text with control and invisible characters escaped, for a user who must see exactly what it contains. */
 export function exact(text: string): string {
-  return text.replace(CONTROLS, escaped).replace(INVISIBLE, escaped)
-}
-
-function escaped(character: string): string {
-  return `\\u{${character.codePointAt(0)!.toString(16)}}`
+  return escapeInvisible(text)
 }
