@@ -1,16 +1,16 @@
-import type { CallToolResult, Client } from '@modelcontextprotocol/client'
-import type { JsonObject } from '../../state/json.ts'
+import type { Client } from '@modelcontextprotocol/client'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { abortable, MAX_TIMER_MS, withTimeout } from '../../system/timeout.ts'
 import { messageOf } from '../../errors.ts'
 import { cleanText, redactMessage } from './clean-text.ts'
 import { describeFailure, isSessionLost } from './describe-failure.ts'
 import { HttpTransport } from './http-transport.ts'
 import type { Sdk } from './load-sdk.ts'
-import { plainRequest, readPages, type Listed } from './pages.ts'
+import { anything, plainRequest, readPages, type Listed } from './pages.ts'
 import { fingerprintsOf, type ServerTool } from './server-tools.ts'
 import type { ServerSettings } from './settings.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import type { McpTransport } from './transport.ts'
+import { completeResult, type McpTransport } from './transport.ts'
 
 /** A connected server. */
 type Connected = {
@@ -65,7 +65,7 @@ export class Connection {
   }
 
   /** Calls a tool if it has not changed since it was offered. Only the signal limits its time. */
-  async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<CallToolResult> {
+  async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<JsonObject> {
     const connected = await this.#ready(signal)
     await this.#checkUnchanged(connected, tool, signal)
     const token = `call-${this.#calls++}`
@@ -73,7 +73,12 @@ export class Connection {
     const params = { name: tool.ownName, arguments: args, ...(onProgress && { _meta: { progressToken: token } }) }
     const options = { timeout: MAX_TIMER_MS, toolDefinition: tool.definition as never, ...(signal && { signal }) }
     try {
-      return await this.#send(connected, () => connected.client.callTool(params, options))
+      return await this.#send(connected, async () => {
+        const result = completeResult(await connected.client.callTool(params, options))
+        const problem = resultProblem(result)
+        if (problem === undefined) return result as JsonObject
+        throw Object.assign(new Error(problem), { code: 'INVALID_RESULT' })
+      })
     } finally {
       this.#progressListeners.delete(token)
     }
@@ -160,6 +165,7 @@ export class Connection {
         versionNegotiation: { mode, probe: { timeoutMs: isProcess ? Math.min(PROBE_MS, ms / 2) : ms } },
       },
     )
+    acceptAnyResult(client)
     this.#answerRequests(client)
     try {
       return await withTimeout(this.#handshake(client, transport), ms, () => new ConnectTimeout())
@@ -231,6 +237,21 @@ export class Connection {
     }
     if (isComplete) throw new Error(`${this.#title} no longer has this tool. ${NOT_MADE}`)
   }
+}
+
+/** Requests that the SDK sends by itself, such as a tool call, are answered without its validation too. */
+function acceptAnyResult(client: Client): void {
+  const send = client.request.bind(client) as (...given: readonly unknown[]) => Promise<unknown>
+  const request = (message: unknown, ...[schema, ...rest]: readonly unknown[]): Promise<unknown> =>
+    isJsonObject(schema) && '~standard' in schema ? send(message, schema, ...rest) : send(message, anything, schema)
+  Object.assign(client, { request })
+}
+
+function resultProblem(result: unknown): string | undefined {
+  if (!isJsonObject(result)) return 'it is not an object'
+  const { content = [], isError = false } = result
+  if (!Array.isArray(content) || !content.every(isJsonObject)) return 'its "content" is not a list of objects'
+  return typeof isError === 'boolean' ? undefined : 'its "isError" is not a boolean'
 }
 
 class ConnectTimeout extends Error {}

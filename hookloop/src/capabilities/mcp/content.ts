@@ -2,9 +2,14 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { FilePart, TextPart } from '../../state/message.ts'
 import { cleanText } from './clean-text.ts'
 
+const MAX_PARTS = 10_000
+
 /** The content that a server sent, as message parts. Unknown kinds become a text that says so. */
 export function toParts(content: unknown): readonly (TextPart | FilePart)[] {
-  return objectsIn(content).map(toPart)
+  const blocks = objectsIn(content)
+  const parts = blocks.slice(0, MAX_PARTS).map(toPart)
+  const more = blocks.length - parts.length
+  return more === 0 ? parts : [...parts, text(`[… ${more} more blocks left out …]`)]
 }
 
 /** The content as one text for the model. A file is shown as its type and size. */
@@ -41,7 +46,7 @@ function file(data: unknown, mimeType: unknown, filename?: string): TextPart | F
   return { type: 'file', mediaType, data, ...(filename !== undefined && { filename }) }
 }
 
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
+const BASE64 = /^[A-Za-z0-9+/=\s]*$/
 const MEDIA_TYPE = /^[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64}$/i
 
 export function partText(part: TextPart | FilePart): string {

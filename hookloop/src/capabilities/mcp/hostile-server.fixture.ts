@@ -24,6 +24,8 @@ const logged = (): string => readFileSync(process.env['CALL_LOG']!, 'utf8')
 const raw = (text: string): boolean => process.stdout.write(text)
 const send = (message: object): boolean =>
   raw(JSON.stringify({ jsonrpc: '2.0', ...message }) + (behaviour.lineEnd ?? '\n'))
+const result = (id: Message['id'], text: string): string =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}\n`
 const answer = ({ id }: Message, result: object): boolean => send({ id, result })
 const say = (message: Message, text: string): boolean => answer(message, { content: [{ type: 'text', text }] })
 const ok = (message: Message): void => void say(message, 'ok')
@@ -51,6 +53,14 @@ const unfolding = {
   ),
 }
 const evilPattern = { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } }, required: ['x'] }
+
+/** Speaks the newest version of the protocol, where the SDK validates every result. */
+function newest(message: Message): boolean {
+  const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+  const versions = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+  if (message.method === 'server/discover') return answer(message, { ...complete, ...versions })
+  return message.method === 'tools/list' && answer(message, { ...complete, tools: plain })
+}
 
 let calls = 0
 let pages = 0
@@ -113,6 +123,43 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   'deep-result': {
     call: ({ id }) =>
       void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":{"content":[],"structuredContent":${deep(50_000)}}}\n`),
+  },
+  // Millions of invalid values, each within the limit for a message.
+  'content-of-numbers': { call: ({ id }) => void raw(result(id, `{"content":[${'1,'.repeat(7_000_000)}1]}`)) },
+  'content-of-objects': { call: ({ id }) => void raw(result(id, `{"content":[${'{},'.repeat(1_000_000)}{}]}`)) },
+  'content-of-lists': { call: ({ id }) => void raw(result(id, `{"content":[${'[],'.repeat(1_000_000)}[]]}`)) },
+  'many-annotations': {
+    call: ({ id }) => {
+      const priorities = `{"priority":"x"},`.repeat(300_000)
+      raw(result(id, `{"content":[],"_meta":{"a":[${priorities}1]},"annotations":[${priorities}1],"isError":"no"}`))
+    },
+  },
+  'not-quite-base64': {
+    call: (message) => void answer(message, { content: [{ type: 'image', data: `${' '.repeat(1_000_000)}!` }] }),
+  },
+  'many-icons': {
+    take: ({ id, method }) =>
+      method === 'initialize' &&
+      raw(
+        result(
+          id,
+          `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"experimental":{"a":[${'1,'.repeat(500_000)}1]}},` +
+            `"serverInfo":{"name":"x","version":"1","icons":[${'{},'.repeat(1_000_000)}{}]}}`,
+        ),
+      ),
+    call: ok,
+  },
+  'list-of-objects': {
+    take: ({ id, method }) => method === 'tools/list' && raw(result(id, `{"tools":[${'{},'.repeat(1_000_000)}{}]}`)),
+  },
+  'hostile-progress': {
+    call: (message) => {
+      raw(
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":[${'{},'.repeat(1_000_000)}{}]}}\n`,
+      )
+      raw(`{"jsonrpc":"2.0","id":77,"method":"roots/list","params":{"_meta":[${'{},'.repeat(1_000_000)}{}]}}\n`)
+      ok(message)
+    },
   },
   'no-content': { call: (message) => void answer(message, {}) },
   'wrong-content': { call: (message) => void answer(message, { content: 'text' }) },
@@ -214,13 +261,19 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       process.exit(1)
     },
   },
-  'asks-in-between': {
-    take: (message) => {
-      const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
-      const versions = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
-      if (message.method === 'server/discover') return answer(message, { ...complete, ...versions })
-      return message.method === 'tools/list' && answer(message, { ...complete, tools: plain })
+  'newest-protocol': {
+    take: newest,
+    call: ({ id }) => {
+      const texts = `{"type":"text","text":"x"},`.repeat(300_000)
+      raw(result(id, `{"resultType":"complete","content":[${texts}{"type":"text","text":"end"}]}`))
     },
+  },
+  'newest-protocol-objects': {
+    take: newest,
+    call: ({ id }) => void raw(result(id, `{"resultType":"complete","content":[${'{},'.repeat(1_000_000)}1]}`)),
+  },
+  'asks-in-between': {
+    take: newest,
     call: (message) => {
       const messages = [{ role: 'user', content: { type: 'text', text: 'Who are you?' } }]
       const inputRequests = { who: { method: 'sampling/createMessage', params: { messages, maxTokens: 9 } } }

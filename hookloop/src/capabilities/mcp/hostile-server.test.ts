@@ -46,6 +46,16 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
     title: 'nests its result without end',
     says: /sent an invalid result|cannot be kept|cannot be shown|cannot be stored/,
   },
+  'content-of-numbers': {
+    title: 'sends seven million numbers as content',
+    says: /sent an invalid result: its "content"/,
+  },
+  'content-of-lists': { title: 'sends a million lists as content', says: /sent an invalid result: its "content"/ },
+  'newest-protocol-objects': {
+    title: 'sends a million empty objects in the newest version of the protocol',
+    says: /sent an invalid result: its "content"/,
+  },
+  'many-annotations': { title: 'sends 600,000 invalid annotations', says: /its "isError" is not a boolean/ },
   'wrong-content': { title: 'sends invalid content', says: /sent an invalid result/ },
   'result-is-null': { title: 'sends no result', says: /did not answer: its response is not valid/ },
   'wrong-output': { title: 'breaks its own schema', says: /does not fit the output schema .*Expected "number"/ },
@@ -88,6 +98,31 @@ test('garbage, half lines and carriage returns between messages are ignored', as
 test('a response without a request is ignored, and the first of two responses counts', async (t) => {
   const servers = await connected(t, hostile('wrong-id'))
   assert.deepEqual(await callOnce(servers, go), { status: 'ok', output: 'first' })
+})
+
+test('one answer of a server cannot block the process: its values are not validated by the SDK', async (t) => {
+  const servers = await connected(t, hostile('content-of-objects'), { maxOutputChars: 1_000_000 })
+  const { status, output } = await callOnce(servers, go)
+  assert.equal(status, 'ok')
+  assert.match(output as string, /unknown kind: \]\n\[… 990001 more blocks left out …\]$/)
+})
+
+test('a list with a million invalid tools is read up to its limit', async (t) => {
+  const servers = await connected(t, hostile('list-of-objects'))
+  assert.deepEqual(servers.tools, [])
+  assert.match(servers.notes!.at(-1)!, /is too long; 20000 were read/)
+})
+
+for (const how of ['many-icons', 'hostile-progress', 'not-quite-base64']) {
+  test(`a million invalid values outside of a result do not block the process (${how})`, async (t) => {
+    const servers = await connected(t, hostile(how))
+    assert.equal((await callOnce(servers, go)).status, 'ok')
+  })
+}
+
+test('content of any length is read in the newest version of the protocol', async (t) => {
+  const servers = await connected(t, hostile('newest-protocol'), { maxOutputChars: 100 })
+  assert.match((await callOnce(servers, go)).output as string, /290001 more blocks left out …\]$/)
 })
 
 test('a result without content is ok', async (t) => {

@@ -3,7 +3,7 @@ import type { JSONRPCMessage, StreamableHTTPClientTransport, TransportSendOption
 import { waitAtMost } from '../../system/timeout.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { HttpServer } from './settings.ts'
-import { FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
+import { boundMessage, FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
 
 /** How long ending the session may take. */
 const END_SESSION_MS = 1_000
@@ -105,7 +105,7 @@ export class HttpTransport implements McpTransport {
     if (!this.#budget.received(message)) return this.#abort(FLOODED)
     const isResponse = !('method' in message)
     if (isResponse && message.id !== undefined) void this.#closeStreamLater(message.id)
-    this.onmessage?.(message)
+    this.onmessage?.(boundMessage(message))
   }
 
   /** The stream of an answered request should end by itself; otherwise it would be read forever. */

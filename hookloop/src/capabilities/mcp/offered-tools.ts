@@ -1,4 +1,3 @@
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { toSizedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
@@ -41,12 +40,12 @@ export async function callOffered(
   const deadline = new Deadline(signal)
   deadline.start(callTimeoutMs, () => new Error(`It did not end within ${callTimeoutMs} ms and was cancelled.`))
   const result = await connection.callTool(from, args, { signal: deadline.signal }).finally(() => deadline.clear())
-  const { content, structuredContent, isError = false } = result
+  const { content, structuredContent, isError } = result
   const shown = toText(content)
   const text = shown === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : shown
   if (text.length > maxOutputChars)
     throw new Error(`"${from.ownName}" returned more than ${maxOutputChars} characters.`)
-  return { text, isError }
+  return { text, isError: isError === true }
 }
 
 /** The model gets the complete schema of the server; arguments are checked by the part that is safe to run. */
@@ -65,14 +64,16 @@ function schemaOf({ inputSchema, parseInput }: ServerTool): Schema<JsonObject, J
 }
 
 /** The result for the model. Throws if the server reports an error, or if the output does not fit its own schema. */
-function outputOf(result: CallToolResult, { parseOutput }: ServerTool): Json | undefined {
-  if (result.isError === true) {
-    throw new Error(toText(result.content).slice(0, MAX_ERROR_CHARS).toWellFormed() || 'It failed without a message.')
+function outputOf(result: JsonObject, { parseOutput }: ServerTool): Json | undefined {
+  if (result['isError'] === true) {
+    throw new Error(
+      toText(result['content']).slice(0, MAX_ERROR_CHARS).toWellFormed() || 'It failed without a message.',
+    )
   }
   const { structuredContent: structured } = result
   if (structured === undefined) {
     if (parseOutput !== undefined) throw new Error(`${INVALID_OUTPUT}: structured output is missing.`)
-    return toText(result.content) || undefined
+    return toText(result['content']) || undefined
   }
   const { json, size } = toSizedJson(structured)
   if (parseOutput !== undefined && size <= MAX_CHECKED_CHARS) {

@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { completeResult } from './transport.ts'
 
 /** A list that was read page by page, and whether all of it was read. */
 export type Listed = { readonly items: readonly Json[]; readonly isComplete: boolean }
@@ -45,11 +46,12 @@ export async function plainRequest(
   request: { readonly method: string; readonly params: JsonObject },
   options: SendOptions,
 ): Promise<JsonObject> {
-  const answer: unknown = await client.request(request as never, anything, options)
+  const answer = completeResult(await client.request(request as never, anything, options))
   return isJsonObject(answer) ? answer : {}
 }
 
-const anything = {
+/** A result schema that accepts everything, because the code that uses a result checks it. */
+export const anything = {
   '~standard': { version: 1, vendor: 'hookloop', validate: (value: unknown) => ({ value }) },
 } as const
 

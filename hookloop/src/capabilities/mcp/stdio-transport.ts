@@ -12,7 +12,7 @@ import { killOnExit } from '../../system/processes/kill-on-exit.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { StdioServer } from './settings.ts'
-import { FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
+import { boundMessage, FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
 
 /** How long a server may take to end by itself after its input has ended, and again after SIGTERM. */
 const GRACE_MS = 1_000
@@ -124,7 +124,7 @@ export class StdioTransport implements McpTransport {
       // Some servers print log messages to stdout.
       const message = line.startsWith('{') ? this.#parse(line) : undefined
       if (!this.#budget.received(message)) return this.#abort(FLOODED)
-      if (message !== undefined) this.onmessage?.(message)
+      if (message !== undefined) this.onmessage?.(boundMessage(message))
     }
   }
 

@@ -10,6 +10,44 @@ export type McpTransport = Transport & {
   readonly pid?: number | null
 }
 
+/** The complete result of a response, in a field of the copy that the SDK gets. */
+const RESULT = Symbol('result')
+/** So many values of a message reach the SDK. Its validation takes up to 70 µs and 4 KB for each. */
+const MAX_CHECKED_VALUES = 1_000
+const MAX_CHECKED_DEPTH = 16
+
+/**
+ * The message with the values that the SDK itself needs, because validating a list of a million invalid values would block
+ * this process for a minute. It needs no list of objects. The code that uses a result gets it from `completeResult`, and
+ * checks it.
+ */
+export function boundMessage<M extends JSONRPCMessage>(message: M): M {
+  const body = 'method' in message ? message.params : 'result' in message ? message.result : undefined
+  if (body === undefined) return message
+  let left = MAX_CHECKED_VALUES
+  const copy = (value: unknown, depth: number): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) {
+      const items = value.slice(0, Math.max(0, left))
+      left -= items.length
+      return items.some((each) => typeof each === 'object') ? [] : items
+    }
+    const fields: { [name: string]: unknown } = {}
+    for (const name in value) {
+      if (left-- <= 0 || depth === MAX_CHECKED_DEPTH) break
+      fields[name] = copy((value as { [name: string]: unknown })[name], depth + 1)
+    }
+    return fields
+  }
+  const bounded = copy(body, 0) as object
+  return { ...message, ...('method' in message ? { params: bounded } : { result: { ...bounded, [RESULT]: body } }) }
+}
+
+/** What the server answered, from the result that the SDK returned. */
+export function completeResult(result: unknown): unknown {
+  return (result as { [RESULT]?: unknown } | null)?.[RESULT] ?? result
+}
+
 /** An error response in place of one that did not arrive or cannot be read. */
 export function missingResponse(id: string | number, why: string): JSONRPCMessage {
   return { jsonrpc: '2.0', id, error: { code: MISSING_RESPONSE, message: why } }
