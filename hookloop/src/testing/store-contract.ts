@@ -75,6 +75,17 @@ const contract: readonly Case[] = [
     },
   ],
   [
+    'a session with the status running is listed as interrupted if no process has it locked',
+    async ({ store }) => {
+      const [one, other] = [await store(), await store()]
+      const writer = await one.open('x', { create: true })
+      await writer.append(['{}'], { status: 'running' })
+      same((await other.list())[0]?.head, { status: 'running' })
+      await writer.release()
+      same((await other.list())[0]?.head, { status: 'interrupted' })
+    },
+  ],
+  [
     'an existing session is opened with its lines, with and without create',
     async ({ store }) => {
       const sessions = await store()

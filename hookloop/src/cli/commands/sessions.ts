@@ -26,6 +26,7 @@ const statusColors = new Map<string, StatusColor>([
   ['completed', 'green'],
   ['failed', 'red'],
   ['running', 'yellow'],
+  ['interrupted', 'red'],
   ['suspended', 'yellow'],
 ] satisfies [SessionHead['status'], StatusColor][])
 

@@ -344,3 +344,33 @@ test('what is written to a store grows with the steps of a run, not with their s
   const [few, many] = [await written(100), await written(1_000)]
   assert.ok(many <= 1.3 * 10 * few, `${many} bytes for 1,000 steps, ${few} for 100`)
 })
+
+test('a session whose process has ended is listed as interrupted, with the steps and tokens of its last checkpoint', async () => {
+  const store = memoryStore()
+  const heads: (readonly unknown[])[] = []
+  const list = async (): Promise<void> => {
+    const head = (await store.list())[0]!.head
+    heads.push([head['status'], head['steps'], head['tokens'], head['title']])
+  }
+  const dying = dyingStore(store, { at: 3, stored: true })
+  const { agent } = scene(dying, {
+    use: [hook('afterInference', async (ctx) => (await list(), ctx), { name: 'lists' })],
+  })
+  await Promise.race([agent.run('Act twice.', { session: 's' }), dying.died])
+  await list()
+  assert.deepEqual(heads[0], ['running', 0, 0, 'Act twice.'])
+  assert.deepEqual(heads.at(-1), ['interrupted', 1, 15, 'Act twice.'])
+  await scene(store).agent.resume('s')
+  await list()
+  assert.deepEqual(heads.at(-1), ['completed', 3, 45, 'Act twice.'])
+})
+
+test('a session that is cut off before its first checkpoint is listed as interrupted, with its title', async () => {
+  const store = memoryStore()
+  const slow = hook('onUserInput', (ctx) => ctx, { name: 'slow', effect: true })
+  await cutOff(store, { at: 1, stored: true }, (dying) =>
+    scene(dying, { use: [slow] }).agent.run('Act.', { session: 's' }),
+  )
+  const head = (await store.list())[0]!.head
+  assert.deepEqual([head['status'], head['title'], head['steps']], ['interrupted', 'Act.', 0])
+})

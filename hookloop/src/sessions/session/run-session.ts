@@ -44,7 +44,9 @@ export function runInSession(
     const [at, run] = [inner.now(), inner.newId()]
     appendSessionStart(session, { agent: parts.name, at })
     journal.append({ type: 'input', run, at, message: input, ...(metadata !== undefined && { metadata }) })
-    return startRun(runContext({ parts, session, how, inner }, { run, at, entries: [], metadata }), input)
+    const context = runContext({ parts, session, how, inner }, { run, at, entries: [], metadata })
+    setHead(session, context.state.withMessage(input), { agent: parts.name, at, status: 'running' })
+    return startRun(context, input)
   })
 }
 
@@ -114,9 +116,7 @@ function runContext({ parts, how, session, inner, environment }: Work, open: Sta
     ledger: isNew ? 0 : snapshot.ledger.length,
     run: open.run,
     now: open.at,
-    onCheckpoint: ({ phase, state }) => {
-      if (phase !== 'step') setHead(session, state, { agent: parts.name, at: open.at })
-    },
+    onCheckpoint: ({ state }) => setHead(session, state, { agent: parts.name, at: open.at }),
   })
   const state: AgentState = isNew
     ? stateFor(parts, { from: snapshot.state, agentId: () => effects.newId(), metadata: open.metadata })

@@ -11,7 +11,8 @@ import type { Answers, Approval } from '../../state/tool-call.ts'
  * for (const { id, head } of await store.list()) console.log(id, (head as SessionHead).title)
  */
 export type SessionHead = {
-  readonly status: 'running' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
+  /** `interrupted`: the process of its run has ended, so `agent.resume` continues it. */
+  readonly status: 'running' | 'interrupted' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
   readonly agent: string
   readonly createdAt: number
   /** The title that was set, or the first words of the first message. */

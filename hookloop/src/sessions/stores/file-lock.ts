@@ -41,6 +41,12 @@ export function lockSession(id: string, folder: string, leaseMs: number): FileLo
   throw sessionBusy(id, 'several other processes')
 }
 
+/** Whether a process has the session in a folder locked now. */
+export function isSessionLocked(id: string, folder: string): boolean {
+  const lock = latestLock(id, folder)
+  return lock !== undefined && lock.ended === undefined && isLocked(lock)
+}
+
 type FoundLock = LockState & {
   readonly epoch: number
   readonly text: string

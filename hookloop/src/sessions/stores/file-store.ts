@@ -10,12 +10,13 @@ import {
   syncFolder,
   writeAll,
 } from './file-access.ts'
-import { lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
+import { isSessionLocked, lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
 import { batchText, lastSegment, readLog, segmentHeader, segmentPath, type Log } from './file-log.ts'
 import { checkLease } from './lock-owner.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
 import {
   checkSessionId,
+  headNow,
   readHead,
   sessionCorrupt,
   sessionFenced,
@@ -212,9 +213,8 @@ function listSession(id: string, folder: string): ListedSession | undefined {
       const file = last === undefined ? undefined : fs().lstatSync(segmentPath(folder, last), { throwIfNoEntry: false })
       updatedAt = file?.mtimeMs ?? 0
       const head = file && savedHead(id, folder, { segment: last!, bytes: file.size })
-      if (head !== undefined) return { id, head, updatedAt }
-      const log = readSession(id, folder)
-      return log && { id, head: log.head ?? {}, updatedAt }
+      const log = head === undefined ? readSession(id, folder) : { head }
+      return log && { id, head: headNow(log.head ?? {}, isSessionLocked(id, folder)), updatedAt }
     })
   } catch (error) {
     return { id, head: {}, updatedAt, problem: messageOf(error) }

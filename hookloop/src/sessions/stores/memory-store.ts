@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../state/json.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import { OpenWriters } from './open-writers.ts'
-import { checkSessionId, readHead, sessionBusy, sessionUnknown, type SessionStore } from './store.ts'
+import { checkSessionId, headNow, readHead, sessionBusy, sessionUnknown, type SessionStore } from './store.ts'
 
 type MemorySession = { readonly lines: string[]; head: JsonObject; updatedAt: number; isLocked: boolean }
 
@@ -44,7 +44,7 @@ export function memoryStore(): SessionStore {
     },
     async list() {
       return [...sessions]
-        .map(([id, { head, updatedAt }]) => ({ id, head, updatedAt }))
+        .map(([id, { head, updatedAt, isLocked }]) => ({ id, head: headNow(head, isLocked), updatedAt }))
         .toSorted((a, b) => b.updatedAt - a.updatedAt)
     },
     async delete(id) {

@@ -26,7 +26,7 @@ export function queriesFor(schema: string) {
     lines: `
       SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 ORDER BY n`,
     list: `
-      SELECT id, head, (extract(epoch FROM updated_at) * 1000)::float8 AS updated_at
+      SELECT id, head, owner, ${expired} AS expired, (extract(epoch FROM updated_at) * 1000)::float8 AS updated_at
       FROM ${sessions} ORDER BY sessions.updated_at DESC`,
     lock: `
       UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5

@@ -72,7 +72,10 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     },
     async list() {
       const rows = await query('list', [])
-      return rows.map(({ id, head, updated_at }) => listedSession({ id, head, updatedAt: Math.trunc(updated_at) }))
+      return rows.map((row) => {
+        const isLocked = !isUnlocked(row) && !row.expired
+        return listedSession({ id: row.id, head: row.head, updatedAt: Math.trunc(row.updated_at), isLocked })
+      })
     },
     async delete(id) {
       checkSessionId(id)
@@ -104,6 +107,7 @@ type Row = {
   readonly head: string
   readonly length: string
   readonly updated_at: number
+  readonly expired: boolean
   readonly n: string
   readonly line: string
 }

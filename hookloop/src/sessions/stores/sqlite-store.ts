@@ -185,13 +185,13 @@ class Tables {
     // As REAL, because an integer that is too large for JavaScript would make the query fail for all sessions.
     const rows = this.database
       .prepare(
-        `SELECT id, head, CAST(max(updated_at, coalesce((
+        `SELECT id, head, owner, CAST(renewed_at AS REAL) AS renewed_at, CAST(lease_ms AS REAL) AS lease_ms, CAST(max(updated_at, coalesce((
            SELECT at FROM lines WHERE place >= key << 32 AND place < (key + 1) << 32 ORDER BY place DESC LIMIT 1
          ), 0)) AS REAL) AS updated_at FROM sessions`,
       )
       .all() as unknown as readonly Row[]
     return rows
-      .map(({ id, head, updated_at: updatedAt }) => listedSession({ id, head, updatedAt }))
+      .map((row) => listedSession({ id: row.id, head: row.head, updatedAt: row.updated_at, isLocked: hasOwner(row) }))
       .toSorted((a, b) => b.updatedAt - a.updatedAt)
   }
 
@@ -250,8 +250,11 @@ function toRows(lines: readonly string[]): readonly AppendedRow[] {
 }
 
 function checkUnlocked(row: Row): void {
-  if (row.owner === null) return
-  const owner = parseLockOwner(row.owner)
-  if (isLocked({ owner, renewedAt: row.renewed_at, leaseMs: toLease(row.lease_ms) }))
-    throw sessionBusy(row.id, describeLockOwner(owner))
+  if (hasOwner(row)) throw sessionBusy(row.id, describeLockOwner(parseLockOwner(row.owner)))
+}
+
+/** Whether a process has the session locked. */
+function hasOwner(row: Pick<Row, 'owner' | 'renewed_at' | 'lease_ms'>): boolean {
+  if (row.owner === null) return false
+  return isLocked({ owner: parseLockOwner(row.owner), renewedAt: row.renewed_at, leaseMs: toLease(row.lease_ms) })
 }

@@ -14,7 +14,10 @@ export interface SessionStore {
   open(id: string, options?: { readonly create?: boolean }): Promise<SessionWriter>
   /** The current content of a session, without a lock. Undefined if there is no such session. */
   read(id: string): Promise<StoredSession | undefined>
-  /** All sessions, the latest first. One that cannot be read has a `problem` and does not hide the others. */
+  /**
+   * All sessions, the latest first. One that cannot be read has a `problem` and does not hide the others. A head with the
+   * status `running` is listed as `interrupted` if no process has the session locked.
+   */
   list(): Promise<readonly ListedSession[]>
   /** Deletes a session if it exists. Rejects with SESSION_BUSY while it is locked. */
   delete(id: string): Promise<void>
@@ -139,10 +142,16 @@ export function listedSession({
   id,
   head,
   updatedAt,
-}: Record<'id' | 'head', string> & { updatedAt: number }): ListedSession {
+  isLocked,
+}: Record<'id' | 'head', string> & { updatedAt: number; isLocked: boolean }): ListedSession {
   try {
-    return { id, head: readHead(id, head), updatedAt }
+    return { id, head: headNow(readHead(id, head), isLocked), updatedAt }
   } catch (error) {
     return { id, head: {}, updatedAt, problem: messageOf(error) }
   }
+}
+
+/** A head as it is true now: a run that no process works on has been interrupted. */
+export function headNow(head: JsonObject, isLocked: boolean): JsonObject {
+  return head['status'] === 'running' && !isLocked ? { ...head, status: 'interrupted' } : head
 }
