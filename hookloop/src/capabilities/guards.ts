@@ -47,7 +47,7 @@ const limits = {
     message: (value, max) => `Step limit reached: ${value}/${max}.`,
   },
   maxTokens: {
-    on: ['beforeStep', 'beforeInference'],
+    on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
     reason: 'tokenLimit',
     value: (ctx) => totalTokens(ctx.spent),
     message: (value, max) => `Token limit reached: ${value}/${max}.`,
@@ -59,7 +59,7 @@ const limits = {
     message: (value, max) => `Time limit reached: ${value}/${max} ms.`,
   },
   maxCost: {
-    on: ['beforeStep', 'beforeInference'],
+    on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
     reason: 'costLimit',
     value: (ctx) => ctx.spent.costUsd,
     message: (value, max) => `Cost limit reached: ${value}/${max} USD.`,

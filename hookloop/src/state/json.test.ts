@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalText, exactJson, hashJson, isJsonObject, sameJson, toJson, toSizedJson, type Json } from './json.ts'
+import {
+  canonicalText,
+  exactJson,
+  hashJson,
+  inexactNumber,
+  isJsonObject,
+  sameJson,
+  toJson,
+  toSizedJson,
+  type Json,
+} from './json.ts'
 
 class Money {
   readonly amount = 5
@@ -58,8 +68,6 @@ test('a copy is not touched by what happens to the original', () => {
 test('the lossy copy loses what JSON.stringify loses, and nothing else', () => {
   const anything = fc.anything({
     withDate: true,
-    withMap: true,
-    withSet: true,
     withNullPrototype: true,
     withSparseArray: true,
   })
@@ -71,6 +79,53 @@ test('the lossy copy loses what JSON.stringify loses, and nothing else', () => {
       },
     ),
   )
+})
+
+const withoutForm: { readonly [what: string]: unknown } = {
+  Map: new Map([['a', 1]]),
+  Set: new Set([1]),
+  Promise: Promise.resolve(1),
+  Response: new Response('text'),
+  Headers: new Headers({ a: 'b' }),
+  ReadableStream: new Blob(['x']).stream(),
+  ArrayBuffer: new ArrayBuffer(8),
+  Uint8Array: new Uint8Array(1e8),
+  RegExp: /x/,
+  Iterator: [1].values(),
+}
+
+for (const [name, value] of Object.entries(withoutForm)) {
+  test(`a ${name} throws instead of becoming an empty object`, () => {
+    assert.throws(() => toJson({ value }), { code: 'JSON_INVALID', message: /is not JSON; convert it to/ })
+  })
+}
+
+test('an error becomes its name and message, with its own properties', () => {
+  const error = Object.assign(new TypeError('no'), { code: 'E1' })
+  assert.deepEqual(toJson({ error }), { error: { code: 'E1', name: 'TypeError', message: 'no' } })
+})
+
+test('holes, undefined and functions in a list count toward its size', () => {
+  const holes: unknown[] = []
+  holes.length = 1_000
+  for (const list of [holes, Array.from(holes), Array.from(holes, () => () => 1)])
+    assert.ok(toSizedJson(list).size * 8 >= JSON.stringify(list).length)
+})
+
+test('a list that is too long throws before it is copied', () => {
+  const list: unknown[] = []
+  list[4_294_967_294] = 1
+  assert.throws(() => toJson({ list }), { code: 'JSON_INVALID', message: /larger than 64 Mi characters/ })
+})
+
+test('an inexact number is an integer that JavaScript writes differently, or one that is too large', () => {
+  const found = (text: string): string | undefined => inexactNumber(text)
+  assert.equal(found('{"id": 9007199254740993}'), '9007199254740993')
+  assert.equal(found('[-12345678901234567891]'), '-12345678901234567891')
+  assert.equal(found('{"a":1,"b":1e400}'), '1e400')
+  for (const exact of ['9007199254740992', '1e21', '0.1234567890123456789', '"9007199254740993"', '"\\"1e400"', '-0'])
+    assert.equal(found(`{"a":${exact}}`), undefined)
+  assert.equal(found(`{"a":"${'x'.repeat(20_000_000)}","b":1e400}`), '1e400')
 })
 
 test('undefined, a function and a symbol on their own become null in a lossy copy', () => {

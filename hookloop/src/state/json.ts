@@ -12,7 +12,8 @@ const MAX_CHARACTERS = 64 * 1024 * 1024
 
 /**
  * A frozen copy of any value as plain JSON, with the losses of `JSON.stringify` (`undefined` is dropped, a Date becomes a
- * string). Throws JSON_INVALID for cycles, bigints and more than 64 Mi characters.
+ * string). An Error becomes its name and message. Throws JSON_INVALID for cycles, bigints, more than 64 Mi characters, and
+ * for values that JSON would show as empty, such as a Map, a Promise or a Response.
  */
 export function toJson(value: unknown): Json {
   return new Copy(false).copy(value, 0) ?? null
@@ -111,10 +112,16 @@ class Copy {
     }
     this.#spend(2)
     if (Array.isArray(value)) {
+      this.#spend(value.length) // before it is copied: a hole counts like a value
       const items = value.slice() as Json[] // allocates the right size at once
-      for (let i = 0; i < items.length; i++) items[i] = this.copy(value[i], depth + 1) ?? null
+      for (let i = 0; i < items.length; i++) {
+        const item = this.copy(value[i], depth + 1)
+        if (item === undefined) this.#spend(4)
+        items[i] = item ?? null
+      }
       return Object.freeze(items)
     }
+    if (ArrayBuffer.isView(value) && !('toJSON' in value)) throw notJson(this.#what, noJsonForm(value))
     const { toJSON } = value as { readonly toJSON?: unknown }
     if (typeof toJSON === 'function') {
       return this.#lossy(this.copy(toJSON.call(value), depth + 1), `${nameOf(value)} is not plain JSON`)
@@ -130,7 +137,17 @@ class Copy {
       if (copy !== undefined) result[key] = copy
     }
     if (this.#exact && hasSymbol(value)) throw notJson(this.#what, 'a symbol is not JSON')
+    if (!isPlain(value)) this.#copyBuiltIn(value, result)
     return Object.freeze(result)
+  }
+
+  /** Objects of built-in classes have their content elsewhere than in enumerable properties. */
+  #copyBuiltIn(value: object, result: Record<string, Json>): void {
+    if (value instanceof Error) {
+      for (const key of ['name', 'message'] as const) result[key] = this.copy(value[key], 0) ?? ''
+    } else if (Object.keys(result).length === 0 && Object.prototype.toString.call(value) !== '[object Object]') {
+      throw notJson(this.#what, noJsonForm(value))
+    }
   }
 
   #lossy<T>(result: T, why: string): T {
@@ -148,6 +165,10 @@ function notJson(what: string, why: string): AgentError {
   return new AgentError('JSON_INVALID', `The ${what} cannot be stored: ${why}.`)
 }
 
+function noJsonForm(value: object): string {
+  return `${nameOf(value)} is not JSON; convert it to a list, an object or a string`
+}
+
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
@@ -160,4 +181,40 @@ function hasSymbol(value: object): boolean {
 
 function nameOf(value: object): string {
   return value.constructor?.name || 'an object'
+}
+
+const MAY_BE_INEXACT = /\d{16}|\d[eE]/
+const NUMBER = /-?\d[\d.eE+-]*/y
+
+/** The first number in a JSON text that JavaScript cannot represent: an integer that it would write differently, or one that is too large. */
+export function inexactNumber(text: string): string | undefined {
+  if (!MAY_BE_INEXACT.test(text)) return undefined
+  // Without a regular expression for strings: one of several megabytes exceeds its stack.
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') {
+      at = endOfString(text, at)
+      continue
+    }
+    NUMBER.lastIndex = at
+    const token = NUMBER.exec(text)?.[0]
+    if (token === undefined) continue
+    if (isInexact(token)) return token
+    at += token.length - 1
+  }
+  return undefined
+}
+
+function isInexact(token: string): boolean {
+  const number = Number(token)
+  if (Number.isNaN(number)) return false // not JSON at all
+  return !Number.isFinite(number) || (/^-?\d{16,21}$/.test(token) && String(number) !== token)
+}
+
+/** The index of the closing quote of a string that starts here. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === '"') return at
+    if (text[at] === '\\') at++
+  }
+  return text.length
 }

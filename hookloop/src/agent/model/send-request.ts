@@ -10,7 +10,7 @@ import {
   type ModelReply,
   type ModelRequest,
 } from '../../state/inference.ts'
-import { toJson, type Json } from '../../state/json.ts'
+import { isJsonObject, toJson, type Json } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
@@ -81,7 +81,7 @@ export function nameOf({ provider, modelId }: LanguageModel): string {
 
 /** The reply of a model as a response. Throws MODEL_REPLY_INVALID if it is not a reply. */
 export function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceResponse {
-  const content = Array.isArray(reply?.content) ? plainValue(reply.content).value : undefined
+  const content = Array.isArray(reply?.content) ? plainContent(reply.content) : undefined
   if (!Array.isArray(content) || !areReplyParts(content) || !isFinishReason(reply.finishReason)) {
     throw new AgentError('MODEL_REPLY_INVALID', 'The model returned a value that is not a reply.', plainValue(reply))
   }
@@ -106,6 +106,16 @@ function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
     'The "cost" function of the model did not return an amount.',
     plainValue({ costUsd }),
   )
+}
+
+/** Arguments that are not JSON, or nested too deep, are replaced by a text, so that they fail the call and not the run. */
+function plainContent(content: readonly unknown[]): Json | undefined {
+  const unusable = '[arguments that are too large or nested too deep]'
+  const usable = (part: unknown): unknown =>
+    isJsonObject(part) && part['type'] === 'tool-call' && plainValue(part['input']).value === undefined
+      ? { ...part, input: unusable }
+      : part
+  return plainValue(content).value ?? plainValue(content.map(usable)).value
 }
 
 /** The value of an error, if it is JSON: an error must not be lost because of the value it carries. */

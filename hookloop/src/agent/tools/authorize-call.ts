@@ -1,4 +1,5 @@
-import { isJsonObject, type Json } from '../../state/json.ts'
+import { inexactNumber, isJsonObject, type Json } from '../../state/json.ts'
+import { shorten } from '../../state/text.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
@@ -37,7 +38,7 @@ export function authorizeCall(run: RunContext, call: ActiveCall): MaybePromise<A
   if (call.answer === undefined && !run.open!.offered.includes(call.name)) {
     return unusable(run, call, `The tool "${call.name}" was not offered in this step.`)
   }
-  if (!isJsonObject(call.args)) return unusable(run, call, 'The arguments must be a JSON object.')
+  if (!isJsonObject(call.args)) return unusable(run, call, argsProblem(call.args))
   const candidate = { call, tool, plan: run.parts.stack.plan('beforeToolUse', call.name) }
   if (call.answer !== undefined) return applyAnswer(run, candidate, call.answer)
   const facts = { toolCall: toToolCall(call) }
@@ -146,6 +147,12 @@ function applyAnswer(run: RunContext, candidate: Candidate, answer: Answer): May
 function unusable(run: RunContext, call: ActiveCall, message: string): Authorization {
   run.noteLoop('beforeToolUse', { call: call.id, decision: 'failed', message })
   return done(failedExecution(message))
+}
+
+function argsProblem(args: Json): string {
+  const number = typeof args === 'string' ? inexactNumber(args) : undefined
+  if (number === undefined) return 'The arguments must be a JSON object.'
+  return `The arguments contain a number that cannot be represented exactly: ${shorten(number, 40)}. Write it as a string.`
 }
 
 /** The tools that the model was offered. A hook may have left out hundreds of others. */

@@ -14,6 +14,8 @@ export function toExecution(
   { maxChars, redact }: { readonly maxChars: number; readonly redact: Redact | undefined },
 ): ToolExecution {
   if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
+  if (value instanceof Error)
+    return failedExecution(redact === undefined ? value.message : (redact(value.message) as string))
   if (redact !== undefined) return redacted(value, maxChars, redact)
   if (typeof value === 'string') return capped(value, value, maxChars)
   if (typeof value === 'number' || typeof value === 'boolean')

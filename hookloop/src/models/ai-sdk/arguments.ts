@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../state/json.ts'
+import { inexactNumber, isJsonObject, type Json } from '../../state/json.ts'
 
 /** The arguments of a call as the model wrote them. */
 export type ReadArguments = {
@@ -15,19 +15,19 @@ export type ReadArguments = {
 export function readArguments(text: unknown): ReadArguments {
   if (typeof text !== 'string') return { input: (text ?? {}) as Json }
   if (text.trim() === '') return { input: {} }
-  const read = parseJson(text)
+  const read = parseExact(text)
   if (read === undefined) return repair(text)
   if (typeof read !== 'string') return { input: read }
-  const inner = parseJson(read)
+  const inner = parseExact(read)
   return isJsonObject(inner) ? { input: inner, repaired: 'they were JSON inside a JSON string' } : { input: read }
 }
 
 function repair(text: string): ReadArguments {
   const trimmed = text.trim()
   const bare = withoutFence(trimmed)
-  const fenced = bare === trimmed ? undefined : parseJson(bare)
+  const fenced = bare === trimmed ? undefined : parseExact(bare)
   if (isJsonObject(fenced)) return { input: fenced, repaired: 'they were in a code fence' }
-  const tidy = parseJson(tidied(bare))
+  const tidy = parseExact(tidied(bare))
   return isJsonObject(tidy) ? { input: tidy, repaired: 'they were not valid JSON' } : { input: text }
 }
 
@@ -64,6 +64,11 @@ function closesNext(text: string, from: number): boolean {
   let at = from
   while (at < text.length && ' \t\r\n'.includes(text[at]!)) at++
   return text[at] === '}' || text[at] === ']'
+}
+
+/** Arguments with a number that would be rounded are not used: the text itself fails the call. */
+function parseExact(text: string): Json | undefined {
+  return inexactNumber(text) === undefined ? parseJson(text) : undefined
 }
 
 /** The value of a JSON text, or undefined if it is not JSON. */
