@@ -1,4 +1,4 @@
-import { createAgent, guards, hook, tool, type Agent, type Hook, type LanguageModel, type ModelReply } from 'hookloop'
+import { createAgent, guards, tool, type Agent, type Hook, type LanguageModel, type ModelReply } from 'hookloop'
 import type { SessionStore } from 'hookloop/stores'
 import * as z from 'zod'
 
@@ -43,10 +43,6 @@ export function agentFor(steps: number, extra: readonly Hook[] = [], store?: Ses
       ...extra,
     ],
   })
-}
-
-export function noopHooks(count: number): readonly Hook[] {
-  return Array.from({ length: count }, (_, i) => hook('beforeStep', (ctx) => ctx, { name: `noop-${i}` }))
 }
 
 type BareMessage = { role: string; content: unknown }

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileStore, memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop/stores'
 import pg from 'pg'
-import { startPostgres } from '../hookloop/src/sessions/stores/postgres.fixture.ts'
+import { startPostgres } from '../../hookloop/src/sessions/stores/postgres.fixture.ts'
+import { spread, type Measurement } from '../measurement.ts'
 
 // One record of 300 characters after the other, each stored before the next: what a run waits for when it is recorded. The
 // Postgres server is one on this machine that does not wait for the disk.
@@ -11,7 +12,13 @@ import { startPostgres } from '../hookloop/src/sessions/stores/postgres.fixture.
 const RECORD = JSON.stringify({ seq: 1, type: 'end', key: 'run/0/tool/1', value: 'x'.repeat(246) })
 const ROUNDS = 20
 
-export type StoreFigures = {
+export const measurement: Measurement = {
+  about: 'records in each session store',
+  rows: { 'stores.*.recordsPerSec': { label: 'records/s in a store, *' } },
+  measure: async () => ({ stores: await measureStores() }),
+}
+
+type StoreFigures = {
   /** Of the fastest tenth of the rounds, and of their median. */
   readonly recordsPerSec: number
   readonly medianRecordsPerSec: number
@@ -19,14 +26,14 @@ export type StoreFigures = {
   readonly bytesPerRecord: number | null
 }
 
-type Measured = {
+type Target = {
   readonly store: SessionStore
   readonly perRound: number
   readonly size?: () => number | Promise<number>
 }
 
 /** By store; without Postgres where no server can be started. */
-export async function measureStores(): Promise<Record<string, StoreFigures>> {
+async function measureStores(): Promise<Record<string, StoreFigures>> {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-bench-'))
   const inFolder = (name: string): string => join(folder, name)
   const postgres = await startPostgres().catch(() => undefined)
@@ -70,7 +77,7 @@ export async function measureStores(): Promise<Record<string, StoreFigures>> {
   }
 }
 
-async function measure({ store, perRound, size }: Measured): Promise<StoreFigures> {
+async function measure({ store, perRound, size }: Target): Promise<StoreFigures> {
   const writer = await store.open('bench', { create: true })
   const times: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
@@ -82,11 +89,11 @@ async function measure({ store, perRound, size }: Measured): Promise<StoreFigure
     times.push((performance.now() - started) / 1000)
   }
   await store.close()
-  const sorted = times.toSorted((a, b) => a - b)
+  const { fast, median } = spread(times)
   const perSec = (seconds: number): number => Math.round(perRound / seconds)
   return {
-    recordsPerSec: perSec(sorted[Math.floor(ROUNDS / 10)]!),
-    medianRecordsPerSec: perSec(sorted[Math.floor(ROUNDS / 2)]!),
+    recordsPerSec: perSec(fast),
+    medianRecordsPerSec: perSec(median),
     bytesPerRecord: size === undefined ? null : Math.round((await size()) / (ROUNDS * perRound)),
   }
 }

@@ -3,9 +3,23 @@ import { createAgent, guard, tool, type Hook } from 'hookloop'
 import { claudeHooks } from 'hookloop/hook-files'
 import { shell } from 'hookloop/actions'
 import { scriptedModel } from 'hookloop/testing'
+import { round, sideBySide, type Measurement } from '../measurement.ts'
+
+export const measurement: Measurement = {
+  about: 'shell commands as hooks, beside the commands alone',
+  rows: {
+    'shellHooks.addedMs': { label: 'ms that a hook adds to its command', goal: 1 },
+    'shellHooks.bareMs': { label: '  the command alone' },
+    'shellHooks.groupTimesSlowest': { label: 'five commands as one group, times the slowest', goal: 1.5 },
+  },
+  async measure() {
+    const figures = Object.entries(await measureShellHooks())
+    return { shellHooks: Object.fromEntries(figures.map(([name, value]) => [name, round(value)])) }
+  },
+}
 
 /** The cost of a shell command as a hook, compared with one that Node starts directly. In milliseconds. */
-export type ShellFigures = {
+type ShellFigures = {
   /** `sh -c 'cat > /dev/null'`, started by Node, with its input and output. */
   readonly bareMs: number
   /** The same as a guard of a tool call, without the cost of the run. */
@@ -23,14 +37,15 @@ const COMMAND = 'cat > /dev/null'
 const SLEEPS = [20, 40, 60, 80, 100]
 const longest = `${COMMAND}; sleep ${Math.max(...SLEEPS) / 1000}`
 
-export async function measureShellHooks(rounds = 250): Promise<ShellFigures> {
+async function measureShellHooks(rounds = 250): Promise<ShellFigures> {
   const [without, withOne] = [agentWith([]), agentWith([guard('beforeToolUse', shell({ command: COMMAND }))])]
   const withGroup = agentWith(claudeHooks({ dir: '.', home: false, settings: groupOf(SLEEPS) }).hooks ?? [])
-  const [bare, one, none] = await timed(
-    [() => start(COMMAND), () => withOne.run('go'), () => without.run('go')],
-    rounds,
-  )
-  const [slowest, all] = await timed([() => start(longest), () => withGroup.run('go')], 15)
+  const [bare, one, none] = await timed(rounds, [
+    () => start(COMMAND),
+    () => withOne.run('go'),
+    () => without.run('go'),
+  ])
+  const [slowest, all] = await timed(15, [() => start(longest), () => withGroup.run('go')])
   const groupMs = all!.fast - none!.fast
   return {
     bareMs: bare!.fast,
@@ -70,21 +85,8 @@ function start(command: string): Promise<string> {
   })
 }
 
-type Spread = { readonly fast: number; readonly median: number }
-
-/** The fastest tenth and the median of each side, over alternating rounds. */
-async function timed(sides: readonly (() => Promise<unknown>)[], rounds: number): Promise<readonly Spread[]> {
-  for (const side of sides) for (let i = 0; i < 3; i++) await side()
-  const taken = sides.map((): number[] => [])
-  for (let round = 0; round < rounds; round++) {
-    for (const [i, side] of sides.entries()) {
-      const started = performance.now()
-      await side()
-      taken[i]!.push(performance.now() - started)
-    }
-  }
-  return taken.map((times) => {
-    const sorted = times.toSorted((a, b) => a - b)
-    return { fast: sorted[Math.floor(sorted.length / 10)]!, median: sorted[Math.floor(sorted.length / 2)]! }
-  })
+/** In ms, after a few rounds that are not counted. */
+async function timed(rounds: number, sides: readonly (() => Promise<unknown>)[]) {
+  await sideBySide(3, 1000, sides)
+  return sideBySide(rounds, 1000, sides)
 }

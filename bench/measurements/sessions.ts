@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileStore, memoryStore, sqliteStore, type SessionStore } from 'hookloop/stores'
-import { agentFor } from './work.ts'
+import { round, spread, type Measurement } from '../measurement.ts'
+import { agentFor } from '../work.ts'
 
 // The same run with and without a store, in turn and in one process: what it costs to keep what happens. Each step has a
 // model call and a tool call. The start of a tool is stored before it runs; the model answers at once, so whatever else there
@@ -10,7 +11,21 @@ import { agentFor } from './work.ts'
 
 const STEPS = 200
 
-export type SessionFigures = {
+export const measurement: Measurement = {
+  about: 'a run of 200 steps in a session, beside one without',
+  rows: {
+    'sessions.sqlite.usPerStepOver': { label: 'µs added per stored step, SQLite', goal: 40 },
+    'sessions.*.usPerStepOver': { label: 'µs added per stored step, *' },
+    storedBytesPerStep: { label: 'bytes stored per step, SQLite', goal: 900 },
+    'sessions.sqlite.growth': { label: 'bytes of 1,000 steps, beside ten times those of 100', goal: 1.3 },
+  },
+  async measure() {
+    const byStore = await measureSessions()
+    return { sessions: byStore, storedBytesPerStep: byStore['sqlite']!.bytesPerStep }
+  },
+}
+
+type SessionFigures = {
   /** What a step takes longer than without a store, by the fastest tenth of the rounds and by their median. */
   readonly usPerStepOver: number
   readonly medianUsPerStepOver: number
@@ -22,7 +37,7 @@ export type SessionFigures = {
   readonly growth: number
 }
 
-export async function measureSessions(rounds = 60): Promise<Record<string, SessionFigures>> {
+async function measureSessions(rounds = 60): Promise<Record<string, SessionFigures>> {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-bench-'))
   const stores: Record<string, SessionStore> = {
     memory: memoryStore(),
@@ -36,11 +51,11 @@ export async function measureSessions(rounds = 60): Promise<Record<string, Sessi
       ['none', []],
       ...agents.map(({ name }) => [name, []] as [string, number[]]),
     ])
-    for (let round = -10; round < rounds; round++) {
+    for (let turn = -10; turn < rounds; turn++) {
       const took = async (name: string, run: () => Promise<unknown>): Promise<void> => {
         const started = performance.now()
         await run()
-        if (round >= 0) times.get(name)!.push(((performance.now() - started) * 1000) / STEPS)
+        if (turn >= 0) times.get(name)!.push(((performance.now() - started) * 1000) / STEPS)
       }
       await took('none', () => bare.run('go'))
       for (const { name, run } of agents) await took(name, run)
@@ -51,11 +66,11 @@ export async function measureSessions(rounds = 60): Promise<Record<string, Sessi
       const own = spread(times.get(name)!)
       const [short, long] = [await written(store, 100), await written(store, 1000)]
       figures[name] = {
-        usPerStepOver: round2(own.fast - none.fast),
-        medianUsPerStepOver: round2(own.median - none.median),
-        timesAsLong: round2(own.fast / none.fast),
+        usPerStepOver: round(own.fast - none.fast),
+        medianUsPerStepOver: round(own.median - none.median),
+        timesAsLong: round(own.fast / none.fast),
         bytesPerStep: Math.round((long - short) / 900),
-        growth: round2(long / (short * 10)),
+        growth: round(long / (short * 10)),
       }
     }
     return figures
@@ -81,13 +96,4 @@ function keptAgent(store: SessionStore, steps: number): { readonly run: () => Pr
 async function written(store: SessionStore, steps: number): Promise<number> {
   const { lines } = (await store.read(await keptAgent(store, steps).run()))!
   return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)
-}
-
-function spread(values: readonly number[]): { readonly fast: number; readonly median: number } {
-  const sorted = values.toSorted((a, b) => a - b)
-  return { fast: sorted[Math.floor(sorted.length / 10)]!, median: sorted[Math.floor(sorted.length / 2)]! }
-}
-
-function round2(value: number): number {
-  return Math.round(value * 100) / 100
 }
