@@ -1,7 +1,5 @@
-import { AgentError } from '../errors.ts'
 import type { BaseContext, Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
-import { specOf, type Ability, type HookTrigger } from './triggers.ts'
 
 /**
  * A handler whose work happens elsewhere: a command, an HTTP request, a model. It gets the context and returns an outcome
@@ -22,6 +20,7 @@ export type Action = {
   readonly timeoutMs?: number
   /** Subagents inherit it even if it is used with `hook`, as they inherit all guards. */
   readonly inherited?: true
+  /** Does the work. An outcome that its trigger does not know is a failure of the hook, so a guard blocks. */
   readonly perform: (ctx: BaseContext, how: ActionRun) => Promise<HookOutcome>
 }
 
@@ -46,40 +45,3 @@ export function isAction(value: unknown): value is Action {
 }
 
 const actions = new WeakSet<object>()
-
-/** Checks that everything in an outcome has an effect at the trigger. Throws HOOK_OUTCOME_INVALID otherwise. */
-export function checkedOutcome(outcome: HookOutcome, trigger: HookTrigger, mode: Mode): HookOutcome {
-  if (mode === 'observe') return {}
-  const { hook, guard } = specOf(trigger)
-  const changes: readonly Ability[] = mode === 'transform' && hook !== 'around' ? hook : []
-  const can = (...needed: readonly Ability[]): boolean =>
-    needed.some((ability) => guard.includes(ability) || changes.includes(ability))
-  const reject = (what: string): never => {
-    throw new AgentError('HOOK_OUTCOME_INVALID', `Its outcome has ${what}, which has no effect at ${trigger}.`, {
-      value: outcome,
-    })
-  }
-  const { decision, votes = [], recovery } = outcome
-  if (decision === 'block' && !can('block')) reject('a block')
-  if ((decision === 'ask' || decision === 'allow') && !can('permit')) reject(`"${decision}"`)
-  for (const vote of votes) {
-    if (vote.decision === 'forbidContinuation' ? !can('stop') : !can('vote', 'continue')) reject(vote.decision)
-  }
-  if (recovery !== undefined && !changes.includes('recover')) reject(recovery.decision)
-  for (const [name, ability] of changing) {
-    if (outcome[name] !== undefined && !changes.includes(ability)) {
-      reject(mode === 'guard' ? `a change of its ${name}, which a guard cannot change` : `a change of its ${name}`)
-    }
-  }
-  return outcome
-}
-
-const changing = [
-  ['input', 'input'],
-  ['request', 'request'],
-  ['response', 'response'],
-  ['args', 'args'],
-  ['output', 'output'],
-  ['messages', 'messages'],
-  ['state', 'state'],
-] as const satisfies readonly (readonly [keyof HookOutcome, Ability])[]

@@ -1,5 +1,6 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
+import { describeValue } from '../state/describe-value.ts'
 import { workedMs } from '../state/execution.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
@@ -137,9 +138,11 @@ export class BaseContext {
         'It returned nothing. Return the context, changed or not: "return ctx" or "return ctx.block(…)".',
       )
     }
-    throw new AgentError('HOOK_FOREIGN_CONTEXT', `It returned a value of type ${typeof returned}, not a context.`, {
-      value: returned,
-    })
+    throw new AgentError(
+      'HOOK_FOREIGN_CONTEXT',
+      `It returned ${describeValue(returned)}, not a context. Return the context, changed or not: "return ctx" or "return ctx.block(…)".`,
+      { value: returned },
+    )
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): object {

@@ -203,6 +203,13 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
 }
 
+/** The methods that some context has. */
+export const methodNames: ReadonlySet<string> = new Set([
+  ...Object.values(abilities).flatMap((methods) => Object.keys(methods)),
+  'infer',
+  'spend',
+])
+
 /** For hooks and guards: they may call models. */
 const infers: PropertyDescriptorMap = {
   infer: {

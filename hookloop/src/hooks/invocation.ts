@@ -1,5 +1,6 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
+import type { Json } from '../state/json.ts'
 import type { Ask } from '../state/tool-call.ts'
 import { addUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
@@ -7,7 +8,6 @@ import type { BaseContext, Draft, FactValues, Mode, Origin, Recovery, Vote } fro
 import type { CompactOptions } from './compaction.ts'
 import type { HookHost } from './hook-host.ts'
 import type { HookInference, InferOptions } from './infer.ts'
-import type { HookOutcome } from './outcome.ts'
 import type { Plan, StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
 
@@ -35,7 +35,7 @@ export class Invocation implements Origin {
   /** Set when a hook failed and the value must not be used. */
   failure: AgentError | undefined
   /** Outcomes of hooks with an effect: when the invocation is repeated, they are not run again. */
-  performed: Map<string, HookOutcome> | undefined
+  performed: Map<string, Json> | undefined
   /** At `beforeToolUse`: whether the arguments are valid, for hooks that are typed by the tool. */
   fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
   /** The hook that is running, and its model calls. */

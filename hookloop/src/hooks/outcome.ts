@@ -1,7 +1,7 @@
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import { toJson, type Json, type JsonObject } from '../state/json.ts'
 import { List } from '../state/list.ts'
-import type { Message } from '../state/message.ts'
+import { toMessages, type Message } from '../state/message.ts'
 import { applyChange, stateChange, type StateChange } from '../state/state-diff.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import type { TokenUsage } from '../state/usage.ts'
@@ -105,7 +105,7 @@ function changeFacts(facts: FactValues, outcome: HookOutcome): FactValues {
   const changes = {
     ...(input && { input }),
     ...(response && { response }),
-    ...(messages && { messages: List.from(messages) }),
+    ...(messages && { messages: toMessages(messages, List.empty<Message>()) }),
     ...(request && { request: changeRequest(facts['request'] as InferenceRequest, request, noModel) }),
     ...(args !== undefined && { toolCall: Object.freeze({ ...call, args }) }),
     ...(output !== undefined && (execution ? { toolExecution: Object.freeze({ ...execution, output }) } : { output })),

@@ -1,32 +1,33 @@
 import { hashJson, toJson, type Json } from '../state/json.ts'
 import type { Effects } from '../effects/effects.ts'
-import { checkedOutcome, type ActionRun } from './action.ts'
+import type { ActionRun } from './action.ts'
 import { BaseContext, type Draft } from './base-context.ts'
+import { checkedOutcome, outcomeJson } from './check-outcome.ts'
 import type { Invocation } from './invocation.ts'
-import { applyOutcome, toOutcome, type HookOutcome } from './outcome.ts'
+import { applyOutcome, toOutcome } from './outcome.ts'
 import type { StackedHook } from './stack.ts'
 
 /** Runs a hook with `effect: true` or an action. Its outcome is recorded as JSON, and the run continues with that JSON. */
 export async function performHook(invocation: Invocation, hook: StackedHook, ctx: BaseContext): Promise<Performed> {
   const before = invocation.draft
+  const apply = (outcome: Json): Draft => applyOutcome(before, checkedOutcome(outcome, invocation.trigger, hook.mode))
   const known = invocation.performed?.get(hook.name)
-  if (known !== undefined) return { draft: { ...applyOutcome(before, known), spent: undefined } } // counted already
+  if (known !== undefined) return { draft: { ...apply(known), spent: undefined } } // counted already
   if (hook.action?.asks === true) {
-    const outcome = await outcomeOfAction(invocation, hook, { ctx, signal: invocation.host.signal })
-    return { draft: applyOutcome(before, outcome as HookOutcome) }
+    return { draft: apply(await outcomeOfAction(hook, { ctx, signal: invocation.host.signal })) }
   }
   const key = invocation.keyFor(hook.name)
   // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
   const scope = invocation.host.effects.scope(key)
   const effect = { key, kind: 'hook', input: () => describe(before) } as const
-  const outcome = (await scope.perform<Json>(effect, async (signal) => {
-    if (hook.action !== undefined) return outcomeOfAction(invocation, hook, { ctx, signal })
+  const outcome = await scope.perform<Json>(effect, async (signal) => {
+    if (hook.action !== undefined) return outcomeOfAction(hook, { ctx, signal })
     const returned = await hook.handle(ctx as never, undefined as never)
     return toJson(toOutcome(before, BaseContext.accept(returned, invocation)))
-  })) as HookOutcome
+  })
   invocation.performed ??= new Map()
   invocation.performed.set(hook.name, outcome)
-  return { draft: applyOutcome(before, outcome), scope }
+  return { draft: apply(outcome), scope }
 }
 
 export type Performed = { readonly draft: Draft; readonly scope?: Effects }
@@ -38,13 +39,11 @@ export function joinPerformed(invocation: Invocation, { draft, scope }: Performe
 }
 
 async function outcomeOfAction(
-  invocation: Invocation,
   { handle, mode, timeoutMs }: StackedHook,
   { ctx, signal }: { readonly ctx: BaseContext; readonly signal: AbortSignal },
 ): Promise<Json> {
   const how: ActionRun = { mode, signal, timeoutMs }
-  const outcome = (await handle(ctx as never, how as never)) as HookOutcome
-  return toJson(checkedOutcome(outcome, invocation.trigger, mode))
+  return outcomeJson(await handle(ctx as never, how as never), mode)
 }
 
 /**

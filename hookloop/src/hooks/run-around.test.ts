@@ -152,9 +152,9 @@ describe('around the model', () => {
       (async (_ctx: unknown, next: () => Promise<unknown>) => void (await next())) as never,
     ],
     'a forgotten call': [/neither called next\(\) nor returned a result/, (async () => undefined) as never],
-    'a result of another kind': [/returned a value of type string that is not a result/, (async () => 'done') as never],
+    'a result of another kind': [/returned "done", which is not a result/, (async () => 'done') as never],
     'a context in place of a result': [
-      /returned a value of type object that is not a result/,
+      /returned an instance of TriggerContext, which is not a result/,
       (async (ctx: unknown) => ctx) as never,
     ],
   }

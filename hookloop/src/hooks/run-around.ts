@@ -1,6 +1,8 @@
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, messageOf } from '../errors.ts'
+import { describeValue } from '../state/describe-value.ts'
 import type { Invocation } from './invocation.ts'
+import { explainThrown } from './missing-method.ts'
 import { applies, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
@@ -66,8 +68,9 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
     if (result === undefined) throw misused(hook, describeMisuse(value, calls))
     note(calls === 1 ? {} : { decision: calls === 0 ? 'substituted' : `called ${calls} times` })
     return result
-  } catch (thrown) {
-    if (skipsItself) throw thrown
+  } catch (caught) {
+    if (skipsItself) throw caught
+    const thrown = explainThrown(caught, invocation.trigger, 'transform')
     const isSkipped = hook.onFailure === 'continue' && calls === 0 && !isFatal(thrown)
     // An error of next() that the hook only passes on is not its own.
     if (failures.has(thrown)) note(calls === 1 ? {} : { decision: `called ${calls} times` })
@@ -85,8 +88,7 @@ function limitTime(invocation: Invocation, hook: StackedHook, work: Promise<unkn
 }
 
 function describeMisuse(value: unknown, calls: number): string {
-  if (value !== undefined)
-    return `returned a value of type ${typeof value} that is not a result. Return the result of next()`
+  if (value !== undefined) return `returned ${describeValue(value)}, which is not a result. Return the result of next()`
   if (calls > 0) return 'called next() but did not return its result. Write "return next()"'
   return 'neither called next() nor returned a result of its own. Write "return next()"'
 }

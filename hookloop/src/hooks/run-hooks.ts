@@ -6,6 +6,7 @@ import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { changesBetween } from './changes.ts'
 import { snapshotHost } from './hook-host.ts'
 import { Invocation } from './invocation.ts'
+import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
 import { andThen, isThenable } from '../state/thenable.ts'
@@ -74,7 +75,8 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
-    note(invocation, hook, started, error === undefined ? undefined : { error: messageOf(error) })
+    const why = error === undefined ? undefined : messageOf(explainThrown(error, invocation.trigger, 'observe'))
+    note(invocation, hook, started, why === undefined ? undefined : { error: why })
   }
 }
 
@@ -242,7 +244,7 @@ function fail(
   { thrown, started, index }: Started & { readonly thrown: unknown },
 ): void {
   if (thrown instanceof Unanswered) return note(invocation, hook, started)
-  const cause = toAgentError(thrown, 'HOOK_FAILED')
+  const cause = toAgentError(explainThrown(thrown, invocation.trigger, hook.mode), 'HOOK_FAILED')
   if (isFatal(cause)) throw cause
   const { code, value } = cause
   const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
@@ -310,7 +312,8 @@ function runShadow(invocation: Invocation, hook: StackedHook): void {
     if (!isNoted) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
     isNoted = true
   }
-  const fail = (thrown: unknown): void => noteOnce(failedOpinion(own, hook, messageOf(thrown)))
+  const fail = (thrown: unknown): void =>
+    noteOnce(failedOpinion(own, hook, messageOf(explainThrown(thrown, own.trigger, hook.mode))))
   const accept = (returned: unknown): void => {
     const draft = BaseContext.accept(returned, own)
     noteOnce(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))

@@ -40,10 +40,14 @@ function runWith(args: JsonObject, options: RunOptions, ...use: readonly Use[]):
 }
 
 async function untilEnd(running: Promise<Run>, clock: FakeClock): Promise<Run> {
-  let ended = false
-  void running.finally(() => (ended = true))
-  while (!ended) await clock.advance(60_000)
-  return running
+  const later = async (): Promise<undefined> => {
+    await clock.advance(60_000)
+    return undefined
+  }
+  for (;;) {
+    const run = await Promise.race([running, later()])
+    if (run !== undefined) return run
+  }
 }
 
 const deciding = (decide: () => HookOutcome): Action =>
@@ -54,7 +58,14 @@ const decisionsOf = (run: Run, name: string) =>
 
 suite('hooks of one trigger', () => {
   for (const [how, blocks] of [
-    ['by its action', hook('beforeToolUse', deciding(() => ({ decision: 'block', message: 'no' })), { name: 'blocks' })],
+    [
+      'by its action',
+      hook(
+        'beforeToolUse',
+        deciding(() => ({ decision: 'block', message: 'no' })),
+        { name: 'blocks' },
+      ),
+    ],
     [
       'because it failed',
       hook(

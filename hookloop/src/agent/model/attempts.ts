@@ -183,10 +183,11 @@ function toCheckedResponse(value: unknown): InferenceResponse | undefined {
   if (!isJsonObject(value) || !Array.isArray(value['content'])) return undefined
   const content = toJson(value['content'])
   if (!Array.isArray(content) || !areReplyParts(content)) return undefined
-  const finishReason = value['finishReason']
+  const { finishReason = 'stop' } = value
+  if (!isFinishReason(finishReason)) return undefined
   return toBilledResponse({
     content,
-    finishReason: isFinishReason(finishReason) ? finishReason : 'stop',
+    finishReason,
     usage: toTokens((value['usage'] ?? noTokens) as Partial<TokenUsage>),
     ...(typeof value['modelId'] === 'string' && { modelId: value['modelId'] }),
     ...(Array.isArray(value['warnings']) && { warnings: Object.freeze(value['warnings'].map(String)) }),

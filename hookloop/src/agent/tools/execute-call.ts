@@ -279,9 +279,10 @@ const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnkn
 
 /** What an around hook returned, as an execution: from `next`, or its own. Undefined if it is not one. */
 function toCheckedExecution(value: unknown): ToolExecution | undefined {
-  if (!isJsonObject(value) || !statuses.includes(value['status'] as ToolStatus) || !('output' in value))
+  const copy = toJson(value)
+  if (!isJsonObject(copy) || !statuses.includes(copy['status'] as ToolStatus) || copy['output'] === undefined)
     return undefined
   // The usage of attempts is counted already, and a hook cannot mark a call as interrupted.
-  const { usage: _counted, interrupted: _not, ...execution } = toJson(value) as ToolExecution
+  const { usage: _counted, interrupted: _not, ...execution } = copy as ToolExecution
   return execution
 }

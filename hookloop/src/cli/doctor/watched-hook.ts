@@ -2,7 +2,8 @@ import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import { defined } from '../../hook-files/defined.ts'
-import { action, checkedOutcome, type Action } from '../../hooks/action.ts'
+import { action, type Action } from '../../hooks/action.ts'
+import { checkedOutcome, outcomeJson } from '../../hooks/check-outcome.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 
@@ -101,7 +102,7 @@ function watchedAction(made: Action, { activity, timeouts, ran = () => 0 }: Watc
       const before = ran()
       try {
         const outcome = await made.perform(ctx, { ...how, signal: AbortSignal.any([how.signal, late]) })
-        checkedOutcome(outcome, ctx.trigger, how.mode)
+        checkedOutcome(outcomeJson(outcome, how.mode), ctx.trigger, how.mode)
       } catch (thrown) {
         if (how.signal.aborted) throw thrown
         const isOwnModel = messageOf(thrown).includes(NO_MODEL_CALLS) // its own agent calls another model

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
+import type { Use } from '../agent/capability.ts'
+import type { Run } from '../agent/run.ts'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { fire } from '../testing/fire.ts'
+import { action } from './action.ts'
+import { guard, hook, observe, shadow } from './hook.ts'
+import { isAround, triggers, triggerNames, type GuardTrigger } from './triggers.ts'
+
+// Every way in which an outcome reaches the loop: an outcome that is not known is never an approval.
+
+class Verdict {
+  decision = 'block'
+}
+
+const throwing = {
+  get decision(): string {
+    throw new Error('the getter failed')
+  },
+}
+
+/** Answers only the first time it is read after it was awaited. */
+function twoFaced(): object {
+  let reads = 0
+  const get = (_target: object, name: string | symbol): unknown => {
+    if (name === 'then') reads = 0
+    return name === 'decision' && reads++ === 0 ? 'deny' : undefined
+  }
+  return new Proxy({}, { get, ownKeys: () => [] })
+}
+
+/** Each value, and what the message says about it. */
+const unknown: { readonly [what: string]: readonly [unknown, RegExp] } = {
+  undefined: [undefined, /returned undefined/],
+  null: [null, /returned null/],
+  'a decision of another vocabulary': [{ decision: 'deny' }, /"decision":"deny"/],
+  'a decision that is not a string': [{ decision: true }, /"decision" must be one of block, ask, allow/],
+  'a function as a decision': [{ decision: () => 'block' }, /"decision" as the function/],
+  'a symbol as a decision': [{ decision: Symbol('block') }, /"decision" as a symbol/],
+  'a string': ['blok', /returned "blok"/],
+  'a number': [5, /returned 5/],
+  false: [false, /returned false/],
+  'a list': [[], /returned \[\]/],
+  'a list of outcomes': [[{ decision: 'block' }], /returned \[\{"decision":"block"\}\]/],
+  'a field that is unknown': [{ veto: true }, /unknown field "veto"/],
+  'a field in upper case': [{ Decision: 'block' }, /unknown field "Decision"/],
+  'the format of Claude Code': [{ permissionDecision: 'deny' }, /unknown field "permissionDecision"/],
+  'the format of a command': [{ decision: 'block', reason: 'no' }, /unknown field "reason"/],
+  'a message without a decision': [{ message: 'no' }, /"message" has no effect without "decision"/],
+  'a vote that is unknown': [
+    { votes: [{ decision: 'stop', reason: 'completed', message: '' }] },
+    /votes\[0\].decision/,
+  ],
+  'a vote with an unknown reason': [
+    { votes: [{ decision: 'forbidContinuation', reason: 'because', message: '' }] },
+    /votes\[0\].reason/,
+  ],
+  'votes that are not a list': [{ votes: { decision: 'forbidContinuation' } }, /"votes" must be an array/],
+  'an instance of a class': [new Verdict(), /an instance of Verdict/],
+  'an error': [new Error('no'), /an instance of Error/],
+  'a map': [new Map([['decision', 'block']]), /an instance of Map/],
+  'a function': [() => ({ decision: 'block' }), /returned (a|the) function/],
+  'a getter that throws': [throwing, /cannot be read \(the getter failed\)/],
+  'a Proxy that answers differently each time': [twoFaced(), /"decision":"deny"/],
+  'an inherited decision': [Object.create({ decision: 'deny' }), /which is not an outcome/],
+  'a hidden decision': [Object.defineProperty({}, 'decision', { value: 'deny' }), /"decision":"deny"/],
+  'a decision of another realm': [runInNewContext('({ decision: "deny" })'), /"decision":"deny"/],
+  'a list of another realm': [runInNewContext('[]'), /returned \[\]/],
+  'a circle': [{ args: circle() }, /cannot be read/],
+}
+
+function circle(): object {
+  const value: { self?: object } = {}
+  value.self = value
+  return value
+}
+
+const work = (done: string[]) =>
+  tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => void done.push('worked') })
+
+async function runWith(...use: readonly Use[]): Promise<{ readonly run: Run; readonly done: readonly string[] }> {
+  const done: string[] = []
+  const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'done'])
+  return { run: await createAgent({ model, use: [work(done), ...use] }).run('go'), done }
+}
+
+const returning = (value: unknown, how: { asks?: true } = {}) =>
+  action({ kind: 'test', label: 'returns', ...how, perform: () => value as never })
+
+suite('an action whose outcome its trigger does not know', () => {
+  for (const [what, [value, message]] of Object.entries(unknown)) {
+    test(`blocks as a guard if it returns ${what}, and the message says what was returned`, async () => {
+      for (const how of [{}, { asks: true }] as const) {
+        const { run, done } = await runWith(guard('beforeToolUse', returning(value, how), { name: 'judge' }))
+        const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
+        assert.deepEqual([done, execution?.status, execution?.by], [[], 'blocked', 'judge'])
+        assert.match(execution?.output as string, message)
+        const entry = run.ledger.find((each) => each.hook === 'judge')
+        assert.deepEqual([entry?.decision, message.test(entry?.error ?? '')], ['block', true])
+      }
+    })
+
+    test(`fails as a hook if it returns ${what}`, async () => {
+      const { run, done } = await runWith(hook('beforeToolUse', returning(value)))
+      assert.deepEqual(
+        [done, run.status, run.status === 'failed' && message.test(run.error.message)],
+        [[], 'failed', true],
+      )
+    })
+  }
+
+  for (const trigger of triggerNames) {
+    if (triggers[trigger].guard.length === 0) continue
+    test(`blocks as a guard at ${trigger}`, async () => {
+      const outcome = await fire(
+        guard(trigger as GuardTrigger, returning({ decision: 'deny' })),
+        trigger as GuardTrigger,
+      )
+      const says = outcome.decision ?? outcome.votes?.[0]?.decision
+      assert.equal(says, triggers[trigger as GuardTrigger].no === 'block' ? 'block' : 'forbidContinuation')
+    })
+  }
+
+  test('changes nothing as an observer', async () => {
+    for (const [value] of Object.values(unknown)) {
+      const { run, done } = await runWith(observe('beforeToolUse', returning(value)))
+      assert.deepEqual([done, run.status], [['worked'], 'completed'])
+    }
+  })
+
+  for (const [what, thrown] of [
+    ['undefined', undefined],
+    ['null', null],
+    ['a string', 'no'],
+    ['a frozen object', Object.freeze({ code: 'X' })],
+    ['an object that cannot be read', new Proxy({}, { get: () => assert.fail('read') })],
+    ['an object without a type', new Proxy({}, { getPrototypeOf: () => assert.fail('type') })],
+  ] as const) {
+    test(`blocks as a guard if it throws ${what}`, async () => {
+      const throws = action({
+        kind: 'test',
+        label: 'throws',
+        perform: () => {
+          throw thrown
+        },
+      })
+      const { run, done } = await runWith(guard('beforeToolUse', throws))
+      assert.deepEqual([done, run.status === 'suspended'], [[], false])
+      assert.notEqual(run.state.execution!.steps.at(0)?.toolExecutions[0]?.status, 'ok')
+    })
+  }
+
+  const thenable: object = {}
+  Reflect.set(thenable, ['th', 'en'].join(''), (resolve: (value: unknown) => void) =>
+    resolve({ decision: 'block', message: 'no' }),
+  )
+
+  test('may be a thenable, or an object of another realm, that is an outcome', async () => {
+    for (const outcome of [
+      thenable,
+      runInNewContext('({ decision: "block", message: "no" })') as unknown,
+      Object.assign(Object.create(null) as object, { decision: 'block', message: 'no' }),
+    ]) {
+      const { run, done } = await runWith(guard('beforeToolUse', returning(outcome)))
+      const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
+      assert.deepEqual([done, execution?.status, execution?.output], [[], 'blocked', 'no'])
+    }
+  })
+})
+
+suite('a hook that returns no context', () => {
+  const values = { ...unknown, 'an outcome': [{ decision: 'allow' }, /"decision":"allow"/] as const }
+  for (const [what, [value]] of Object.entries(values)) {
+    test(`blocks as a guard if it returns ${what}, at once or later`, async () => {
+      for (const handler of [() => value, async () => value, { handle: () => value }]) {
+        for (const effect of [false, true] as const) {
+          const { run, done } = await runWith(guard('beforeToolUse', handler as never, { name: 'judge', effect }))
+          const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
+          assert.deepEqual([done, execution?.status, execution?.by], [[], 'blocked', 'judge'])
+          assert.match(execution?.output as string, /It returned (nothing|.+, not a context)/)
+        }
+      }
+    })
+  }
+
+  test('is in the ledger as the block that it would have been, in shadow mode', async () => {
+    for (const handler of [() => ({ decision: 'allow' }), async () => 5]) {
+      const { run, done } = await runWith(shadow(guard('beforeToolUse', handler as never, { name: 'judge' })))
+      const entry = run.ledger.find((each) => each.hook === 'judge')
+      assert.deepEqual([done, entry?.decision, entry?.shadow], [['worked'], 'block', true])
+      assert.match(entry?.error ?? '', /not a context/)
+    }
+  })
+
+  test('fails the call as an around hook, and the message says what was returned', async () => {
+    for (const [value, message] of [
+      [{ decision: 'deny' }, /returned \{"decision":"deny"\}, which is not a result/],
+      ['blok', /returned "blok"/],
+      [{ status: 'denied', output: 'x' }, /"status":"denied"/],
+      [{ status: 'ok' }, /"status":"ok"/],
+      [undefined, /neither called next\(\) nor returned/],
+    ] as const) {
+      const { run, done } = await runWith(hook('aroundToolUse', async () => value as never))
+      const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
+      assert.deepEqual([done, execution?.status], [[], 'failed'])
+      assert.match(execution?.output as string, message)
+    }
+  })
+
+  test('fails the run as a hook around a model call', async () => {
+    for (const value of [
+      { text: 'x' },
+      'x',
+      { content: [], finishReason: 'perfect' },
+      { content: [{ type: 'html' }] },
+    ]) {
+      const { run, done } = await runWith(hook('aroundInference', async () => value as never))
+      assert.deepEqual(
+        [done, run.status, run.status === 'failed' && run.error.code],
+        [[], 'failed', 'HOOK_NEXT_MISUSED'],
+      )
+    }
+  })
+})
+
+suite('a method that the context of a trigger does not have', () => {
+  for (const [what, use, message] of [
+    [
+      'a block by a hook',
+      hook('beforeToolUse', (ctx) => (ctx as unknown as { block: () => typeof ctx }).block()),
+      /ctx\.block\(\), which a hook does not have at beforeToolUse\. A guard can: use guard\('beforeToolUse', …\)\. Available to it: withState, withArgs, stop/,
+    ],
+    [
+      'a change by a guard',
+      guard('beforeToolUse', (ctx) => (ctx as unknown as { withArgs: (args: object) => typeof ctx }).withArgs({})),
+      /ctx\.withArgs\(\), which a guard does not have at beforeToolUse\. A hook can/,
+    ],
+    [
+      'a stop by an observer',
+      observe('beforeToolUse', (ctx) => (ctx as unknown as { stop: (why: string) => void }).stop('x')),
+      /ctx\.stop\(\), which an observer does not have/,
+    ],
+    [
+      'a block in shadow mode',
+      shadow(hook('beforeToolUse', (ctx) => (ctx as unknown as { block: () => typeof ctx }).block())),
+      /ctx\.block\(\), which a hook does not have/,
+    ],
+    [
+      'a change of the state around a call',
+      hook('aroundToolUse', (ctx) => (ctx as unknown as { withState: () => never }).withState()),
+      /ctx\.withState\(\), which a hook does not have at aroundToolUse/,
+    ],
+  ] as const) {
+    test(`is named in the error: ${what}`, async () => {
+      const { run } = await runWith(use)
+      assert.match(run.ledger.map(({ error }) => error ?? '').join('\n'), message)
+    })
+  }
+
+  test('is not confused with another function that is missing', async () => {
+    const calls = guard('beforeToolUse', () => (undefined as unknown as { check: () => never }).check())
+    const { run } = await runWith(calls)
+    assert.match(run.ledger.map(({ error }) => error ?? '').join('\n'), /Cannot read properties of undefined/)
+  })
+
+  test('can still be detected with "in"', async () => {
+    const seen: boolean[] = []
+    await runWith(hook('beforeToolUse', (ctx) => (seen.push('block' in ctx, 'withArgs' in ctx), ctx)))
+    assert.deepEqual(seen, [false, true])
+  })
+})
+
+test('every trigger has a decision for a guard that fails', () => {
+  for (const trigger of triggerNames) {
+    const { guard: can, ...spec } = triggers[trigger]
+    assert.equal('no' in spec, can.length > 0 && !isAround(trigger), trigger)
+  }
+})
