@@ -114,6 +114,23 @@ test('F05 a protected file is not written while a folder is replaced by a link t
   assert.ok(value.ok >= 1, 'some calls succeeded')
 })
 
+test('a file that is exchanged for a link during a write or an edit leads nowhere', { skip: linux }, async () => {
+  shop.put('f', 'inside\n')
+  writeFileSync(join(shop.outside, 'f'), `${CANARY}\n`)
+  const calls = Array.from({ length: 150 }, (_, i): readonly Call[] => [
+    ['write_file', { path: 'f', content: `inside ${i}\n`, overwrite: true }],
+    ['read_file', { path: 'f' }],
+    ['edit_file', { path: 'f', old_string: 'inside', new_string: 'inside!' }],
+  ]).flat()
+  const { value, flips } = await flipping(shop.path('f'), '../o/f', () =>
+    makeUntil({ ok: 20, others: 20 }, calls, { ripgrep: false }),
+  )
+  assert.equal(readFileSync(join(shop.outside, 'f'), 'utf8'), `${CANARY}\n`)
+  assert.deepEqual(readdirSync(shop.outside).toSorted(), ['f', 'secret'])
+  for (const { run } of value.runs) assert.ok(!everythingOf(run).includes(CANARY))
+  assert.ok(flips > 0)
+})
+
 type Answer = { readonly ok?: string; readonly failed?: string; readonly chars?: number; readonly grownKb?: number }
 
 function runChild(
