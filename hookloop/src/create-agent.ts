@@ -1,4 +1,4 @@
-import { checkOptions, definedOptions } from './agent/check-options.ts'
+import { checkOptions, definedOptions } from './state/check-options.ts'
 import { buildAgent, type Agent } from './agent/agent.ts'
 import type { PlainAgentOptions } from './agent/agent-parts.ts'
 import { completion } from './capabilities/completion.ts'

@@ -1,4 +1,4 @@
-import { checkOptions, invalidOption, isStringList } from '../agent/check-options.ts'
+import { checkOptions, invalidOption, isStringList } from '../state/check-options.ts'
 import { isJsonObject } from '../state/json.ts'
 
 type OptionType = readonly [isValid: (value: unknown) => boolean, expected: string]

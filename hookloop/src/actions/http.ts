@@ -1,4 +1,4 @@
-import { invalidOption } from '../agent/check-options.ts'
+import { invalidOption } from '../state/check-options.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { PostTimeout, postJson } from '../system/network/post-json.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { invalidOption } from '../agent/check-options.ts'
+import { invalidOption } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'

@@ -1,6 +1,6 @@
 import type { AgentSpec } from '../agent/subagents/agent-tool.ts'
 import { isAgent } from '../agent/agent-parts.ts'
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'

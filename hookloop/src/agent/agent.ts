@@ -14,7 +14,7 @@ import {
   type PlainAgentOptions,
 } from './agent-parts.ts'
 import type { Use } from './capability.ts'
-import { checkOptions } from './check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './loop/resume.ts'
 import { RunContext } from './loop/run-context.ts'

@@ -5,7 +5,7 @@ import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
-import { checkOptions } from './check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */

@@ -1,5 +1,5 @@
 import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
 import type { OnUnknownOutcome } from '../agent/tool.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 

@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/model/fingerprint-request.ts'
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import { isFinishReason, toResponse, type InferenceResponse } from '../state/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../state/json.ts'
 import { isReplyPart } from '../state/message.ts'

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, invalidOption, readOptions } from '../agent/check-options.ts'
+import { checkChoice, invalidOption, readOptions } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { messageOf } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'

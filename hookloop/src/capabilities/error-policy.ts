@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
 import { guard, hook } from '../hooks/hook.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */

@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { invalidOption, isStringList, readOptions } from '../agent/check-options.ts'
+import { invalidOption, isStringList, readOptions } from '../state/check-options.ts'
 import { tool, type Tool } from '../agent/tool.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Json, JsonObject } from '../state/json.ts'

@@ -7,7 +7,7 @@ import type { JsonObject } from '../state/json.ts'
 import type { List } from '../state/list.ts'
 import type { Schema } from '../state/schema.ts'
 import { AgentError } from '../errors.ts'
-import { checkChoice, readOptions } from '../agent/check-options.ts'
+import { checkChoice, readOptions } from '../state/check-options.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import {
   ANSWER_TOOL,

@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import { keyPatterns, redactor } from '../state/secrets.ts'
 
 /** Options of `redactSecrets`. */

@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { readOptions } from '../agent/check-options.ts'
+import { readOptions } from '../state/check-options.ts'
 import type { Step } from '../state/execution.ts'
 import { canonicalText } from '../state/json.ts'
 import { guard } from '../hooks/hook.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes, invalidOption, readOptions } from '../agent/check-options.ts'
+import { checkCodes, invalidOption, readOptions } from '../state/check-options.ts'
 import { getModelFailure } from '../state/inference.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'

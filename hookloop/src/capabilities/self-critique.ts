@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, invalidOption, readOptions, type Filled } from '../agent/check-options.ts'
+import { checkChoice, invalidOption, readOptions, type Filled } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'

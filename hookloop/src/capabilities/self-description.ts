@@ -1,6 +1,6 @@
 import type { AgentDescription } from '../agent/agent-description.ts'
 import type { Capability } from '../agent/capability.ts'
-import { invalidOption, readOptions } from '../agent/check-options.ts'
+import { invalidOption, readOptions } from '../state/check-options.ts'
 import { tool } from '../agent/tool.ts'
 import type { Json } from '../state/json.ts'
 import { environmentSecrets, redactor, secretPatterns } from '../state/secrets.ts'

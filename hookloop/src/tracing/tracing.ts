@@ -1,6 +1,6 @@
 import { trace, type Context, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, invalidOption } from '../agent/check-options.ts'
+import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
 import { blockedBy, ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'

@@ -14,7 +14,7 @@ import { AgentError } from '../../errors.ts'
 import type { Inferred, InferOptions } from '../../hooks/infer.ts'
 import { ANSWER_TOOL, askInForm, bestForm, type AnswerForm } from '../output/answer-form.ts'
 import { answerShape, readJson, type AnswerShape } from '../output/answer-shape.ts'
-import { checkOptions } from '../check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 
 /** One model call: the request that guards see, and the tools that the model gets. */
 export type InferCall = { readonly request: InferenceRequest; readonly tools: readonly ToolDescription[] }

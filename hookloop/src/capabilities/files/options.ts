@@ -1,4 +1,4 @@
-import { invalidOption, readOptions } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../state/check-options.ts'
 
 /** Options of `files`. */
 export type FilesOptions = {

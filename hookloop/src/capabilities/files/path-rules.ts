@@ -1,4 +1,4 @@
-import { invalidOption } from '../../agent/check-options.ts'
+import { invalidOption } from '../../state/check-options.ts'
 import { messageOf } from '../../errors.ts'
 import { toPathTest } from './glob.ts'
 import { foldName } from './paths.ts'

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption } from '../../agent/check-options.ts'
+import { invalidOption } from '../../state/check-options.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'

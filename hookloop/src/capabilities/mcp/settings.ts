@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { checkOptions, definedOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../state/check-options.ts'
 import { toNameTest, type NamePattern } from '../../hooks/patterns.ts'
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Json, JsonObject } from '../../state/json.ts'

@@ -1,4 +1,4 @@
-import { invalidOption, isStringList, readOptions } from '../../agent/check-options.ts'
+import { invalidOption, isStringList, readOptions } from '../../state/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { Skill, SkillDefinition } from './skill.ts'
 

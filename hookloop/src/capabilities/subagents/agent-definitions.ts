@@ -1,7 +1,7 @@
 import { link, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../state/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'

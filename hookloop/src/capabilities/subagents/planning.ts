@@ -1,6 +1,6 @@
 import { agentTool, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, isStringList, readOptions } from '../../agent/check-options.ts'
+import { invalidOption, isStringList, readOptions } from '../../state/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { hook } from '../../hooks/hook.ts'
 import { objectSchema } from '../../state/json-schema.ts'

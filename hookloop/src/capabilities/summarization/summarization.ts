@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions, type Filled } from '../../agent/check-options.ts'
+import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
 import { COMPACT_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions, type Filled } from '../../agent/check-options.ts'
+import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'

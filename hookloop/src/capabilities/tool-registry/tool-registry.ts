@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../state/check-options.ts'
 import { isTool, tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import { typedCommand } from '../../agent/slash-commands.ts'
 import { activate } from '../../capabilities/skills/active.ts'
 import { fillArguments } from '../../capabilities/skills/fill-arguments.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
-import { checkOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { action, type Action } from '../../hooks/action.ts'

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, invalidOption } from '../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../agent/check-options.ts'
+import { invalidOption, readOptions } from '../../state/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { readOptions } from '../../agent/check-options.ts'
+import { readOptions } from '../../state/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'

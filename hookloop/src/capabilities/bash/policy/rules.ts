@@ -1,4 +1,4 @@
-import { checkOptions, invalidOption } from '../../../agent/check-options.ts'
+import { checkOptions, invalidOption } from '../../../state/check-options.ts'
 import { matchesWildcard } from '../../../hooks/patterns.ts'
 import type { ParsedWord } from './parse-commands.ts'
 

@@ -1,50 +1,142 @@
 import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
+import { describeValue } from './describe-value.ts'
+import { nearestName } from './nearest-name.ts'
 
 /** An option that cannot be used: where it was given, why, and the value at fault. */
 export function invalidOption(where: string, why: string, value: unknown): AgentError {
   return new AgentError('AGENT_INVALID_OPTION', `${where}: ${why}.`, { value })
 }
 
-/** Throws for a name that is not an option: a typo would otherwise be an option that silently does not apply. */
+/**
+ * Throws for options that are not an object, and for a name that is not an option: a typo would otherwise be an option that
+ * silently does not apply. The message has the right name, also for names of other libraries.
+ */
 export function checkOptions(
   where: string,
-  options: object,
+  options: unknown,
   known: readonly string[],
   code: ErrorCode = 'AGENT_INVALID_OPTION',
-): void {
+): asserts options is object {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    const message = `${where}: the options must be an object, not ${describeValue(options)}.`
+    throw new AgentError(code, message, { value: options })
+  }
   const unknown = Object.keys(options).find((name) => !known.includes(name))
   if (unknown === undefined) return
-  const other = Object.hasOwn(otherNames, unknown) ? otherNames[unknown] : undefined
-  const isKnown = other !== undefined && known.includes(/^\w+/.exec(other)![0])
-  const hint = isKnown ? `Use ${other}` : `Known options: ${known.join(', ')}`
-  throw new AgentError(code, `${where}: unknown option "${unknown}". ${hint}.`, { value: unknown })
+  throw new AgentError(code, `${where}: unknown option "${unknown}". ${hintFor(unknown, known)}`, { value: unknown })
 }
 
-/** Names from other libraries and earlier versions, and what to write here. */
-const otherNames: { readonly [name: string]: string | undefined } = {
+function hintFor(unknown: string, known: readonly string[]): string {
+  const others = Object.hasOwn(otherNames, unknown) ? otherNames[unknown]!.split(' | ') : []
+  const other = others.find((each) => known.includes(/^\w+/.exec(each)![0]))
+  if (other !== undefined) return known.includes(other) ? `It is called "${other}" here.` : `Write ${other} here.`
+  const nearest = nearestName(unknown, known)
+  if (nearest !== undefined) return `Did you mean "${nearest}"?`
+  return known.length === 0 ? 'There are no options.' : `Known options: ${known.join(', ')}.`
+}
+
+/**
+ * Names from other libraries and earlier versions, and what to write here. Of several, the first one applies that starts
+ * with an option of the function.
+ */
+const otherNames: { readonly [name: string]: string } = {
+  abortController: 'signal',
   abortSignal: 'signal',
+  agents: 'use: [subagents({ agents })]',
+  answer: 'answers',
+  approvals: 'answers',
+  args: 'input',
+  argsSchema: 'input',
   attempts: 'maxRetries',
+  backoff: 'backoffMs | delayMs',
+  budget: 'maxCost',
+  callback: 'execute | answer',
+  canUseTool: 'use: [approval(handler)]',
+  checkpointer: 'store',
+  condition: 'when',
+  context: 'metadata',
+  conversationId: 'session',
+  db: 'store',
+  disallowed_tools: 'disallowedTools',
+  enabled: 'when',
+  experimental_context: 'metadata',
+  fallbackModel: 'use: [fallback(model)]',
+  filter: 'when',
+  frequency_penalty: 'frequencyPenalty',
+  fn: 'execute | perform',
+  func: 'execute | perform',
+  guardrails: 'use',
+  handler: 'execute | answer | perform',
+  handoffs: 'use: [subagents({ agents })]',
+  history: 'from',
   hooks: 'use',
+  if: 'when',
   inputSchema: 'input',
+  instruction: 'instructions',
+  invoke: 'execute',
+  isEnabled: 'when',
+  llm: 'model',
+  matcher: 'tool | when',
   max: 'maxEntries',
+  maxAttempts: 'maxRetries',
+  maxBudgetUsd: 'maxCost',
+  maxChars: 'maxTaskChars',
   maxCommandOutput: 'maxCommandOutputBytes',
+  maxCostUsd: 'maxCost',
   maxEventCharacters: 'maxEventChars',
   maxItems: 'maxTasks',
-  maxChars: 'maxTaskChars',
+  maxIterations: 'maxSteps | use: [guards({ maxSteps })]',
   maxKeyLength: 'maxKeyChars',
   maxLoaded: 'maxLoadedTools',
+  maxRetries: 'use: [retry({ maxRetries })]',
   maxSteps: 'use: [guards({ maxSteps })]',
+  maxTime: 'maxTimeMs',
+  maxTokens: 'maxOutputTokens | use: [guards({ maxTokens })]',
+  maxTurns: 'maxSteps | use: [guards({ maxSteps })]',
+  max_output_tokens: 'maxOutputTokens',
+  max_tokens: 'maxOutputTokens',
+  memory: 'store',
+  messages: 'from',
   middleware: 'use',
   needsApproval: 'ask',
+  onFail: 'onFailure',
+  order: 'priority',
+  output: 'outputs',
+  outputSchema: 'output',
+  outputType: 'output',
   parameters: 'input',
+  plugins: 'use',
+  predicate: 'when',
+  presence_penalty: 'presencePenalty',
+  prompt: 'instructions',
+  reasoningEffort: 'reasoning',
+  recursionLimit: 'maxSteps | use: [guards({ maxSteps })]',
+  requireApproval: 'ask',
+  requiresApproval: 'ask',
+  responseFormat: 'output',
+  response_format: 'output',
   retries: 'maxRetries',
   rounds: 'maxRounds',
+  run: 'execute',
+  schema: 'input | output',
   searchLimit: 'maxSearchResults',
+  sessionId: 'session',
+  stop: 'stopSequences',
+  stopWhen: 'use: [guards({ maxSteps })]',
+  stop_sequences: 'stopSequences',
+  storage: 'store',
   system: 'instructions',
   systemPrompt: 'instructions',
   temperature: 'settings: { temperature }',
-  timeout: 'timeoutMs',
-  tools: 'use',
+  thinking: 'reasoning',
+  threadId: 'session',
+  thread_id: 'session',
+  timeout: 'timeoutMs | maxTimeMs',
+  timeoutSeconds: 'timeoutMs',
+  toolName: 'tool',
+  tools: 'tool | use',
+  top_k: 'topK',
+  top_p: 'topP',
   tries: 'maxRetries',
 }
 
