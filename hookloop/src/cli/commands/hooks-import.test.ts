@@ -143,7 +143,13 @@ describe('imported hooks', { concurrency: 2 }, () => {
     const { files } = JSON.parse(trusted.stdout) as { files: { path: string }[] }
     assert.deepEqual(
       files.map(({ path }) => path.slice(project.dir.length + 1)),
-      ['.hookloop/hooks.json', 'tools/p/check.sh'],
+      [
+        '.hookloop/hooks.json',
+        'tools/p/check.sh',
+        'tools/p',
+        'tools/p/.claude-plugin/plugin.json',
+        'tools/p/hooks/hooks.json',
+      ],
     )
     const ended = await project.run('work x')
     assert.deepEqual([ended.code, project.marked()], [0, []])

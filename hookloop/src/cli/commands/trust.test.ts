@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
@@ -7,7 +8,11 @@ import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 import { trust } from './trust.ts'
 
 /** The result of the question after the user has pressed some keys. */
-async function answered(project: ProjectWithHooks, keys: string): Promise<{ code: number; written: string }> {
+async function answered(
+  project: ProjectWithHooks,
+  keys: string,
+  beforeAnswer: () => void = () => undefined,
+): Promise<{ code: number; written: string }> {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
   const screen = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 100 })
   let written = ''
@@ -18,6 +23,7 @@ async function answered(project: ProjectWithHooks, keys: string): Promise<{ code
     { stdin, out: screen, err: screen, env: { NO_COLOR: '1' }, command: 'hookloop' },
   )
   while (!written.includes('Trust these files?')) await sleep(5)
+  beforeAnswer()
   stdin.write(keys)
   return { code: await asking, written }
 }
@@ -35,6 +41,25 @@ test('hookloop trust asks at a terminal, and only yes trusts the files', async (
   const { code, written } = await answered(project, 'y\r')
   assert.equal(code, 0)
   assert.match(written, /Trusted\.\n$/)
+})
+
+test('hookloop trust does not trust a file that changes between being shown and being trusted', async () => {
+  const changes: readonly ((project: ProjectWithHooks) => void)[] = [
+    (project) => void project.write('hooks/judge', 'exit 0'),
+    (project) => void project.write('hooks/more', 'exit 0'),
+    (project) => project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'exit 0' }),
+  ]
+  for (const change of changes) {
+    const project = new ProjectWithHooks()
+    process.env['HOOKLOOP_TRUST'] = join(project.root, 'trust.json')
+    project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'sh hooks/judge' })
+    project.write('hooks/judge', 'exit 2')
+    await assert.rejects(
+      answered(project, 'y\r', () => change(project)),
+      /The files changed during the review/,
+    )
+    assert.ok(!existsSync(process.env['HOOKLOOP_TRUST']))
+  }
 })
 
 describe('hookloop trust', { concurrency: 2 }, () => {

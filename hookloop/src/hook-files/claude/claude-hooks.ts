@@ -201,7 +201,7 @@ function notesFor(
   return [
     ...problems.map((problem) => `${describeProblem(problem)}. It is left out.`),
     ...untrusted.map(
-      ({ path, status }) => `${path} ${statusText(status)}: its hooks do not run. Review it with: hookloop trust`,
+      (file) => `${file.path} ${statusText(file)}: its hooks do not run. Review it with: hookloop trust`,
     ),
     ...new Set(never),
   ]

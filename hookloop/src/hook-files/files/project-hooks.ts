@@ -14,7 +14,7 @@ import {
   uniqueByPath,
   type Fingerprint,
 } from '../trust/fingerprint.ts'
-import { namedScripts } from '../trust/named-scripts.ts'
+import { codeOf } from '../trust/code-files.ts'
 import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
 import { optionsOf, readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
 import {
@@ -96,8 +96,8 @@ function untrustedError(files: readonly UntrustedHookFile[]): AgentError {
   })
 }
 
-function describe({ path, status, isConfig }: UntrustedHookFile): string {
-  return `${path} ${statusText(status)}: ${isConfig ? 'its hooks do not run' : 'the hooks that run it block'}`
+function describe(file: UntrustedHookFile): string {
+  return `${file.path} ${statusText(file)}: ${file.isConfig ? 'its hooks do not run' : 'the hooks that run it block'}`
 }
 
 /** The note about an invalid observer. */
@@ -278,16 +278,18 @@ export function hookFilesOf(dir: string): readonly Fingerprint[] {
   return uniqueByPath([...files, ...hooks.flatMap(({ entry, cwd }) => scriptsOf(entry, cwd))])
 }
 
-/** The scripts that an entry runs. */
+/** The code of a project that an entry runs. */
 export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
-  const { command, args, cwd, pluginRoot } = optionsOf('shell', entry['shell'] ?? entry['claude'] ?? {})
-  const words = (args ?? []) as readonly string[]
-  const line = [...(typeof command === 'string' ? [command] : []), ...words.map((word) => `"${word}"`)].join(' ')
-  if (line === '') return []
-  return namedScripts(line, {
+  const { command, args, cwd, env, pluginRoot } = optionsOf('shell', entry['shell'] ?? entry['claude'] ?? {})
+  const words = [...(typeof command === 'string' ? [command] : []), ...((args ?? []) as readonly string[])]
+  if (words.length === 0) return []
+  return codeOf(args === undefined ? words[0]! : words, {
     dir: root,
     ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }),
-    ...(typeof pluginRoot === 'string' && { variables: { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) } }),
+    variables: {
+      ...((env ?? {}) as Readonly<Record<string, string>>),
+      ...(typeof pluginRoot === 'string' && { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) }),
+    },
   })
 }
 

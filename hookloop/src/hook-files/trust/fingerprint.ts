@@ -4,8 +4,14 @@ import { isAbsolute, relative, resolve } from 'node:path'
 import { realPathOf } from '../../system/files/real-path.ts'
 import { BoundedMap } from '../bounded-map.ts'
 
-/** The real path of a file, and the hash of its content. */
-export type Fingerprint = { readonly path: string; readonly hash: string }
+/** The real path of a file and the hash of its content, or of a folder and the hash of the names in it. */
+export type Fingerprint = {
+  readonly path: string
+  /** Empty if it cannot be trusted. */
+  readonly hash: string
+  /** Why it cannot be trusted. */
+  readonly problem?: string
+}
 
 /** Reads a file together with its fingerprint. Returns undefined if it is not a readable file. */
 export function readWithFingerprint(path: string): (Fingerprint & { readonly text: string }) | undefined {
@@ -33,8 +39,9 @@ const known = new BoundedMap<string, { readonly hash: string; readonly mark: str
 const TICK_NS = 2_000_000_000n
 
 /**
- * The fingerprint of a file, or undefined if it is not a readable file. The content is read again only if it may have
- * changed: by inode, size and times, or because the last change is too recent for the clock of the file system.
+ * The fingerprint of a file, or undefined if it is not a readable file. In a new process the content is always read. Later it
+ * is read again only if it may have changed: by inode, size and times, or because the last change is too recent for the
+ * clock of the file system. The kernel sets the change time with every write, and a program cannot set it back.
  */
 export function fingerprint(path: string): Fingerprint | undefined {
   try {
@@ -54,7 +61,7 @@ export function fingerprint(path: string): Fingerprint | undefined {
   }
 }
 
-function hashed(content: Buffer): string {
+export function hashed(content: Buffer | string): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
@@ -66,7 +73,7 @@ export function uniqueByPath<T extends Fingerprint>(files: readonly T[]): readon
 export function hashFiles(files: readonly Fingerprint[], dir: string): string {
   const root = realPath(dir)
   const lines = files.map(({ path, hash }) => `${relative(root, path)}\0${hash}\n`).toSorted()
-  return hashed(Buffer.from(lines.join('')))
+  return hashed(lines.join(''))
 }
 
 /** Whether a path is below a folder. Both are real paths. */

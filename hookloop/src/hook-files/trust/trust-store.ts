@@ -26,7 +26,8 @@ export type TrustStatus = 'trusted' | 'changed' | 'untrusted'
 /** A file that keeps hooks from running. */
 export type UntrustedFile = Fingerprint & { readonly status: Exclude<TrustStatus, 'trusted'> }
 
-export function statusText(status: UntrustedFile['status']): string {
+export function statusText({ status, problem }: UntrustedFile): string {
+  if (problem !== undefined) return `cannot be trusted (${problem})`
   return status === 'changed' ? 'has changed since it was trusted' : 'is not trusted'
 }
 
@@ -53,25 +54,30 @@ export class TrustStore {
     return new TrustStore('-', files)
   }
 
-  statusOf({ path, hash }: Fingerprint): TrustStatus {
-    const known = this.#read().get(path)
-    return known === undefined ? 'untrusted' : known === hash ? 'trusted' : 'changed'
+  statusOf(file: Fingerprint): TrustStatus {
+    return this.untrusted([file])[0]?.status ?? 'trusted'
   }
 
   /** Those of the files that are not trusted. */
   untrusted(files: readonly Fingerprint[]): readonly UntrustedFile[] {
+    const all = this.#read()
     return files.flatMap((file) => {
-      const status = this.statusOf(file)
-      return status === 'trusted' ? [] : [{ ...file, status }]
+      const known = all.get(file.path)
+      if (known === file.hash && file.hash !== '') return []
+      return [{ ...file, status: known === undefined ? 'untrusted' : 'changed' }]
     })
   }
 
-  /** Trusts files with their current content, and stores a copy of each, to show later what has changed. */
+  /**
+   * Trusts files with the content of their fingerprints, and stores a copy of each, to show later what has changed. Those that
+   * cannot be trusted are left out.
+   */
   trust(files: readonly Fingerprint[]): void {
+    const usable = files.filter(({ hash }) => hash !== '')
     this.#change((all) => {
-      for (const { path, hash } of files) all.set(path, hash)
+      for (const { path, hash } of usable) all.set(path, hash)
     })
-    for (const file of files) this.#storeCopy(file)
+    for (const file of usable) this.#storeCopy(file)
   }
 
   /** Files with hooks below a folder that were trusted and do not exist any more. */

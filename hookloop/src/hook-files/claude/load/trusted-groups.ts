@@ -1,6 +1,6 @@
 import { fingerprint, isInside, realPath, uniqueByPath, type Fingerprint } from '../../trust/fingerprint.ts'
 import type { TrustStore, UntrustedFile } from '../../trust/trust-store.ts'
-import { namedScripts } from '../../trust/named-scripts.ts'
+import { codeOf } from '../../trust/code-files.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './read-settings.ts'
 
@@ -45,14 +45,18 @@ function configOf({ file, kind, print = fingerprint(file) }: HookSource, root: s
   return print !== undefined && isInside(root, print.path) ? [print] : []
 }
 
-/** The scripts that a group runs. */
+/** The code of a project that a group runs. */
 export function scriptsOf(
   { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
   dir: string,
 ): readonly Fingerprint[] {
-  const { root, plugin = root } = source
-  const variables = plugin === undefined ? {} : { CLAUDE_PLUGIN_ROOT: plugin }
-  return handlers.flatMap((handler) => namedScripts(commandLineOf(handler), { dir, variables }))
+  const { root, plugin = root, env } = source
+  const variables = { ...env, ...(plugin !== undefined && { CLAUDE_PLUGIN_ROOT: plugin }) }
+  return handlers.flatMap((handler) => {
+    if (handler.type !== 'command') return []
+    const { command, args } = handler
+    return codeOf(args === undefined ? command : [command, ...args], { dir, variables })
+  })
 }
 
 export function commandLineOf(handler: Handler): string {
@@ -74,12 +78,16 @@ export function scriptWatch(
     for (const handler of handlers) known.set(identityOf(handler, source), look(handler, source))
   }
   return (handler, source) => {
-    const before = known.get(identityOf(handler, source)) ?? []
-    if (before.length === 0) return undefined
-    // To search for a pattern again would be too slow for every call.
-    const isPattern = /[*?[]/.test(commandLineOf(handler))
-    const now = isPattern ? before.flatMap(({ path }) => fingerprint(path) ?? []) : look(handler, source)
-    const changed = before.find(({ path, hash }) => !now.some((each) => each.path === path && each.hash === hash))
+    const before = known.get(identityOf(handler, source))
+    if (before === undefined) return undefined
+    const now = look(handler, source)
+    const changed = missingIn(now, before) ?? missingIn(before, now)
     return changed && `${changed.path} has changed since the agent was created`
   }
+}
+
+/** The first of some files that is not in others with the same content. */
+function missingIn(others: readonly Fingerprint[], files: readonly Fingerprint[]): Fingerprint | undefined {
+  const hashes = new Map(others.map(({ path, hash }) => [path, hash]))
+  return files.find(({ path, hash }) => hashes.get(path) !== hash)
 }

@@ -54,6 +54,9 @@ export function configDir(env: NodeJS.ProcessEnv = process.env): string {
   return named === undefined || named === '' ? join(homedir(), '.claude') : named
 }
 
+/** Python would run the files in `__pycache__` without looking at the trusted source. */
+export const ignoredCaches = { PYTHONPYCACHEPREFIX: '/dev/null' }
+
 /** The variables that Claude Code sets for a command. */
 export function variablesFor(
   { input }: Payload,
@@ -64,6 +67,7 @@ export function variablesFor(
   const level = (effort as JsonObject | undefined)?.['level']
   return {
     ...source.env,
+    ...ignoredCaches,
     CLAUDE_PROJECT_DIR: projectDir,
     CLAUDECODE: '1',
     CLAUDE_CODE_CHILD_SESSION: '1',

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { agentIn } from '../agent-in-project.fixture.ts'
+import { HookProject, isHere } from '../hook-project.fixture.ts'
+import { TrustStore } from '../../trust/trust-store.ts'
+import { filesOf } from './trusted-groups.ts'
+import { readSettings } from './read-settings.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-trusted-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A project with two groups: one runs a script, the other a command. Each leaves a mark. */
+class Marked extends HookProject {
+  readonly trust = new TrustStore(join(mkdtempSync(join(folder, 'store-')), 'trust.json'))
+
+  constructor() {
+    super()
+    this.write('hooks/guard', `touch ${this.path('script-ran')}\n`)
+    this.group('sh hooks/guard', `touch ${this.path('command-ran')}`)
+  }
+
+  group(...commands: readonly string[]): void {
+    this.settings({ hooks: { PreToolUse: commands.map((command) => ({ hooks: [{ type: 'command', command }] })) } })
+  }
+
+  accept(): void {
+    this.trust.trust(filesOf(readSettings({ dir: this.dir, home: false }).groups, this.dir))
+  }
+
+  /** Which hooks ran, and what the agent says about the others. */
+  async run(options: { readonly home?: string | false; readonly change?: () => void } = {}) {
+    const { change, home = false } = options
+    const { agent, ran } = agentIn(this, { options: { trust: this.trust, home } })
+    change?.()
+    await agent.run('List.')
+    const marks = ['script-ran', 'command-ran'].filter((name) => existsSync(this.path(name)))
+    for (const name of marks) rmSync(this.path(name))
+    return { marks, ran, notes: agent.describe().notes.join('\n') }
+  }
+}
+
+describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
+  test('run if their file and their scripts are trusted', async () => {
+    using project = new Marked()
+    project.accept()
+    assert.deepEqual((await project.run()).marks, ['script-ran', 'command-ran'])
+  })
+
+  test('do not run if their settings file has changed since it was trusted', async () => {
+    using project = new Marked()
+    project.accept()
+    appendFileSync(project.path('.claude/settings.json'), '\n')
+    const { marks, notes } = await project.run()
+    assert.deepEqual(marks, [])
+    assert.match(notes, /settings\.json has changed since it was trusted: its hooks do not run/)
+  })
+
+  test('do not run if their script has changed since it was trusted, and other groups do', async () => {
+    using project = new Marked()
+    project.accept()
+    appendFileSync(project.path('hooks/guard'), '# changed\n')
+    const { marks, notes } = await project.run()
+    assert.deepEqual(marks, ['command-ran'])
+    assert.match(notes, /hooks\/guard has changed since it was trusted/)
+  })
+
+  test('do not run if their script is not trusted, although their settings file is', async () => {
+    using project = new Marked()
+    const all = filesOf(readSettings({ dir: project.dir, home: false }).groups, project.dir)
+    project.trust.trust(all.filter(({ path }) => path.endsWith('settings.json')))
+    assert.deepEqual((await project.run()).marks, ['command-ran'])
+  })
+
+  test('do not run if a file was added beside their script', async () => {
+    using project = new Marked()
+    project.accept()
+    project.write('hooks/extra.sh', '')
+    assert.deepEqual((await project.run()).marks, ['command-ran'])
+  })
+
+  test('block calls if their script changes, or a file is added beside it, while the agent exists', async () => {
+    for (const change of [
+      (project: Marked) => appendFileSync(project.path('hooks/guard'), '# changed\n'),
+      (project: Marked) => void project.write('hooks/extra.sh', ''),
+    ]) {
+      using project = new Marked()
+      project.accept()
+      const { marks, ran } = await project.run({ change: () => change(project) })
+      assert.deepEqual([marks, ran], [['command-ran'], []])
+    }
+  })
+
+  test('block calls if their script in the project folder is removed, or what it loads appears, while the agent exists', async () => {
+    for (const change of [
+      (project: Marked) => rmSync(project.path('guard')),
+      (project: Marked) => void project.write('part', ''),
+    ]) {
+      using project = new Marked()
+      project.write('guard', '. ./part\n')
+      project.group('bash guard')
+      project.accept()
+      assert.deepEqual((await project.run({ change: () => change(project) })).ran, [])
+    }
+  })
+
+  test('need trust if they are in the settings of a user whose home folder is inside the project', async () => {
+    using project = new Marked()
+    rmSync(project.path('.claude'), { recursive: true })
+    const command = `touch ${project.path('command-ran')}`
+    project.settings(
+      { hooks: { PreToolUse: [{ hooks: [{ type: 'command', command }] }] } },
+      'home/.claude/settings.json',
+    )
+    assert.deepEqual((await project.run({ home: project.path('home') })).marks, [])
+  })
+
+  test(
+    'do not run code from the cache of Python, which is not trusted',
+    { skip: !isHere('python3') && 'no Python' },
+    async () => {
+      using project = new Marked()
+      project.write('hooks/guard.py', 'import rules\n')
+      project.write('hooks/rules.py', `open(${JSON.stringify(project.path('script-ran'))}, "w")\n`)
+      project.group('python3 hooks/guard.py')
+      project.accept()
+      const first = await project.run()
+      assert.deepEqual([first.marks, existsSync(project.path('hooks/__pycache__'))], [['script-ran'], false])
+    },
+  )
+})
+
+test('a copy of a trusted file that was changed is not shown as the trusted content', () => {
+  using project = new Marked()
+  project.accept()
+  const guard = filesOf(readSettings({ dir: project.dir, home: false }).groups, project.dir).find(({ path }) =>
+    path.endsWith('guard'),
+  )!
+  assert.equal(project.trust.trustedText(guard), readFileSync(guard.path, 'utf8'))
+  writeFileSync(join(project.trust.file, '..', 'trusted', guard.hash), 'something else')
+  assert.equal(project.trust.trustedText(guard), undefined)
+})

@@ -1,0 +1,292 @@
+import { homedir } from 'node:os'
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { messageOf } from '../../errors.ts'
+import { isJsonObject } from '../../state/json.ts'
+import { codeAt, codeInFolder, isCode, isData, statAt } from './code-folder.ts'
+import { fingerprint, isInside, readWithFingerprint, realPath, uniqueByPath, type Fingerprint } from './fingerprint.ts'
+import { programOf, type Program } from './programs.ts'
+import { referencesIn } from './script-references.ts'
+import { commandsOf, fillVariables, UNKNOWN, type Variables } from './shell-words.ts'
+
+/** A command line for a shell, or a program with its arguments. */
+export type HookCommand = string | readonly string[]
+
+export type CodeIn = {
+  /** The project. */
+  readonly dir: string
+  /** The working directory of the command. Default: `dir`. */
+  readonly cwd?: string
+  /** The values of variables in the command. */
+  readonly variables?: Variables
+}
+
+/**
+ * Everything below a project that a command may read as code, with fingerprints:
+ *
+ * - each file that it names, and the files that those load by name
+ * - the whole folder of the script that it runs, because a script can load any file beside it. The folder of the project and
+ *   its `.claude` and `.hookloop` folders are too wide for that: there, only names count
+ * - the files that define what `npm run`, `make` and similar programs do
+ * - the whole project if the script itself is not known, as in `sh "$(…)"`
+ *
+ * Data files, which hooks write, and programs of the system are left out. So is the code that a linter or test runner works on.
+ */
+export function codeOf(command: HookCommand, places: CodeIn): readonly Fingerprint[] {
+  const search = new CodeSearch(places)
+  try {
+    search.command(command)
+  } catch (error) {
+    return [{ path: realPath(places.dir), hash: '', problem: messageOf(error) }]
+  }
+  return search.found()
+}
+
+/** The names under which an interpreter looks for a module or a script. */
+const endings =
+  '|.js|.cjs|.mjs|.ts|.cts|.mts|.json|.py|.sh|.rb|.pl|.pm|.php|.lua|/index.js|/index.mjs|/index.cjs|/index.ts|/package.json|/__main__.py|/__init__.py'.split(
+    '|',
+  )
+
+const MAX_SCANNED = 2_000
+
+class CodeSearch {
+  readonly #root: string
+  readonly #cwd: string
+  readonly #dir: string
+  readonly #variables: Variables
+  /** Where relative names are looked up. */
+  readonly #bases = new Set<string>()
+  readonly #files = new Map<string, Fingerprint>()
+  readonly #folders = new Map<string, readonly Fingerprint[]>()
+  readonly #scripts = new Set<string>()
+
+  constructor({ dir, cwd = dir, variables = {} }: CodeIn) {
+    this.#dir = resolve(dir)
+    this.#root = realPath(dir)
+    this.#cwd = resolve(cwd)
+    const known = { CLAUDE_PROJECT_DIR: this.#dir, HOOKLOOP_PROJECT_DIR: this.#dir, PWD: this.#cwd, HOME: homedir() }
+    this.#variables = { ...(process.env as Variables), ...known, ...variables }
+    for (const base of [this.#cwd, this.#dir]) this.#bases.add(base)
+  }
+
+  found(): readonly Fingerprint[] {
+    return uniqueByPath([...this.#files.values(), ...[...this.#folders.values()].flat()])
+  }
+
+  command(command: HookCommand, depth = 0): void {
+    const commands =
+      typeof command === 'string'
+        ? commandsOf(command, this.#variables, depth)
+        : [command.map((word) => fillVariables(word, this.#variables))]
+    for (const words of commands) for (const word of words) this.#rememberFolders(word)
+    const programs = commands.map(programOf)
+    const isPiped = programs.some(({ readsInput }) => readsInput) // `cat hooks/check | sh`
+    for (const program of programs) this.#program(program, { isPiped, depth })
+  }
+
+  /** For `cd hooks && ./check.sh`, and for scripts that search in a folder. */
+  #rememberFolders(word: string): void {
+    for (const name of valuesIn(word)) {
+      const place = resolve(this.#cwd, expandHome(name))
+      if (statAt(place)?.isDirectory() === true) this.#bases.add(place)
+    }
+  }
+
+  #program(
+    { name, words, args, kind, manifests, viaPackage, isInterpreter, isShell }: Program,
+    how: { isPiped: boolean; depth: number },
+  ): void {
+    for (const each of manifests) for (const path of this.#paths(each)) this.#definition(path, words, how.depth)
+    if (name !== undefined) this.#executable(name, viaPackage)
+    if (viaPackage) for (const word of args) if (/^[\w@-]+$/.test(word)) this.#executable(word, true)
+    const isScript = !isInterpreter && name?.includes('/') === true && this.#lookUp(name).some(isScriptFile)
+    let isBefore = how.isPiped || (kind === 'runs' && !isScript) // before the first operand, which is the script
+    let before = ''
+    for (const word of args) {
+      const isOption = /^[-+]/.test(word)
+      const isText = programText.test(before)
+      if (isText || isTextual.test(word)) this.#inline(word, isShell ? how.depth : undefined)
+      this.#operand(word, { isScript: isBefore, isText })
+      if (isText || (!isOption && !/^[-+][^=]*$/.test(before) && !/^\w+=/.test(word))) isBefore = how.isPiped
+      before = word
+    }
+  }
+
+  /** A program by its path, or one that a name finds inside the project. */
+  #executable(name: string, viaPackage: boolean): void {
+    if (/[/.\0]/.test(name)) return this.#operand(name, { isScript: true, isText: false })
+    const folders = (this.#variables['PATH'] ?? '').split(':').map((folder) => resolve(this.#cwd, folder))
+    const own = folders.filter((folder) => isInside(this.#root, realPath(folder)))
+    const installed = viaPackage ? [...this.#bases].map((base) => join(base, 'node_modules', '.bin')) : []
+    for (const folder of [...own, ...installed])
+      for (const path of filesAt(join(folder, name))) this.#script(path, true)
+  }
+
+  /** A word of a command. `isScript`: it may be the script that an interpreter runs. `isText`: it is a program itself. */
+  #operand(word: string, { isScript, isText }: { isScript: boolean; isText: boolean }): void {
+    for (const name of valuesIn(word)) {
+      const isPartly = !isText && !isTextual.test(word) && /[\0*?[]/.test(name) && name !== UNKNOWN
+      if (isPartly || word === UNKNOWN) this.#open(name, isScript)
+      for (const path of this.#lookUp(name)) if (isScript || !isDataOf(path)) this.#script(path, isScript)
+      if (!isScript || isText) continue
+      for (const path of this.#paths(name)) if (statAt(path)?.isDirectory() === true) this.#folder(path)
+    }
+  }
+
+  /** A program text as an argument, such as after `bash -c` or `node -e`. Only that of a shell is read as commands. */
+  #inline(text: string, shellDepth: number | undefined): void {
+    if (shellDepth !== undefined) this.command(text, shellDepth + 1)
+    for (const name of referencesIn(text).paths)
+      for (const path of this.#paths(name)) for (const file of filesAt(path)) this.#script(file, false)
+    this.#references(text, this.#cwd)
+  }
+
+  /** A name that is known only in part. The folder in front of the unknown part decides; without one, any file may be meant. */
+  #open(name: string, isScript: boolean): void {
+    const [before = '', ...after] = name.split(/[\0*?[]/)
+    const last = after.at(-1)!.replace(/^[^/]*\//, '')
+    if (last !== '') for (const path of this.#lookUp(last)) this.#script(path, isScript)
+    if (!isScript) return
+    const folder = before.includes('/') ? before.slice(0, before.lastIndexOf('/') + 1) : ''
+    if (folder !== '') for (const path of this.#paths(folder)) this.#folder(path)
+    else if (name.includes(UNKNOWN)) this.#folders.set(this.#root, codeInFolder(this.#root))
+    else for (const base of this.#bases) for (const file of codeAt(base)) this.#script(file, true)
+  }
+
+  #paths(name: string): readonly string[] {
+    const plain = expandHome(name)
+    if (plain.includes('\0') || plain.length > 1_000) return []
+    return isAbsolute(plain) ? [plain] : [...this.#bases].map((base) => join(base, plain))
+  }
+
+  /** The files that a name may mean. */
+  #lookUp(name: string): readonly string[] {
+    if (name === '' || /^\.{1,2}\/*$/.test(name)) return []
+    const dotted = /^\w+(?:\.\w+)+$/.test(name) ? [name.replaceAll('.', '/')] : [] // a module of Python
+    return [name, ...dotted]
+      .flatMap((each) => this.#paths(each))
+      .flatMap((path) => endings.flatMap((end) => filesAt(path + end)))
+  }
+
+  /** A file that is code: its content counts, what it loads, and what is beside it. */
+  #script(path: string, withFolder: boolean): void {
+    const real = realPath(path)
+    const isOwn = isInside(this.#root, real)
+    if (withFolder)
+      for (const file of new Set([real, join(realPath(dirname(path)), basename(path))])) this.#folder(dirname(file))
+    if (this.#files.has(real) || (!isOwn && isOfSystem(real))) return
+    this.#files.set(real, fingerprint(real) ?? { path: real, hash: '', problem: 'it cannot be read' })
+    if (!isOwn) return
+    if (this.#scripts.size >= MAX_SCANNED) throw new Error(`its command loads more than ${MAX_SCANNED} files`)
+    this.#scripts.add(real)
+    const text = readWithFingerprint(real)?.text ?? ''
+    this.#references(text, dirname(real))
+  }
+
+  #references(text: string, folder: string): void {
+    const { names, paths, sourced } = referencesIn(text)
+    const near = [...paths, ...names]
+      .map((name) => resolve(folder, name))
+      .filter((place) => statAt(place)?.isDirectory() === true)
+    const places = [...new Set([folder, ...near, ...this.#bases])]
+    const candidates = (name: string): readonly string[] => [
+      ...(isAbsolute(name) ? [name] : []),
+      ...places.map((place) => join(place, name)),
+    ]
+    const files = (all: readonly string[], ends: readonly string[]): readonly string[] =>
+      all.flatMap(candidates).flatMap((path) => ends.flatMap((end) => filesAt(path + end)))
+    const code = [...files(paths, ['']), ...files(names, endings)].filter(isCode)
+    for (const file of [...code, ...files(sourced, endings)]) this.#script(file, false)
+  }
+
+  /** The file that defines the commands of a program: all of it counts, and of its commands those that are named. */
+  #definition(path: string, words: readonly string[], depth: number): void {
+    for (const file of filesAt(path)) {
+      const real = realPath(file)
+      const isKnown = this.#files.has(real)
+      if (basename(real) !== 'package.json') this.#script(file, false)
+      else if (isInside(this.#root, real)) {
+        const read = readWithFingerprint(real)
+        if (read !== undefined) this.#files.set(real, { path: real, hash: read.hash })
+        if (!isKnown) for (const line of scriptsIn(read?.text ?? '', words)) this.command(`npx ${line}`, depth + 1)
+      }
+    }
+  }
+
+  /** Everything in a folder of the project, unless other things are in it as well. */
+  #folder(folder: string): void {
+    const real = unitOf(realPath(folder))
+    if (!isInside(this.#root, real) || this.#folders.has(real) || isShared(real, this.#root)) return
+    this.#folders.set(real, codeInFolder(real))
+  }
+}
+
+/** The texts of a word that may name a file: the word, the value of an option or assignment, and `-r./file`. */
+function valuesIn(word: string): readonly string[] {
+  const parts = word.includes('=') ? word.split('=').slice(1) : []
+  const attached = /^-+[A-Za-z](.+)$/s.exec(word)?.[1]
+  const lists = [word, ...parts].flatMap((each) => (each.includes(':') ? each.split(':') : []))
+  return [...new Set([word, ...parts, ...lists, ...(attached === undefined ? [] : [attached])])].map((each) =>
+    each.trim(),
+  )
+}
+
+function expandHome(name: string): string {
+  return name === '~' || name.startsWith('~/') ? homedir() + name.slice(1) : name
+}
+
+function filesAt(path: string): readonly string[] {
+  return statAt(path)?.isFile() === true ? [path] : []
+}
+
+/** Whether an executable is a script. Its arguments are data then; those of an interpreter may be scripts. */
+function isScriptFile(path: string): boolean {
+  return readWithFingerprint(path)?.text.includes('\0') === false
+}
+
+/** A word that is more than a name: a program, or a text. */
+const isTextual = /\s|[;&|()<>'"]/
+
+/** An argument of a program that works on files: not code if it is a data file, or has no extension and cannot be run. */
+function isDataOf(path: string): boolean {
+  return isData(path) || (!basename(path).includes('.') && !isCode(path))
+}
+
+/** Options whose value is a program, as in `bash -lc`, `node -e` and `python3 -m`. */
+const programText = /^(?:-[A-Za-z]*[cem]|-p|--eval|--print|--command)$/
+
+/** Of an installed package, all of it. */
+function unitOf(folder: string): string {
+  return /^.*\/node_modules\/(?:@[^/]+\/)?[^/@.][^/]*/.exec(folder)?.[0] ?? folder
+}
+
+/** Folders in which other things than the code of hooks are. */
+function isShared(folder: string, root: string): boolean {
+  const parts = folder.slice(root.length + 1).split(sep)
+  return (
+    (parts.length === 1 && ['.claude', '.hookloop'].includes(parts[0]!)) ||
+    /^(?:node_modules|\.bin)$/.test(parts.at(-1)!)
+  )
+}
+
+/** The commands of a package.json that a command names, with those that run before and after them. */
+function scriptsIn(text: string, words: readonly string[]): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(text)
+    const scripts = isJsonObject(value) ? value['scripts'] : undefined
+    if (!isJsonObject(scripts)) return []
+    return Object.entries(scripts).flatMap(([name, line]) => {
+      const isNamed = words.some((word) => [word, `pre${word}`, `post${word}`].includes(name))
+      return isNamed && typeof line === 'string' ? [line] : []
+    })
+  } catch {
+    return []
+  }
+}
+
+/** Programs of the system change with every update, and only an administrator can change them. */
+const ofSystem = /^\/(?:bin|sbin|lib\w*|usr|opt|nix|etc|dev|proc|sys|System|Library|Applications)\//
+
+function isOfSystem(path: string): boolean {
+  return ofSystem.test(path) || path === realPath(process.execPath)
+}
