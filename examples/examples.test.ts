@@ -12,7 +12,7 @@ import { runProgram } from './repair/run-program.ts'
 /** Output of each example that it prints only if what it shows works. */
 const telling = {
   '01-hello.ts': /^It is 15:00 in Oslo\.$/m,
-  '02-guard.ts': /blocked +step 2, shell, by never-push: Agents never push\./,
+  '02-guard.ts': /blocked +step 2, shell, by never-push \(examples\/02-guard\.ts:19\): Agents never push\./,
   '03-transform.ts': /the model saw: 100 rows of orders, read with password=\[redacted\]/,
   '04-limits.ts': /stopped by guards\.maxTokens after 5 steps: Token limit reached: 5000\/5000\./,
   '05-ask-for-approval.ts':
@@ -50,7 +50,7 @@ const telling = {
   '30-summarization.ts': /At most 14 of 50 messages were sent\./,
   '31-self-critique.ts': /continued +after step 1 by selfCritique\.judge: (.*\n)+.*after step 2/,
   '32-subagents.ts':
-    /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads: This repository is read-only\./,
+    /scout completed: 2 steps(.*\n)+ +step 1, run blocked by onlyReads \(.*\): This repository is read-only\./,
   '33-tool-registry.ts': /step 4: 3 of 501 tools/,
   '34-mcp.ts':
     /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Books are not burned\.\n.*crash +failed .*exit code 1/,

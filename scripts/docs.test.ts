@@ -43,6 +43,54 @@ test('the docs list every error code with its text', () => {
   )
 })
 
+test('the docs list every warning code with its text', () => {
+  const rows = [...read('site/reference/running.md').matchAll(/^\| `([A-Z_]+)` *\| (.*?) *\|$/gm)]
+  assert.deepEqual(
+    rows.map(([, code, text]) => [code, text]),
+    Object.entries(hookloop.warningCodes),
+  )
+})
+
+test('the docs list every event with its properties, in the order of the types', () => {
+  const page = read('site/reference/events.md')
+  const rows = [...page.matchAll(/^\| `(\w+)` \| ((?:`\w+\??`(?:, )?)+) \| /gm)].map(([, name, properties]) => [
+    name,
+    properties!.replaceAll('`', ''),
+  ])
+  assert.deepEqual(rows, eventTypes())
+})
+
+test('the docs list every property of an entry of the ledger', () => {
+  const [, section = ''] = read('site/reference/events.md').split('## Hook events')
+  const [, body = ''] = /export type LedgerEntry = \{([^]*?)\n\}/.exec(read('hookloop/src/state/ledger.ts')) ?? []
+  const names = [...body.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name]) => name!)
+  assert.ok(names.length > 10)
+  assert.deepEqual(
+    names.filter((name) => !section.includes(`\`${name}\``)),
+    [],
+  )
+})
+
+/** Every type of event with its properties, as the types declare them. */
+function eventTypes(): readonly (readonly string[])[] {
+  const deltas = [
+    ['text', 'step, delta'],
+    ['reasoning', 'step, delta'],
+    ['toolCallDelta', 'step, callId, toolName, delta'],
+  ]
+  const source = read('hookloop/src/state/event.ts').split('export type OwnEvent =')[1]!
+  const found = source.split(/^ {2}\| (?=\{|\()|AgentEvent = OwnEvent \| /m).flatMap((text) => {
+    if (text.startsWith('(InferenceDelta')) return deltas
+    const [, type] = /readonly type: '(\w+)'/.exec(text) ?? []
+    if (type === undefined) return []
+    const body = text.replace(/readonly error: \{[^}]*\}/, 'readonly error: X')
+    const properties = [...body.matchAll(/readonly (\w+\??):/g)].map(([, name]) => name!)
+    return [[type, properties.filter((name) => name !== 'type').join(', ')]]
+  })
+  assert.ok(found.length > 20)
+  return found
+}
+
 test('the docs mention every public name', () => {
   const names = [hookloop, testing, stores, replaying].flatMap((entry) => Object.keys(entry))
   assert.deepEqual(unmentioned(names), [])
@@ -169,9 +217,11 @@ test('every snippet marked "ts run" prints the text that follows it', () => {
   for (const { file, code } of snippets) writeFileSync(file, code)
   const workplace = mkdtempSync(join(tmpdir(), 'hookloop-docs-')) // for what they write
   const args = ['--conditions=hookloop-source', resolve('scripts/run-modules.ts'), ...snippets.map(({ file }) => file)]
-  const outputs = JSON.parse(
-    execFileSync(process.execPath, args, { cwd: workplace, encoding: 'utf8' }),
-  ) as ModuleOutput[]
+  const printed = execFileSync(process.execPath, args, { cwd: workplace, encoding: 'utf8' })
+  const outputs = (JSON.parse(printed) as ModuleOutput[]).map(({ stdout, ...output }: ModuleOutput) => ({
+    ...output,
+    stdout: stdout.replace(/docs-\d+\/run-[\w-]+\.ts/g, 'agent.mts'),
+  }))
   rmSync(workplace, { recursive: true })
   assert.ok(snippets.length > 10)
   assert.deepEqual(

@@ -64,5 +64,6 @@ export type { Schema } from './state/schema.ts'
 export { secretPatterns } from './state/secrets.ts'
 export type { Answers, Approval, ToolCall, ToolExecution } from './state/tool-call.ts'
 export type { Usage } from './state/usage.ts'
+export { warningCodes, type Warning } from './state/warning.ts'
 
 export { AgentError, errorCodes, type ErrorCode } from './errors.ts'

@@ -55,6 +55,7 @@ export type AgentParts = {
   /** Missing when the answer is plain text. */
   readonly reader: AnswerReader | undefined
   readonly notes: readonly string[]
+  readonly warnings: readonly string[]
   readonly capabilities: readonly Capability[]
   /** The nesting depth: 0 for a root agent. */
   readonly level: number
@@ -129,6 +130,7 @@ export function createParts(options: PlainAgentOptions, defaults: AgentDefaults)
     maxConcurrentTools,
     reader: output?.reader,
     notes: all.flatMap((each) => each.notes ?? []),
+    warnings: all.flatMap((each) => each.warnings ?? []),
     capabilities: all,
     level: 0,
     budgets: [joinBudgets(all.flatMap((each) => each.budget ?? []))],
@@ -230,6 +232,7 @@ const capabilityParts: readonly string[] = [
   'isWhole',
   'slashCommands',
   'notes',
+  'warnings',
 ]
 
 /** A single hook or tool becomes a capability without a name. */

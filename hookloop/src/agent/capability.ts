@@ -64,6 +64,8 @@ export type Capability = {
   readonly slashCommands?: readonly SlashCommand[]
   /** Notes for `agent.describe()`. */
   readonly notes?: readonly string[]
+  /** Problems found when it was created, such as hooks of a file that do not run. They are in `run.warnings` of each run. */
+  readonly warnings?: readonly string[]
 }
 
 /** What `createAgent({ use })` and `agent.with()` take. */

@@ -3,10 +3,12 @@ import type { StopReason } from '../state/continuation.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { SavedRun } from '../state/saved-run.ts'
+import type { Warning } from '../state/warning.ts'
 import { SAVED_VERSION } from '../state/saved-run.ts'
 import { pendingIn } from '../state/open-calls.ts'
 import type { Approval } from '../state/tool-call.ts'
 import type { AgentError } from '../errors.ts'
+import { warningsOf } from './explain/warnings.ts'
 import type { RunContext } from './loop/run-context.ts'
 
 type RunBase = {
@@ -14,6 +16,10 @@ type RunBase = {
   readonly text: string
   readonly state: AgentState
   readonly ledger: readonly TimedLedgerEntry[]
+  /** What went wrong without ending the run: hooks that failed, estimated usage, hooks of files that do not run. */
+  readonly warnings: readonly Warning[]
+  /** The session that it ran in. */
+  readonly session?: string | undefined
   /** Save a run with `JSON.stringify(run)`, and resume it from the result of `JSON.parse`. */
   readonly toJSON: () => SavedRun
 }
@@ -31,6 +37,7 @@ export type Run<O = string> = RunBase &
 export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
   const { state } = run
   let ledger: readonly TimedLedgerEntry[] | undefined
+  let warnings: readonly Warning[] | undefined
   // A blocked input opens no execution; the last text of the state is from an earlier run.
   const own = final === undefined || state.execution?.final === final
   const text = own ? textOf(state) : ''
@@ -40,6 +47,10 @@ export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
     get ledger() {
       return (ledger ??= run.ledgerWriter.timed()) // most callers never read it
     },
+    get warnings() {
+      return (warnings ??= warningsOf(base.ledger))
+    },
+    session: run.session,
     toJSON: () => ({
       version: SAVED_VERSION,
       status: final?.status ?? 'suspended',

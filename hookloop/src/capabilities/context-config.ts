@@ -23,7 +23,7 @@ export function contextConfig(config: {
         const empty = responseFormat === undefined || Object.keys(responseFormat).length === 0
         return empty ? prompted : prompted.withResponseFormat(responseFormat)
       }),
-    { name: 'contextConfig', priority: 100 },
+    { name: 'contextConfig', bookkeeping: true, priority: 100 },
   )
   return { name: 'contextConfig', hooks: [apply] }
 }

@@ -68,7 +68,7 @@ export function metadata(options: MetadataOptions = {}): Capability {
       if ('problem' in next) return ctx.withOutput(next.problem) // a hook replaced the result of the tool
       return ctx.withState((state) => state.withMetadata(METADATA_KEY, next.values))
     },
-    { name: 'metadata.keep', priority: 100, tool: store },
+    { name: 'metadata.keep', bookkeeping: true, priority: 100, tool: store },
   )
   return {
     name: 'metadata',

@@ -76,7 +76,7 @@ function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: bool
       const form = formFor(ctx.request.model, otherTools(ctx.request).length > 0)
       return ctx.withRequest(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
     },
-    { name: 'output.ask', priority: -100 },
+    { name: 'output.ask', bookkeeping: true, priority: -100 },
   )
   const otherModel = hook(
     'aroundInference',
@@ -85,7 +85,7 @@ function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: bool
       if (form === formOf(ctx.request, wanted)) return next()
       return next(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
     },
-    { name: 'output.ask.otherModel', priority: -1_000 },
+    { name: 'output.ask.otherModel', bookkeeping: true, priority: -1_000 },
   )
   return [first, otherModel]
 }

@@ -260,7 +260,7 @@ test('the ledger and explain have every failed attempt', async () => {
     explanation(run).failedAttempts.map(({ message }) => message),
     reported,
   )
-  assert.match(explain(run), /attempts +step 1: attempt 1, scripted\/script: busy\n +step 1: attempt 2/)
+  assert.match(explain(run), /attempts +step 1: scripted\/script: busy\n +step 1: scripted\/script: late/)
   assert.equal(run.ledger.find((entry) => entry.hook === 'retry')?.decision, 'called 3 times')
 })
 

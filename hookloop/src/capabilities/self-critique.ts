@@ -103,7 +103,7 @@ function rememberTask(): Hook {
         withCritique(state, { execution: execution!.id, task: task.toWellFormed(), rounds: 0 }),
       )
     },
-    { name: 'selfCritique.remember', priority: 200 },
+    { name: 'selfCritique.remember', bookkeeping: true, priority: 200 },
   )
 }
 
@@ -129,7 +129,7 @@ function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRounds }: 
       const next = ctx.withState((state) => withCritique(state, judged))
       return sentBack ? next.requestContinuation(feedbackOf(critique)) : next
     },
-    { name: 'selfCritique.judge' },
+    { name: 'selfCritique.judge', bookkeeping: true },
   )
 }
 

@@ -88,5 +88,8 @@ test('a clone without a build runs from its sources, and an agent file imports t
     '--max-steps',
     '5',
   ])
-  assert.match(output, /^■ no stopped the run: Not today\.\n■ stopped \(stopRequested\) by no · /)
+  assert.match(
+    output,
+    /^■ no \(unbuilt\/agent\.ts:3\) stopped the run: Not today\.\n■ stopped \(stopRequested\) by no \(.*\) · /,
+  )
 })

@@ -32,6 +32,7 @@ export function runOptions(command: Command): Command {
     .optionsGroup('Output:')
     .option('--no-stream', 'wait for the complete answer instead of streaming it')
     .option('--explain', 'print at the end which hook decided what, and why')
+    .option('-v, --verbose', 'also show votes and what capabilities keep for themselves')
     .addOption(new Option('-q, --quiet', 'print only the answer').conflicts('json'))
     .option('--json', 'print each event, then the result, as a line of JSON')
 }

@@ -4,9 +4,10 @@ import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events/claude-events.ts'
+import { describeHandler } from './claude/load/describe-handler.ts'
 import { describeProblem, type ConfigProblem, type Handler } from './claude/load/handlers.ts'
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
-import { commandLineOf, filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
+import { filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
 import { stringIn } from './text.ts'
 import { commandProblems } from './command-problems.ts'
 import { optionsOf, type FileHook } from './files/hook-file.ts'
@@ -142,22 +143,6 @@ function inOrder(hooks: readonly ListedHook[]): readonly ListedHook[] {
   const place = ({ trigger }: ListedHook): number =>
     trigger === undefined ? triggerNames.length : triggerNames.indexOf(trigger)
   return hooks.toSorted((a, b) => place(a) - place(b) || modeRank[a.mode] - modeRank[b.mode] || b.priority - a.priority)
-}
-
-function describeHandler(handler: Handler): string {
-  switch (handler.type) {
-    case 'command':
-      return commandLineOf(handler)
-    case 'http':
-      return `POST ${handler.url}`
-    case 'mcp_tool':
-      return `mcp ${handler.server}/${handler.tool}`
-    case 'prompt':
-    case 'agent':
-      return `${handler.type}: ${handler.prompt}`
-    default:
-      return handler satisfies never
-  }
 }
 
 /** The complete command, URL or prompt of an entry, and its other options, for users who decide whether to trust it. */

@@ -2,7 +2,7 @@ import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import { describeValue } from '../state/describe-value.ts'
 import { workedMs } from '../state/execution.ts'
-import type { LedgerEntry } from '../state/ledger.ts'
+import type { EntryWarning, LedgerEntry } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
@@ -31,6 +31,10 @@ export type Draft = {
   readonly within?: number | undefined
   /** How to compact the conversation. */
   readonly compact?: CompactOptions | undefined
+  /** Problems that stopped nothing. */
+  readonly warnings?: readonly EntryWarning[] | undefined
+  /** Which file or script decided, if the hook runs several. */
+  readonly decidedAt?: string | undefined
   /** In a subagent: the level of the ancestor that the hook comes from. It counts from there. */
   readonly level?: number | undefined
 }

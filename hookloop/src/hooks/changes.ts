@@ -4,7 +4,7 @@ import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import type { Json } from '../state/json.ts'
 import type { Change } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
-import type { Message } from '../state/message.ts'
+import { textOf, type Message } from '../state/message.ts'
 import { jsonChanges } from '../state/state-diff.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import type { Draft } from './base-context.ts'
@@ -60,7 +60,7 @@ function* requestChanges(before: InferenceRequest, after: InferenceRequest): Gen
     yield { path: 'request.model', before: name(before), after: name(after) }
   }
   if (before.messages !== after.messages) {
-    yield { path: 'request.messages', before: before.messages.length, after: after.messages.length }
+    yield messagesChange('request.messages', before.messages, after.messages)
   }
   for (const key of ['system', 'tools', 'toolChoice', 'responseFormat', 'settings'] as const) {
     if (before[key] !== after[key]) yield { path: `request.${key}`, after: short(after[key] ?? null) }
@@ -70,11 +70,20 @@ function* requestChanges(before: InferenceRequest, after: InferenceRequest): Gen
 function* stateChanges(before: AgentState, after: AgentState): Generator<Change> {
   if (before === after) return
   if (before.messages !== after.messages) {
-    yield { path: 'state.messages', before: before.messages.length, after: after.messages.length }
+    yield messagesChange('state.messages', before.messages, after.messages)
   }
   if (before.systemPrompt !== after.systemPrompt) yield { path: 'state.systemPrompt', after: short(after.systemPrompt) }
   if (before.responseFormat !== after.responseFormat) yield { path: 'state.responseFormat' }
   if (before.metadata !== after.metadata) yield* shortChanges('state.metadata', before.metadata, after.metadata)
+}
+
+/** How many messages there are, and the text of those that were added at the end. */
+function messagesChange(path: string, before: List<Message>, after: List<Message>): Change {
+  const counts = { path, before: before.length, after: after.length }
+  const isLonger = after.length > before.length && after.at(before.length - 1) === before.at(-1)
+  if (!isLonger) return counts
+  const added = after.slice(before.length).map(({ content }) => textOf(content))
+  return { ...counts, added: shorten(added.join('\n'), MAX_TEXT) }
 }
 
 function* shortChanges(path: string, before: Json, after: Json): Generator<Change> {

@@ -142,6 +142,8 @@ const shapes: { readonly [K in keyof HookOutcome]-?: Shape } = {
   spent: object,
   within: amount,
   compact: object,
+  warnings: listOf(only({ code: string, message: string, definedAt: optional(string) })),
+  decidedAt: string,
 }
 
 /** An object with these fields and no others. */

@@ -6,6 +6,7 @@ import { AgentError } from '../errors.ts'
 import { isAction, type Action } from './action.ts'
 import type { AroundContext, GuardContext, HookContext, ObserveContext, SeenContext } from './context.ts'
 import type { Mode } from './base-context.ts'
+import { callerPlace } from './caller-place.ts'
 import type { NamePattern } from './patterns.ts'
 import {
   isAround,
@@ -34,6 +35,10 @@ export type Hook<T = HookTrigger> = {
   readonly stream: StreamPolicy | undefined
   /** Whether nothing comes of what it decides; see `shadow`. */
   readonly shadow: boolean
+  /** Whether it only keeps records for a capability; see `HookOptions`. */
+  readonly bookkeeping: boolean
+  /** The file and line where it is defined, such as `src/agent.ts:12`; undefined if that is not known. */
+  readonly definedAt: () => string | undefined
   /** What `handle` does elsewhere. */
   readonly action: Action | undefined
   readonly handle: (ctx: never, next: never) => unknown
@@ -74,6 +79,11 @@ export type HookOptions<T extends HookTrigger, A, K> = {
   readonly timeoutMs?: number
   /** Whether the hook runs for an event. See `toolName`, `stepType`, `hasMetadata`. Default: always. */
   readonly when?: (ctx: SeenContext<T, A>) => boolean
+  /**
+   * It only keeps records, so `explain` and the command show its changes only with `verbose`. What it blocks, stops or fails
+   * with is always shown. Default false.
+   */
+  readonly bookkeeping?: boolean
 } & ({ readonly name?: string; readonly effect?: false } | { readonly name: string; readonly effect: true }) &
   ([T] extends [`${string}ToolUse`]
     ? { readonly tool?: NamePattern | K }
@@ -149,6 +159,13 @@ export function shadow<T extends PlainTrigger>(of: Hook<T>, options: { readonly 
   return made
 }
 
+/** A hook that is defined elsewhere than where `hook` was called, such as in a file. */
+export function definedIn<T>(of: Hook<T>, place: string): Hook<T> {
+  const made: Hook<T> = Object.freeze({ ...of, definedAt: () => place })
+  declared.add(made)
+  return made
+}
+
 export function isHook(value: unknown): value is Hook {
   return typeof value === 'object' && value !== null && declared.has(value)
 }
@@ -165,6 +182,7 @@ type LooseOptions = {
   tool?: NamePattern | ToolRef
   stream?: StreamPolicy
   onFailure?: 'continue' | 'block'
+  bookkeeping?: boolean
 }
 
 function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object | undefined): Hook<T> {
@@ -189,6 +207,8 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
     effect: options.effect ?? false,
     stream: options.stream,
     shadow: false,
+    bookkeeping: options.bookkeeping ?? false,
+    definedAt: callerPlace(),
     action,
     handle,
   })
@@ -285,6 +305,9 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   }
   if (options.stream === 'window' && effect) {
     throw invalid(name, '"stream: window" runs a hook many times, so it cannot have effects', options.stream)
+  }
+  if (typeof options.bookkeeping !== 'boolean') {
+    throw invalid(name, '"bookkeeping" must be true or false', options.bookkeeping)
   }
   if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {
     throw invalid(name, `"onFailure" must be 'continue' or 'block'`, options.onFailure)

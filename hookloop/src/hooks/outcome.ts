@@ -1,5 +1,6 @@
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import { toJson, type Json, type JsonObject } from '../state/json.ts'
+import type { EntryWarning } from '../state/ledger.ts'
 import { List } from '../state/list.ts'
 import { toMessages, type Message } from '../state/message.ts'
 import { applyChange, stateChange, type StateChange } from '../state/state-diff.ts'
@@ -31,6 +32,10 @@ export type HookOutcome = {
   readonly within?: number
   /** The conversation is to be made shorter, down to so many messages and a summary. */
   readonly compact?: { readonly keep: number }
+  /** Problems that stopped nothing, for `run.warnings`. */
+  readonly warnings?: readonly EntryWarning[]
+  /** Which file or script decided, if the hook runs several. It is stored in the ledger; the model does not receive it. */
+  readonly decidedAt?: string
 }
 
 export function toOutcome(before: Draft, after: Draft): HookOutcome {
@@ -63,6 +68,8 @@ export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
     recovery: outcome.recovery,
     spent: outcome.spent,
     within: outcome.within,
+    warnings: outcome.warnings,
+    decidedAt: outcome.decidedAt,
   }
 }
 

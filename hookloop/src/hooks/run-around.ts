@@ -1,9 +1,9 @@
 import type { LedgerEntry } from '../state/ledger.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError } from '../errors.ts'
 import { describeValue } from '../state/describe-value.ts'
 import type { Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
-import { applies, isFatal } from './run-hooks.ts'
+import { applies, errorOpinion, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 /** A call with hooks around it, outermost first. */
@@ -74,7 +74,7 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
     const isSkipped = hook.onFailure === 'continue' && calls === 0 && !isFatal(thrown)
     // An error of next() that the hook only passes on is not its own.
     if (failures.has(thrown)) note(calls === 1 ? {} : { decision: `called ${calls} times` })
-    else note({ error: messageOf(thrown), ...(isSkipped && { decision: 'continue' }) })
+    else note({ ...errorOpinion(thrown), ...(isSkipped && { decision: 'continue' }) })
     if (!isSkipped) throw thrown
   }
   return runAround(call, index + 1, change)

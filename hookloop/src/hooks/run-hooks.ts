@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
+import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { changesBetween } from './changes.ts'
@@ -75,8 +75,8 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
-    const why = error === undefined ? undefined : messageOf(explainThrown(error, invocation.trigger, 'observe'))
-    note(invocation, hook, started, why === undefined ? undefined : { error: why })
+    const why = error === undefined ? undefined : explainThrown(error, invocation.trigger, 'observe')
+    note(invocation, hook, started, why === undefined ? undefined : errorOpinion(why))
   }
 }
 
@@ -208,14 +208,24 @@ function opinionOf({ mode, action }: StackedHook, before: Draft, after: Draft, i
   return {
     ...(action !== undefined && after.spent !== undefined && { value: { spent: after.spent } }),
     ...decisionOf(after),
+    ...(after.warnings !== undefined && { warnings: after.warnings }),
+    ...(after.decidedAt !== undefined && { definedAt: after.decidedAt }),
     ...(changes.length > 0 && { changes }),
   }
 }
 
 /** Whether a hook has set at most a time limit, as the limit on time does before every call of every run. */
-function isOtherwiseSame(before: Draft, { state, facts, votes, verdict, recovery, spent, compact }: Draft): boolean {
+function isOtherwiseSame(before: Draft, after: Draft): boolean {
+  const { state, facts, votes, verdict, recovery, spent, compact, warnings } = after
   const isSame = state === before.state && facts === before.facts && votes === before.votes
-  return isSame && compact === undefined && verdict === undefined && recovery === undefined && spent === undefined
+  return (
+    isSame &&
+    warnings === undefined &&
+    compact === undefined &&
+    verdict === undefined &&
+    recovery === undefined &&
+    spent === undefined
+  )
 }
 
 function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<Draft['verdict']>): void {
@@ -251,7 +261,7 @@ function fail(
   const message = `${kind} "${hook.name}" failed at ${invocation.trigger}: ${cause.message}`
   const closes = failsClosed(hook)
   if (closes) blockAfterFailure(invocation, hook.name, message)
-  note(invocation, hook, started, failedOpinion(invocation, hook, cause.message))
+  note(invocation, hook, started, failedOpinion(invocation, hook, cause))
   if (closes || hook.onFailure === 'continue') return
   throw new HookFailure(new AgentError(code, message, { value, cause: cause.cause ?? cause }), index)
 }
@@ -271,9 +281,15 @@ function blockAfterFailure(invocation: Invocation, by: string, message: string):
   invocation.votes = [...invocation.votes, Object.freeze(vote)]
 }
 
-function failedOpinion(invocation: Invocation, hook: StackedHook, error: string): Partial<LedgerEntry> {
+function failedOpinion(invocation: Invocation, hook: StackedHook, error: AgentError): Partial<LedgerEntry> {
   const decision = failsClosed(hook) ? specOf(invocation.trigger).no : hook.onFailure
-  return { error, ...(decision && { decision }) }
+  return { ...errorOpinion(error), ...(decision && { decision }) }
+}
+
+/** The error of a hook, for the ledger. */
+export function errorOpinion(thrown: unknown): Pick<LedgerEntry, 'error' | 'code'> {
+  const { message, code } = toAgentError(thrown, 'HOOK_FAILED')
+  return { error: message, code }
 }
 
 /** Errors of a run that can no longer be stored. */
@@ -313,7 +329,7 @@ function runShadow(invocation: Invocation, hook: StackedHook): void {
     isNoted = true
   }
   const fail = (thrown: unknown): void =>
-    noteOnce(failedOpinion(own, hook, messageOf(explainThrown(thrown, own.trigger, hook.mode))))
+    noteOnce(failedOpinion(own, hook, toAgentError(explainThrown(thrown, own.trigger, hook.mode), 'HOOK_FAILED')))
   const accept = (returned: unknown): void => {
     const draft = BaseContext.accept(returned, own)
     noteOnce(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))

@@ -1,8 +1,19 @@
+import type { ErrorCode } from '../errors.ts'
 import type { Json } from './json.ts'
 import type { AgentPath } from './subagent.ts'
+import type { WarningCode } from './warning.ts'
+
+/** A problem that stopped nothing. `definedAt` is the file or script that it is about, if that is not the hook itself. */
+export type EntryWarning = { readonly code: WarningCode; readonly message: string; readonly definedAt?: string }
 
 /** One change by a hook. `before` is omitted where a hook may have removed a secret. */
-export type Change = { readonly path: string; readonly before?: Json; readonly after?: Json }
+export type Change = {
+  readonly path: string
+  readonly before?: Json
+  readonly after?: Json
+  /** The text of messages that were added to the conversation, shortened. */
+  readonly added?: string
+}
 
 /**
  * One invocation of one hook: what it decided, changed, or failed with. It has none of the three if the hook did nothing. `hook`
@@ -19,6 +30,14 @@ export type LedgerEntry = {
   readonly value?: Json
   readonly changes?: readonly Change[]
   readonly error?: string
+  /** The code of the error. */
+  readonly code?: ErrorCode
+  /** Problems that stopped nothing. `run.warnings` has them, and the errors of hooks. */
+  readonly warnings?: readonly EntryWarning[]
+  /** Where the hook is defined, if it decided or changed something or failed: file and line, or the file and its script. */
+  readonly definedAt?: string
+  /** The hook only keeps records for a capability. */
+  readonly bookkeeping?: true
   /** The hook runs in shadow mode: its decision was recorded, not applied. Hooks do not see these entries. */
   readonly shadow?: true
   /** The path of the subagent that it belongs to; undefined for the agent itself. Steps and calls are those of the subagent. */

@@ -26,6 +26,7 @@ export type ExplainedSubagent = {
     readonly by: string
     readonly decision: string
     readonly message: string
+    readonly definedAt?: string
   }[]
   readonly subagents: readonly ExplainedSubagent[]
 }
@@ -86,16 +87,28 @@ function toSubagent(
 const silent: ReadonlySet<string> = new Set(['allowStop', 'allowContinuation', 'skipped', 'allow'])
 
 function toDecided(entry: TimedLedgerEntry): ExplainedSubagent['decided'] {
-  const { step, hook: by, tool, decision, message, error, changes, path, shadow } = entry
+  const { step, hook: by, tool, decision, message, error, changes, path, shadow, definedAt } = entry
   if (path !== undefined || shadow === true || isEnd(entry)) return []
   const what = decision ?? (error !== undefined ? 'failed' : changes !== undefined ? 'changed' : undefined)
   if (what === undefined || silent.has(what)) return []
   const text = error ?? message ?? changes?.map((each) => each.path).join(', ') ?? ''
-  return [{ step, by, decision: what, message: text, ...(tool !== undefined && { tool }) }]
+  return [
+    {
+      step,
+      by,
+      decision: what,
+      message: text,
+      ...(tool !== undefined && { tool }),
+      ...(definedAt !== undefined && { definedAt }),
+    },
+  ]
 }
 
 /** The same as text, one line each; nested ones are indented. */
-export function subagentLines(subagents: readonly ExplainedSubagent[], indent = ''): readonly string[] {
+export function subagentLines(
+  subagents: readonly ExplainedSubagent[],
+  { verbose, indent = '' }: { readonly verbose: boolean; readonly indent?: string },
+): readonly string[] {
   return subagents.flatMap(({ step, agent, status, by, message, spent, decided, subagents: inside }) => {
     const { steps, toolCalls, tokens, costUsd } = spent
     const cost = costUsd > 0 ? `, ${Number(costUsd.toPrecision(4))} USD` : ''
@@ -105,13 +118,21 @@ export function subagentLines(subagents: readonly ExplainedSubagent[], indent = 
     const inner = `${indent}  `
     return [
       `${indent}step ${step + 1}, ${agent} ${ended}`,
-      ...decided.map((each) => `${inner}${decidedText(each)}`),
-      ...subagentLines(inside, inner),
+      ...decided.filter((each) => verbose || isShown(each)).map((each) => `${inner}${decidedText(each)}`),
+      ...subagentLines(inside, { verbose, indent: inner }),
     ]
   })
 }
 
-function decidedText({ step, tool, by, decision, message }: ExplainedSubagent['decided'][number]): string {
+/** Decisions that a user wants to know of without asking. Failures of hooks are warnings. */
+const shown = /^(block|ask|approved|denied|postponed|outcomeUnknown|forbidContinuation|requestContinuation)/
+
+function isShown({ decision }: ExplainedSubagent['decided'][number]): boolean {
+  return shown.test(decision)
+}
+
+function decidedText({ step, tool, by, decision, message, definedAt }: ExplainedSubagent['decided'][number]): string {
+  const place = definedAt === undefined ? '' : ` (${definedAt})`
   const did = decision === 'block' ? 'blocked' : decision
-  return `step ${step + 1},${tool === undefined ? '' : ` ${tool}`} ${did} by ${by}${message === '' ? '' : `: ${message}`}`
+  return `step ${step + 1},${tool === undefined ? '' : ` ${tool}`} ${did} by ${by}${place}${message === '' ? '' : `: ${message}`}`
 }

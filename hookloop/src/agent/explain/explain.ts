@@ -1,51 +1,75 @@
-import { count, shorten } from '../../state/text.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
+import { count, shorten } from '../../state/text.ts'
+import type { Warning } from '../../state/warning.ts'
 import { subagentLines } from './explain-subagents.ts'
-import { explanation, type Explainable, type Explanation } from './explanation.ts'
+import type { Explainable } from './explainable.ts'
+import { explanation, type Explanation } from './explanation.ts'
 
 const MAX_VALUE = 80
+/** How many lines a section has without `verbose`. */
+const MAX_LINES = 10
+const MAX_LINE = 300
+
+type ExplainOptions = { readonly verbose?: boolean }
 
 /**
- * Explains a run as text: which hook stopped it and why, what was blocked, changed, retried and spent, and what would let
- * it continue.
+ * Explains a run as text: why it ended, what was blocked, asked, injected, changed and retried, what failed, what it cost,
+ * and what would let it continue.
+ *
+ * @param options `verbose`: also every vote, the bookkeeping of capabilities, and all lines of long sections. Default false.
  *
  * @example
  * const run = await agent.run('Publish the fix.')
  * if (run.status !== 'completed') console.error(explain(run))
  */
-export function explain(run: Explainable): string {
-  return explanationText(explanation(run))
+export function explain(run: Explainable, options: ExplainOptions = {}): string {
+  return explanationText(explanation(run), options)
 }
 
 /** An explanation as text. */
-export function explanationText(data: Explanation): string {
-  const { spent } = data
+export function explanationText(data: Explanation, { verbose = false }: ExplainOptions = {}): string {
+  const { spent, decided } = data
   const cost = spent.costUsd > 0 ? `, ${Number(spent.costUsd.toPrecision(4))} USD` : ''
   const tokens = spent.inputTokens + spent.outputTokens
-  const lines = [
+  const estimated = data.warnings.some(({ code }) => code === 'USAGE_ESTIMATED') ? ' (estimated)' : ''
+  const section = <T>(title: string, items: readonly T[], toText: (item: T) => string): readonly string[] =>
+    sectionOf(
+      title,
+      items.map((item) => (verbose ? toText(item) : shorten(toText(item), MAX_LINE))),
+      verbose ? Infinity : MAX_LINES,
+    )
+  const isNews = ({ message }: { readonly message: string }): boolean =>
+    verbose || decided.message === '' || !message.includes(decided.message)
+  return [
     headline(data),
-    `  decided by   ${data.decided.by}, reason ${data.decided.reason}`,
-    `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}`,
-    ...section('votes', data.votes, (vote) => `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`),
+    ...(verbose || data.status !== 'completed' ? [`  decided by   ${byText(decided)}, reason ${decided.reason}`] : []),
+    `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}${estimated}`,
+    ...section('votes', verbose ? data.votes : [], (vote) => {
+      return `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`
+    }),
     ...section('blocked', data.blocked, blockedText),
-    ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
     ...section('asked', data.asked, (each) => `${at(each.step)}, ${each.tool}: ${each.message} ${each.answer}`),
-    ...section('changed', data.changed, changedText),
-    ...section('continued', data.continued, ({ step, by, message }) => `after ${at(step)} by ${by}: ${message}`),
-    ...section('errors', data.errors, ({ step, during, message }) => `${at(step)}, ${during}: ${message}`),
+    ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
     ...section(
-      'failed hooks',
-      data.hookFailures,
-      (each) => `${at(each.step)}, ${each.hook} at ${each.trigger}: ${each.error}`,
+      'warnings',
+      data.warnings.filter((each) => isNews(each) || each.count > 1),
+      warningText,
     ),
-    ...section('attempts', data.failedAttempts, ({ step, message }) => `${at(step)}: ${message}`),
-    ...section('warnings', data.warnings, ({ step, message }) => `${at(step)}: ${message}`),
-    ...section('subagents', subagentLines(data.subagents), (line) => line),
+    ...section('injected', data.injected, injectedText),
+    ...section('changed', data.changed.flatMap(shownChanges(verbose)), changedText),
+    ...section('continued', data.continued, ({ step, by, message }) => `after ${at(step)} by ${by}: ${message}`),
+    ...section(
+      'errors',
+      data.errors.filter(isNews),
+      ({ step, during, message }) => `${at(step)}, ${during}: ${message}`,
+    ),
+    ...section('attempts', attemptsOf(data, verbose), ({ step, message }) => `${at(step)}: ${message}`),
+    ...section('summarized', data.summarized, ({ step, message }) => `${at(step)}: ${message}`),
+    ...lines('subagents', subagentLines(data.subagents, { verbose })),
     ...section('shadows', data.shadows, shadowText),
-    `  to continue  ${data.wayOn}`,
-  ]
-  return lines.join('\n')
+    ...(data.wayOn === undefined ? [] : [`  to continue  ${data.wayOn}`]),
+  ].join('\n')
 }
 
 function headline({ status, decided }: Explanation): string {
@@ -78,12 +102,57 @@ function statusText(status: Explanation['status'], reason: Explanation['decided'
   }
 }
 
-function blockedText({ step, tool, by, message, withheld }: Explanation['blocked'][number]): string {
-  return `${at(step)}, ${tool}${withheld ? ' withheld' : ''}, by ${by}: ${message}`
+/** A hook, and where it is defined. */
+function byText({ by, definedAt }: { readonly by: string; readonly definedAt?: string }): string {
+  return definedAt === undefined ? by : `${by} (${definedAt})`
+}
+
+/** The message of a guard that failed is a warning. */
+function blockedText({ step, tool, message, withheld, failed, ...by }: Explanation['blocked'][number]): string {
+  return `${at(step)}, ${tool}${withheld ? ' withheld' : ''}, by ${byText(by)}: ${failed ? 'it failed, see warnings' : message}`
+}
+
+/** A warning on one line. */
+export function warningText({ message, hook, definedAt, step, count: times, path }: Warning): string {
+  const who = path === undefined ? '' : `${path.map(({ agent }) => agent).join(' › ')}, `
+  const place = definedAt === undefined ? '' : ` (${definedAt})`
+  const named = hook !== undefined && message.includes(`"${hook}"`)
+  const text = named ? message.replace(`"${hook}"`, () => `"${hook}"${place}`) : `${message}${place}`
+  return `${who}${at(step)}: ${text}${times > 1 ? ` (${times} times)` : ''}`
+}
+
+function injectedText({ step, hook, trigger, definedAt, text }: Explanation['injected'][number]): string {
+  return `${at(step)}, ${byText({ by: hook, ...(definedAt !== undefined && { definedAt }) })} at ${trigger}: ${injectedPart(text)}`
+}
+
+const FENCE = /^\[([0-9a-f]{16}) [^\]]*\]\n([\s\S]*?)(\n\[end \1\])?$/
+
+/** A text that was added to the conversation, without the marks around data from outside. */
+export function injectedPart(text: string): string {
+  return JSON.stringify(FENCE.exec(text)?.[2] ?? text)
+}
+
+/** Changes without bookkeeping, and without those that are shown as injected. */
+function shownChanges(verbose: boolean): (changed: Explanation['changed'][number]) => Explanation['changed'] {
+  return (changed) => {
+    if (verbose) return [changed]
+    const changes = changed.changes.filter(({ added, path }) => added === undefined && !OWN_NOTES.test(path))
+    return changed.bookkeeping || changes.length === 0 ? [] : [{ ...changed, changes }]
+  }
 }
 
 function changedText({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
   return `${at(step)}, ${hook} at ${trigger}: ${[...new Set(changes.map(changeText))].join(', ')}`
+}
+
+/** Failed attempts, unless the only one is the error that the run ended with. */
+function attemptsOf({ failedAttempts, decided }: Explanation, verbose: boolean): Explanation['failedAttempts'] {
+  if (verbose) return failedAttempts
+  const [first] = failedAttempts
+  const isOnly = failedAttempts.length === 1 && decided.message !== '' && first!.message.includes(decided.message)
+  return isOnly
+    ? []
+    : failedAttempts.map(({ step, message }) => ({ step, message: message.replace(/^attempt \d+, /, '') }))
 }
 
 /** What a shadow hook would have decided. */
@@ -101,9 +170,10 @@ function shadowText({ step, hook, trigger, tool, decision, message, changes, err
 /** Metadata that a capability stores for itself is shown by its key only. */
 const OWN_NOTES = /^state\.metadata\.(hookloop\.\w+)/
 
-function changeText({ path, before, after }: Change): string {
+function changeText({ path, before, after, added }: Change): string {
   const own = OWN_NOTES.exec(path)?.[1]
   if (own !== undefined) return `its notes, ${own}`
+  if (added !== undefined) return `added ${injectedPart(added)} to ${path}`
   if (before !== undefined && after !== undefined) return `${path} ${short(before)} → ${short(after)}`
   if (after !== undefined) return `${path} = ${short(after)}`
   return before === undefined ? path : `${path} removed`
@@ -118,17 +188,22 @@ function valueText(value: Json): string {
   return limit === undefined ? JSON.stringify(value) : `${JSON.stringify(reached)} of ${JSON.stringify(limit)}`
 }
 
-/** One line for each item; consecutive equal lines are counted. */
-function section<T>(title: string, items: readonly T[], toText: (item: T) => string): string[] {
-  const lines: { readonly text: string; times: number }[] = []
-  for (const text of items.map((item) => toText(item).replaceAll(/\s*\n\s*/g, ' ⏎ '))) {
-    const last = lines.at(-1)
-    if (last?.text === text) last.times++
-    else lines.push({ text, times: 1 })
+/** One line for each text; lines that differ only in the step are counted. */
+function sectionOf(title: string, texts: readonly string[], max: number): readonly string[] {
+  const found = new Map<string, { readonly text: string; times: number }>()
+  for (const text of texts) {
+    const key = text.replace(/^(after )?step \d+/, '')
+    const before = found.get(key)
+    if (before === undefined) found.set(key, { text, times: 1 })
+    else before.times++
   }
-  return lines.map(({ text, times }, i) => {
-    return `  ${(i === 0 ? title : '').padEnd(12)} ${text}${times > 1 ? ` (${times} times)` : ''}`
-  })
+  const all = [...found.values()].map(({ text, times }) => `${text}${times > 1 ? ` (${times} times)` : ''}`)
+  const more = `… and ${all.length - max + 1} more, with verbose`
+  return lines(title, all.length <= max ? all : [...all.slice(0, max - 1), more])
+}
+
+function lines(title: string, texts: readonly string[]): readonly string[] {
+  return texts.map((text, i) => `  ${(i === 0 ? title : '').padEnd(12)} ${text.replaceAll(/\s*\n\s*/g, ' ⏎ ')}`)
 }
 
 /** Steps are shown starting from 1. */

@@ -1,28 +1,20 @@
-import type { AgentState } from '../../state/agent-state.ts'
-import type { ContinuationEvaluation, StopReason } from '../../state/continuation.ts'
-import type { ErrorRecord, Execution, FinalRecord, FinalStatus, Step } from '../../state/execution.ts'
+import type { ContinuationEvaluation } from '../../state/continuation.ts'
+import type { ErrorRecord, Execution, Step } from '../../state/execution.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
-import type { Approval, OpenCall, ToolExecution } from '../../state/tool-call.ts'
+import type { OpenCall, ToolExecution } from '../../state/tool-call.ts'
+import type { Warning } from '../../state/warning.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { explainSubagents, type ExplainedSubagent } from './explain-subagents.ts'
 import type { Run } from '../run.ts'
-
-/** The part of a run that an explanation needs. */
-export type Explainable = { readonly state: AgentState; readonly ledger: readonly TimedLedgerEntry[] } & (
-  | { readonly status: FinalStatus; readonly final: FinalRecord }
-  | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
-)
+import { adviceFor } from './advice.ts'
+import type { Decided, Explainable } from './explainable.ts'
+import { warningsOf } from './warnings.ts'
 
 /** The result of `explanation`. Steps are counted from 0. */
 export type Explanation = {
   readonly status: Run['status']
-  readonly decided: {
-    readonly by: string
-    readonly reason: StopReason | 'approval' | 'paused'
-    readonly message: string
-    readonly value?: Json
-  }
+  readonly decided: Decided
   /** Every vote of the last count, in the order in which they were cast. */
   readonly votes: readonly ContinuationEvaluation[]
   readonly blocked: readonly Blocked[]
@@ -30,21 +22,25 @@ export type Explanation = {
   readonly failed: readonly { readonly step: number; readonly tool: string; readonly message: string }[]
   readonly asked: readonly Asked[]
   readonly changed: readonly Changed[]
+  /** Messages that hooks have added to the conversation, except for bookkeeping. */
+  readonly injected: readonly Injected[]
   /** Steps that were taken although the model had finished, and the hook that requested them. */
   readonly continued: readonly { readonly step: number; readonly by: string; readonly message: string }[]
   readonly errors: readonly (ErrorRecord & { readonly step: number })[]
   readonly hookFailures: readonly Failure[]
   /** Failed attempts at model calls. */
   readonly failedAttempts: readonly { readonly step: number; readonly message: string }[]
-  /** Warnings of providers: ignored settings, corrected arguments. */
-  readonly warnings: readonly { readonly step: number; readonly message: string }[]
+  /** The same as `run.warnings`. */
+  readonly warnings: readonly Warning[]
+  /** Steps before which the conversation was summarized. */
+  readonly summarized: readonly { readonly step: number; readonly message: string }[]
   /** The subagents of the run, and the decisions in them. */
   readonly subagents: readonly ExplainedSubagent[]
   /** What shadow hooks would have decided. */
   readonly shadows: readonly Shadowed[]
   readonly spent: Usage
-  /** What would let the run continue. */
-  readonly wayOn: string
+  /** What would let the run continue; undefined if nothing is known to help. */
+  readonly wayOn: string | undefined
 }
 
 type Blocked = {
@@ -52,7 +48,10 @@ type Blocked = {
   /** The tool whose call was blocked, or `answer` when the model's answer was withheld. */
   readonly tool: string
   readonly by: string
+  readonly definedAt?: string
   readonly message: string
+  /** The hook failed, and blocks for that reason. */
+  readonly failed: boolean
   /** The call ran, but its result was withheld from the model. */
   readonly withheld: boolean
 }
@@ -62,6 +61,16 @@ type Changed = {
   readonly hook: string
   readonly trigger: string
   readonly changes: readonly Change[]
+  /** The hook only keeps records for a capability. */
+  readonly bookkeeping: boolean
+}
+type Injected = {
+  readonly step: number
+  readonly hook: string
+  readonly trigger: string
+  readonly definedAt?: string
+  /** The beginning of the text. */
+  readonly text: string
 }
 type Shadowed = {
   readonly step: number
@@ -84,6 +93,8 @@ export function explanation(run: Explainable): Explanation {
   const steps = execution?.steps.slice() ?? []
   const calls = execution === undefined ? [] : callsOf(execution)
   const decided = decidedOf(run)
+  const failedAttempts = loopNotes(ledger, 'aroundInference', 'failed')
+  const attempts = failedAttempts.filter(({ step }) => step === failedAttempts.at(-1)!.step).length
   const blocks = new Map(ledger.filter(isBlock).map((entry) => [placeOf(entry.step, entry.call, entry.trigger), entry]))
   const names = new Map(calls.map((call) => [placeOf(call.step, call.id), call.name]))
   return {
@@ -100,20 +111,22 @@ export function explanation(run: Explainable): Explanation {
       answer: decision!,
       message: message ?? '',
     })),
-    changed: ledger.flatMap(({ step, hook, trigger, changes }) =>
-      changes === undefined ? [] : [{ step, hook, trigger, changes }],
+    changed: ledger.flatMap(({ step, hook, trigger, changes, bookkeeping = false }) =>
+      changes === undefined ? [] : [{ step, hook, trigger, changes, bookkeeping }],
     ),
+    injected: ledger.flatMap(injectedBy),
     continued: continuedOf(ledger, steps.length),
     errors: steps.flatMap((step) => step.errors.map((error) => ({ ...error, step: step.index }))),
     hookFailures: ledger.flatMap(({ step, hook, trigger, error }) =>
       error === undefined ? [] : [{ step, hook, trigger, error }],
     ),
-    failedAttempts: loopNotes(ledger, 'failed'),
-    warnings: loopNotes(ledger, 'warning'),
+    failedAttempts,
+    warnings: warningsOf(run.ledger),
+    summarized: loopNotes(ledger, 'afterCompaction', 'compacted'),
     subagents: explainSubagents(run.ledger),
     shadows: own.flatMap((entry) => shadowed(entry, names.get(placeOf(entry.step, entry.call)))),
     spent: execution?.usage ?? noUsage,
-    wayOn: wayOn(run, decided),
+    wayOn: adviceFor(run, decided, attempts),
   }
 }
 
@@ -149,19 +162,34 @@ function blockedCall(
   // The message of the block itself: a hook may have rewritten the result for the model.
   const entry = blocks.get(placeOf(step, id, trigger))
   const by = entry?.hook ?? result.by ?? 'hookloop'
-  return [{ step, tool: name, by, message: entry?.error ?? entry?.message ?? textOf(result.output), withheld }]
+  const message = entry?.error ?? entry?.message ?? textOf(result.output)
+  return [{ step, tool: name, by, message, withheld, ...blockDetails(entry) }]
 }
 
 function withheldAnswers(ledger: readonly TimedLedgerEntry[]): readonly Blocked[] {
   return ledger
     .filter((entry) => entry.trigger === 'afterInference' && isBlock(entry))
-    .map(({ step, hook, message, error }) => ({
-      step,
+    .map((entry) => ({
+      step: entry.step,
       tool: 'answer',
-      by: hook,
-      message: error ?? message ?? '',
+      by: entry.hook,
+      message: entry.error ?? entry.message ?? '',
       withheld: true,
+      ...blockDetails(entry),
     }))
+}
+
+function blockDetails(entry: TimedLedgerEntry | undefined): Pick<Blocked, 'failed' | 'definedAt'> {
+  const { error, definedAt } = entry ?? {}
+  return { failed: error !== undefined, ...(definedAt !== undefined && { definedAt }) }
+}
+
+/** The messages that a hook has added. */
+function injectedBy(entry: TimedLedgerEntry): readonly Injected[] {
+  const { step, hook, trigger, definedAt, changes = [], bookkeeping } = entry
+  if (bookkeeping === true) return []
+  const place = { step, hook, trigger, ...(definedAt !== undefined && { definedAt }) }
+  return changes.flatMap(({ added }) => (added === undefined ? [] : [{ ...place, text: added }]))
 }
 
 /** A shadow hook that would have decided or changed something, or failed. */
@@ -190,9 +218,9 @@ function isAnswer(entry: TimedLedgerEntry): boolean {
   return entry.mode === 'loop' && /^(denied|approved|postponed)/.test(entry.decision ?? '')
 }
 
-function loopNotes(ledger: readonly TimedLedgerEntry[], decision: string) {
+function loopNotes(ledger: readonly TimedLedgerEntry[], trigger: string, decision: string) {
   return ledger
-    .filter((each) => each.mode === 'loop' && each.trigger === 'aroundInference' && each.decision === decision)
+    .filter((each) => each.mode === 'loop' && each.trigger === trigger && each.decision === decision)
     .map(({ step, message = '' }) => ({ step, message }))
 }
 
@@ -214,79 +242,23 @@ function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explan
     .filter(({ step }) => step + 1 < steps)
 }
 
-function decidedOf(run: Explainable): Explanation['decided'] {
+function decidedOf(run: Explainable): Decided {
   if (run.status !== 'suspended') {
     const { by, reason, message, value } = run.final
-    return { by, reason, message, ...(value !== undefined && { value }) }
+    const definedAt = placeOfHook(run, by)
+    return { by, reason, message, ...(value !== undefined && { value }), ...(definedAt !== undefined && { definedAt }) }
   }
   const [first] = run.pending
   if (first === undefined) return { by: 'the caller', reason: 'paused', message: 'no further step was requested' }
   const message = run.pending.map((each) => `${each.toolCall.name}: ${each.message}`).join('; ')
-  return { by: first.by, reason: 'approval', message }
+  const definedAt = placeOfHook(run, first.by)
+  return { by: first.by, reason: 'approval', message, ...(definedAt !== undefined && { definedAt }) }
 }
 
-const limits: Partial<Record<StopReason, string>> = {
-  stepsLimit: 'maxSteps',
-  tokenLimit: 'maxTokens',
-  timeLimit: 'maxTimeMs',
-  costLimit: 'maxCost',
-  toolCallLimit: 'maxToolCalls',
-}
-
-function wayOn(run: Explainable, { reason, by, value }: Explanation['decided']): string {
-  const forbade = run.status !== 'suspended' && run.final.votes.some((vote) => vote.decision === 'forbidContinuation')
-  switch (reason) {
-    case 'stepsLimit':
-    case 'tokenLimit':
-    case 'timeLimit':
-    case 'costLimit':
-    case 'toolCallLimit':
-      if (by !== `guards.${limits[reason]}`) return `"${by}" not voting to stop`
-      return value === undefined && reason === 'costLimit'
-        ? 'a price for the model: createAgent({ prices })'
-        : `a higher guards({ ${limits[reason]} })`
-    case 'completed':
-      return 'a hook that votes requestContinuation at afterStep or onStop'
-    case 'finishReason':
-      return forbade
-        ? `"${by}" not voting to stop: a forbid cannot be overturned`
-        : 'a complete answer that is not withheld, or a hook that requests another step at onStop'
-    case 'approval': {
-      const ids = run.status === 'suspended' ? run.pending.map(({ id }) => `'${id}': 'allow'`) : []
-      return `agent.resume(run, { answers: { ${ids.join(', ')} } })`
-    }
-    case 'paused':
-      return 'agent.resume(run)'
-    case 'userRequested':
-      return run.status === 'cancelled' ? 'agent.run(input, { from: run })' : `"${by}" not voting to stop`
-    case 'inputBlocked':
-      return `an input that "${by}" does not block`
-    case 'continuationLimit':
-      return 'an ok tool call between continuations (8 in a row and 32 in total are allowed)'
-    case 'retryLimit':
-      if (by === 'selfCritique.decide')
-        return 'an answer that the critic approves, or a higher selfCritique({ maxRounds })'
-      return by === 'retryLimit'
-        ? 'a call that succeeds, or a higher retryLimit({ maxRetries })'
-        : 'a call that succeeds'
-    case 'errorForbade':
-      if (by === 'output') return 'an answer that matches the output schema, or a higher outputOptions.maxRetries'
-      if (run.status === 'failed') return wayOnFrom(run.state.lastStep?.errors.at(-1)?.code ?? '')
-      return by.startsWith('errorPolicy') ? 'fewer failures, or another errorPolicy' : `the guard "${by}" not failing`
-    case 'persistenceFailed':
-      return 'a recording that can be written'
-    case 'stopRequested':
-      return `"${by}" not voting to stop: a forbid cannot be overturned`
-    default:
-      return reason satisfies never
-  }
-}
-
-function wayOnFrom(code: string): string {
-  if (code === 'MODEL_UNAUTHORIZED') return 'a key that the provider accepts, or fallback() to another model'
-  if (code.startsWith('MODEL_'))
-    return 'retry(), fallback() to another model, or an errorPolicy that retries or ignores it'
-  return 'no error, or an errorPolicy that retries or ignores it'
+/** Where the hook that decided is defined. */
+function placeOfHook({ ledger }: Explainable, name: string): string | undefined {
+  return ledger.findLast((entry) => entry.hook === name && entry.path === undefined && entry.definedAt !== undefined)
+    ?.definedAt
 }
 
 function placeOf(step: number, call: string | undefined, trigger = ''): string {

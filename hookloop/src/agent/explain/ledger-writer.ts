@@ -3,7 +3,13 @@ import { List } from '../../state/list.ts'
 import { triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
 
 /** The hook of an entry, or the loop itself. */
-type Noted = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly shadow?: boolean }
+type Noted = {
+  readonly name: string
+  readonly mode: LedgerEntry['mode']
+  readonly shadow?: boolean
+  readonly bookkeeping?: boolean
+  readonly definedAt?: () => string | undefined
+}
 
 /** The parts of a code share the 53 bits of a number: a million steps, a thousand hooks, 32,767 calls per step. */
 const [HOOKS, TRIGGERS, CALLS] = [1024, 32, 32_768]
@@ -79,7 +85,8 @@ export class LedgerWriter {
 
   /** Adds an entry of an observer that failed in the background. Hooks never see it: its time differs from run to run. */
   noteLate(entry: TimedLedgerEntry): void {
-    this.#late.push(entry)
+    const definedAt = this.#hooks.find(({ name }) => name === entry.hook)?.definedAt?.()
+    this.#late.push({ ...entry, ...(definedAt !== undefined && { definedAt }) })
   }
 
   /** All entries but those of shadow hooks. Reading them after each step costs only what is new. */
@@ -144,15 +151,19 @@ export class LedgerWriter {
 
   #entry(i: number): LedgerEntry {
     const { call, trigger, hook, step } = parts(this.#at(2 * i))
-    const { name, mode, shadow } = this.#hooks[hook] ?? loop
+    const { name, mode, shadow, ...noted } = this.#hooks[hook] ?? loop
     const callId = call === 0 ? undefined : this.#callId(step, call - 1)
+    const opinion = this.#opinions?.get(i)
+    const definedAt = opinion === undefined || opinion.decision === 'skipped' ? undefined : noted.definedAt?.()
     return Object.freeze({
       step,
       trigger: triggerNames[trigger]!,
       hook: name,
       mode,
       ...(callId !== undefined && { call: callId }),
-      ...this.#opinions?.get(i),
+      ...(definedAt !== undefined && { definedAt }),
+      ...(opinion !== undefined && noted.bookkeeping === true && { bookkeeping: true as const }),
+      ...opinion,
       ...(shadow === true && { shadow }),
     })
   }

@@ -37,11 +37,14 @@ export async function compact(run: RunContext, asked: Requested): Promise<void> 
     // State changes of hooks are dropped as well: they may say that the compaction was done.
     run.state = AgentState.patch(state, { execution: run.execution })
     if (error instanceof AgentError && isFatal(error)) return run.fail(error, 'beforeCompaction')
-    const isOwn = error instanceof Skipped
+    const message = `The conversation is not compacted: ${messageOf(error)}`
     run.noteLoop('beforeCompaction', {
       decision: 'skipped',
-      message: `The conversation is not compacted: ${messageOf(error)}`,
-      ...(!isOwn && { error: messageOf(error) }),
+      message,
+      ...(!(error instanceof Skipped) && {
+        error: messageOf(error),
+        warnings: [{ code: 'COMPACTION_FAILED', message }],
+      }),
     })
   }
 }

@@ -6,11 +6,11 @@ import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
-import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
+import { toAgentError, type AgentError } from '../../errors.ts'
 import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/hook-host.ts'
 import type { HookInference, InferringHook } from '../../hooks/infer.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { isFatal, notStored } from '../../hooks/run-hooks.ts'
+import { errorOpinion, isFatal, notStored } from '../../hooks/run-hooks.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { LedgerWriter } from '../explain/ledger-writer.ts'
@@ -46,6 +46,8 @@ export type RunContextOptions = {
   readonly ledger?: readonly TimedLedgerEntry[]
   readonly parentLink?: ParentLink
   readonly witness?: RunWitness | undefined
+  /** The session that it runs in. */
+  readonly session?: string
 }
 
 /** The vote that ends a cancelled run. */
@@ -82,6 +84,7 @@ export class RunContext implements HookHost {
   readonly ledgerWriter: LedgerWriter
   readonly shadows: ShadowLog | undefined
   readonly witness: RunWitness | undefined
+  readonly session: string | undefined
   #cancelled = false
 
   constructor(parts: AgentParts, effects: Effects, state: AgentState, options: RunContextOptions = {}) {
@@ -92,6 +95,7 @@ export class RunContext implements HookHost {
     this.streams = options.streams ?? false
     this.parentLink = options.parentLink
     this.witness = options.witness
+    this.session = options.session
     this.lifetime = new RunLifetime(effects.signal, options.cancellable ?? true)
     this.ledgerWriter = new LedgerWriter({
       hooks: parts.stack.hooks,
@@ -156,7 +160,10 @@ export class RunContext implements HookHost {
   ): void {
     this.ledgerWriter.note(step, plan.number, index, callIndex, durationMs)
     if (what !== undefined) this.ledgerWriter.explainLast(what)
-    if (this.effects.emit !== undefined) this.effects.emit({ type: 'hook', entry: this.ledgerWriter.last() })
+    const { emit } = this.effects
+    if (emit === undefined) return
+    emit({ type: 'hook', at: this.now, entry: this.ledgerWriter.last() })
+    for (const { code, message } of what?.warnings ?? []) emit({ type: 'warning', step, code, message })
   }
 
   #shadowLog(): ShadowLog {
@@ -188,7 +195,7 @@ export class RunContext implements HookHost {
     const started = performance.now()
     this.lifetime.watch(work, (error) => {
       const durationMs = performance.now() - started
-      this.ledgerWriter.noteLate({ step, hook, trigger, mode: 'observe', error: messageOf(error), durationMs })
+      this.ledgerWriter.noteLate({ step, hook, trigger, mode: 'observe', ...errorOpinion(error), durationMs })
     })
   }
 
@@ -294,7 +301,7 @@ export class RunContext implements HookHost {
   recordError(error: AgentError, during: HookTrigger): ErrorRecord {
     const record = Object.freeze({ code: error.code, message: error.message, during })
     this.open?.errors.push(record)
-    this.effects.emit?.({ type: 'error', error: record })
+    this.effects.emit?.({ type: 'error', step: this.step, error: record })
     return record
   }
 

@@ -38,7 +38,7 @@ test('a model that ignores its signal is abandoned as well, and not called again
   const run = await createAgent({ model: deaf, use: [guards({ maxTimeMs: 50 }), retry({ backoffMs: 1 })] }).run('Go.')
   const { decided, wayOn, failedAttempts } = explanation(run)
   assert.deepEqual([decided.by, decided.reason, failedAttempts.length], ['guards.maxTimeMs', 'timeLimit', 1])
-  assert.match(wayOn, /maxTimeMs/)
+  assert.match(wayOn ?? '', /maxTimeMs/)
 })
 
 test('of several time limits the shortest applies', async () => {

@@ -276,7 +276,7 @@ test('explain lists decisions of shadow hooks separately', async () => {
   )
   assert.match(
     explain(run),
-    / {2}shadows {6}step 1, loud at beforeToolUse, shell: would change args.command "git push" → "LS"\n {15}step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.\n/,
+    / {2}shadows {6}step 1, loud at beforeToolUse, shell: would change args.command "git push" → "LS"\n {15}step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.$/,
   )
 })
 

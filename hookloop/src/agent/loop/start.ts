@@ -27,6 +27,7 @@ export function inputFor({ redact }: AgentParts, input: string | Message): Messa
 export async function startRun(run: RunContext, input: Message): Promise<Run> {
   let final: FinalRecord | undefined
   run.childRuns = { start: startRun }
+  noteCapabilities(run)
   try {
     final = await takeInput(run, input)
     if (final === undefined) {
@@ -42,6 +43,13 @@ export async function startRun(run: RunContext, input: Message): Promise<Run> {
     final = brokenRecord(run, thrown)
   }
   return concludeRun(run, final)
+}
+
+/** Problems of capabilities, such as hooks of a file that do not run. Subagents have those of their parent. */
+function noteCapabilities(run: RunContext): void {
+  const { warnings } = run.parts
+  if (warnings.length === 0 || run.parentLink !== undefined) return
+  run.noteLoop('onUserInput', { warnings: warnings.map((message) => ({ code: 'LEFT_OUT', message })) })
 }
 
 function emitStarted({ effects, execution, state }: RunContext): void {
@@ -152,7 +160,7 @@ function cancelledRecord(run: RunContext): FinalRecord {
 function inputFailed(run: RunContext, error: AgentError): FinalRecord {
   const { code, message } = error
   run.failure = error
-  run.effects.emit?.({ type: 'error', error: { code, message, during: 'onUserInput' } })
+  run.effects.emit?.({ type: 'error', step: 0, error: { code, message, during: 'onUserInput' } })
   return recordOf(run, { status: 'failed', reason: reasonOf(error), by: 'error at onUserInput', message })
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../state/inference.ts'
 import { noTokens } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
+import { toWarning } from './estimate-usage.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -194,8 +195,7 @@ function applyRecord(
 
 /** Warnings of the provider are for people; they change nothing. */
 function warn(run: RunContext, message: string): void {
-  run.noteLoop('aroundInference', { decision: 'warning', message })
-  run.effects.emit?.({ type: 'warning', step: run.step, message })
+  run.noteLoop('aroundInference', { warnings: [toWarning(message)] })
 }
 
 function passedResponse(after: Invocation, response: InferenceResponse): InferenceResponse {
@@ -210,5 +210,5 @@ function addResponse(run: RunContext, step: OpenStep, response: InferenceRespons
   const { messages } = run.state
   const message = step.respond(response, messages.length)
   run.state = AgentState.patch(run.state, { messages: messages.append(message) })
-  run.effects.emit?.({ type: 'responded', step: step.index, text: response.text, usage: step.usage })
+  run.effects.emit?.({ type: 'responded', step: step.index, at: run.now, text: response.text, usage: step.usage })
 }

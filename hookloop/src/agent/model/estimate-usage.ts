@@ -1,10 +1,19 @@
 import type { InferenceRequest } from '../../state/inference.ts'
+import type { EntryWarning } from '../../state/ledger.ts'
 import type { Part } from '../../state/message.ts'
 import { noTokens, type TokenUsage } from '../../state/usage.ts'
 
 const CHARACTERS_PER_TOKEN = 4
 /** The assumed length of an answer without a limit: few answers of an agent are longer. */
 const OUTPUT_TOKENS = 4_096
+
+/** The warning of a model whose provider reports no usage. */
+export const USAGE_ESTIMATED = 'The provider did not report token usage. It is estimated, so that limits apply.'
+
+/** A warning of a model, for the ledger. */
+export function toWarning(message: string): EntryWarning {
+  return { code: message === USAGE_ESTIMATED ? 'USAGE_ESTIMATED' : 'MODEL_WARNING', message }
+}
 
 /** An estimate of what a running call may cost. */
 export function estimateUsage({ model, settings, ...request }: InferenceRequest): TokenUsage {

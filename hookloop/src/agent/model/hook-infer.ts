@@ -1,7 +1,7 @@
 import { AgentState } from '../../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
-import type { LedgerEntry } from '../../state/ledger.ts'
+import type { EntryWarning, LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, addUsage, noTokens, totalTokens, type TokenUsage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
@@ -12,7 +12,7 @@ import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { limitedBy, limitFromNow, type CallLimit, type RunLifetime } from '../loop/run-lifetime.ts'
 import { Trail } from '../loop/trail.ts'
-import { estimateUsage } from './estimate-usage.ts'
+import { estimateUsage, toWarning } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
 import { callForbidden, modelFor, nameOf, sendRequest, toRecordedError, type RecordedError } from './send-request.ts'
@@ -201,11 +201,13 @@ export class HookModelCalls implements HookInference {
   ): InferenceResponse {
     this.#usage = addTokens(this.#usage, usage)
     if (response !== null) {
-      this.#note(call, 'inferred', `${totalTokens(response.usage)} tokens`)
+      const warnings = (response.warnings ?? []).map(toWarning)
+      this.#note(call, { decision: 'inferred', message: `${totalTokens(response.usage)} tokens`, warnings })
       return response
     }
     const { code, message, value } = error!
-    this.#note(call, 'inferenceFailed', message)
+    const warnings = totalTokens(usage) === 0 ? [] : [ABORTED]
+    this.#note(call, { decision: 'inferenceFailed', message, warnings })
     const by = limitedBy(error!)
     if (by !== undefined) {
       this.#votes.push(
@@ -217,14 +219,21 @@ export class HookModelCalls implements HookInference {
 
   #note(
     { request, started }: { readonly request: InferenceRequest; readonly started: number },
-    decision: string,
-    what: string,
+    { decision, message: what, warnings }: Noted,
   ): void {
     const { hook, mode, trigger } = this.#hook
     const message = `${nameOf(request.model)}: ${what}`
-    this.#trail.add({ step: this.#run.step, trigger, hook, mode, decision, message }, performance.now() - started)
+    const entry = { step: this.#run.step, trigger, hook, mode, decision, message }
+    this.#trail.add({ ...entry, ...(warnings.length > 0 && { warnings }) }, performance.now() - started)
   }
 }
+
+type Noted = { readonly decision: string; readonly message: string; readonly warnings: readonly EntryWarning[] }
+
+const ABORTED: EntryWarning = Object.freeze({
+  code: 'USAGE_ESTIMATED',
+  message: 'A model call of the hook was aborted when the hook ended. Its usage is estimated.',
+})
 
 function hookEnded(): AgentError {
   return new AgentError('RUN_CANCELLED', 'The hook that made the call has ended.')

@@ -42,12 +42,12 @@ export function sendRequest(run: Sender, sent: SentRequest): Promise<InferenceRe
 async function sendAndEmit(run: Sender, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
   const { model, signal, number, hook } = sent
   const place = { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
-  emit({ type: 'inferenceStarted', ...place })
+  emit({ type: 'inferenceStarted', at: run.now, ...place })
   try {
     return await send(run, sent)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
-    if (!signal.aborted) emit({ type: 'inferenceFailed', ...place, error: { code, message } })
+    if (!signal.aborted) emit({ type: 'inferenceFailed', at: run.now, ...place, error: { code, message } })
     throw thrown
   }
 }

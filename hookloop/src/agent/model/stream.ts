@@ -43,7 +43,7 @@ export class AnswerStream {
     const show = (delta: InferenceDelta): void => {
       if (!isCurrent()) return
       this.#shown = true
-      this.#run.effects.emit?.(delta)
+      this.#run.effects.emit?.({ ...delta, step: this.#step })
     }
     const settled = (): undefined => undefined
     if (this.#policy === 'after') return { write: show, settled }
@@ -77,7 +77,9 @@ export class AnswerStream {
       if (delta === undefined) continue
       const seen = delta.type === 'toolCallDelta' ? 0 : Math.min(skip, delta.delta.length)
       skip -= seen
-      if (seen < delta.delta.length) this.#run.effects.emit?.({ ...delta, delta: delta.delta.slice(seen) })
+      if (seen < delta.delta.length) {
+        this.#run.effects.emit?.({ ...delta, delta: delta.delta.slice(seen), step: this.#step })
+      }
     }
   }
 }

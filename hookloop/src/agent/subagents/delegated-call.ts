@@ -27,7 +27,7 @@ export async function startChild(
 ): Promise<ToolExecution | undefined> {
   const { call, tool } = at
   call.ran = true
-  run.effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
+  run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   noteSkippedArounds(run, call)
   try {
     if (run.parts.level >= MAX_LEVEL) throw new Error(`Subagents can be nested ${MAX_LEVEL} levels deep at most.`)
@@ -80,7 +80,7 @@ function noteMissing(run: RunContext, { name, to }: Delegation): void {
   const missing = tools.filter((tool) => !tool.includes('*') && !run.parts.tools.has(tool))
   if (missing.length === 0) return
   const message = `The subagent "${name}" names tools that its parent does not have: ${missing.join(', ')}.`
-  run.noteLoop('aroundInference', { decision: 'warning', message })
+  run.noteLoop('aroundInference', { warnings: [{ code: 'TOOLS_MISSING', message }] })
 }
 
 /** Around hooks wrap an effect, and a delegated call is not one. */

@@ -32,7 +32,7 @@ export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<To
   call.ran = true
   const key = `${run.place}/${call.index}/tool`
   const { arounds } = parts.stack.plan('aroundToolUse', call.name)
-  effects.emit?.({ type: 'toolStarted', step: run.step, call: toToolCall(call) })
+  effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   // Without `unknown`, an effect that was interrupted is performed again.
   const unknown = tool.idempotent ? undefined : () => interrupted
   const effect: Effect = { key, kind: 'tool', input: () => describeCall(call), unknown }

@@ -24,7 +24,7 @@ export async function requestApproval(
     ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
   })
-  run.effects.emit?.({ type: 'asked', approval })
+  run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })
   if (answer === 'deny') {
     const given = { block: `Not run: it needs approval (${approval.message}), and the agent has no approver.` }
     noteAnswer(run, call, given, approval.message)

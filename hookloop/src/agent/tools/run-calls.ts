@@ -171,6 +171,7 @@ function setResult(
   }
   run.effects.emit?.({
     type: 'toolFinished',
+    at: run.now,
     step: run.step,
     call: toToolCall(call),
     execution: call.result,

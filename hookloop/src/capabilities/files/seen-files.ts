@@ -30,7 +30,7 @@ export function rememberHook(tools: ReadonlySet<string>): Hook {
       if (ctx.toolExecution.status !== 'ok' || typeof path !== 'string' || typeof hash !== 'string') return shown
       return shown.withState((state) => state.withMetadata(KEY, withFile(state.metadata[KEY], path, hash)))
     },
-    { name: 'files.remember', priority: 1_000, tool: new RegExp(`^(?:${[...tools].join('|')})$`) },
+    { name: 'files.remember', bookkeeping: true, priority: 1_000, tool: new RegExp(`^(?:${[...tools].join('|')})$`) },
   )
 }
 

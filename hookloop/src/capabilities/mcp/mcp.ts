@@ -114,6 +114,7 @@ class Servers implements Mcp {
   readonly tools: readonly Tool[]
   readonly hooks: readonly Hook[]
   readonly notes: readonly string[]
+  readonly warnings: readonly string[]
   readonly #connections: readonly Connection[]
   readonly #chosen: ReadonlyMap<Connection, readonly ServerTool[]>
 
@@ -134,6 +135,7 @@ class Servers implements Mcp {
     ]
     this.hooks = instructed.length === 0 ? [] : [instructionsHook(instructed.map(instructionText))]
     this.notes = opened.flatMap((each) => [...each.notes, ...noteOf(each)])
+    this.warnings = opened.flatMap((each) => each.notes)
   }
 
   async resources({ server, signal }: RequestOptions = {}): Promise<readonly JsonObject[]> {
@@ -188,7 +190,7 @@ function instructionsHook(texts: readonly string[]): Hook {
   return hook(
     'beforeInference',
     (ctx) => ctx.withRequest({ system: [ctx.request.system, ...texts].filter((each) => each !== '').join('\n\n') }),
-    { name: 'mcp.instructions', priority: 100 },
+    { name: 'mcp.instructions', bookkeeping: true, priority: 100 },
   )
 }
 

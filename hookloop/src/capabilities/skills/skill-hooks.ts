@@ -14,7 +14,11 @@ type Tools = { readonly load: SkillTool; readonly read: SkillTool }
 export function skillHooks(library: Library, policy: SkillsPolicy, tools: Tools): readonly Hook[] {
   return [
     ...(policy.commands ? [commandHook(library, policy)] : []),
-    hook('beforeExecution', (ctx) => ctx.withState(forgetOld), { name: 'skills.forget', priority: 100 }),
+    hook('beforeExecution', (ctx) => ctx.withState(forgetOld), {
+      name: 'skills.forget',
+      bookkeeping: true,
+      priority: 100,
+    }),
     activateHook(library, tools.load),
     toolsGuard(policy, tools),
     modelHook(policy),
@@ -34,6 +38,7 @@ function commandHook(library: Library, policy: SkillsPolicy): Hook {
     },
     {
       name: 'skills.command',
+      bookkeeping: true,
       priority: 100,
       effect: true,
       onFailure: 'block', // the literal input is not what the user meant
@@ -56,7 +61,7 @@ function activateHook(library: Library, load: SkillTool): Hook {
       if (skill === undefined || ctx.toolExecution.status !== 'ok') return ctx
       return ctx.withState((state) => activate(state, skill))
     },
-    { name: 'skills.activate', priority: 100, tool: load },
+    { name: 'skills.activate', bookkeeping: true, priority: 100, tool: load },
   )
 }
 

@@ -27,6 +27,7 @@ export function skills(options: SkillsOptions = {}): Capability {
     models: Object.values(policy.models),
     slashCommands: policy.commands ? found.filter(({ userInvocable }) => userInvocable).map(toCommand) : [],
     notes: [describe(found, policy), ...problems, ...unknownModels(found, policy)],
+    warnings: problems,
   }
 }
 

@@ -155,7 +155,7 @@ function storeHook(forms: ReadonlyMap<string, Form>, by: { maxRetries: number; n
       const { [form.name]: _corrected, ...rest } = missed
       return ctx.withState((state) => store(state, { outputs: next.values, missed: rest }))
     },
-    { name: 'structuredOutput.keep', priority: 100, tool: formTools },
+    { name: 'structuredOutput.keep', bookkeeping: true, priority: 100, tool: formTools },
   )
 }
 
@@ -183,6 +183,6 @@ function retriesGuard(forms: ReadonlyMap<string, Form>, maxRetries: number): Hoo
       const form = forms.get(ctx.toolCall.name)
       return form !== undefined && failuresOf(ctx.state, form) > maxRetries ? ctx.block(NO_MORE) : ctx
     },
-    { name: 'structuredOutput.retries', priority: 100, tool: formTools },
+    { name: 'structuredOutput.retries', bookkeeping: true, priority: 100, tool: formTools },
   )
 }

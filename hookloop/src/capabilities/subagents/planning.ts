@@ -83,7 +83,7 @@ export function planning(options: PlanningOptions = {}): Capability {
         : ctx.withRequest({
             system: ctx.request.system === '' ? instructions : `${ctx.request.system}\n\n${instructions}`,
           }),
-    { name: 'planning.instructions', priority: 90 },
+    { name: 'planning.instructions', bookkeeping: true, priority: 90 },
   )
   return {
     name: 'planning',

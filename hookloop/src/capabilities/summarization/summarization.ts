@@ -99,7 +99,7 @@ function compactHook(policy: Policy, counter: TokenCounter): Hook {
       const started = accepted.withState((each) => countAttempt(each, { stored, tokens, maxBufferTokens }))
       return started.compact({ keep, summarize, requested, ...(pin !== undefined && { pin }) })
     },
-    { name: 'summarization.compact', priority: -300, onFailure: 'continue' },
+    { name: 'summarization.compact', bookkeeping: true, priority: -300, onFailure: 'continue' },
   )
 }
 
@@ -125,7 +125,7 @@ function countHook(counter: TokenCounter): Hook {
       const fixed = isNew ? Math.max(0, Math.round(inputTokens - counter.sum(ctx.request.messages).all)) : stored.fixed
       return ctx.withState((state) => store(state, { ...stored, ...(fixed !== undefined && { fixed }) }))
     },
-    { name: 'summarization.count', priority: -300, stream: 'after', onFailure: 'continue' },
+    { name: 'summarization.count', bookkeeping: true, priority: -300, stream: 'after', onFailure: 'continue' },
   )
 }
 
@@ -139,7 +139,7 @@ function doneHook(): Hook {
         store(state, { ...(fixed !== undefined && { fixed }), ...(overflowed !== undefined && { overflowed }) }),
       )
     },
-    { name: 'summarization.done' },
+    { name: 'summarization.done', bookkeeping: true },
   )
 }
 
@@ -152,7 +152,7 @@ function overflowHook(): Hook {
       if (ctx.error.code !== 'MODEL_CONTEXT_OVERFLOW' || stored.overflowed === true) return ctx
       return ctx.withState((state) => store(state, { ...stored, overflowed: true })).ignore()
     },
-    { name: 'summarization.overflow', priority: 100 },
+    { name: 'summarization.overflow', bookkeeping: true, priority: 100 },
   )
 }
 

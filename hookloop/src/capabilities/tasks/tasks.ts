@@ -162,7 +162,7 @@ function storeHook(write: Tool<JsonObject, JsonObject>): Hook {
       const list = toTasks(ctx.toolCall.args['todos'])
       return ctx.withState((state) => withKnownTasks(state, list, state.stepCount + 1)) // the current step is still open
     },
-    { name: 'tasks.keep', priority: 100, tool: write },
+    { name: 'tasks.keep', bookkeeping: true, priority: 100, tool: write },
   )
 }
 
@@ -185,7 +185,7 @@ function showHook(everySteps: number | null): Hook {
       const message = `${reason} ${HOW}\n\n${renderTasks(list)}`
       return ctx.withState((state) => withKnownTasks(state.withMessage(message), list, state.stepCount))
     },
-    { name: 'tasks.show', priority: -100 },
+    { name: 'tasks.show', bookkeeping: true, priority: -100 },
   )
 }
 

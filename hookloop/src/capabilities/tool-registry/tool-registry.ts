@@ -139,7 +139,7 @@ function hideHook(registry: Registry): Hook {
       const loaded = registry.loaded(ctx.state).names.filter((name) => hidden.has(name))
       return ctx.withRequest({ tools: [...shown, ...loaded] })
     },
-    { name: 'toolRegistry.hide', priority: -200 },
+    { name: 'toolRegistry.hide', bookkeeping: true, priority: -200 },
   )
 }
 
@@ -155,7 +155,7 @@ function loadHook(registry: Registry, registryAccess: Tool<JsonObject, JsonObjec
         return state.withMetadata(TOOLS_KEY, now)
       })
     },
-    { name: 'toolRegistry.load', priority: 100, tool: registryAccess },
+    { name: 'toolRegistry.load', bookkeeping: true, priority: 100, tool: registryAccess },
   )
 }
 
@@ -167,7 +167,12 @@ function useHook(registry: Registry): Hook {
       const used = useTool(loaded, ctx.toolCall.name)
       return used === loaded ? ctx : ctx.withState((state) => state.withMetadata(TOOLS_KEY, used))
     },
-    { name: 'toolRegistry.use', priority: 100, when: ({ toolCall }) => registry.hidden.has(toolCall.name) },
+    {
+      name: 'toolRegistry.use',
+      bookkeeping: true,
+      priority: 100,
+      when: ({ toolCall }) => registry.hidden.has(toolCall.name),
+    },
   )
 }
 
@@ -183,7 +188,12 @@ function explainHook(registry: Registry): Hook {
       const how = isLoaded ? 'It is loaded: call it in your next step' : `Load it first: ${howToLoad(name)}`
       return ctx.withOutput(`The tool "${name}" was not executed, because it was not offered in this step. ${how}.`)
     },
-    { name: 'toolRegistry.explain', priority: 200, when: ({ toolCall }) => registry.hidden.has(toolCall.name) },
+    {
+      name: 'toolRegistry.explain',
+      bookkeeping: true,
+      priority: 200,
+      when: ({ toolCall }) => registry.hidden.has(toolCall.name),
+    },
   )
 }
 

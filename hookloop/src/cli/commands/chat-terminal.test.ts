@@ -33,7 +33,7 @@ test('chat at a terminal takes messages and commands, and prints how to continue
   assert.match(written, /^talk · scripted\/script · \/help lists commands/)
   assert.match(written, /I heard hello\r?\n✓ completed/)
   assert.match(written, /The model is scripted\/script\./)
-  assert.match(written, /decided by +completion/)
+  assert.match(written, /The run is complete: .*\n +spent +1 step/)
   assert.match(
     written,
     /This is now (talk-\w+); talk does not change\.[^]*saved as \1 · continue with: hookloop chat --session \1\n$/,

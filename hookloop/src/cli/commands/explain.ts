@@ -1,12 +1,15 @@
 import { explanationText } from '../../agent/explain/explain.ts'
-import { explanation, type Explainable, type Explanation } from '../../agent/explain/explanation.ts'
+import type { Explainable } from '../../agent/explain/explainable.ts'
+import { explanation, type Explanation } from '../../agent/explain/explanation.ts'
 import { pendingOf } from '../../agent/run.ts'
+import type { Json } from '../../state/json.ts'
 import type { FinalRecord } from '../../state/execution.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { latestSessionArgument, storeOptions } from '../options.ts'
 import type { SessionRef } from '../run/next-steps.ts'
+import { SESSION_OPTIONS_KEY } from '../run/session-options.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -16,19 +19,25 @@ import { printable } from '../terminal/printable.ts'
 
 export const command: CommandDefinition = {
   description: 'Explain the latest run of a session: how it ended, which hook decided what, and why.',
-  examples: ['hookloop explain', 'hookloop explain k53u --json'],
-  configure: (command) => storeOptions(latestSessionArgument(command)),
+  examples: ['hookloop explain', 'hookloop explain k53u --verbose', 'hookloop explain k53u --json'],
+  configure: (command) =>
+    storeOptions(latestSessionArgument(command)).option(
+      '-v, --verbose',
+      'also show votes and what capabilities keep for themselves',
+    ),
   run: explainSession,
 }
 
-function explainSession(given: string | undefined, flags: StoreFlags, cli: CliContext): Promise<void> {
+type ExplainFlags = StoreFlags & { readonly verbose?: boolean }
+
+function explainSession(given: string | undefined, flags: ExplainFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store, options }) => {
     const { id: session, saved } = await loadSession(store, given)
     const run = latestRun(saved)
     const ref = { session, command: cli.command, options }
     if (flags.json === true) printJson(cli.out, { session, ...(run ? explained(run, ref) : unfinished(saved, ref)) })
     else {
-      const text = run ? explanationText(explained(run, ref)) : unfinishedText(unfinished(saved, ref))
+      const text = run ? explanationText(explained(run, ref), flags) : unfinishedText(unfinished(saved, ref))
       cli.out.write(`${printable(text)}\n`)
     }
   })
@@ -60,11 +69,24 @@ function blockedInput({ ledger }: SessionSnapshot, at: number): FinalRecord {
   }
 }
 
-/** With the commands that continue a suspended run. */
+/** With the commands that continue a suspended or cancelled run. */
 function explained(run: Explainable, { session, command, options }: SessionRef): Explanation {
-  if (run.status !== 'suspended') return explanation(run)
+  const data = explanation(run)
+  if (run.status === 'cancelled') return { ...data, wayOn: `${command} chat --session ${session}${options}` }
+  const { agent } = (run.state.metadata[SESSION_OPTIONS_KEY] ?? {}) as { readonly agent?: Json }
+  const limit = agent === undefined ? limitOptions[data.decided.by] : undefined // an agent file sets its own limits
+  if (limit !== undefined && data.decided.value !== undefined) return { ...data, wayOn: `a higher ${limit}` }
+  if (run.status !== 'suspended') return data
   const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
-  return { ...explanation(run), wayOn: [...approve, `${command} resume ${session}${options}`].join(', then ') }
+  return { ...data, wayOn: [...approve, `${command} resume ${session}${options}`].join(', then ') }
+}
+
+/** The options of `run` and `chat` that set the limits of `guards`. */
+const limitOptions: { readonly [guard: string]: string | undefined } = {
+  'guards.maxSteps': '--max-steps',
+  'guards.maxTokens': '--max-tokens',
+  'guards.maxTimeMs': '--max-time',
+  'guards.maxCost': '--max-cost',
 }
 
 type Unfinished = {

@@ -57,7 +57,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     const { usage, session, ...result } = events.at(-1) as { type: 'result'; usage: object; session: string }
     assert.deepEqual([code, stderr], [0, ''])
     assert.deepEqual([events[0]?.type, events.at(-2)?.type], ['started', 'finished'])
-    assert.deepEqual(result, { type: 'result', status: 'completed', text: 'Hi there!' })
+    assert.deepEqual(result, { type: 'result', status: 'completed', text: 'Hi there!', warnings: [] })
     assert.equal((usage as { outputTokens: number }).outputTokens, 34)
     assert.match(session, /^\w{4}-\w{4}$/)
   })
@@ -103,7 +103,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
 
   test('--explain prints at the end who decided', async () => {
     const { stderr } = await hookloop(['run', 'hello', ...model, '--explain', '--quiet'], { env })
-    assert.match(stderr, /^The run is complete: .*\n {2}decided by +completion, reason completed\n/)
+    assert.match(stderr, /^The run is complete: .*\n {2}spent +1 step, /)
   })
 
   test('a model cannot send escape sequences to the terminal', async () => {

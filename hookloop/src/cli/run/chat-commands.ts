@@ -42,8 +42,9 @@ const commands: { readonly [name: string]: ChatCommand } = {
     },
   },
   '/explain': {
+    args: '[verbose]',
     summary: 'explain which hook decided what in the last run, and why',
-    run: (conversation) => conversation.explain(),
+    run: (conversation, argument) => conversation.explain(argument === 'verbose' || undefined),
   },
   '/exit': { summary: 'exit, like Ctrl-D', run: () => '' },
 }
@@ -75,10 +76,10 @@ export async function runChatCommand(line: string, conversation: Conversation): 
 
 function help({ slashCommands }: Conversation): string {
   const own = Object.entries(commands)
-    .map(([name, { args = '', summary }]) => `  ${`${name} ${args}`.padEnd(14)} ${summary}`)
+    .map(([name, { args = '', summary }]) => `  ${`${name} ${args}`.padEnd(18)} ${summary}`)
     .concat('  Ctrl-C cancels a run; press it twice to exit. End a line with \\ to continue it on the next line.')
   const ofAgent = slashCommands
     .filter(({ name }) => !Object.hasOwn(commands, `/${name}`))
-    .map(({ name, description, source }) => `  ${`/${name}`.padEnd(14)} ${description || '–'} (${source})`)
+    .map(({ name, description, source }) => `  ${`/${name}`.padEnd(18)} ${description || '–'} (${source})`)
   return [...own, ...(ofAgent.length === 0 ? [] : ['Commands that send a prompt to the model:', ...ofAgent])].join('\n')
 }

@@ -91,9 +91,9 @@ export class Conversation {
   }
 
   async #watch(options: Pick<WatchOptions, 'start' | 'showsRef'>): Promise<WatchedRun> {
-    const { approver, displayText, isSaved } = this.#prepared
+    const { approver, displayText, isSaved, reported } = this.#prepared
     const ref = isSaved ? this.#ref : undefined
-    const watched = await watchRun({ ...options, ref, approver, displayText }, this.#flags, this.#cli)
+    const watched = await watchRun({ ...options, ref, approver, displayText, reported }, this.#flags, this.#cli)
     this.#last = watched.run
     return watched
   }
@@ -125,8 +125,8 @@ export class Conversation {
     return this.#session.id
   }
 
-  explain(): string {
-    return this.#last === undefined ? 'Nothing has run yet.' : explain(this.#last)
+  explain(verbose = this.#flags.verbose === true): string {
+    return this.#last === undefined ? 'Nothing has run yet.' : explain(this.#last, { verbose })
   }
 
   /** Ends the session for its hooks, unless nothing ran, the run is suspended, or another process uses the session now. */

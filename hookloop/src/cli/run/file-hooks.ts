@@ -73,7 +73,7 @@ export async function fileHooks(
   }
   return ({ answer, use }) => {
     const mcp = mcpIn(use)
-    return [
+    const capabilities = [
       claudeCommands({ dir }),
       projectHooks({ dir, trust, untrusted: 'leaveOut' }),
       claudeHooks({
@@ -84,6 +84,8 @@ export async function fileHooks(
         ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
     ]
+    // Hooks that the user ignores are no problem.
+    return hooks === false ? capabilities.map((each) => ({ ...each, warnings: [] })) : capabilities
   }
 }
 

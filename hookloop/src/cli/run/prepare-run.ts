@@ -40,6 +40,8 @@ export type PreparedRun = {
   readonly metadata: JsonObject
   readonly ref: SessionRef
   readonly isSaved: boolean
+  /** Warnings about hooks from files, which were printed before the run. */
+  readonly reported: readonly string[]
   /** What to display of a text of the model. */
   readonly displayText: (text: string) => string
 }
@@ -78,20 +80,26 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
   const canSuspend = target.isEphemeral !== true
   const approver =
     flags.json !== true && isInteractive(cli) ? terminalApprover({ stdin: cli.stdin, canSuspend }) : undefined
+  const hooksOf = await fileHooks(flags, cli, {
+    onDisplay: (text, replacement) => {
+      displayTexts.delete(text) // so that it becomes the latest
+      displayTexts.set(text, replacement)
+      const [oldest] = displayTexts.keys()
+      if (displayTexts.size > MAX_DISPLAY_TEXTS) displayTexts.delete(oldest!)
+    },
+    ...(onWake !== undefined && { onWake }),
+  })
+  const reported: string[] = []
   const { agent, usesApprover } = await createCliAgent(flags, {
     env,
     command,
     approver: approver?.capability,
     canSuspend,
-    hooks: await fileHooks(flags, cli, {
-      onDisplay: (text, replacement) => {
-        displayTexts.delete(text) // so that it becomes the latest
-        displayTexts.set(text, replacement)
-        const [oldest] = displayTexts.keys()
-        if (displayTexts.size > MAX_DISPLAY_TEXTS) displayTexts.delete(oldest!)
-      },
-      ...(onWake !== undefined && { onWake }),
-    }),
+    hooks: (given) => {
+      const capabilities = hooksOf(given)
+      reported.push(...capabilities.flatMap(({ warnings = [] }) => warnings))
+      return capabilities
+    },
   })
   return {
     agent,
@@ -100,6 +108,7 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
     metadata: canSuspend ? { [SESSION_OPTIONS_KEY]: signedOptions(flags, env) } : {},
     ref: { session, command, options },
     isSaved: canSuspend,
+    reported,
     displayText: (text) => displayTexts.get(text) ?? text,
   }
 }

@@ -21,6 +21,7 @@ export type ShowFlags = {
   readonly json?: boolean
   readonly quiet?: boolean
   readonly explain?: boolean
+  readonly verbose?: boolean
 }
 
 export type WatchOptions = {
@@ -30,6 +31,8 @@ export type WatchOptions = {
   readonly ref?: SessionRef | undefined
   /** Whether to print how to continue it. How to answer a pending approval is always printed. */
   readonly showsRef?: boolean
+  /** Warnings that were printed before the run. */
+  readonly reported: readonly string[]
   /** What to display of a text that was not streamed. */
   readonly displayText: (text: string) => string
 }
@@ -43,6 +46,8 @@ export async function watchRun(options: WatchOptions, flags: ShowFlags, cli: Cli
   const screen: Screen = new Screen({ ...cli, ...(isLive && { status: () => view.status }) })
   const view = new LiveView(screen, {
     asksHere: options.approver !== undefined,
+    verbose: flags.verbose === true,
+    reported: options.reported,
     showsAnswers: out.isTTY === true,
     displayText: options.displayText,
   })
@@ -93,7 +98,7 @@ function showEnd(run: Run<unknown>, { flags, options, screen, view, cli }: Showi
       for (const line of nextSteps(run, ref)) screen.line(screen.colors.dim(line))
     }
   }
-  if (flags.explain === true) screen.line(printable(explain(run)))
+  if (flags.explain === true) screen.line(printable(explain(run, { verbose: flags.verbose === true })))
 }
 
 function showStatus(run: Run<unknown>, { flags, screen, view, cli }: Omit<Showing, 'options'>): void {
@@ -121,7 +126,15 @@ function isAnswerInText(run: Run<unknown>): boolean {
 /** The last line of `--json`. */
 function resultOf(run: Run<unknown>, session?: string): object {
   const { status, text } = run
-  const base = { type: 'result', status, text, usage: usageOf(run), ...(session !== undefined && { session }) }
+  const { warnings } = run
+  const base = {
+    type: 'result',
+    status,
+    text,
+    usage: usageOf(run),
+    warnings,
+    ...(session !== undefined && { session }),
+  }
   switch (run.status) {
     case 'completed':
       return run.output === run.text ? base : { ...base, output: JSON.parse(jsonText(run.output)) as unknown }

@@ -17,7 +17,7 @@ test('a shadow hook that decides nothing is not shown, and one that fails is', (
   assert.deepEqual(hookLines({ ...entry, shadow }), [])
   assert.deepEqual(hookLines({ ...entry, shadow, decision: 'skipped' }), [])
   assert.deepEqual(
-    hookLines({ ...entry, shadow, error: 'broken', decision: 'forbid' }).map(({ text, message }) => [text, message]),
-    [['strict (shadow) failed on beforeStep', 'broken']],
+    hookLines({ ...entry, shadow, error: 'broken', decision: 'forbid' }).map(({ text }) => text),
+    ['Guard "strict" failed at beforeStep in shadow mode: broken'],
   )
 })

@@ -1,3 +1,5 @@
+import { injectedPart, warningText } from '../../agent/explain/explain.ts'
+import { entryWarnings } from '../../agent/explain/warnings.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
 import { oneLine } from './printable.ts'
@@ -9,53 +11,76 @@ export type Decision = {
   readonly text: string
   /** The message of the hook. */
   readonly message?: string
+  /** It is shown only the first time. */
+  readonly isOnce?: true
 }
 
 const MAX_VALUE = 60
+const MAX_INJECTED = 160
 const MAX_CHANGES = 3
 /** State of capabilities, which is not shown. */
 const PRIVATE_STATE = 'state.metadata.hookloop.'
 
 /**
- * What a hook decided in one invocation. Nothing is shown for a hook that decides nothing or only allows, and for what another
- * event reports.
+ * What a hook decided in one invocation. Nothing is shown for a hook that decides nothing or only allows, for what another
+ * event reports, and without `verbose` for bookkeeping.
  */
-export function hookLines(entry: TimedLedgerEntry): readonly Decision[] {
-  const { hook, trigger, mode, error, shadow } = entry
-  if (shadow === true) return shadowLines(entry)
-  const decisions: Decision[] = []
-  if (error !== undefined) {
-    const by = mode === 'loop' ? '' : `${hook} `
-    decisions.push({ glyph: '!', color: 'red', text: `${by}failed on ${trigger}`, message: error })
-  }
-  if (mode === 'loop') return decisions // other events report approvals and failed calls
-  for (const each of entry.decision?.split('+') ?? []) decisions.push(...decisionLines(each, entry))
-  const changes = entry.changes?.filter(({ path }) => !path.startsWith(PRIVATE_STATE)) ?? []
-  if (changes.length > 0) decisions.push({ glyph: '✎', color: 'cyan', text: `${hook} changed ${changesText(changes)}` })
-  return decisions
+export function hookLines(entry: TimedLedgerEntry, { verbose = false } = {}): readonly Decision[] {
+  const { mode, shadow } = entry
+  const failures = entryWarnings({ ...entry, warnings: [] }).map((warning): Decision => {
+    const text = warningText(warning).replace(/^step \d+: /, '')
+    return { glyph: shadow === true ? '◌' : '!', color: shadow === true ? 'cyan' : 'red', text, isOnce: true }
+  })
+  if (shadow === true) return [...failures, ...shadowLines(entry)]
+  if (mode === 'loop') return [] // other events report approvals, warnings and failed calls
+  const decided = (entry.decision?.split('+') ?? []).flatMap((each) => decisionLines(each, entry))
+  return [...failures, ...decided, ...changeLines(entry, verbose)]
+}
+
+/** A hook, and where it is defined. */
+export function hookName({ hook, definedAt }: Pick<TimedLedgerEntry, 'hook' | 'definedAt'>): string {
+  return oneLine(definedAt === undefined ? hook : `${hook} (${definedAt})`)
+}
+
+function changeLines(entry: TimedLedgerEntry, verbose: boolean): readonly Decision[] {
+  if (entry.bookkeeping === true && !verbose) return []
+  const changes = entry.changes?.filter(({ path }) => verbose || !path.startsWith(PRIVATE_STATE)) ?? []
+  const others = changes.filter(({ added }) => added === undefined)
+  const injected = changes.flatMap(({ added }) => added ?? [])
+  const line = (text: string): Decision => ({ glyph: '✎', color: 'cyan', text: `${hookName(entry)} ${text}` })
+  return [
+    ...injected.map((text) => line(`injected ${oneLine(injectedPart(text), MAX_INJECTED)}`)),
+    ...(others.length === 0 ? [] : [line(`changed ${changesText(others)}`)]),
+  ]
 }
 
 /** What a hook in shadow mode would have decided. Its decisions are not applied. */
 function shadowLines({ hook, trigger, decision, changes, message, error }: TimedLedgerEntry): readonly Decision[] {
   const reason = message === undefined ? {} : { message }
-  const line = (text: string): Decision => ({ glyph: '◌', color: 'cyan', text: `${hook} (shadow) ${text}`, ...reason })
-  if (error !== undefined) return [{ ...line(`failed on ${trigger}`), message: error }]
-  if (decision === 'skipped') return []
+  const line = (text: string): Decision => ({
+    glyph: '◌',
+    color: 'cyan',
+    text: `${oneLine(hook)} (shadow) ${text}`,
+    ...reason,
+  })
+  if (error !== undefined || decision === 'skipped') return []
   return [
     ...(decision === undefined ? [] : [line(`would decide ${decision} on ${trigger}`)]),
     ...(changes === undefined ? [] : [line(`would change ${changesText(changes)}`)]),
   ]
 }
 
-function decisionLines(decision: string, { hook, trigger, message, error }: TimedLedgerEntry): readonly Decision[] {
+function decisionLines(decision: string, entry: TimedLedgerEntry): readonly Decision[] {
+  const { trigger, message, error } = entry
   const reason = message === undefined ? {} : { message }
   if (decision === 'block') {
     // toolFinished reports a blocked call and a withheld result
     if (error !== undefined || trigger.endsWith('ToolUse')) return []
-    return [{ glyph: '⊘', color: 'red', text: `${hook} blocked ${blockedAt[trigger] ?? trigger}`, ...reason }]
+    const what = blockedAt[trigger] ?? trigger
+    return [{ glyph: '⊘', color: 'red', text: `${hookName(entry)} blocked ${what}`, ...reason }]
   }
   const shown = shownDecisions.get(decision) // otherwise it allows, or an approval follows
-  return shown === undefined ? [] : [{ ...shown, text: `${hook} ${shown.text}`, ...reason }]
+  return shown === undefined ? [] : [{ ...shown, text: `${hookName(entry)} ${shown.text}`, ...reason }]
 }
 
 const shownDecisions = new Map<string, Decision>([

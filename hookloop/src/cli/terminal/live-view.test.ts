@@ -98,7 +98,7 @@ test('hooks that change, stop, continue and fail are shown; those that decide no
   assert.deepEqual(lines, [
     '✎ elsewhere changed args.at "a" → "b"',
     '▸ look at: "b"',
-    '! clumsy failed on afterToolUse: oh',
+    '! Hook "clumsy" failed at afterToolUse, and the run continued without it: oh',
     '✓ look N ms saw {"at":"b"} and more',
     '↻ keen requested another step: Once more.',
     '■ tired stopped the run: Enough.',
@@ -142,7 +142,7 @@ test('a retracted answer is marked as discarded, and the next one starts on a ne
 test('a cancelled answer stays on the screen', () => {
   const { out, err, stdout, stderr } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }))
-  view.show({ type: 'text', delta: 'Half' })
+  view.show({ type: 'text', step: 0, delta: 'Half' })
   view.cancelling()
   view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
   assert.deepEqual([stdout(), stderr()], ['Half\n', ''])
@@ -161,10 +161,10 @@ test('the status has the time, the usage and the current activity', () => {
   const usage = { ...noTokens, inputTokens: 1200, outputTokens: 34, costUsd: 0.0125 }
   assert.deepEqual(
     [
-      status({ type: 'inferenceStarted', step: 0, attempt: 1, model: 'openai/gpt-5-mini' }),
-      status({ type: 'toolCallDelta', callId: 'c', toolName: 'look', delta: '{' }),
-      status({ type: 'responded', step: 0, text: '', usage }),
-      status({ type: 'toolStarted', step: 0, call }),
+      status({ type: 'inferenceStarted', step: 0, at: 1, attempt: 1, model: 'openai/gpt-5-mini' }),
+      status({ type: 'toolCallDelta', step: 0, callId: 'c', toolName: 'look', delta: '{' }),
+      status({ type: 'responded', step: 0, at: 1, text: '', usage }),
+      status({ type: 'toolStarted', step: 0, at: 1, call }),
       status({ type: 'toolProgress', step: 0, callId: 'c', update: { done: 3 } }),
     ],
     [
@@ -205,15 +205,15 @@ test('names and arguments of calls are printable and short', async () => {
 test('in a pipe no answer is shown while it arrives, and none is marked as discarded', async () => {
   const { out, err, stdout, stderr } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }), { showsAnswers: false })
-  view.show({ type: 'text', delta: 'Half' })
+  view.show({ type: 'text', step: 0, delta: 'Half' })
   view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
-  view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })
+  view.show({ type: 'responded', step: 0, at: 1, text: 'Whole.', usage: noTokens })
   assert.deepEqual([stdout(), stderr()], ['', ''])
 })
 
 test('an answer that was not streamed is shown when it is complete', () => {
   const { out, err, stdout } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }))
-  view.show({ type: 'responded', step: 0, text: 'Whole.', usage: noTokens })
+  view.show({ type: 'responded', step: 0, at: 1, text: 'Whole.', usage: noTokens })
   assert.equal(stdout(), 'Whole.\n')
 })

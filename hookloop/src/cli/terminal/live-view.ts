@@ -1,10 +1,11 @@
 import type { AgentEvent } from '../../state/event.ts'
 import type { Json } from '../../state/json.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Approval, ToolCall } from '../../state/tool-call.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
-import { hookLines, type Decision } from './hook-lines.ts'
+import { hookLines, hookName, type Decision } from './hook-lines.ts'
 import { oneLine } from './printable.ts'
 import type { Screen } from './screen.ts'
 
@@ -17,6 +18,10 @@ type LiveViewOptions = {
   readonly now: () => number
   /** Whether approvals are asked on this screen, by an approver that waits for `reached`. */
   readonly asksHere: boolean
+  /** Whether bookkeeping of capabilities is shown. */
+  readonly verbose: boolean
+  /** Warnings that are on the screen already. */
+  readonly reported: readonly string[]
   /** Whether answers are shown while they arrive; otherwise only the last one is printed. */
   readonly showsAnswers: boolean
   /** What to display of an answer that was not streamed. */
@@ -31,6 +36,8 @@ export class LiveView {
   readonly #running = new Map<string, string>()
   readonly #shown = new Set<string>()
   readonly #questions = new Map<string, PromiseWithResolvers<void>>()
+  /** The hooks that blocked, withheld or asked about a call, by the id of the call. */
+  readonly #judges = new Map<string, TimedLedgerEntry>()
   #spent = noUsage
   #activity = ''
   #isThinking = false
@@ -39,10 +46,18 @@ export class LiveView {
   #isAnswering = false
 
   constructor(screen: Screen, options: Partial<LiveViewOptions> = {}) {
-    const defaults = { now: () => performance.now(), asksHere: false, showsAnswers: true, displayText: String }
+    const defaults = {
+      now: () => performance.now(),
+      asksHere: false,
+      verbose: false,
+      reported: [],
+      showsAnswers: true,
+      displayText: String,
+    }
     this.#screen = screen
     this.#options = { ...defaults, ...options }
     this.#startedAt = this.#options.now()
+    for (const each of this.#options.reported) this.#shown.add(each)
   }
 
   get elapsedMs(): number {
@@ -99,7 +114,7 @@ export class LiveView {
       case 'inferenceFailed':
         return this.#failed(event)
       case 'warning':
-        return this.#row('yellow', '!', oneLine(event.message, MAX_MESSAGE))
+        return this.#warning(event)
       case 'toolStarted':
         this.#running.set(event.call.id, oneLine(event.call.name, 60))
         return this.#row('blue', '▸', callText(event.call, this.#screen))
@@ -108,8 +123,7 @@ export class LiveView {
       case 'toolFinished':
         return this.#toolFinished(event)
       case 'hook':
-        for (const decision of hookLines(event.entry)) this.#decision(decision)
-        return
+        return this.#hook(event.entry)
       case 'compacted':
         return this.#row('cyan', '≡', `summarized: ${event.before} messages became ${event.after}`)
       case 'asked':
@@ -153,7 +167,7 @@ export class LiveView {
 
   #failed({ attempt, model, error, hook }: Event<'inferenceFailed'>): void {
     const which = hook !== undefined ? `, called by ${oneLine(hook, 40)}` : attempt > 1 ? `, attempt ${attempt}` : ''
-    const isKnown = this.#shown.has(error.message)
+    const isKnown = this.hasShown(error.message)
     const text = isKnown ? 'same error' : withName(oneLine(error.message, MAX_MESSAGE), model)
     this.#shown.add(error.message)
     this.#row('red', '!', `${error.code}${which}: ${text}`)
@@ -172,9 +186,13 @@ export class LiveView {
     const took = durationMs === undefined || interrupted === true ? '' : dim(` ${duration(durationMs)}`)
     const name = oneLine(call.name, 60)
     const width = this.#screen.width - name.length - 16
-    const text = oneLine(valueText(output), status === 'ok' ? width : MAX_MESSAGE)
-    if (withheld === true)
-      return this.#row('red', '⊘', `${name}${took} ${red(`withheld by ${by ?? 'a hook'}`)}: ${text}`)
+    const judge = this.#judges.get(call.id)
+    const isBlocked = withheld === true || status === 'blocked'
+    // The error of a guard was shown before.
+    const reason = isBlocked && judge?.hook === by && judge?.error !== undefined ? 'it failed' : valueText(output)
+    const text = oneLine(reason, status === 'ok' ? width : MAX_MESSAGE)
+    const who = judge?.hook === by && judge !== undefined ? hookName(judge) : oneLine(by ?? 'a hook', 100)
+    if (withheld === true) return this.#row('red', '⊘', `${name}${took} ${red(`withheld by ${who}`)}: ${text}`)
     switch (status) {
       case 'ok':
         return this.#row('green', '✓', `${name}${took} ${dim(text)}`)
@@ -184,14 +202,28 @@ export class LiveView {
         return this.#row('yellow', '?', `${name}${took} was interrupted; its outcome is unknown`)
       case 'blocked':
         this.#shown.add(valueText(output))
-        return this.#row('red', '⊘', `${callText(call, this.#screen)} ${red(`blocked by ${by ?? 'a hook'}`)}: ${text}`)
+        return this.#row('red', '⊘', `${callText(call, this.#screen)} ${red(`blocked by ${who}`)}: ${text}`)
       default:
         return status satisfies never
     }
   }
 
-  #decision({ glyph, color, text, message }: Decision): void {
-    if (glyph === '!' && this.hasShown(message ?? '')) return // the hook only passed an earlier failure on
+  #hook(entry: TimedLedgerEntry, who = ''): void {
+    const isVerdict = /\b(block|ask)\b/.test(entry.decision ?? '')
+    if (entry.call !== undefined && isVerdict) this.#judges.set(entry.call, entry)
+    for (const decision of hookLines(entry, this.#options)) this.#decision(decision, who)
+  }
+
+  #warning({ message }: Event<'warning'>, who = ''): void {
+    if (this.hasShown(message)) return
+    this.#shown.add(message)
+    this.#row('yellow', '!', `${who}${oneLine(message, MAX_MESSAGE)}`)
+  }
+
+  #decision({ glyph, color, text: what, message, isOnce }: Decision, who: string): void {
+    const text = oneLine(`${who}${what}`, MAX_MESSAGE)
+    if (isOnce === true && this.hasShown(text)) return
+    if (isOnce === true) this.#shown.add(text)
     const reason = message === undefined ? '' : `: ${oneLine(message, MAX_MESSAGE)}`
     if (message !== undefined) this.#shown.add(message)
     this.#row(color, glyph, `${text}${reason}`)
@@ -199,7 +231,9 @@ export class LiveView {
 
   #asked(approval: Approval): void {
     if (this.#options.asksHere) return this.#question(approval.id).resolve()
-    this.#row('yellow', '?', approvalText(approval, this.#screen))
+    const judge = this.#judges.get(approval.toolCall.id)
+    const by = judge?.hook === approval.by ? hookName(judge) : approval.by
+    this.#row('yellow', '?', approvalText({ ...approval, by }, this.#screen))
   }
 
   /** Of a subagent: its calls, decisions and approvals. */
@@ -214,8 +248,9 @@ export class LiveView {
       case 'toolStarted':
         return this.#row('blue', '▸', `${who}: ${callText(event.call, this.#screen)}`)
       case 'hook':
-        for (const decision of hookLines(event.entry)) this.#decision({ ...decision, text: `${who}: ${decision.text}` })
-        return
+        return this.#hook(event.entry, `${who}: `)
+      case 'warning':
+        return this.#warning(event, `${who}: `)
       case 'inferenceFailed':
         return this.#row('red', '!', `${who}: ${event.error.code}: ${oneLine(event.error.message, MAX_MESSAGE)}`)
       default:

@@ -2,6 +2,7 @@ import type { Run } from '../../agent/run.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { count, dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
+import { hookName } from './hook-lines.ts'
 import { oneLine } from './printable.ts'
 
 type SummaryOptions = {
@@ -20,6 +21,7 @@ export function summary(run: Run<unknown>, { elapsedMs, colors, hasShown = () =>
     tokens(usage),
     ...(usage.costUsd > 0 ? [dollars(usage.costUsd)] : []),
     duration(elapsedMs),
+    ...(run.warnings.length > 0 ? [count(run.warnings.length, 'warning')] : []),
   ]
   const { head, why, message } = endOf(run, colors)
   const text = message === undefined || hasShown(message) ? '' : `: ${oneLine(message)}`
@@ -33,12 +35,22 @@ export function usageOf({ state }: Run<unknown>): Usage {
 
 type End = { readonly head: string; readonly why: string; readonly message?: string }
 
+/** The hook that stopped the run, and where it is defined. */
+function whoStopped({ ledger, by }: Extract<Run<unknown>, { status: 'stopped' }>): string {
+  const entry = ledger.findLast(({ hook, path, definedAt }) => hook === by && path === undefined && definedAt)
+  return entry === undefined ? oneLine(by) : hookName(entry)
+}
+
 function endOf(run: Run<unknown>, colors: Colors): End {
   switch (run.status) {
     case 'completed':
       return { head: colors.green('✓ completed'), why: '' }
     case 'stopped':
-      return { head: colors.yellow('■ stopped'), why: ` (${run.reason}) by ${run.by}`, message: run.final.message }
+      return {
+        head: colors.yellow('■ stopped'),
+        why: ` (${run.reason}) by ${whoStopped(run)}`,
+        message: run.final.message,
+      }
     case 'failed':
       return { head: colors.red('✗ failed'), why: ` (${run.error.code})`, message: run.error.message }
     case 'cancelled':

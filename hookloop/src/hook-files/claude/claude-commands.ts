@@ -36,6 +36,7 @@ export function claudeCommands(options: ClaudeCommandsOptions): Capability {
     hooks: commands.size === 0 ? [] : [expandHook(commands)],
     slashCommands: [...commands.values()].map(({ name, description, source }) => ({ name, description, source })),
     notes: problems,
+    warnings: problems,
   }
 }
 
@@ -50,6 +51,7 @@ function expandHook(commands: ReadonlyMap<string, CommandFile>): Hook {
     },
     {
       name: 'commands.expand',
+      bookkeeping: true,
       priority: AFTER_SKILLS,
       effect: true, // the file may have changed when the run is replayed
       onFailure: 'block', // otherwise the model would get the command instead of its text

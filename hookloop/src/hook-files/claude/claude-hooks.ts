@@ -81,7 +81,9 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   const { trust = new TrustStore() } = options
   if (trust !== 'all') trust.checkOutside(resolve(options.dir))
   const { dir, settings, groups, untrusted } = readTrusted(options, trust)
-  return { ...combineGroups(groups, { options, dir, settings }), notes: notesFor(settings, untrusted, groups) }
+  const warnings = leftOut(settings, untrusted)
+  const notes = [...warnings, ...neverFiring(groups)]
+  return { ...combineGroups(groups, { options, dir, settings }), notes, warnings }
 }
 
 function readTrusted(options: ClaudeHooksOptions, trust = options.trust ?? new TrustStore()) {
@@ -190,20 +192,17 @@ function approvalFor(group: TriggerRunner, answer: ApprovalPolicy['answer']): Ap
   }
 }
 
-function notesFor(
-  { problems }: Settings,
-  untrusted: readonly UntrustedFile[],
-  groups: readonly HookGroup[],
-): readonly string[] {
-  const never = groups
-    .filter(({ event }) => !firesHere(event))
-    .map(({ event, source }) => `${event} in ${source.file} never fires here.`)
+function neverFiring(groups: readonly HookGroup[]): ReadonlySet<string> {
+  const never = groups.filter(({ event }) => !firesHere(event))
+  return new Set(never.map(({ event, source }) => `${event} in ${source.file} never fires here.`))
+}
+
+function leftOut({ problems }: Settings, untrusted: readonly UntrustedFile[]): readonly string[] {
   return [
     ...problems.map((problem) => `${describeProblem(problem)}. It is left out.`),
     ...untrusted.map(
       (file) => `${file.path} ${statusText(file)}: its hooks do not run. Review it with: hookloop trust`,
     ),
-    ...new Set(never),
   ]
 }
 

@@ -5,7 +5,8 @@ import { subagent, type SubagentOptions } from '../../actions/subagent.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf, type AgentError } from '../../errors.ts'
 import type { Action } from '../../hooks/action.ts'
-import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
+import { shortPath } from '../../hooks/caller-place.ts'
+import { definedIn, guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 import { all, any, hasMetadata, not, stepType, type Matcher } from '../../hooks/matchers.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { ignoredCaches } from '../claude/run/hook-environment.ts'
@@ -103,8 +104,9 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, o
   const mistakes: AgentError[] = []
   const read = hooks.flatMap((entry, i): readonly FileHook[] => {
     try {
-      const made = toHook(entry, { ...options, source })
-      return [{ hook: made, source, entry: entry as JsonObject, line: lineOf(['hooks', i]), cwd: options.cwd }]
+      const line = lineOf(['hooks', i])
+      const made = definedIn(toHook(entry, { ...options, source }), `${shortPath(source.file)}:${line}`)
+      return [{ hook: made, source, entry: entry as JsonObject, line, cwd: options.cwd }]
     } catch (error) {
       const path = ['hooks', i, ...(error instanceof InvalidEntry ? error.path : [])]
       const mistake = errorAt({ path, message: messageOf(error) })

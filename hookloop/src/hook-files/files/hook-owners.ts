@@ -128,6 +128,6 @@ export function skillTracking(names: readonly string[]): Hook {
         ? ctx
         : ctx.withState((state) => state.withMetadata(SKILLS_WITH_HOOKS_KEY, [...seen]))
     },
-    { name: 'projectHooks.skills', priority: 50 },
+    { name: 'projectHooks.skills', bookkeeping: true, priority: 50 },
   )
 }

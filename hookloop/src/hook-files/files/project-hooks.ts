@@ -79,14 +79,16 @@ export function projectHooks(options: ProjectHooksOptions): Capability {
       options.untrusted === 'refuse' || (isConfig && status === 'changed' && options.untrusted === undefined),
   )
   if (rejected.length > 0) throw untrustedError(rejected)
+  const problems = [
+    ...untrusted.map((file) => `${describe(file)}. Review it with: hookloop trust`),
+    ...mistakes.map(leftOutNote),
+  ]
   const skills = hooks.flatMap(({ source: { kind, owner } }) => (kind === 'skill' ? (owner ?? []) : []))
   return {
     name: 'projectHooks',
     hooks: [...hooks.map(({ hook }) => hook), ...(skills.length > 0 ? [skillTracking(skills)] : [])],
-    notes: [
-      ...untrusted.map((file) => `${describe(file)}. Review it with: hookloop trust`),
-      ...mistakes.map(leftOutNote),
-    ],
+    notes: problems,
+    warnings: problems,
   }
 }
 

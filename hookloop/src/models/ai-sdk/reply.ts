@@ -4,7 +4,7 @@ import { isJsonObject, toJson, type JsonObject } from '../../state/json.ts'
 import type { FilePart, Part } from '../../state/message.ts'
 import { toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
-import { estimateInput, estimateTokens } from '../../agent/model/estimate-usage.ts'
+import { estimateInput, estimateTokens, USAGE_ESTIMATED } from '../../agent/model/estimate-usage.ts'
 import { readArguments } from './arguments.ts'
 import type { ToolNames } from './tool-names.ts'
 
@@ -28,7 +28,7 @@ export function toReply(
   const content = answer.content.flatMap((part) => toParts(part, { names, notes }))
   const usage = usageOf(answer.usage)
   if (usage.inputTokens === undefined || usage.outputTokens === undefined) {
-    notes.push('The provider did not report token usage. It is estimated, so that limits apply.')
+    notes.push(USAGE_ESTIMATED)
   }
   const finishReason = finishReasonOf(answer, content)
   const modelId = answer.response?.modelId

@@ -78,7 +78,7 @@ export function executionHistory(options: ExecutionHistoryOptions = {}): Capabil
       const latest = [...getExecutionHistory(ctx.state), summary].slice(-maxEntries)
       return ctx.withState((state) => state.withMetadata(HISTORY_KEY, latest))
     },
-    { name: 'executionHistory.remember', priority: -1_000 }, // last, after other hooks at the end
+    { name: 'executionHistory.remember', bookkeeping: true, priority: -1_000 }, // last, after other hooks at the end
   )
   return {
     name: 'executionHistory',
@@ -105,7 +105,14 @@ function storeHook(store: ExecutionStore, maxMessageChars: number) {
       if (summary !== undefined) await store.append(summary, { agentId: ctx.state.agentId })
       return ctx
     },
-    { name: 'executionHistory.store', priority: -1_001, effect: true, timeoutMs: 10_000, onFailure: 'continue' },
+    {
+      name: 'executionHistory.store',
+      bookkeeping: true,
+      priority: -1_001,
+      effect: true,
+      timeoutMs: 10_000,
+      onFailure: 'continue',
+    },
   )
 }
 

@@ -62,7 +62,7 @@ function instructHook(): Hook {
         return state.withSystemPrompt(before + INSTRUCTIONS)
       })
     },
-    { name: 'retrospective.instruct', priority: -100 },
+    { name: 'retrospective.instruct', bookkeeping: true, priority: -100 },
   )
 }
 
@@ -76,7 +76,7 @@ function markHook(): Hook {
         const marked = state.withMessage(markOf(next))
         return withProgress(marked, { ...progress, first, next: next + 1 })
       }),
-    { name: 'retrospective.mark', priority: -200 },
+    { name: 'retrospective.mark', bookkeeping: true, priority: -200 },
   )
 }
 
@@ -127,7 +127,7 @@ function noteHook(rewind: Tool<JsonObject, JsonObject>): Hook {
       const { checkpoint_id: id, guidance } = ctx.toolCall.args as { checkpoint_id: number; guidance: string }
       return ctx.withState((state) => withProgress(state, { ...progressOf(state), wanted: { id, guidance } }))
     },
-    { name: 'retrospective.note', priority: 100, tool: rewind },
+    { name: 'retrospective.note', bookkeeping: true, priority: 100, tool: rewind },
   )
 }
 

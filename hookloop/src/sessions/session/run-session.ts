@@ -126,6 +126,7 @@ function runContext({ parts, how, session, inner, environment }: Work, open: Sta
     shouldPause: how.shouldPause,
     streams: how.emit !== undefined && how.deltas !== false,
     cancellable: how.signal !== undefined,
+    session: how.session,
     ...(!isNew && { ledger: snapshot.ledger }),
   })
 }

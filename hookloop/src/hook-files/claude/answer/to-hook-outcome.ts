@@ -202,6 +202,7 @@ function callOf(ctx: BaseContext): ToolCall {
 export function mergeOutcomes(first: HookOutcome, second: HookOutcome): HookOutcome {
   const appended = [...(first.state?.appended ?? []), ...(second.state?.appended ?? [])]
   const votes = [...(first.votes ?? []), ...(second.votes ?? [])]
+  const warnings = [...(first.warnings ?? []), ...(second.warnings ?? [])]
   const spent = [first.spent, second.spent].filter((each) => each !== undefined)
   const metadata = { ...first.state?.metadata, ...second.state?.metadata, ...mergedVariables(first, second) }
   const state = {
@@ -215,6 +216,7 @@ export function mergeOutcomes(first: HookOutcome, second: HookOutcome): HookOutc
     ...second,
     ...(Object.keys(state).length > 0 && { state }),
     ...(votes.length > 0 && { votes }),
+    ...(warnings.length > 0 && { warnings }),
     ...(spent.length > 0 && { spent: spent.reduce(addTokens) }),
   }
 }

@@ -2,6 +2,7 @@ import { contextMessage } from '../../../actions/outcome.ts'
 import type { AskedAnswer, Asker } from '../../../agent/capability.ts'
 import { isInspecting } from '../../../agent/subagents/hook-agent.ts'
 import type { Json, JsonObject } from '../../../state/json.ts'
+import type { EntryWarning } from '../../../state/ledger.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
 import type { ActionRun } from '../../../hooks/action.ts'
 import { BaseContext } from '../../../hooks/base-context.ts'
@@ -29,6 +30,7 @@ import { mergeOutcomes, spentOn, stopVote, toHookOutcome } from '../answer/to-ho
 import { fromClaudeInput } from '../events/tool-names.ts'
 import { askingModel, Inspectors } from './ask-model.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
+import { decidedAt, toWarning, warningsOf } from '../answer/report.ts'
 import { stringIn } from '../../text.ts'
 import { Transcripts } from '../events/transcripts.ts'
 
@@ -150,13 +152,17 @@ export class TriggerRunner {
     if (!this.#table.has(payload.event)) return {}
     const context = this.#contextFor(ctx, signal)
     const result = await this.#run(payload, { ...this.#invocationOf(ctx), context })
-    report(ctx, result, payload)
+    const warnings = [...warningsOf(result, payload)]
     const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
     if (typeof shown === 'string') this.#options.onDisplay?.(stringIn(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
-    if (allowed !== result) warn(ctx, 'PreToolUse hook: "defer" is ignored, because the turn has several calls')
-    const answered = await this.#answerHere(ctx, allowed, context)
-    const outcome = {
+    if (allowed !== result)
+      warnings.push(toWarning('PreToolUse hook: "defer" is ignored, because the turn has several calls'))
+    const answered = await this.#answerHere(ctx, allowed, { context, warnings })
+    const by = decidedAt(answered)
+    const outcome: HookOutcome = {
+      ...(warnings.length > 0 && { warnings }),
+      ...(by !== undefined && { decidedAt: by }),
       ...toHookOutcome(ctx, payload, { merged: answered.merged, mode, args }),
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
     }
@@ -218,13 +224,17 @@ export class TriggerRunner {
   }
 
   /** If hooks decide to ask, PermissionRequest hooks answer before the approver does. */
-  async #answerHere(ctx: BaseContext, result: EventResult, context: HandlerContext): Promise<EventResult> {
+  async #answerHere(
+    ctx: BaseContext,
+    result: EventResult,
+    { context, warnings }: { readonly context: HandlerContext; readonly warnings: EntryWarning[] },
+  ): Promise<EventResult> {
     if (result.merged.decision !== 'ask' || this.#options.hasApproval || !this.#table.has('PermissionRequest'))
       return result
     const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall
     const payload = toolPayload(makerFor(ctx, this.#payloadOptions), 'PermissionRequest', call, this.#payloadOptions)
     const answered = await this.#run(payload, { ...this.#invocationOf(ctx), context })
-    report(ctx, answered, payload)
+    warnings.push(...warningsOf(answered, payload))
     const { decision, reason, updatedInput, interrupt } = answered.merged
     if (decision !== 'allow' && decision !== 'deny') return result
     return {
@@ -311,20 +321,4 @@ function withoutDefer({ state }: BaseContext, result: EventResult): EventResult 
   if (calls <= 1) return result
   const { decision: _defer, reason: _reason, ...rest } = result.merged
   return { ...result, merged: { ...rest, decision: 'none', reason: '' } }
-}
-
-/** Emits messages for the user and problems as warnings. */
-function report(ctx: BaseContext, { merged, ran, problems }: EventResult, { event }: Payload): void {
-  if (merged.systemMessage !== undefined) warn(ctx, merged.systemMessage)
-  for (const problem of problems) warn(ctx, problem)
-  for (const { answer } of ran) {
-    if (answer.problem !== undefined) warn(ctx, `${event} hook: ${answer.problem}`)
-    if (answer.terminalSequence !== undefined && !isTerminalSequence(answer.terminalSequence))
-      warn(ctx, `${event} hook: its "terminalSequence" is ignored: only titles, notifications and bells are allowed`)
-  }
-}
-
-function warn(ctx: BaseContext, message: string): void {
-  const host = BaseContext.hostOf(ctx)
-  host.effects.emit?.({ type: 'warning', step: host.step, message })
 }

@@ -1,0 +1,145 @@
+import type { ErrorCode } from '../../errors.ts'
+import type { Json } from '../../state/json.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import type { Decided, Explainable } from './explainable.ts'
+
+/** A run that has ended or waits, and what the advice depends on. */
+type Situation = {
+  readonly run: Explainable
+  readonly decided: Decided
+  /** Failed attempts at the model call of the last step. */
+  readonly attempts: number
+  /** Whether the run had a capability. */
+  readonly has: (capability: string) => boolean
+}
+
+/** What would let the run continue, in its situation. Undefined if nothing is known to help, or nothing has to. */
+export function adviceFor(run: Explainable, decided: Decided, attempts: number): string | undefined {
+  const hooks = run.state.execution?.hooks ?? []
+  const has = (capability: string): boolean =>
+    hooks.some(({ name }) => name === capability || name.startsWith(`${capability}.`))
+  return advice[decided.reason]({ run, decided, attempts, has })
+}
+
+const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | undefined } = {
+  completed: () => undefined,
+  stepsLimit: (at) => higherLimit(at, 'maxSteps'),
+  tokenLimit: (at) => higherLimit(at, 'maxTokens'),
+  timeLimit: (at) => higherLimit(at, 'maxTimeMs'),
+  toolCallLimit: (at) => higherLimit(at, 'maxToolCalls'),
+  costLimit: (at) =>
+    at.decided.by === 'guards.maxCost' && at.decided.value === undefined
+      ? 'a price for the model: createAgent({ prices })'
+      : higherLimit(at, 'maxCost'),
+  approval: ({ run }) => {
+    const pending = run.status === 'suspended' ? run.pending : []
+    return `agent.resume(${resumed(run)}, { answers: { ${pending.map(({ id }) => `'${id}': 'allow'`).join(', ')} } })`
+  },
+  paused: ({ run }) => `agent.resume(${resumed(run)})`,
+  userRequested: ({ run, decided }) =>
+    run.status !== 'cancelled'
+      ? withoutVote(decided)
+      : `agent.run(input, ${run.session === undefined ? '{ from: run }' : `{ session: '${run.session}' }`})`,
+  inputBlocked: ({ decided }) => `another input: "${decided.by}" blocked this one`,
+  stopRequested: ({ decided }) => withoutVote(decided),
+  continuationLimit: () => 'a successful tool call between continuations: 8 in a row and 32 in total are allowed',
+  retryLimit: ({ decided: { by } }) => {
+    if (by === 'selfCritique.decide')
+      return 'an answer that the critic approves, or a higher selfCritique({ maxRounds })'
+    return by === 'retryLimit' ? 'a call that succeeds, or a higher retryLimit({ maxRetries })' : undefined
+  },
+  finishReason: (at) => (isForced(at) ? withoutVote(at.decided) : afterFinish(at)),
+  persistenceFailed: ({ run }) =>
+    run.session === undefined ? 'a recording that can be written' : 'a session store that can be written',
+  errorForbade: afterError,
+}
+
+function higherLimit({ decided: { by } }: Situation, option: string): string {
+  return by === `guards.${option}` ? `a higher guards({ ${option} })` : withoutVote({ by })
+}
+
+function withoutVote({ by }: Pick<Decided, 'by'>): string {
+  return `"${by}" not voting to stop: hooks cannot overturn such a vote`
+}
+
+function resumed({ session }: Explainable): string {
+  return session === undefined ? 'run' : `'${session}'`
+}
+
+function isForced({ run }: Situation): boolean {
+  return run.status !== 'suspended' && run.final.votes.some((vote) => vote.decision === 'forbidContinuation')
+}
+
+function afterFinish({ run, decided }: Situation): string | undefined {
+  if (decided.value === 'length') return 'a higher createAgent({ settings: { maxOutputTokens } })'
+  if (decided.value === 'content-filter') return 'another input, or another model'
+  const by = decided.value === 'withheld' ? run.ledger.findLast(isWithholding) : undefined
+  return by === undefined ? undefined : `an answer that "${by.hook}" does not withhold`
+}
+
+function isWithholding({ trigger, decision }: TimedLedgerEntry): boolean {
+  return trigger === 'afterInference' && decision?.split('+').includes('block') === true
+}
+
+function afterError(at: Situation): string | undefined {
+  const { run, decided } = at
+  if (decided.by === 'output') return 'an answer that matches the output schema, or a higher outputOptions.maxRetries'
+  const code = run.status === 'failed' ? codeOf(run) : run.state.lastStep?.errors.at(-1)?.code
+  const model = code === undefined ? undefined : modelAdvice(at, code)
+  if (decided.by.startsWith('errorPolicy.')) {
+    if (model !== undefined && !isTemporary(code)) return model
+    const { limit } = (decided.value ?? {}) as { readonly limit?: Json }
+    return limit === 1 ? `errorPolicy('patient'), which retries` : 'a higher errorPolicy({ maxFailures })'
+  }
+  if (model !== undefined) return model
+  const failed = run.ledger.findLast(({ error, mode, path }) => error !== undefined && mode !== 'loop' && !path)
+  if (failed === undefined) return code === 'SCRIPT_EXHAUSTED' ? 'a script with more turns' : undefined
+  const place = failed.definedAt === undefined ? '' : ` (${failed.definedAt})`
+  return `${failed.mode === 'guard' ? 'guard' : 'hook'} "${failed.hook}"${place} not failing`
+}
+
+function codeOf(run: Explainable): ErrorCode | undefined {
+  return run.error?.code ?? run.state.lastStep?.errors.at(-1)?.code
+}
+
+/** Errors that may not happen the next time. */
+const temporary: ReadonlySet<string> = new Set<ErrorCode>([
+  'MODEL_RATE_LIMITED',
+  'MODEL_OVERLOADED',
+  'MODEL_TIMED_OUT',
+  'MODEL_UNREACHABLE',
+  'MODEL_REPLY_INVALID',
+])
+
+function isTemporary(code: ErrorCode | undefined): boolean {
+  return code !== undefined && temporary.has(code)
+}
+
+const OTHER_MODEL = 'fallback() to another model'
+
+/** What helps against an error of the model, unless the run had it already. */
+function modelAdvice({ has, attempts }: Situation, code: ErrorCode): string | undefined {
+  const other = has('fallback') ? [] : [OTHER_MODEL]
+  if (isTemporary(code)) {
+    const again = !has('retry') ? ['retry()'] : attempts > 1 ? ['a higher retry({ maxRetries })'] : []
+    return either([...again, ...other]) ?? 'another try later'
+  }
+  switch (code) {
+    case 'MODEL_UNAUTHORIZED':
+      return either(['an API key that the provider accepts', ...other])
+    case 'MODEL_REJECTED':
+      return either(['a model name and settings that the provider accepts', ...other])
+    case 'MODEL_CONTEXT_OVERFLOW':
+      return either([...(has('summarization') ? [] : ['summarization()']), ...other])
+    case 'MODEL_CONTENT_FILTERED':
+      return 'another input, or another model'
+    case 'MODEL_FAILED':
+      return either(other)
+    default:
+      return undefined
+  }
+}
+
+function either(ways: readonly string[]): string | undefined {
+  return ways.length === 0 ? undefined : ways.join(', or ')
+}

@@ -1,0 +1,33 @@
+import { shorten } from '../../../state/text.ts'
+import { shortPath } from '../../../hooks/caller-place.ts'
+import type { Handler, HookSource } from './handlers.ts'
+import { commandLineOf } from './trusted-groups.ts'
+
+const MAX_COMMAND = 120
+
+/** The complete command, URL or prompt of a handler. */
+export function describeHandler(handler: Handler): string {
+  switch (handler.type) {
+    case 'command':
+      return commandLineOf(handler)
+    case 'http':
+      return `POST ${handler.url}`
+    case 'mcp_tool':
+      return `mcp ${handler.server}/${handler.tool}`
+    case 'prompt':
+    case 'agent':
+      return `${handler.type}: ${handler.prompt}`
+    default:
+      return handler satisfies never
+  }
+}
+
+/** The file and the command of a handler, for the ledger. A URL is named by its host, because it may contain a token. */
+export function handlerPlace({ handler, source }: { readonly handler: Handler; readonly source: HookSource }): string {
+  const runs = handler.type === 'http' ? `POST ${hostOf(handler.url)}` : describeHandler(handler)
+  return `${shortPath(source.file)}: ${shorten(runs.replaceAll(/\s+/g, ' '), MAX_COMMAND)}`
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : 'an invalid URL'
+}
