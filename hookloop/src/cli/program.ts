@@ -5,7 +5,9 @@ import type { CliContext } from './cli-context.ts'
 import type { CommandDefinition } from './command.ts'
 import { commands } from './commands.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
+import { nearestName } from '../state/nearest-name.ts'
 import { colorsFor } from './terminal/colors.ts'
+import { printable } from './terminal/printable.ts'
 
 const HELP_WIDTH = 100
 
@@ -45,9 +47,26 @@ export async function createProgram(
         .helpCommand(false)
       if (parent === program) command.helpGroup(heading)
       if (load !== undefined && isCalled(name, argv)) configure(command, (await load()).command, { cli, onExit })
+      if (entries.some((each) => each.name.startsWith(`${name} `))) rejectUnknown(command)
     }
   }
   return program
+}
+
+/** A word after a command that has subcommands is the name of one. */
+function rejectUnknown(parent: Command): void {
+  parent.allowExcessArguments().hook('preAction', (_parent, called) => {
+    const [word] = called === parent ? parent.args : []
+    if (word === undefined) return
+    const nearest = nearestName(
+      word,
+      parent.commands.map((each) => each.name()),
+    )
+    const hint = nearest === undefined ? '' : `\n(Did you mean ${nearest}?)`
+    parent.error(`error: unknown command '${printable(word)}' of ${parent.name()}${hint}`, {
+      code: 'commander.unknownCommand',
+    })
+  })
 }
 
 /** Options may stand between the words of a subcommand. */

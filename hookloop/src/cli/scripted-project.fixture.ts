@@ -45,6 +45,11 @@ export class ScriptedProject {
     this.env = { XDG_DATA_HOME: join(this.folder, 'data'), ...env }
   }
 
+  /** Stores the agent as `plain.ts` as well, for an agent file that extends it. */
+  keepPlain(): void {
+    writeFileSync(this.path('plain.ts'), code)
+  }
+
   path(name: string): string {
     return join(this.folder, name)
   }

@@ -80,7 +80,8 @@ function* stateChanges(before: AgentState, after: AgentState): Generator<Change>
 /** How many messages there are, and the text of those that were added at the end. */
 function messagesChange(path: string, before: List<Message>, after: List<Message>): Change {
   const counts = { path, before: before.length, after: after.length }
-  const isLonger = after.length > before.length && after.at(before.length - 1) === before.at(-1)
+  const isLonger =
+    after.length > before.length && (before.length === 0 || after.at(before.length - 1) === before.at(-1))
   if (!isLonger) return counts
   const added = after.slice(before.length).map(({ content }) => textOf(content))
   return { ...counts, added: shorten(added.join('\n'), MAX_TEXT) }

@@ -7,7 +7,9 @@ import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { runOptions } from '../options.ts'
 import { parseArguments } from '../run/ask-approval.ts'
+import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { findApproval, pendingApprovals } from '../sessions/approval-ids.ts'
+import { loadIfPresent } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
 import { exact } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
@@ -55,6 +57,7 @@ export async function answerApprovals(
     const pending = await pendingApprovals(store)
     const approvals = ids.map((id) => findApproval(pending, id))
     const { session } = approvals.at(-1)!
+    const saved = (await loadIfPresent(store, session))?.saved
     if (flags.resume === true && approvals.some((each) => each.session !== session)) {
       throw new UsageError('These approvals belong to several sessions. Omit --resume, or answer one at a time.')
     }
@@ -66,7 +69,10 @@ export async function answerApprovals(
         `${verb(answer)}: ${exact(toolCall.name)} ${exact(JSON.stringify(toolCall.args)).slice(0, 200)} in ${session}.\n`,
       )
     }
-    if (flags.resume !== true && !isSilent) err.write(`Resume with: ${command} resume ${session}${options}\n`)
+    if (flags.resume !== true && !isSilent) {
+      const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
+      err.write(`Resume with: ${command} resume ${session}${selected}\n`)
+    }
     return session
   })
   return flags.resume === true ? resume(session, flags, cli) : exitCodes.completed

@@ -9,7 +9,7 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { latestSessionArgument, storeOptions } from '../options.ts'
 import type { SessionRef } from '../run/next-steps.ts'
-import { SESSION_OPTIONS_KEY } from '../run/session-options.ts'
+import { agentOptionsFor, SESSION_OPTIONS_KEY, withAgent } from '../run/session-options.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -31,10 +31,11 @@ export const command: CommandDefinition = {
 type ExplainFlags = StoreFlags & { readonly verbose?: boolean }
 
 function explainSession(given: string | undefined, flags: ExplainFlags, cli: CliContext): Promise<void> {
-  return withStore(flags, cli, async ({ store, options }) => {
+  return withStore(flags, cli, async ({ store, options: storeOptions }) => {
     const { id: session, saved } = await loadSession(store, given)
     const run = latestRun(saved)
-    const ref = { session, command: cli.command, options }
+    const options = withAgent(storeOptions, agentOptionsFor(flags, saved, cli.env))
+    const ref = { session, command: cli.command, options, storeOptions }
     if (flags.json === true) printJson(cli.out, { session, ...(run ? explained(run, ref) : unfinished(saved, ref)) })
     else {
       const text = run ? explanationText(explained(run, ref), flags) : unfinishedText(unfinished(saved, ref))
@@ -69,15 +70,20 @@ function blockedInput({ ledger }: SessionSnapshot, at: number): FinalRecord {
   }
 }
 
+type ExplainedRef = SessionRef & {
+  /** The options that select only the store. */
+  readonly storeOptions: string
+}
+
 /** With the commands that continue a suspended or cancelled run. */
-function explained(run: Explainable, { session, command, options }: SessionRef): Explanation {
+function explained(run: Explainable, { session, command, options, storeOptions }: ExplainedRef): Explanation {
   const data = explanation(run)
   if (run.status === 'cancelled') return { ...data, wayOn: `${command} chat --session ${session}${options}` }
   const { agent } = (run.state.metadata[SESSION_OPTIONS_KEY] ?? {}) as { readonly agent?: Json }
   const limit = agent === undefined ? limitOptions[data.decided.by] : undefined // an agent file sets its own limits
   if (limit !== undefined && data.decided.value !== undefined) return { ...data, wayOn: `a higher ${limit}` }
   if (run.status !== 'suspended') return data
-  const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
+  const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${storeOptions}`)
   return { ...data, wayOn: [...approve, `${command} resume ${session}${options}`].join(', then ') }
 }
 

@@ -3,7 +3,8 @@ import { forkSession, listPoints } from '../../sessions/session/fork-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { storeOptions, wholeNumber } from '../options.ts'
-import { findSession } from '../sessions/find-session.ts'
+import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { findSession, loadIfPresent } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -33,14 +34,18 @@ function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
       throw new UsageError(`--as ${as}: a session with this id already exists.`)
     }
     if (at !== undefined && !(await listPoints(store, from)).some(({ seq }) => seq === at)) {
-      throw new UsageError(`--at ${at}: ${from} has no such step. List its steps with: ${cli.command} steps ${from}`)
+      throw new UsageError(
+        `--at ${at}: ${from} has no such step. List its steps with: ${cli.command} steps ${from}${options}`,
+      )
     }
     const session = await forkSession(store, from, defined({ at, as, message }))
     if (flags.json === true) cli.out.write(`${JSON.stringify({ session, from, at: at ?? null })}\n`)
     else {
       cli.out.write(`${session}\n`)
       const next = message === undefined ? `chat --session ${session}` : `resume ${session}`
-      cli.err.write(`Continue with: ${cli.command} ${next}${options}\n`)
+      const saved = (await loadIfPresent(store, session))?.saved
+      const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
+      cli.err.write(`Continue with: ${cli.command} ${next}${selected}\n`)
     }
   })
 }

@@ -226,6 +226,24 @@ describe('problems that hooks test reports', { concurrency: 2 }, () => {
     assert.match(stderr, /CLAUDE_TOOL_FILE_PATH is not set/)
   })
 
+  test('a variable that a script sets itself, or has a default for, is not reported', async () => {
+    using project = new HookProject()
+    const scripts = [
+      'CLAUDE_SESSION_ID=$(jq -r .session_id); echo "$CLAUDE_SESSION_ID"',
+      'echo "${CLAUDE_SESSION_ID:-none}"',
+      '# CLAUDE_SESSION_ID is not set in hooks\ntrue',
+      'if [ -n "$CLAUDE_SESSION_ID" ]; then echo "$CLAUDE_SESSION_ID"; fi',
+    ]
+    for (const [i, text] of scripts.entries()) {
+      const script = project.write(`${i}.sh`, `${text}\n`)
+      const { stderr } = await tested(['PreToolUse', '--handler', `bash ${script}`], bash, { cwd: project.dir })
+      assert.doesNotMatch(stderr, /is not set/, text)
+    }
+    const reads = project.write('reads.sh', 'echo "$CLAUDE_SESSION_ID"\n')
+    const { stderr } = await tested(['PreToolUse', '--handler', `bash ${reads}`], bash, { cwd: project.dir })
+    assert.match(stderr, /CLAUDE_SESSION_ID is not set/)
+  })
+
   test('a secret that a script reads is reported, and passed with --pass-env', async () => {
     using project = new HookProject()
     const script = project.write('check.sh', '[ -z "$PAGER_TOKEN" ] || { echo "$PAGER_TOKEN" >&2; exit 2; }\n')

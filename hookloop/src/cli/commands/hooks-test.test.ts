@@ -178,11 +178,11 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
       '{ "hooks": [{ "on": "beforeToolUse", "mode": "guard", "shell": "exit 2" }] }',
     )
     const { stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
-    assert.match(stderr, /^14 files are not trusted, so the hooks that use them did not run\. .* trust\. .*\n$/)
+    assert.match(stderr, /^15 files are not trusted, so the hooks that use them did not run\. .* trust\. .*\n$/)
     const { untrusted, problems } = JSON.parse(stdout) as { untrusted: { status: string }[]; problems: string[] }
     assert.deepEqual(
       [untrusted.map(({ status }) => status), problems.length],
-      [Array.from({ length: 14 }, () => 'untrusted'), 1],
+      [Array.from({ length: 15 }, () => 'untrusted'), 1],
     )
   })
 
@@ -212,7 +212,18 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
   test('without --json the report is text', async () => {
     const { code, stdout } = await tested(['PreToolUse', '--handler', 'echo no >&2; exit 2'], bash)
     assert.equal(code, 0)
-    assert.match(stdout, /^deny: no\n {2}echo no >&2; exit 2 \d+ ms\n$/)
+    assert.match(stdout, /^deny: no\n {2}deny {4}echo no >&2; exit 2 \d+ ms\n$/)
+  })
+
+  test('the text report marks which hook denied, and which had no opinion', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [
+      { type: 'command', command: 'true' },
+      { type: 'command', command: 'echo no >&2; exit 2' },
+      { type: 'command', command: 'echo \'{"decision":"approve"}\'' },
+    ])
+    const { stdout } = await tested(['PreToolUse', '--dir', project.dir, '--no-user'], bash)
+    assert.match(stdout, /^deny: no\n {2}none {4}true .*\n {2}deny {4}echo no >&2; exit 2 .*\n {2}allow {3}echo .*\n$/)
   })
 
   test('a hook that denies and stops the run is reported with both decisions', async () => {
@@ -228,7 +239,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
 
   test('in the text report, a failed hook is named once', async () => {
     const { stdout } = await tested(['PreToolUse', '--handler', './missing.sh --now'], bash)
-    assert.match(stdout, /^none\n {2}\.\/missing\.sh --now \d+ ms exited with 127: .+\n$/)
+    assert.match(stdout, /^none\n {2}none {4}\.\/missing\.sh --now \d+ ms exited with 127: .+\n$/)
   })
 
   test('a problem that occurs many times in a file is reported once', async () => {

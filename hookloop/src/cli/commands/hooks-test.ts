@@ -20,6 +20,7 @@ import { findHooks, leftOutNote } from '../../hook-files/files/project-hooks.ts'
 import { uniqueByPath } from '../../hook-files/trust/fingerprint.ts'
 import { TrustStore, type UntrustedFile } from '../../hook-files/trust/trust-store.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { nearestName } from '../../state/nearest-name.ts'
 import { messageOf } from '../../errors.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
@@ -73,7 +74,11 @@ otherwise in --dir. Hooks of a skill need "skills": ["its name"] in the event, t
 async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): Promise<void> {
   const { skills, ...given } = parsed(await readPiped(cli))
   const event = findEvent(name, given)
-  if (event === undefined) throw new UsageError(`Unknown event "${name}". Known: ${claudeEventNames.join(', ')}.`)
+  if (event === undefined) {
+    const nearest = nearestName(name, claudeEventNames)
+    const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`
+    throw new UsageError(`Unknown event "${name}".${hint} Known: ${claudeEventNames.join(', ')}.`)
+  }
   const location = resolveDir(flags.dir)
   const { dir } = location.settings
   const payload = examplePayload(given, event, dir)
@@ -105,7 +110,7 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
   ]
   for (const line of [...problems, ...notes]) cli.err.write(`${printable(line)}\n`)
   const report = { ...reportOf(outcome, event), ...(untrusted.length > 0 && { untrusted }) }
-  cli.out.write(flags.json === true ? `${jsonText(report)}\n` : reportText(outcome, cli))
+  cli.out.write(flags.json === true ? `${jsonText(report)}\n` : reportText(outcome, { event, ...cli }))
 }
 
 async function modelFor({ model }: HooksTestFlags, { env }: CliContext, dir: string): Promise<AskModel | undefined> {

@@ -50,14 +50,14 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
     assert.match((await project.hookloop(['explain', 'pay'])).stdout, /asked .*Run it again\? approved/)
   })
 
-  test('is listed as running, explained as unfinished, and takes no new input until it is resumed', async () => {
+  test('is listed as interrupted, explained as unfinished, and takes no new input until it is resumed', async () => {
     const project = await killed('sessions.db')
     const [listed, explained, refused] = await Promise.all([
       project.hookloop(['sessions']),
       project.hookloop(['explain', 'pay']),
       project.hookloop(['run', 'hello', ...agent]),
     ])
-    assert.match(listed.stdout, /^pay +\S.* running +shipper/m)
+    assert.match(listed.stdout, /^pay +\S.* interrupted +shipper/m)
     assert.match(
       explained.stdout,
       /^The run has not ended: it is still running, or its process was killed\.\n(.*\n)* +to continue .* resume pay\n$/,

@@ -5,6 +5,7 @@ import { acceptMissingOption, latestSessionArgument, runOptions } from '../optio
 import { Conversation } from '../run/conversation.ts'
 import { prepareRun, type CommandFlags } from '../run/prepare-run.ts'
 import type { ShowFlags } from '../run/watch-run.ts'
+import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
 import { note } from '../terminal/note.ts'
@@ -24,7 +25,8 @@ export const command: CommandDefinition = {
 export function resume(given: string | undefined, flags: ResumeFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async (opened) => {
     const { id: session, saved } = await loadSession(opened.store, given)
-    const chat = `${cli.command} chat --session ${session}`
+    const selected = withAgent(opened.options, agentOptionsFor(flags, saved, cli.env))
+    const chat = `${cli.command} chat --session ${session}${selected}`
     if (saved.open === undefined && !saved.isSuspended) {
       throw new UsageError(`The session "${session}" has no run to resume. Continue it with: ${chat}`)
     }
@@ -33,7 +35,7 @@ export function resume(given: string | undefined, flags: ResumeFlags, cli: CliCo
       // the session was suspended between two runs
       await prepared.session.resume()
       if (flags.json === true) cli.out.write(`${JSON.stringify({ type: 'result', status: 'idle', session })}\n`)
-      note(`${session} is resumed. Continue it with: ${chat}${opened.options}`, flags, cli)
+      note(`${session} is resumed. Continue it with: ${chat}`, flags, cli)
       return exitCodes.completed
     }
     const conversation = new Conversation(prepared, { flags, cli })

@@ -3,6 +3,7 @@ import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { storeOptions } from '../options.ts'
+import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
@@ -31,11 +32,14 @@ const statusColors = new Map<string, StatusColor>([
 ] satisfies [SessionHead['status'], StatusColor][])
 
 function sessions(flags: StoreFlags, cli: CliContext): Promise<void> {
-  return withStore(flags, cli, async ({ store }) => {
+  return withStore(flags, cli, async ({ store, options }) => {
     const listed = await store.list()
     if (flags.json === true) printJson(cli.out, listed.map(toJson))
     else if (listed.length > 0) cli.out.write(`${overview(listed, cli)}\n`)
-    else cli.err.write(`No sessions yet. Start one with: ${cli.command} run, or ${cli.command} chat\n`)
+    else
+      cli.err.write(
+        `No sessions yet. Start one with: ${cli.command} chat${withAgent(options, agentOptionsFor(flags, undefined, cli.env))}\n`,
+      )
   })
 }
 

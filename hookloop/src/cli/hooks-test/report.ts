@@ -73,8 +73,12 @@ function isDecided(decision: string): boolean {
 }
 
 /** The same as text. */
-export function reportText({ merged, ran, late, own }: TestedEvent, { out, env }: CliContext): string {
-  const { bold, dim, red } = colorsFor(out, env)
+export function reportText(
+  { merged, ran, late, own }: TestedEvent,
+  { event, out, env }: Pick<CliContext, 'out' | 'env'> & { readonly event: ClaudeEvent },
+): string {
+  const { bold, dim, red, green, yellow } = colorsFor(out, env)
+  const paint = { deny: red, block: red, stop: red, ask: yellow, defer: yellow, allow: green, context: dim, none: dim }
   const lines = [
     decided(bold(merged.decision), merged.reason),
     ...(merged.alsoDecided === undefined
@@ -84,15 +88,21 @@ export function reportText({ merged, ran, late, own }: TestedEvent, { out, env }
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
     ...[
-      ...own.map((each) => ({ ...each, what: each.hook.hook.name })),
-      ...[...ran, ...late].map((each) => ({ ...each, what: commandOf(each) })),
-    ].map(({ what, answer, durationMs }) => {
+      ...own.map((each) => ({ ...each, what: each.hook.hook.name, decides: true })),
+      ...ran.map((each) => ({ ...each, what: commandOf(each), decides: true })),
+      ...late.map((each) => ({ ...each, what: commandOf(each), decides: false })),
+    ].map(({ what, answer, durationMs, decides }) => {
+      const decision = decides ? mergeAnswers([answer], event).decision : 'none'
       const problem = answer.problem?.replace(`${what} `, '') // the line starts with the command
-      return `  ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
+      const mark = paint[decision](decision.padEnd(WIDEST))
+      return `  ${mark} ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
     }),
   ]
   return `${lines.join('\n')}\n`
 }
+
+/** The width of the longest decision, `context`. */
+const WIDEST = 7
 
 function decided(decision: string, reason: string): string {
   return `${decision}${reason === '' ? '' : `: ${printable(reason)}`}`

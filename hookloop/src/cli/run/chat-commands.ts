@@ -1,3 +1,4 @@
+import { nearestName } from '../../state/nearest-name.ts'
 import type { Conversation } from './conversation.ts'
 
 type ChatCommand = {
@@ -69,7 +70,9 @@ export function isExit(line: string): boolean {
 export async function runChatCommand(line: string, conversation: Conversation): Promise<string> {
   const [, name = '', argument = ''] = /^(\S+)\s*(.*)$/s.exec(line) ?? []
   if (!Object.hasOwn(commands, name)) {
-    return `Unknown command ${name}. Type /help for a list. Put a blank first to send a message that starts with a slash.`
+    const nearest = nearestName(name, commandNames(conversation))
+    const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`
+    return `Unknown command ${name}.${hint} Type /help for a list. Put a blank first to send a message that starts with a slash.`
   }
   return commands[name]!.run(conversation, argument.trim())
 }

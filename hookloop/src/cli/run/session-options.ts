@@ -63,6 +63,24 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
   return { ...Object.fromEntries(known.map((name) => [name, options[name]])), ...given }
 }
 
+/**
+ * The options that name the agent of a session, for a command line that continues it: none if they are stored with the
+ * session, or those of this command line.
+ */
+export function agentOptionsFor(given: AgentFlags, saved: SessionSnapshot | undefined, env: Environment): string {
+  if (given.agent !== undefined) return ` --agent ${shellQuote(given.agent)}`
+  const stored = saved?.state?.metadata[SESSION_OPTIONS_KEY]
+  const { signature, ...options } = isJsonObject(stored) ? stored : {}
+  const isNamed = isSigned(options, signature, env) && typeof (options['agent'] ?? options['model']) === 'string'
+  if (isNamed || (stored === undefined && (env['HOOKLOOP_MODEL'] ?? '') !== '')) return ''
+  return given.model === undefined ? ' --agent <file>' : ` --model ${shellQuote(given.model)}`
+}
+
+/** The options that select a store and an agent. Those of the store may name the agent already. */
+export function withAgent(storeOptions: string, agent: string): string {
+  return storeOptions.includes(' --agent ') ? storeOptions : `${storeOptions}${agent}`
+}
+
 /** The options as they would be typed. */
 function optionsText(options: JsonObject): string {
   return names

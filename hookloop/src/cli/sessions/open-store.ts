@@ -37,17 +37,25 @@ export async function openStore(flags: StoreFlags, env: Environment): Promise<Op
   if (flags.store === false) return undefined
   if (flags.store !== undefined) {
     const location = parseLocation(flags.store, '--store')
-    const shown = location.kind === 'postgres' ? '…' : shellQuote(location.at) // the URL may contain a password
+    const shown = location.kind === 'postgres' ? shownUrl(location.at, env) : shellQuote(location.at)
     return { store: open(location), isDefault: false, options: ` --store ${shown}` }
   }
   const file = flags.agent === undefined ? undefined : await loadAgent(flags.agent)
   if (file !== undefined && 'options' in file && file.options.store !== undefined) {
-    return { store: file.options.store, isDefault: false, options: '' }
+    return { store: file.options.store, isDefault: false, options: ` --agent ${shellQuote(flags.agent!)}` }
   }
   const named = env['HOOKLOOP_STORE'] ?? ''
   if (named === 'none') return undefined
   if (named !== '') return { store: open(parseLocation(named, 'HOOKLOOP_STORE')), isDefault: false, options: '' }
   return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, options: '' }
+}
+
+/** A URL for a command line to copy. One with a password is shown as the variable that contains it, if there is one. */
+function shownUrl(url: string, env: Environment): string {
+  const hasPassword = URL.canParse(url) ? new URL(url).password !== '' : true
+  if (!hasPassword) return shellQuote(url)
+  const variable = Object.keys(env).find((name) => env[name] === url)
+  return variable === undefined ? '…' : `"$${variable}"`
 }
 
 /** Opens the store for a command that reads sessions, and closes it afterwards. The store must exist by default. */

@@ -105,6 +105,49 @@ test('hooks that change, stop, continue and fail are shown; those that decide no
   ])
 })
 
+test('bookkeeping of capabilities is shown only with verbose, and its failures always', async () => {
+  const keeps = hook('afterToolUse', (ctx) => ctx.withOutput('kept'), { name: 'keeps', bookkeeping: true })
+  const { lines } = await seen(calling({ name: 'look' }), look, keeps)
+  assert.deepEqual(lines, ['▸ look', '✓ look N ms kept'])
+  const fails = hook('afterToolUse', () => assert.fail('broken'), {
+    name: 'fails',
+    bookkeeping: true,
+    onFailure: 'continue',
+  })
+  assert.match((await seen(calling({ name: 'look' }), look, fails)).lines.join('\n'), /! Hook "fails" failed at/)
+  const { out, err, stderr } = pipes()
+  const view = new LiveView(new Screen({ out, err, env: {} }), { verbose: true })
+  const agent = createAgent({ model: scriptedModel(calling({ name: 'look' })), use: [look, keeps] })
+  for await (const event of agent.stream('Go.')) view.show(event)
+  assert.match(stderr(), /✎ keeps changed output = "kept"/)
+})
+
+test('what a hook injects is shown as text', async () => {
+  const tells = hook(
+    'beforeStep',
+    (ctx) =>
+      ctx.state.stepCount === 0
+        ? ctx.withState((state) =>
+            state.withMessage({ role: 'user', content: [{ type: 'text', text: 'The branch\nis main.' }] }),
+          )
+        : ctx,
+    { name: 'tells' },
+  )
+  const { lines } = await seen(['Done.'], tells)
+  assert.deepEqual(lines, ['✎ tells injected "The branch\\nis main."'])
+})
+
+test('a guard that fails is reported once, and each call that it blocks on one line', async () => {
+  const forgets = guard('beforeToolUse', () => undefined as never, { name: 'forgets' })
+  const call = { toolCalls: [{ name: 'look' }] }
+  const { lines } = await seen([call, call, 'Done.'], look, forgets)
+  assert.deepEqual(lines, [
+    '! Guard "forgets" failed at beforeToolUse, so it blocked: It returned nothing. Return the context, changed or not: "return ctx" or "return ctx.block(…)".',
+    '⊘ look blocked by forgets: it failed',
+    '⊘ look blocked by forgets: it failed',
+  ])
+})
+
 test('an approval without an approver is shown as denied', async () => {
   const careful = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
   const { lines } = await seen(calling({ name: 'look' }), look, careful)

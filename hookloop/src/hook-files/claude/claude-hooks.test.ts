@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { explain } from '../../agent/explain/explain.ts'
 import type { Use } from '../../agent/capability.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
@@ -125,6 +126,46 @@ describe('a call', { concurrency: 2 }, () => {
     for await (const event of live) if (event.type === 'warning') warnings.push(event.message)
     assert.match(warnings.join('\n'), /^PreToolUse hook: .* exited with 1: broken$/)
     assert.deepEqual(ran, ['ls'])
+  })
+
+  test('a script that failed is in run.warnings, with the file and the script, also in a session and a replay', async () => {
+    using project = new HookProject()
+    const script = project.write('.claude/hooks/broken.sh', 'exit 3\n')
+    project.handlers('PreToolUse', [{ type: 'command', command: `sh "$CLAUDE_PROJECT_DIR"/.claude/hooks/broken.sh` }])
+    const { agent } = agentIn(project)
+    const run = await agent.run('Go.', { session: 'one' })
+    const [warning] = run.warnings
+    assert.deepEqual(
+      [run.warnings.length, warning?.code, warning?.hook, warning?.definedAt],
+      [1, 'ACTION_WARNING', 'claude', '.claude/settings.json: sh .claude/hooks/broken.sh'],
+    )
+    assert.ok(explain(run).includes('(.claude/settings.json: sh .claude/hooks/broken.sh)'))
+    assert.ok(!JSON.stringify(run.state.messages).includes(script))
+  })
+
+  test('the ledger and explain name the script that blocked, not only "claude"', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [
+      { type: 'command', command: 'true' },
+      { type: 'command', command: 'sh .claude/hooks/deny.sh' },
+    ])
+    project.write('.claude/hooks/deny.sh', 'echo "No." >&2; exit 2\n')
+    const { agent, model } = agentIn(project)
+    const run = await agent.run('Go.')
+    const place = '.claude/settings.json: sh .claude/hooks/deny.sh'
+    assert.equal(run.ledger.find(({ decision }) => decision === 'block')?.definedAt, place)
+    assert.ok(explain(run).includes(`bash, by claude (${place}): `))
+    assert.ok(!JSON.stringify(model.requests).includes('settings.json'))
+  })
+
+  test('explain shows the text that a script injected', async () => {
+    using project = new HookProject()
+    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'echo "The branch is main."' }])
+    const { agent } = agentIn(project)
+    assert.match(
+      explain(await agent.run('Go.')),
+      /injected +step 1, claude \(.*\) at onUserInput: "The branch is main\."/,
+    )
   })
 })
 

@@ -191,3 +191,10 @@ test('a diff is formatted as text', async () => {
     + 2 steps, 2 tool calls, 30 tokens`,
   )
 })
+
+test('a diff shows long values where they differ', async () => {
+  const same = 'the same words again and again, '.repeat(20)
+  const [a, b] = [await run([`${same}but left`]), await run([`${same}but right`])]
+  const text = formatDiff(diffRuns(a, b))
+  assert.match(text, /step 1, the text\n {4}- ….{30}left"\n {4}\+ ….{30}right"/)
+})

@@ -14,9 +14,9 @@ export function formatDiff({ same, partsAt, steps, messages, end, usage, changes
     `  messages     ${messages.shared} shared, then ${messages.a - messages.shared} and ${messages.b - messages.shared} unshared`,
     ...(hooks === undefined ? [] : two('hooks', hooks.a.join(', ') || 'no others', hooks.b.join(', ') || 'no others')),
     ...steps.flatMap(stepLines),
-    ...(end === undefined ? [] : two('end', endWords(end.a), endWords(end.b))),
+    ...(end === undefined ? [] : two('end', ...bothShort(endWords(end.a), endWords(end.b)))),
     ...(usage === undefined ? [] : two('spent', spentWords(usage.a), spentWords(usage.b))),
-    ...changes.flatMap(({ path, before, after }) => two(path, short(before), short(after))),
+    ...changes.flatMap(({ path, before, after }) => two(path, ...bothShort(textOf(before), textOf(after)))),
   ].join('\n')
 }
 
@@ -34,7 +34,7 @@ function stepLines({ step, differs, a, b }: StepDiff): readonly string[] {
     return [`  ${a === undefined ? '+' : '-'} ${title.padEnd(10)} ${stepWords((a ?? b)!)}`]
   }
   return differs.flatMap((aspect) =>
-    two(`${title}, ${words[aspect]}`, short(a[aspect] as Json), short(b[aspect] as Json)),
+    two(`${title}, ${words[aspect]}`, ...bothShort(textOf(a[aspect] as Json), textOf(b[aspect] as Json))),
   )
 }
 
@@ -62,6 +62,22 @@ function spentWords({
   return `${steps} steps, ${toolCalls} tool calls, ${inputTokens + outputTokens} tokens${cost}`
 }
 
-function short(value: Json | undefined): string {
-  return value === undefined ? 'nothing' : shorten(JSON.stringify(value), MAX_VALUE)
+function short(value: Json): string {
+  return shorten(textOf(value), MAX_VALUE)
+}
+
+function textOf(value: Json | undefined): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value)
+}
+
+/** How much of what two texts have in common is shown before the first difference. */
+const CONTEXT = 30
+
+/** Two texts, cut so that what differs is shown: the beginning that they have in common is left out if it is long. */
+function bothShort(a: string, b: string): readonly [string, string] {
+  let same = 0
+  while (same < a.length && same < b.length && a[same] === b[same]) same++
+  const start = Math.max(a.length, b.length) <= MAX_VALUE ? 0 : Math.max(0, same - CONTEXT)
+  const cut = (text: string): string => `${start > 0 ? '…' : ''}${shorten(text.slice(start).toWellFormed(), MAX_VALUE)}`
+  return [cut(a), cut(b)]
 }

@@ -25,7 +25,8 @@ export function describeHandler(handler: Handler): string {
 /** The file and the command of a handler, for the ledger. A URL is named by its host, because it may contain a token. */
 export function handlerPlace({ handler, source }: { readonly handler: Handler; readonly source: HookSource }): string {
   const runs = handler.type === 'http' ? `POST ${hostOf(handler.url)}` : describeHandler(handler)
-  return `${shortPath(source.file)}: ${shorten(runs.replaceAll(/\s+/g, ' '), MAX_COMMAND)}`
+  const short = runs.replaceAll(/"?\$\{?CLAUDE_PROJECT_DIR\}?"?\//g, '').replaceAll(/\s+/g, ' ')
+  return `${shortPath(source.file)}: ${shorten(short, MAX_COMMAND)}`
 }
 
 function hostOf(url: string): string {
