@@ -28,7 +28,7 @@ export async function createProgram(
     .configureOutput({
       writeOut: (text) => void out.write(text),
       writeErr: (text) => void err.write(text),
-      outputError: (text, write) => write(text.replace(/^error:/, colorsFor(err, env).red)),
+      outputError: (text, write) => write(printable(text).replace(/^error:/, colorsFor(err, env).red)),
       getOutHelpWidth: () => out.columns ?? HELP_WIDTH,
       getErrHelpWidth: () => err.columns ?? HELP_WIDTH,
       getOutHasColors: () => true, // colorsFor() has decided
@@ -63,7 +63,7 @@ function rejectUnknown(parent: Command): void {
       parent.commands.map((each) => each.name()),
     )
     const hint = nearest === undefined ? '' : `\n(Did you mean ${nearest}?)`
-    parent.error(`error: unknown command '${printable(word)}' of ${parent.name()}${hint}`, {
+    parent.error(`error: unknown command '${word}' of ${parent.name()}${hint}`, {
       code: 'commander.unknownCommand',
     })
   })

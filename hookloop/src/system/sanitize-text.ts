@@ -25,6 +25,18 @@ export function sanitizeText(text: string): string {
     .replace(DECEIVING, '\uFFFD')
 }
 
+/** Removes every control character except tab and newline, and replaces characters that make a text look like another. */
+export function withoutControls(text: string): string {
+  return text.replace(CONTROLS, '').replace(DECEIVING, '\uFFFD')
+}
+
+/** The same JSON, with the characters escaped that JSON.stringify() leaves as they are and a terminal obeys. */
+export function escapeInJson(json: string): string {
+  const escape = (text: string): string =>
+    text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return json.replace(/[\u007F-\u009F]/g, escape).replace(DECEIVING, escape)
+}
+
 /** Escapes every control character except tab and newline, and every invisible character. */
 export function escapeInvisible(text: string): string {
   return text.replace(CONTROLS, escaped).replace(INVISIBLE, escaped)

@@ -14,6 +14,7 @@ import { withStore } from '../sessions/open-store.ts'
 import { exact } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { resume, type ResumeFlags } from './resume.ts'
+import { jsonText } from '../terminal/json.ts'
 
 export type AnswerFlags = ResumeFlags & { readonly by?: string; readonly resume?: boolean }
 
@@ -63,7 +64,7 @@ export async function answerApprovals(
     }
     for (const { id, session, toolCall } of approvals) {
       await answerApproval(store, { session, approval: id, answer, by: flags.by ?? userName() })
-      if (flags.json === true) out.write(`${JSON.stringify({ type: 'answered', id, session, answer })}\n`)
+      if (flags.json === true) out.write(`${jsonText({ type: 'answered', id, session, answer })}\n`)
       if (isSilent) continue
       err.write(
         `${verb(answer)}: ${exact(toolCall.name)} ${exact(JSON.stringify(toolCall.args)).slice(0, 200)} in ${session}.\n`,

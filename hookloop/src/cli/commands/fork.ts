@@ -7,6 +7,7 @@ import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { findSession, loadIfPresent } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
+import { jsonText } from '../terminal/json.ts'
 
 type ForkFlags = StoreFlags & {
   readonly at?: number
@@ -39,7 +40,7 @@ function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
       )
     }
     const session = await forkSession(store, from, defined({ at, as, message }))
-    if (flags.json === true) cli.out.write(`${JSON.stringify({ session, from, at: at ?? null })}\n`)
+    if (flags.json === true) cli.out.write(`${jsonText({ session, from, at: at ?? null })}\n`)
     else {
       cli.out.write(`${session}\n`)
       const next = message === undefined ? `chat --session ${session}` : `resume ${session}`

@@ -9,6 +9,7 @@ import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { jsonOption } from '../options.ts'
 import { count } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
+import { escapeInJson } from '../../system/sanitize-text.ts'
 import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
@@ -47,7 +48,7 @@ function hooksImport(flags: HooksImportFlags, { out, err, env, command }: CliCon
   const $schema = schemaFrom(file === '-' ? join(dir, '.hookloop') : dirname(resolve(file)), dir)
   const content = `${JSON.stringify({ $schema, hooks: entries }, undefined, 2)}\n`
   if (file === '-') {
-    out.write(content)
+    out.write(escapeInJson(content))
     err.write(lists({ ...report, gained: [] }, colorsFor(err, env)))
   } else {
     if (entries.length > 0) write(file, content, flags.force === true)

@@ -8,6 +8,7 @@ import type { CommandDefinition } from '../command.ts'
 import { storeOptions } from '../options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
+import { jsonText } from '../terminal/json.ts'
 
 type ImportFlags = StoreFlags & { readonly as?: string }
 
@@ -29,7 +30,7 @@ function importCommand(file: string, flags: ImportFlags, cli: CliContext): Promi
       throw new UsageError(`A session with the id ${as} already exists. Import it with another id: --as ID`)
     }
     const session = await importSession(store, text, as === undefined ? {} : { as })
-    cli.out.write(flags.json === true ? `${JSON.stringify({ session })}\n` : `${session}\n`)
+    cli.out.write(flags.json === true ? `${jsonText({ session })}\n` : `${session}\n`)
   })
 }
 

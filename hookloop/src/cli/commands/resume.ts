@@ -10,6 +10,7 @@ import { loadSession } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
 import { note } from '../terminal/note.ts'
 import { UsageError } from '../usage-error.ts'
+import { jsonText } from '../terminal/json.ts'
 
 export type ResumeFlags = CommandFlags & ShowFlags & { readonly acceptMissing?: readonly string[] }
 
@@ -34,7 +35,7 @@ export function resume(given: string | undefined, flags: ResumeFlags, cli: CliCo
     if (saved.open === undefined) {
       // the session was suspended between two runs
       await prepared.session.resume()
-      if (flags.json === true) cli.out.write(`${JSON.stringify({ type: 'result', status: 'idle', session })}\n`)
+      if (flags.json === true) cli.out.write(`${jsonText({ type: 'result', status: 'idle', session })}\n`)
       note(`${session} is resumed. Continue it with: ${chat}`, flags, cli)
       return exitCodes.completed
     }

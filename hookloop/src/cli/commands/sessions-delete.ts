@@ -3,6 +3,7 @@ import type { CommandDefinition } from '../command.ts'
 import { storeOptions } from '../options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
+import { jsonText } from '../terminal/json.ts'
 
 export const command: CommandDefinition = {
   description: 'Delete sessions permanently. If one of them is not found, none is deleted.',
@@ -19,6 +20,6 @@ function deleteSessions(given: readonly string[], flags: StoreFlags, cli: CliCon
       await store.delete(id)
       if (flags.json !== true) cli.err.write(`Deleted ${id}.\n`)
     }
-    if (flags.json === true) cli.out.write(`${JSON.stringify({ deleted: [...ids] })}\n`)
+    if (flags.json === true) cli.out.write(`${jsonText({ deleted: [...ids] })}\n`)
   })
 }

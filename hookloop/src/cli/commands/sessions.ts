@@ -66,7 +66,7 @@ function row({ id, head, updatedAt, problem }: ListedSession, colors: Colors): r
   const status = text(head['status']) || 'empty'
   const waiting = Array.isArray(pending) && pending.length > 0 ? ` (${pending.length})` : ''
   return [
-    id,
+    oneLine(id),
     colors.dim(when),
     colors[statusColors.get(status) ?? 'reset'](`${oneLine(status, 12)}${waiting}`),
     oneLine(text(head['agent']), 20),

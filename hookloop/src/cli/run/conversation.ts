@@ -12,6 +12,7 @@ import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
 import { count } from '../terminal/amounts.ts'
 import { interruptible } from '../terminal/interruption.ts'
+import { jsonText } from '../terminal/json.ts'
 import { note } from '../terminal/note.ts'
 import { Screen } from '../terminal/screen.ts'
 import { askApproval } from './ask-approval.ts'
@@ -86,7 +87,7 @@ export class Conversation {
     note(`${session} waits for ${count(unanswered.length, 'approval')}.`, flags, cli)
     for (const line of answerLines(unanswered, this.#ref)) note(line, flags, cli)
     const result = { type: 'result', status: 'suspended', session, pending: unanswered }
-    if (flags.json === true) cli.out.write(`${JSON.stringify(result)}\n`)
+    if (flags.json === true) cli.out.write(`${jsonText(result)}\n`)
     return undefined
   }
 

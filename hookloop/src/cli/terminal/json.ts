@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { escapeInJson } from '../../system/sanitize-text.ts'
 import type { Output } from './screen.ts'
 
 /** Prints a value as indented JSON. */
@@ -14,13 +15,8 @@ export function jsonText(value: unknown, indent?: number): string {
       (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part),
       indent,
     )
-    return escapeControls(text ?? JSON.stringify(inspect(value)))
+    return escapeInJson(text ?? JSON.stringify(inspect(value)))
   } catch {
-    return escapeControls(JSON.stringify(inspect(value))) // a cyclic value
+    return escapeInJson(JSON.stringify(inspect(value))) // a cyclic value
   }
-}
-
-/** The same JSON without the control characters that JSON.stringify() does not escape and a terminal obeys. */
-function escapeControls(text: string): string {
-  return text.replace(/[\u007F-\u009F]/g, (each) => `\\u00${each.charCodeAt(0).toString(16)}`)
 }

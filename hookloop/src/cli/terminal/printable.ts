@@ -1,15 +1,26 @@
 import { stripVTControlCharacters } from 'node:util'
-import { escapeInvisible } from '../../system/sanitize-text.ts'
+import { escapeInvisible, withoutControls } from '../../system/sanitize-text.ts'
 
 // Models and tools write to the terminal, where control characters are commands: they set colours and the title, move the
 // cursor over earlier output, or write to the clipboard.
 
-/** Every control character except tab and newline. */
-const CONTROLS = /[^\P{Cc}\t\n]/gu
-
-/** A text without control characters, except tab and newline. Each part of a text can be treated separately. */
+/**
+ * A text without control characters, except tab and newline, and without characters that change the direction of text or are
+ * letters without a shape. Each part of a text can be treated separately.
+ */
 export function printable(text: string): string {
-  return text.replace(CONTROLS, '')
+  return withoutControls(text)
+}
+
+// oxlint-disable-next-line no-control-regex
+const COLORS = /(\u001B\[[\d;]*m)/
+
+/** The same for a line that has colours, which stay. */
+export function printableLine(line: string): string {
+  return line
+    .split(COLORS)
+    .map((part, i) => (i % 2 === 1 ? part : printable(part)))
+    .join('')
 }
 
 /** A text on one line, cut at a maximum length. */

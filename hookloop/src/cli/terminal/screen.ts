@@ -1,6 +1,6 @@
 import type { Environment } from '../../models/providers.ts'
 import { colorsFor, type Colors } from './colors.ts'
-import { printable } from './printable.ts'
+import { printable, printableLine } from './printable.ts'
 import { Spinner } from './spinner.ts'
 
 /** A stream to write to, such as `process.stdout`. */
@@ -92,11 +92,11 @@ export class Screen {
     this.#isErrOpen = !text.endsWith('\n')
   }
 
-  /** A line beside the answer. It is written as it is: the caller makes foreign text printable. */
+  /** A line beside the answer. Colours stay, so the caller makes foreign text printable. */
   line(text: string): void {
     this.#startOnErr()
     this.#endAside()
-    this.#err.write(`${text}\n`)
+    this.#err.write(`${printableLine(text)}\n`)
   }
 
   /** A question on a line that the user completes; `read` returns what was typed, or undefined if no line was. */
