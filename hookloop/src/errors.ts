@@ -48,6 +48,7 @@ export const errorCodes = {
   RESUME_NOT_SUSPENDED: 'The state to resume is not suspended.',
   RESUME_TOOL_MISSING: 'A pending call needs a tool that the resuming agent does not have.',
   RUN_CANCELLED: 'The run was cancelled.',
+  RUN_TIMED_OUT: 'The run reached its time limit while it waited for a model.',
   SCRIPT_EXHAUSTED: 'A scripted model was called more often than its script has turns.',
   SESSION_BUSY: 'The session is locked by another process.',
   SESSION_CORRUPT: 'A stored session was changed, truncated or reordered. It was not modified.',

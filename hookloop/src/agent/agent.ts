@@ -140,11 +140,9 @@ function prepare(parts: AgentParts, given: RunOptions, { emit, shouldPause }: Wa
   const from = given.from && readyState(stateOf(given.from))
   const effects = effectsFor(given, emit)
   const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
-  const cancellable = given.signal !== undefined
   return new RunContext(parts, effects, state, {
     shouldPause,
     streams: emit !== undefined && given.deltas !== false,
-    cancellable,
   })
 }
 
@@ -158,15 +156,14 @@ async function resumeSaved(
   const effects = effectsFor(given, emit)
   const answers = await checkResume(parts, state, { ...given, now: effects.now() })
   const streams = emit !== undefined && given.deltas !== false
-  const options = { ledger, cancellable: given.signal !== undefined, streams }
-  return resumeRun(new RunContext(parts, effects, state, options), answers)
+  return resumeRun(new RunContext(parts, effects, state, { ledger, streams }), answers)
 }
 
 function effectsFor(
   { effects = liveEffects(), signal }: Pick<RunOptions, 'effects' | 'signal'>,
   emit: Emit | undefined,
 ) {
-  return effects({ signal: signal ?? new AbortController().signal, emit })
+  return effects({ signal, emit })
 }
 
 /** The state and the ledger of a run, live or saved. */

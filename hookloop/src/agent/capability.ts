@@ -1,3 +1,4 @@
+import type { RunLimit } from '../effects/run-time.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
 import type { Json } from '../state/json.ts'
@@ -26,7 +27,13 @@ export type Asker = { readonly agentId: string; readonly state: AgentState }
 export type AskedAnswer = Answer | 'suspend'
 
 /** Amounts that a run and its subagents may spend in total. */
-export type Budget = { readonly tokens?: number; readonly costUsd?: number; readonly toolCalls?: number }
+export type Budget = {
+  readonly tokens?: number
+  readonly costUsd?: number
+  readonly toolCalls?: number
+  /** How long the run may work, and the guard that limits it. Running work is aborted then. */
+  readonly time?: RunLimit
+}
 
 /** Returns a value of the same type, without secrets. */
 export type Redact = (value: Json) => Json

@@ -95,11 +95,12 @@ export function guards(options: Limits = {}): Capability {
 }
 
 /** What concurrent subagents share. */
-function budgetOf({ maxTokens, maxCost, maxToolCalls }: Limits): Budget {
+function budgetOf({ maxTokens, maxCost, maxToolCalls, maxTimeMs }: Limits): Budget {
   return {
     ...(isSet('maxTokens', maxTokens) && { tokens: maxTokens }),
     ...(isSet('maxCost', maxCost) && { costUsd: maxCost }),
     ...(isSet('maxToolCalls', maxToolCalls) && { toolCalls: maxToolCalls }),
+    ...(isSet('maxTimeMs', maxTimeMs) && { time: { ms: maxTimeMs, by: 'guards.maxTimeMs' } }),
   }
 }
 
@@ -111,7 +112,6 @@ function limitGuard(name: keyof typeof limits, max: number): Hook {
       const why = unknown?.(ctx)
       if (why !== undefined) return ctx.stop(why, { reason })
       const now = value(ctx)
-      if (now < max && name === 'maxTimeMs' && 'within' in ctx) return ctx.within(max - now)
       if (inclusive === true ? now <= max : now < max) return ctx
       return ctx.stop(message(now, max), { reason, value: { value: now, limit: max } })
     },

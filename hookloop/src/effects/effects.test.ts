@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAgent } from '../create-agent.ts'
-import { liveEffects, systemClock, type Effect, type Effects } from './effects.ts'
+import { liveEffects, type Effect, type Effects, type TimeLimit } from './effects.ts'
+import { systemClock } from './run-time.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { memoryRecording } from './recording.ts'
@@ -11,6 +12,10 @@ import { fakeClock, type FakeClock } from '../testing/fake-clock.ts'
 
 function effect(key: string): Effect {
   return { key, kind: 'tool', input: () => null }
+}
+
+function limit(ms: number): TimeLimit {
+  return { ms, key: () => 'limit' }
 }
 
 /** Live effects on a clock of their own, plain or recorded: both keep the same promises. */
@@ -62,7 +67,7 @@ for (const [how, recorded] of [
   test(`${how}: work that answers in time gives its answer and does not move the time`, async () => {
     const { effects, clock } = stage(recorded)
     const { promise, resolve } = Promise.withResolvers<string>()
-    const waiting = effects.withTimeout('limit', 100, promise)
+    const waiting = effects.withTimeout(promise, limit(100))
     await clock.advance(99)
     resolve('in time')
     assert.equal(await waiting, 'in time')
@@ -72,7 +77,7 @@ for (const [how, recorded] of [
 
   test(`${how}: work that does not answer in time is given up with the key and the limit`, async () => {
     const { effects, clock } = stage(recorded)
-    const waiting = effects.withTimeout('limit', 100, new Promise(() => undefined))
+    const waiting = effects.withTimeout(new Promise(() => undefined), limit(100))
     const refused = assert.rejects(waiting, {
       code: 'HOOK_TIMED_OUT',
       value: { key: 'limit', ms: 100 },
@@ -85,7 +90,7 @@ for (const [how, recorded] of [
 
   test(`${how}: work that fails in time fails with its own error`, async () => {
     const { effects } = stage(recorded)
-    await assert.rejects(effects.withTimeout('limit', 100, Promise.reject(new Error('mine'))), { message: 'mine' })
+    await assert.rejects(effects.withTimeout(Promise.reject(new Error('mine')), limit(100)), { message: 'mine' })
   })
 
   test(`${how}: a sleep ends when its time has come, and is stamped`, async () => {
@@ -104,7 +109,7 @@ for (const [how, recorded] of [
     const sleeping = effects.sleep('nap', 100)
     cancel()
     await sleeping
-    assert.equal(effects.cancelled(), true)
+    assert.equal(effects.ended(), 'cancel')
     await effects.sleep('second nap', 100)
   })
 
@@ -163,7 +168,7 @@ test('the system clock sleeps for the given time, and not at all once it is abor
 test('a limit without end, or of more milliseconds than a timer takes, does not fire at once', async () => {
   const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   for (const ms of [Infinity, 2 ** 31]) {
-    assert.equal(await effects.withTimeout('limit', ms, delay(20, 'answer')), 'answer')
+    assert.equal(await effects.withTimeout(delay(20, 'answer'), limit(ms)), 'answer')
   }
 })
 
@@ -171,7 +176,7 @@ test('a limit that did not fire leaves no timer behind', async () => {
   const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
   const before = timers()
-  await effects.withTimeout('limit', 60_000, Promise.resolve('x'))
+  await effects.withTimeout(Promise.resolve('x'), limit(60_000))
   assert.equal(timers(), before)
 })
 

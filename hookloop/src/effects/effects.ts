@@ -1,10 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Emit } from '../state/event.ts'
 import type { Json } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
-import { MAX_TIMER_MS } from '../system/timeout.ts'
+import { RunTime, systemClock, type Clock, type RunEnd, type WorkLimit } from './run-time.ts'
 
 /** What an effect does: call a model, a tool, a hook with effects or an approver, or wait. */
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
@@ -38,21 +37,29 @@ export interface Effects {
    * effect does.
    */
   perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T>
-  /** Waits for work that was started; rejects with HOOK_TIMED_OUT after `ms`. Timeouts are recorded. */
-  withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T>
+  /**
+   * Waits for work that was started. Rejects with HOOK_TIMED_OUT after `ms`, or a moment after the run was cancelled or has
+   * reached its time limit. Timeouts are recorded.
+   */
+  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T>
   sleep(key: string, ms: number): Promise<void>
   /** A scope with its own clock and ids, for work that runs concurrently or may outlive its caller. */
   scope(name: string): Effects
+  /** The scope of a subagent, with its own deadline and events. Its time ends with that of this scope. */
+  child(name: string, emit: Emit | undefined): Effects
   /** Advances the clock to that of a scope whose work was awaited. */
   join(scope: Effects): void
-  /** Whether the run was cancelled. Checked at fixed points, so that a replay is cancelled at the same one. */
-  cancelled(): boolean
+  /** Why the run must end, if it must. Checked at fixed points, so that a replay ends at the same one. */
+  ended(): RunEnd | undefined
   /** The time of the last effect of this scope, in milliseconds since 1970. */
   now(): number
   /** Unique among all runs, and the same on a replay. */
   newId(): string
   /** Undefined if nothing listens, so that `emit?.({…})` costs nothing. */
   readonly emit: Emit | undefined
+  /** The deadline of the run, and what it waits for. */
+  readonly time: RunTime
+  /** Aborts when the run is cancelled or reaches its time limit. */
   readonly signal: AbortSignal
   /** Stores the state before the next effect is performed. Undefined if the run has no session. */
   readonly checkpoint?: (checkpoint: Checkpoint) => void
@@ -60,29 +67,18 @@ export interface Effects {
   readonly settle?: () => void | Promise<void>
 }
 
+/** How long work may take. `key` is the same on every replay; `abort` is called when the time is over. */
+export interface TimeLimit {
+  readonly ms: number
+  key(): string
+  abort?(error: AgentError): void
+}
+
 /** Creates the effects of one run. Pass it as `agent.run(input, { effects })`. */
-export type EffectsFactory = (run: { readonly signal: AbortSignal; readonly emit: Emit | undefined }) => Effects
-
-/** A source of time. Default: the clock of the system. Tests use `fakeClock` from `hookloop/testing`. */
-export interface Clock {
-  now(): number
-  /** Resolves after `ms`, or at once when the signal aborts. Never rejects. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
-}
-
-// Read once: both are getters, and together they cost as much as reading the clock.
-const { performance } = globalThis
-const { timeOrigin } = performance
-
-/** Monotonic: a time limit must not jump when the clock of the system is set. */
-export const systemClock: Clock = {
-  now: () => Math.round(timeOrigin + performance.now()),
-  // A sleep without an end must not keep a process alive that has nothing else to do.
-  sleep: (ms, signal) =>
-    delay(Math.min(ms, MAX_TIMER_MS), undefined, { ref: ms <= MAX_TIMER_MS, ...(signal && { signal }) }).catch(
-      () => undefined,
-    ),
-}
+export type EffectsFactory = (run: {
+  readonly signal: AbortSignal | undefined
+  readonly emit: Emit | undefined
+}) => Effects
 
 /**
  * Effects that are really performed. This is the default of every run; use it to set the clock or the id of a run.
@@ -92,7 +88,11 @@ export const systemClock: Clock = {
  * await agent.run('Hello.', { effects })
  */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
-  return (run) => new LiveEffects(run, options.clock ?? systemClock, options.id ?? newRunId())
+  return ({ signal, emit }) => {
+    const clock = options.clock ?? systemClock
+    const time = new RunTime(clock, signal)
+    return new LiveEffects({ time, emit }, clock, { run: options.id ?? newRunId(), path: '', now: clock.now() })
+  }
 }
 
 let [processId, runs] = ['', 0]
@@ -105,7 +105,7 @@ function newRunId(): string {
 
 /** What implementations have in common: a scope with a clock and ids. */
 export abstract class EffectScope {
-  readonly signal: AbortSignal
+  readonly time: RunTime
   readonly emit: Emit | undefined
   /** The id of the run. */
   protected readonly run: string
@@ -115,14 +115,18 @@ export abstract class EffectScope {
   #ids = 0
 
   constructor(
-    { signal, emit }: Pick<Effects, 'signal' | 'emit'>,
+    { time, emit }: Pick<Effects, 'time' | 'emit'>,
     { run, path = '', now }: { readonly run: string; readonly path?: string; readonly now: number },
   ) {
-    this.signal = signal
+    this.time = time
     this.emit = emit
     this.run = run
     this.path = path
     this.#now = now
+  }
+
+  get signal(): AbortSignal {
+    return this.time.signal
   }
 
   now(): number {
@@ -161,11 +165,11 @@ class LiveEffects extends EffectScope implements Effects {
   }
 
   constructor(
-    run: Pick<Effects, 'signal' | 'emit'>,
+    run: Pick<Effects, 'time' | 'emit'>,
     clock: Clock,
-    place: string | { readonly run: string; readonly path: string; readonly now: number },
+    place: { readonly run: string; readonly path: string; readonly now: number },
   ) {
-    super(run, typeof place === 'string' ? { run: place, now: clock.now() } : place)
+    super(run, place)
     this.#clock = clock
   }
 
@@ -180,33 +184,8 @@ class LiveEffects extends EffectScope implements Effects {
     return this.#stampResult(result)
   }
 
-  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    const [answered, ended] = [new AbortController(), new AbortController()]
-    const end = (): void => ended.abort()
-    this.signal.addEventListener('abort', end, { once: true })
-    if (this.signal.aborted) end()
-    const timeout = this.#timeout(key, ms, { answered: answered.signal, ended: ended.signal })
-    try {
-      return await Promise.race([work, timeout])
-    } finally {
-      this.signal.removeEventListener('abort', end) // the signal may live as long as the process
-      answered.abort()
-      ended.abort()
-    }
-  }
-
-  /** Rejects after `ms`, or after a cancel when the grace period is over. */
-  async #timeout(
-    key: string,
-    ms: number,
-    { answered, ended }: { readonly answered: AbortSignal; readonly ended: AbortSignal },
-  ): Promise<never> {
-    await this.#clock.sleep(ms, ended)
-    const cancelled = !answered.aborted && this.signal.aborted
-    if (cancelled) await this.#clock.sleep(CANCEL_GRACE_MS, answered)
-    if (answered.aborted) return undefined as never
-    this.stamp(this.#clock.now()) // only a timeout that fired is recorded, so only it may advance the clock
-    throw timedOut(key, cancelled ? CANCEL_GRACE_MS : ms)
+  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
+    return this.time.wait(work, new HookLimit(limit, this.#stampResult))
   }
 
   async sleep(_key: string, ms: number): Promise<void> {
@@ -218,14 +197,60 @@ class LiveEffects extends EffectScope implements Effects {
     return new LiveEffects(this, this.#clock, this.within(name))
   }
 
-  cancelled(): boolean {
-    return this.signal.aborted
+  child(name: string, emit: Emit | undefined): Effects {
+    return new LiveEffects({ time: new RunTime(this.#clock, this.time), emit }, this.#clock, this.within(name))
+  }
+
+  ended(): RunEnd | undefined {
+    return this.time.end ?? (this.now() >= this.time.deadline ? 'limit' : undefined)
   }
 }
 
-/** How long a hook may take to return after the run was cancelled. */
-const CANCEL_GRACE_MS = 5_000
+/** How long a hook may take to return after the run was cancelled, or has reached its time limit. */
+const HOOK_GRACE_MS = { cancel: 5_000, limit: 1_000 } as const
 
-export function timedOut(key: string, ms: number): AgentError {
-  return new AgentError('HOOK_TIMED_OUT', `No answer within ${ms} ms.`, { value: { key, ms } })
+/** The limits of a hook or a schema. */
+class HookLimit implements WorkLimit {
+  readonly ms: number
+  readonly #limit: TimeLimit
+  readonly #stamp: (error: AgentError) => AgentError
+
+  constructor(limit: TimeLimit, stamp: (error: AgentError) => AgentError) {
+    this.ms = limit.ms
+    this.#limit = limit
+    this.#stamp = stamp
+  }
+
+  abort(): number {
+    this.#limit.abort?.(timedOut(this.#limit.key(), { ms: this.ms }))
+    return 0
+  }
+
+  graceMs(end: RunEnd): number {
+    return HOOK_GRACE_MS[end]
+  }
+
+  /** Only a timeout that fired is recorded, so only it may advance the clock. */
+  leave(end: RunEnd | undefined): AgentError {
+    const waited = end === undefined ? { ms: this.ms } : { ms: HOOK_GRACE_MS[end], after: end }
+    return this.#stamp(timedOut(this.#limit.key(), waited))
+  }
+}
+
+/** How long a hook was waited for; `after`: since the run was cancelled, or had reached its time limit. */
+export type Waited = { readonly ms: number; readonly after?: RunEnd }
+
+/** Whether the error is that of work that did not stop when the run had reached its time limit. */
+export function isLeftByLimit(error: unknown): boolean {
+  if (!(error instanceof AgentError) || error.code !== 'HOOK_TIMED_OUT') return false
+  return (error.value as Partial<Waited> | undefined)?.after === 'limit'
+}
+
+const since = { cancel: ' after the run was cancelled', limit: ' after the run had reached its time limit' } as const
+
+export function timedOut(key: string, { ms, after }: Waited): AgentError {
+  const message = `No answer within ${ms} ms${after === undefined ? '' : since[after]}.`
+  return new AgentError('HOOK_TIMED_OUT', message, {
+    value: { key, ms, ...(after !== undefined && { after }) },
+  })
 }

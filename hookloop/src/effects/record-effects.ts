@@ -1,7 +1,16 @@
 import { andThen } from '../state/thenable.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import { sameJson, toJson, type Json } from '../state/json.ts'
-import { EffectScope, liveEffects, timedOut, type Effect, type Effects, type EffectsFactory } from './effects.ts'
+import {
+  EffectScope,
+  liveEffects,
+  timedOut,
+  type Effect,
+  type Effects,
+  type EffectsFactory,
+  type TimeLimit,
+  type Waited,
+} from './effects.ts'
 import {
   Counter,
   RECORDING_VERSION,
@@ -11,6 +20,7 @@ import {
   type RecordEntry,
   type Recording,
 } from './recording.ts'
+import type { RunEnd } from './run-time.ts'
 
 /**
  * Effects that are performed and recorded. `replayEffects` answers from the recording later.
@@ -92,6 +102,7 @@ class RecordingJournal implements Journal {
 }
 
 const nothing = new RecordIndex([])
+const EVERYWHERE = '*'
 
 /** What all scopes of one recorded run share: its journal, and what earlier processes have recorded of it. */
 export class Recorder {
@@ -104,8 +115,7 @@ export class Recorder {
   diverged: AgentError | undefined
   readonly keys = new Counter()
   readonly #checks = new Counter()
-  readonly #noticed = new Set<string>()
-  #cancelled = false
+  readonly #noticed = new Map<string, RunEnd>()
 
   constructor(
     journal: Journal,
@@ -124,18 +134,29 @@ export class Recorder {
   }
 
   /**
-   * Records the check at which a scope first notices a cancel. Each scope counts its own checks: agents that run
-   * concurrently check in no fixed order.
+   * Records the check at which a scope first notices that the run must end. Each scope counts its own checks: agents that
+   * run concurrently check in no fixed order.
    */
-  checkCancelled(cancelled: boolean, scope: string): boolean {
+  checkEnded(end: RunEnd | undefined, scope: string): RunEnd | undefined {
     this.journal.start?.()
-    if (this.known.cancelledAt.size > 0) this.#cancelled = true // in an earlier process
-    if (this.#cancelled) return true
+    if (this.known.endedAt.size > 0) this.#recall()
+    const noticed = this.#noticed.get(EVERYWHERE) ?? this.#noticed.get(scope)
+    if (noticed !== undefined) return noticed
     const check = this.#checks.next(scope)
-    if (!cancelled || this.#noticed.has(scope)) return cancelled
-    this.#noticed.add(scope)
-    this.journal.append({ type: 'cancel', check, ...(scope !== '' && { scope }) })
-    return true
+    if (end === undefined) return undefined
+    this.#noticed.set(scope, end)
+    this.journal.append({
+      type: 'cancel',
+      check,
+      ...(scope !== '' && { scope }),
+      ...(end === 'limit' && { by: 'limit' as const }),
+    })
+    return end
+  }
+
+  /** What was noticed in an earlier process. A cancel ends all scopes. */
+  #recall(): void {
+    for (const [scope, { by }] of this.known.endedAt) this.#noticed.set(by === 'cancel' ? EVERYWHERE : scope, by)
   }
 }
 
@@ -229,30 +250,34 @@ export class RecordedEffects extends EffectScope implements Effects {
     throw thrown
   }
 
-  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+  async withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
     const { journal, keys, known, recordsAborts } = this.recorder
+    const key = limit.key()
     const unique = keys.unique(key)
+    if (known.aborts.get(unique) === 'limit') this.time.expire()
     const fired = known.timeouts.get(unique)
     if (fired !== undefined) {
       work.then(undefined, () => undefined)
       this.stamp(fired.at)
-      throw timedOut(key, fired.ms)
+      const error = timedOut(key, fired)
+      limit.abort?.(error)
+      throw error
     }
-    const wasAborted = this.signal.aborted
+    const before = this.time.end
     try {
-      const waiting = this.#inner.withTimeout(key, ms, work)
-      if (!recordsAborts) return await waiting
-      return await waiting.finally(() => {
-        // A hook may have returned because of it. In the replay it returns at the same point.
-        if (!wasAborted && this.signal.aborted) journal.append({ type: 'abort', key: unique })
-      })
+      return await this.#inner.withTimeout(work, limit)
     } catch (thrown) {
       const waited = timeoutOf(thrown, key)
       if (waited !== undefined) {
         this.stamp(this.#inner.now())
-        journal.append({ type: 'timeout', key: unique, at: this.now(), ms: waited })
+        journal.append({ type: 'timeout', key: unique, at: this.now(), ...waited })
       }
       throw thrown
+    } finally {
+      // A hook may have returned because of it. In the replay it returns at the same point.
+      const { end } = this.time
+      if (before === undefined && end === 'limit') journal.append({ type: 'abort', key: unique, by: 'limit' })
+      if (before === undefined && end === 'cancel' && recordsAborts) journal.append({ type: 'abort', key: unique })
     }
   }
 
@@ -267,16 +292,20 @@ export class RecordedEffects extends EffectScope implements Effects {
     return new RecordedEffects(this.#inner.scope(name), this.recorder, this.within(name))
   }
 
-  cancelled(): boolean {
-    return this.recorder.checkCancelled(this.#inner.cancelled(), this.path)
+  child(name: string, emit: Effects['emit']): Effects {
+    return new RecordedEffects(this.#inner.child(name, emit), this.recorder, this.within(name))
+  }
+
+  ended(): RunEnd | undefined {
+    return this.recorder.checkEnded(this.#inner.ended(), this.path)
   }
 }
 
 /** How long was waited, if the error is the timeout of this key and not one from inside. */
-function timeoutOf(error: unknown, key: string): number | undefined {
+function timeoutOf(error: unknown, key: string): Waited | undefined {
   if (!(error instanceof AgentError) || error.code !== 'HOOK_TIMED_OUT') return undefined
-  const fired = error.value as { readonly key?: string; readonly ms?: number } | undefined
-  return fired?.key === key ? fired.ms : undefined
+  const { key: fired, ...waited } = error.value as Waited & { readonly key?: string }
+  return fired === key ? waited : undefined
 }
 
 function errorText(thrown: unknown): ErrorText {

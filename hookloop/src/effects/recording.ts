@@ -1,5 +1,6 @@
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
-import { must, number, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
+import { must, number, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
+import type { RunEnd } from './run-time.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
 export const RECORDING_VERSION = 1
@@ -12,10 +13,17 @@ export type RecordEntry =
   | { readonly type: 'begin'; readonly key: string; readonly kind: string; readonly input: Json }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly value: Json }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly error: ErrorText }
-  | { readonly type: 'timeout'; readonly key: string; readonly at: number; readonly ms: number }
-  | { readonly type: 'abort'; readonly key: string }
-  /** The run, or the subagent of a scope, noticed a cancel at its n-th check. */
-  | { readonly type: 'cancel'; readonly check: number; readonly scope?: string }
+  | {
+      readonly type: 'timeout'
+      readonly key: string
+      readonly at: number
+      readonly ms: number
+      readonly after?: RunEnd
+    }
+  /** The signal aborted during a wait: the run was cancelled or, with `by`, had reached its time limit. */
+  | { readonly type: 'abort'; readonly key: string; readonly by?: 'limit' }
+  /** The run, or the subagent of a scope, noticed at its n-th check that it was cancelled or, with `by`, had timed out. */
+  | { readonly type: 'cancel'; readonly check: number; readonly scope?: string; readonly by?: 'limit' }
 
 /** Where a run is recorded. `append` must have stored the entry when it returns. */
 export interface Recording {
@@ -111,9 +119,9 @@ const entryShapes = new Map<unknown, Shape>([
   ['run', shapeOf({ version: number, id: string, at: number })],
   ['begin', shapeOf({ key: string, kind: string, input: present })],
   ['end', (entry, path) => (isJsonObject(entry) && 'value' in entry ? succeeded : failed)(entry, path)],
-  ['timeout', shapeOf({ key: string, at: number, ms: number })],
-  ['abort', shapeOf({ key: string })],
-  ['cancel', shapeOf({ check: number, scope: optional(string) })],
+  ['timeout', shapeOf({ key: string, at: number, ms: number, after: optional(oneOf('cancel', 'limit')) })],
+  ['abort', shapeOf({ key: string, by: optional(oneOf('limit')) })],
+  ['cancel', shapeOf({ check: number, scope: optional(string), by: optional(oneOf('limit')) })],
 ])
 
 /** What is wrong with an entry, if anything is. */
@@ -127,12 +135,12 @@ export function problemOfEntry(entry: JsonObject): string | undefined {
 /** What a recording, or a part of one, says about each key. */
 export class RecordIndex {
   readonly begins = new Map<string, Json>()
-  /** Waits during which the signal aborted. */
-  readonly aborts = new Set<string>()
+  /** Waits during which the signal aborted, and why it did. */
+  readonly aborts = new Map<string, RunEnd>()
   readonly ends = new Map<string, { readonly outcome: EndEntry; readonly line: number }>()
-  readonly timeouts = new Map<string, { readonly at: number; readonly ms: number }>()
-  /** By scope: the check at which it noticed that the run was cancelled. */
-  readonly cancelledAt = new Map<string, number>()
+  readonly timeouts = new Map<string, Extract<RecordEntry, { type: 'timeout' }>>()
+  /** By scope: the check at which it noticed that the run must end, and why. */
+  readonly endedAt = new Map<string, { readonly check: number; readonly by: RunEnd }>()
   /** Whether the run was already cancelled when a process resumed it. */
   readonly cancelledBefore: boolean
   readonly lastBegin: number
@@ -150,10 +158,10 @@ export class RecordIndex {
         lastBegin = i + 1
       }
       if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })
-      if (entry.type === 'abort') this.aborts.add(entry.key)
+      if (entry.type === 'abort') this.aborts.set(entry.key, entry.by ?? 'cancel')
       if (entry.type === 'timeout') this.timeouts.set(entry.key, entry)
       if (entry.type === 'cancel') {
-        this.cancelledAt.set(entry.scope ?? '', entry.check)
+        this.endedAt.set(entry.scope ?? '', { check: entry.check, by: entry.by ?? 'cancel' })
         cancelledBefore ||= entry.check === 0
       }
     }

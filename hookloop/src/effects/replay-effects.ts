@@ -1,6 +1,15 @@
 import { AgentError } from '../errors.ts'
 import { canonicalText, sameJson, toJson, type Json } from '../state/json.ts'
-import { EffectScope, timedOut, type Checkpoint, type Effect, type Effects, type EffectsFactory } from './effects.ts'
+import {
+  EffectScope,
+  timedOut,
+  type Checkpoint,
+  type Effect,
+  type Effects,
+  type EffectsFactory,
+  type TimeLimit,
+  type Waited,
+} from './effects.ts'
 import {
   Counter,
   formatRecording,
@@ -10,6 +19,7 @@ import {
   type EndEntry,
   type Recording,
 } from './recording.ts'
+import { RunTime, type RunEnd } from './run-time.ts'
 
 /**
  * Effects that are not performed: every result comes from the recording, and only for the recorded input. No model is called
@@ -28,21 +38,22 @@ export function replayEffects(recording: Recording): EffectsFactory {
   return ({ signal, emit }) => new ReplayEffects(new Replayer(index, signal), emit, { run: id, now: at })
 }
 
+const cancelled = { check: 0, by: 'cancel' } as const
+
 /** The position of a replay in a recording. */
 export class Replayer {
   #index: RecordIndex
   readonly #keys = new Counter()
   readonly #checks = new Counter()
-  readonly #cancelled = new Set<string>()
+  readonly #ended = new Map<string, RunEnd>()
   /** The last line that the replay has reached. */
   #last = 0
-  readonly #controller = new AbortController()
-  /** Aborts where it did in the recorded run, or with the signal of the caller. */
-  readonly signal: AbortSignal
+  /** Ends where it did in the recorded run, or with the signal of the caller. */
+  readonly time: RunTime
 
-  constructor(index: RecordIndex, signal: AbortSignal) {
+  constructor(index: RecordIndex, signal: AbortSignal | undefined) {
     this.#index = index
-    this.signal = AbortSignal.any([signal, this.#controller.signal]) // leaves no listener on a signal that lives longer
+    this.time = new RunTime(undefined, signal)
   }
 
   /** Continues with the next part of the record, in which everything is counted from one. */
@@ -68,18 +79,23 @@ export class Replayer {
     return end.outcome
   }
 
-  timeout(key: string): { readonly at: number; readonly ms: number } | undefined {
+  timeout(key: string, time: RunTime): (Waited & { readonly at: number }) | undefined {
     const unique = this.#keys.unique(key)
-    if (this.#index.aborts.has(unique)) this.#controller.abort()
+    const end = this.#index.aborts.get(unique)
+    if (end === 'cancel') this.time.cancel()
+    if (end === 'limit') time.expire()
     return this.#index.timeouts.get(unique)
   }
 
-  cancelled(scope: string): boolean {
-    const at = this.#index.cancelledBefore ? 0 : (this.#index.cancelledAt.get(scope) ?? Infinity)
-    if (this.#checks.next(scope) >= at) this.#cancelled.add(scope)
-    if (!this.#cancelled.has(scope)) return false
-    this.#controller.abort()
-    return true
+  ended(scope: string, time: RunTime): RunEnd | undefined {
+    const { cancelledBefore, endedAt } = this.#index
+    const end = cancelledBefore ? cancelled : endedAt.get(scope)
+    const check = this.#checks.next(scope)
+    if (end !== undefined && check >= end.check) this.#ended.set(scope, end.by)
+    const ended = this.#ended.get(scope)
+    if (ended === 'cancel') this.time.cancel()
+    if (ended === 'limit') time.expire()
+    return ended
   }
 }
 
@@ -96,9 +112,10 @@ export class ReplayEffects extends EffectScope implements Effects {
       readonly path?: string
       readonly now: number
       readonly onCheckpoint?: (checkpoint: Checkpoint) => number
+      readonly time?: RunTime
     },
   ) {
-    super({ signal: replayer.signal, emit }, place)
+    super({ time: place.time ?? replayer.time, emit }, place)
     this.#replayer = replayer
     const { onCheckpoint } = place
     if (onCheckpoint !== undefined) this.checkpoint = (checkpoint) => this.stamp(onCheckpoint(checkpoint))
@@ -110,12 +127,15 @@ export class ReplayEffects extends EffectScope implements Effects {
     return resultOf<T>(end)
   }
 
-  async withTimeout<T>(key: string, _ms: number, work: PromiseLike<T>): Promise<T> {
-    const fired = this.#replayer.timeout(key)
+  async withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
+    const key = limit.key()
+    const fired = this.#replayer.timeout(key, this.time)
     if (fired === undefined) return work
     work.then(undefined, () => undefined)
     this.stamp(fired.at)
-    throw timedOut(key, fired.ms)
+    const error = timedOut(key, fired)
+    limit.abort?.(error)
+    throw error
   }
 
   async sleep(key: string, ms: number): Promise<void> {
@@ -123,11 +143,15 @@ export class ReplayEffects extends EffectScope implements Effects {
   }
 
   scope(name: string): Effects {
-    return new ReplayEffects(this.#replayer, this.emit, this.within(name))
+    return new ReplayEffects(this.#replayer, this.emit, { ...this.within(name), time: this.time })
   }
 
-  cancelled(): boolean {
-    return this.#replayer.cancelled(this.path)
+  child(name: string, emit: Effects['emit']): Effects {
+    return new ReplayEffects(this.#replayer, emit, { ...this.within(name), time: new RunTime(undefined, this.time) })
+  }
+
+  ended(): RunEnd | undefined {
+    return this.#replayer.ended(this.path, this.time)
   }
 }
 

@@ -47,6 +47,8 @@ export interface Origin {
   readonly spent: Usage
   /** Counts the hooks that were awaited: the context of an earlier one can no longer call models. */
   readonly turn: number
+  /** The signal of the hook that got this turn: aborts when its time or that of the run is over. */
+  signalFor(turn: number): AbortSignal
   /** Calls a model for the current hook. */
   infer(options: InferOptions, turn: number): Promise<unknown>
 }
@@ -79,7 +81,7 @@ export class BaseContext {
     return this.#origin.host.now
   }
   get signal(): AbortSignal {
-    return this.#origin.host.signal
+    return this.#origin.signalFor(this.#turn)
   }
   get ledger(): List<LedgerEntry> {
     return this.#origin.host.ledger

@@ -4,6 +4,7 @@ import type { List } from '../state/list.ts'
 import type { Above } from '../state/subagent.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'
 import type { Effects } from '../effects/effects.ts'
+import type { RunEnd } from '../effects/run-time.ts'
 import type { HookInference, InferringHook } from './infer.ts'
 import type { HookTrigger } from './triggers.ts'
 
@@ -15,8 +16,8 @@ export type HookHost = {
   readonly signal: AbortSignal
   readonly spent: Usage
   readonly now: number
-  /** Whether the run was cancelled. Reading it may make the run notice that. */
-  readonly cancelled: boolean
+  /** Why the run must end, if it must. Reading it makes the run notice that. */
+  readonly ended: RunEnd | undefined
   readonly ledger: List<LedgerEntry>
   /** The ledger with durations, for observers. */
   readonly timedLedger?: List<LedgerEntry> | undefined
@@ -29,6 +30,8 @@ export type HookHost = {
   readonly note: (at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>) => void
   /** Tracks an observer that is still running when the loop continues. */
   readonly watch: (hook: string, trigger: HookTrigger, work: PromiseLike<unknown>) => void
+  /** Remembers work that was given up at the time limit of the run: it may still be running. */
+  readonly leave?: ((what: string) => void) | undefined
   /** Counts what a hook has spent. */
   readonly spend: (usage: TokenUsage) => void
   /** Lets a hook call models. Missing where it may not: in shadow mode, and while an answer is still being streamed. */
@@ -75,8 +78,8 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
     get now() {
       return host.now
     },
-    get cancelled() {
-      return this.signal.aborted
+    get ended() {
+      return host.effects.time.end
     },
     get ledger() {
       return host.ledger
@@ -89,6 +92,7 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
     },
     note: () => undefined,
     watch: (...observer) => host.watch(...observer),
+    leave: (what) => host.leave?.(what),
     spend: () => undefined,
   }
   for (const each of overrides) Object.defineProperties(derived, Object.getOwnPropertyDescriptors(each))

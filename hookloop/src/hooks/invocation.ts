@@ -46,6 +46,11 @@ export class Invocation implements Origin {
   mark = 0
   #context: BaseContext | undefined
   #mode: Mode | undefined
+  /** The signal of the current hook, once it was read. */
+  #controller: AbortController | undefined
+  #signal: AbortSignal | undefined
+  /** The signals of hooks that have timed out, by turn. */
+  #expired: Map<number, AbortSignal> | undefined
 
   constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, callIndex?: number) {
     this.host = host
@@ -90,13 +95,43 @@ export class Invocation implements Origin {
     return this.inference.infer(options)
   }
 
+  signalFor(turn: number): AbortSignal {
+    const { running, host } = this
+    const expired = this.#expired?.get(turn)
+    if (expired !== undefined) return expired
+    if (turn !== this.turn || running === undefined || timeLimitOf(running) === Infinity) return host.signal
+    this.#controller ??= new AbortController()
+    return (this.#signal ??= AbortSignal.any([host.signal, this.#controller.signal]))
+  }
+
+  /** Aborts the signal of the current hook: its time is over. */
+  abort(error: AgentError): void {
+    this.#controller?.abort(error)
+    this.#expired ??= new Map()
+    this.#expired.set(this.turn, this.#signal ?? AbortSignal.abort(error))
+  }
+
+  /** Call when a hook that was not awaited has ended. */
+  endHook(): void {
+    this.running = undefined
+    if (this.#signal === undefined) return
+    this.turn++ // the next hook gets a signal of its own
+    this.#forgetHook()
+  }
+
+  #forgetHook(): void {
+    this.#context = undefined
+    this.#controller = undefined
+    this.#signal = undefined
+  }
+
   /** Call when a hook that was awaited has ended or timed out. */
   endTurn(how: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
     const { inference } = this
     this.turn++
     this.running = undefined
     this.inference = undefined
-    this.#context = undefined
+    this.#forgetHook()
     return inference?.close(how)
   }
 
@@ -137,6 +172,13 @@ export class Invocation implements Origin {
     this.draft = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
     this.#context = undefined
   }
+}
+
+const GUARD_TIMEOUT_MS = 60_000
+
+/** How long a handler may take. */
+export function timeLimitOf({ timeoutMs, action, mode }: StackedHook): number {
+  return timeoutMs ?? action?.timeoutMs ?? (mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
 }
 
 function misused(why: string): AgentError {

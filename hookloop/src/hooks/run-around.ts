@@ -3,7 +3,7 @@ import { AgentError } from '../errors.ts'
 import { describeValue } from '../state/describe-value.ts'
 import type { Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
-import { applies, errorOpinion, isFatal } from './run-hooks.ts'
+import { applies, errorOpinion, HookTime, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 /** A call with hooks around it, outermost first. */
@@ -62,6 +62,7 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
       skipsItself = true
       return await runAround(call, index + 1, change)
     }
+    invocation.running = hook
     const work = Promise.resolve(hook.handle(ctx as never, next as never))
     const value = await limitTime(invocation, hook, work)
     const result = call.check(value)
@@ -81,10 +82,10 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
 }
 
 function limitTime(invocation: Invocation, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
-  if (hook.timeoutMs === undefined) return work
-  const key = `${invocation.keyFor(hook.name)}/timeout`
+  if (hook.timeoutMs === undefined) return work // the call as a whole ends with the run
+  const time = new HookTime(invocation, hook)
   // In a scope: the timeout of an inner hook must not move the clock after an outer hook has given up.
-  return invocation.host.effects.scope(key).withTimeout(key, hook.timeoutMs, work)
+  return invocation.host.effects.scope(time.key()).withTimeout(work, time)
 }
 
 function describeMisuse(value: unknown, calls: number): string {

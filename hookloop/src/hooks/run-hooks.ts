@@ -1,11 +1,12 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
+import { isLeftByLimit, timedOut, type TimeLimit } from '../effects/effects.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { changesBetween } from './changes.ts'
 import { snapshotHost } from './hook-host.ts'
-import { Invocation } from './invocation.ts'
+import { Invocation, timeLimitOf } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
@@ -15,7 +16,6 @@ import { specOf } from './triggers.ts'
 // The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers
 // that return a promise are awaited; a synchronous one costs no microtask.
 
-const GUARD_TIMEOUT_MS = 60_000
 const SHADOW_TIMEOUT_MS = 60_000
 
 /** Thrown when a hook fails and `onError` has to decide. `index` is the position of the hook among the transforms. */
@@ -117,7 +117,7 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
     if (invocation.inference !== undefined) {
       return settle(invocation, hook, { result: Promise.resolve(result), started, index })
     }
-    invocation.running = undefined
+    invocation.endHook()
     if (result === ctx) return note(invocation, hook, started)
     accept(invocation, hook, BaseContext.accept(result, invocation), started)
   } catch (thrown) {
@@ -139,8 +139,9 @@ async function settle(
   hook: StackedHook,
   { result, started, index }: Started & { readonly result: PromiseLike<unknown> },
 ): Promise<void> {
+  const time = new HookTime(invocation, hook)
   try {
-    const returned = await limitTime(invocation, hook, result)
+    const returned = await invocation.host.effects.withTimeout(result, time)
     const ending = invocation.endTurn('returned')
     if (ending !== undefined) await ending
     const draft = isPerformed(hook)
@@ -148,8 +149,9 @@ async function settle(
       : BaseContext.accept(returned, invocation)
     accept(invocation, hook, draft, started)
   } catch (thrown) {
+    if (isLeftByLimit(thrown)) invocation.host.leave?.(`${hook.mode} "${hook.name}" at ${invocation.trigger}`)
     try {
-      await invocation.endTurn(isTimeoutOf(invocation, hook, thrown) ? 'timedOut' : 'threw')
+      await invocation.endTurn(time.isOver(thrown) ? 'timedOut' : 'threw')
     } catch (fatal) {
       return fail(invocation, hook, { thrown: fatal, started, index })
     }
@@ -157,20 +159,31 @@ async function settle(
   }
 }
 
-function limitTime(invocation: Invocation, hook: StackedHook, work: PromiseLike<unknown>): PromiseLike<unknown> {
-  const { action } = hook
-  if (action !== undefined && action.asks !== true) return work // it enforces its time limit itself
-  const ms = hook.timeoutMs ?? action?.timeoutMs ?? (hook.mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
-  return invocation.host.effects.withTimeout(timeoutKey(invocation, hook), ms, work)
-}
+/** The time limit of a hook in an invocation. */
+export class HookTime implements TimeLimit {
+  readonly ms: number
+  readonly #invocation: Invocation
+  readonly #name: string
 
-function timeoutKey(invocation: Invocation, { name }: StackedHook): string {
-  return `${invocation.keyFor(name)}/timeout`
-}
+  constructor(invocation: Invocation, hook: StackedHook) {
+    const { action } = hook
+    this.ms = action !== undefined && action.asks !== true ? Infinity : timeLimitOf(hook) // an action enforces its own
+    this.#invocation = invocation
+    this.#name = hook.name
+  }
 
-function isTimeoutOf(invocation: Invocation, hook: StackedHook, thrown: unknown): boolean {
-  if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
-  return (thrown.value as { readonly key?: string } | undefined)?.key === timeoutKey(invocation, hook)
+  key(): string {
+    return `${this.#invocation.keyFor(this.#name)}/timeout`
+  }
+
+  abort(error: AgentError): void {
+    this.#invocation.abort(error)
+  }
+
+  isOver(thrown: unknown): boolean {
+    if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
+    return (thrown.value as { readonly key?: string } | undefined)?.key === this.key()
+  }
 }
 
 /** Applies what a hook decided and changed to the invocation. */
@@ -276,7 +289,8 @@ function blockAfterFailure(invocation: Invocation, by: string, message: string):
     invocation.blocked ??= { by, message }
     return
   }
-  const reason = invocation.host.cancelled ? 'userRequested' : 'errorForbade'
+  const { ended } = invocation.host
+  const reason = ended === undefined ? 'errorForbade' : ended === 'limit' ? 'timeLimit' : 'userRequested'
   const vote = { decision: 'forbidContinuation', reason, message, source: by } as const
   invocation.votes = [...invocation.votes, Object.freeze(vote)]
 }
@@ -346,7 +360,12 @@ function runShadow(invocation: Invocation, hook: StackedHook): void {
       })
       if (isThenable(returned)) {
         const ms = hook.timeoutMs ?? SHADOW_TIMEOUT_MS
-        const answer = withTimeout(returned, ms, () => new Error(`No answer within ${ms} ms.`), { unref: true })
+        const giveUp = (): Error => {
+          const error = timedOut(hook.name, { ms })
+          own.abort(error)
+          return error
+        }
+        const answer = withTimeout(returned, ms, giveUp, { unref: true })
         shadows.follow(answer.then(accept).catch(fail), () => fail(new Error(UNANSWERED)))
       } else {
         accept(returned)

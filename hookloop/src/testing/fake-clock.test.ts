@@ -102,6 +102,16 @@ test('on an auto clock a guard that answers a moment later is waited for', async
   assert.equal(run.status, 'completed')
 })
 
+test('on an auto clock a guard that waits for a real timer does not time out', async () => {
+  const slow = guard('beforeStep', async (ctx) => {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    return ctx
+  })
+  const agent = createAgent({ model: scriptedModel(['done']), use: [slow] })
+  const run = await agent.run('x', { effects: liveEffects({ clock: fakeClock({ auto: true }) }) })
+  assert.equal(run.status, 'completed')
+})
+
 test('a guard times out and blocks when a fake clock passes its timeout', async () => {
   const clock = fakeClock()
   const model = scriptedModel(['never'])

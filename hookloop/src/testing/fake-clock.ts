@@ -1,4 +1,5 @@
-import type { Clock } from '../effects/effects.ts'
+import type { Clock } from '../effects/run-time.ts'
+import { MAX_TIMER_MS } from '../system/timeout.ts'
 
 /** A clock that only moves when a test advances it. */
 export type FakeClock = Clock & {
@@ -43,11 +44,29 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
         signal?.addEventListener('abort', () => wake(), { once: true })
       })
     },
+    after(ms, act) {
+      const until = now + ms
+      if (options.auto === true) {
+        return afterRealTime(ms, () => {
+          now = Math.max(now, until)
+          act()
+        })
+      }
+      const sleeper = { until, wake: act }
+      sleepers.push(sleeper)
+      return () => void (sleepers = sleepers.filter((each) => each !== sleeper))
+    },
     async advance(ms) {
       now += ms
       await wakeDue()
     },
   }
+}
+
+/** Only a sleep moves an auto clock. Work with a time limit may wait for something real, so the limit is real as well. */
+function afterRealTime(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, Math.min(ms, MAX_TIMER_MS))
+  return () => clearTimeout(timer)
 }
 
 function soon(): Promise<void> {

@@ -103,7 +103,7 @@ function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict
 class Stage implements HookHost {
   readonly effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
   readonly step = 0
-  readonly cancelled = false
+  readonly ended = undefined
   readonly place = 'fire/0'
   readonly toModel = modelMaker()
   readonly spent: Usage

@@ -128,7 +128,8 @@ async function summarize(run: RunContext, { by, summarize }: Requested, messages
   const infer = (options: InferOptions): Promise<never> => inference.infer(options) as Promise<never>
   let summary: unknown
   try {
-    summary = await run.lifetime.untilCancelled(Promise.resolve(summarize({ messages, infer, signal: run.signal })))
+    const work = Promise.resolve(summarize({ messages, infer, signal: run.signal }))
+    summary = await run.effects.withTimeout(work, { ms: Infinity, key: () => `${key}/timeout` })
   } catch (thrown) {
     await inference.close('threw')
     throw thrown

@@ -179,7 +179,7 @@ async function recoverTransforms(run: RunContext, invocation: Invocation, first:
   for (let thrown = first; ;) {
     if (!(thrown instanceof HookFailure)) return failInvocation(run, invocation, thrown)
     const { error, index } = thrown
-    if (run.cancelled || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
+    if (run.ended !== undefined || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
       invocation.failure = error // the hook was aborted because the run ends; there is nothing to recover
       return
     }

@@ -10,6 +10,7 @@ import type { Cursor, FinalRecord, Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import { textMessage, type Message } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
+import { isLeftByLimit } from '../../effects/effects.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import { callModel } from '../model/call.ts'
@@ -19,6 +20,7 @@ import { fireQuietly, fireTrigger } from './fire-trigger.ts'
 import { OpenStep } from './open-step.ts'
 import { pause } from './pause.ts'
 import type { RunContext } from './run-context.ts'
+import { withLeft } from './time-limit.ts'
 
 const MAX_CONTINUATIONS_IN_ROW = 8
 const MAX_CONTINUATIONS = 32
@@ -245,7 +247,7 @@ async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<vo
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
   await fireQuietly(run, 'afterExecution', { outcome })
-  if (run.shadows !== undefined) await run.lifetime.settleShadows()
+  if (run.shadows !== undefined) await run.background?.settleShadows()
   run.checkpoint('ended')
 }
 
@@ -259,16 +261,19 @@ async function readOutput(run: RunContext, outcome: ContinuationOutcome): Promis
   if (reader === undefined || !isAnswered(run, outcome)) return outcome
   let error: AgentError
   try {
-    const read = await run.effects.withTimeout(`${run.place}/output`, READ_TIMEOUT_MS, reader(run.execution.steps))
+    const limit = { ms: READ_TIMEOUT_MS, key: () => `${run.place}/output` }
+    const read = await run.effects.withTimeout(reader(run.execution.steps), limit)
     if ('value' in read) {
       run.output = read
       return outcome
     }
     error = read.error
   } catch (thrown) {
+    if (isLeftByLimit(thrown)) run.leave('schema of the output')
     error = toAgentError(thrown, 'OUTPUT_INVALID')
   }
   run.recordError(error, 'onStop')
+  if (run.ended === 'limit') return countVotes([...outcome.evaluations, ...run.count().evaluations])
   run.failure ??= error
   const { message } = error
   const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
@@ -288,7 +293,7 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
     status: run.finalStatus(reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
-    message: vote?.message ?? '',
+    message: run.left.length === 0 ? (vote?.message ?? '') : withLeft(run.left, vote?.message ?? ''),
     ...(vote?.value !== undefined && { value: vote.value }),
     votes: outcome.evaluations,
     at: run.now,

@@ -20,13 +20,13 @@ export async function pause(run: RunContext, place: Place): Promise<boolean> {
   const pending: readonly Approval[] = Object.freeze(pendingIn(run.execution))
   const fired = await fireTrigger(run, 'onPause', { pending })
   run.billOpen()
-  if (fired?.failure !== undefined && !run.cancelled && !isFatal(fired.failure)) {
+  if (fired?.failure !== undefined && run.ended === undefined && !isFatal(fired.failure)) {
     // The failure is recorded, but it must not end a run that waits for approval.
     run.failure = undefined
     run.updateExecution({ votes })
   }
   if (run.stoppedBy() === undefined) {
-    if (run.shadows !== undefined) await run.lifetime.settleShadows()
+    if (run.shadows !== undefined) await run.background?.settleShadows()
     run.checkpoint('suspended')
     return true
   }

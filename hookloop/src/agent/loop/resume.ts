@@ -125,6 +125,7 @@ export async function continueRun(
       waitedMs: execution.waitedMs + from.downMs,
       hooks: withHooks(run, execution.hooks),
     })
+    run.setDeadline()
     await runLoop(run, from.phase === 'started' ? undefined : { phase: 'beforeStep', waitingSince: run.now })
     final = run.execution.final
   } catch (thrown) {
@@ -142,8 +143,9 @@ async function reopen(run: RunContext, answers: Answers): Promise<Cursor | undef
   const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
   run.hasExecution = true
   run.replaceExecution({ ...rest, status: 'running', waitedMs, hooks: withHooks(run, rest.hooks) })
+  run.setDeadline()
   const fired = await fireTrigger(run, 'onResume', { answers })
-  if (fired?.failure === undefined || run.cancelled || isFatal(fired.failure)) {
+  if (fired?.failure === undefined || run.ended !== undefined || isFatal(fired.failure)) {
     return cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor
   }
   run.failure = undefined

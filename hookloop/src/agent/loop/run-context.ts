@@ -6,6 +6,7 @@ import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
+import type { RunEnd } from '../../effects/run-time.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/hook-host.ts'
 import type { HookInference, InferringHook } from '../../hooks/infer.ts'
@@ -13,11 +14,13 @@ import type { Invocation } from '../../hooks/invocation.ts'
 import { errorOpinion, isFatal, notStored } from '../../hooks/run-hooks.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
+import type { Budget } from '../capability.ts'
 import { LedgerWriter } from '../explain/ledger-writer.ts'
 import { HookModelCalls } from '../model/hook-infer.ts'
 import type { ChildRuns, ParentLink } from '../subagents/parent-link.ts'
 import type { OpenStep } from './open-step.ts'
-import { RunLifetime } from './run-lifetime.ts'
+import { BackgroundWork } from './background-work.ts'
+import { limitVote } from './time-limit.ts'
 
 /** Sees every invocation of a run and of the subagents in it. Replays use it to ask other hooks about the same events. */
 export type RunWitness = {
@@ -41,14 +44,14 @@ export type RunContextOptions = {
   readonly shouldPause?: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are emitted while they are written. */
   readonly streams?: boolean
-  /** Whether the signal can abort at all. If not, the run does not listen to it. */
-  readonly cancellable?: boolean
   readonly ledger?: readonly TimedLedgerEntry[]
   readonly parentLink?: ParentLink
   readonly witness?: RunWitness | undefined
   /** The session that it runs in. */
   readonly session?: string
 }
+
+const none: readonly never[] = Object.freeze([])
 
 /** The vote that ends a cancelled run. */
 const cancelledVote: ContinuationEvaluation = Object.freeze({
@@ -62,7 +65,6 @@ const cancelledVote: ContinuationEvaluation = Object.freeze({
 export class RunContext implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
-  readonly lifetime: RunLifetime
   state: AgentState
   open: OpenStep | undefined
   /** The first error that ended the run, if one did. */
@@ -85,7 +87,12 @@ export class RunContext implements HookHost {
   readonly shadows: ShadowLog | undefined
   readonly witness: RunWitness | undefined
   readonly session: string | undefined
-  #cancelled = false
+  /** Observers and shadow hooks that are still running, once there were any. */
+  background: BackgroundWork | undefined
+  #ended: RunEnd | undefined
+  #hasVotedToEnd = false
+  /** Work that did not stop at the time limit of the run, and may still be running. */
+  left: readonly string[] = none
 
   constructor(parts: AgentParts, effects: Effects, state: AgentState, options: RunContextOptions = {}) {
     this.parts = parts
@@ -96,13 +103,36 @@ export class RunContext implements HookHost {
     this.parentLink = options.parentLink
     this.witness = options.witness
     this.session = options.session
-    this.lifetime = new RunLifetime(effects.signal, options.cancellable ?? true)
     this.ledgerWriter = new LedgerWriter({
       hooks: parts.stack.hooks,
       callId: (step, index) => this.#callId(step, index),
       earlier: options.ledger,
     })
     this.shadows = parts.stack.hasShadows ? this.#shadowLog() : undefined
+  }
+
+  /**
+   * Sets when running work is aborted: at the earliest of the limits of the run and of its ancestors. Call when the time
+   * that the run has worked or waited is known or has changed.
+   */
+  setDeadline(): void {
+    const { budgets } = this.parts
+    const start = this.hasExecution ? this.execution.startedAt + this.execution.waitedMs : this.now
+    let [first, limit]: [number, Budget['time']] = [Infinity, undefined]
+    for (let level = 0; level < budgets.length; level++) {
+      const { time } = budgets[level]!
+      if (time === undefined) continue
+      const at = start + time.ms - (this.ancestors?.[level]?.workedMs ?? 0)
+      if (at < first) [first, limit] = [at, time]
+    }
+    if (limit !== undefined) this.effects.time.setDeadline(first, limit)
+  }
+
+  /** Adds time spent waiting for an approver, which limits on time do not count. */
+  addWaited(ms: number): void {
+    if (ms <= 0) return
+    this.updateExecution({ waitedMs: this.execution.waitedMs + ms })
+    this.setDeadline()
   }
 
   get spent(): Usage {
@@ -128,9 +158,11 @@ export class RunContext implements HookHost {
   get signal(): AbortSignal {
     return this.effects.signal
   }
-  get cancelled(): boolean {
-    this.noticeCancel()
-    return this.#cancelled
+  /** Why the run must end, if it must: it was cancelled, or its time is over. Reading it makes the run stop. */
+  get ended(): RunEnd | undefined {
+    this.#notice()
+    if (this.#ended !== undefined) this.#voteToEnd(this.#ended)
+    return this.#ended
   }
   get ledger(): List<LedgerEntry> {
     return this.ledgerWriter.entries
@@ -169,7 +201,7 @@ export class RunContext implements HookHost {
   #shadowLog(): ShadowLog {
     return {
       note: (at, hook, durationMs, what) => this.#noteAt(at.step, at, hook, durationMs, what),
-      follow: (work, giveUp) => this.lifetime.follow(work, giveUp),
+      follow: (work, giveUp) => (this.background ??= new BackgroundWork()).follow(work, giveUp),
     }
   }
 
@@ -193,7 +225,8 @@ export class RunContext implements HookHost {
   watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
     const { step } = this
     const started = performance.now()
-    this.lifetime.watch(work, (error) => {
+    this.background ??= new BackgroundWork()
+    this.background.watch(work, (error) => {
       const durationMs = performance.now() - started
       this.ledgerWriter.noteLate({ step, hook, trigger, mode: 'observe', ...errorOpinion(error), durationMs })
     })
@@ -258,27 +291,38 @@ export class RunContext implements HookHost {
     return votes.length === 0 ? undefined : votes.find((vote) => vote.decision === 'forbidContinuation')
   }
 
-  /** Why nothing new may start now: the vote that forbids it, or the cancellation. */
+  /** Why nothing new may start now: the vote that forbids it, the cancellation, or the time limit. */
   stoppedBy(): ContinuationEvaluation | undefined {
-    this.noticeCancel()
+    void this.ended
     return this.forbidden
   }
 
-  /** Checks for cancellation. Called at fixed points only, so that a replay notices it at the same one. */
+  /** Checks for cancellation only: an answer that arrives with the end of the time is still used. */
   noticeCancel(): void {
-    if (this.#cancelled || !this.#wasCancelled()) return
-    this.#cancelled = true
-    this.cast([cancelledVote])
+    this.#notice()
+    if (this.#ended === 'cancel') this.#voteToEnd('cancel')
   }
 
-  #wasCancelled(): boolean {
+  /** Checks whether the run must end. Called at fixed points only, so that a replay notices it at the same one. */
+  #notice(): void {
+    if (this.#ended !== undefined) return
     try {
-      return this.effects.cancelled()
+      this.#ended = this.effects.ended()
     } catch (thrown) {
       const during = this.open === undefined ? 'beforeStep' : 'afterStep'
       if (this.failure === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
-      return false
     }
+  }
+
+  #voteToEnd(end: RunEnd): void {
+    if (this.#hasVotedToEnd || !this.hasExecution) return
+    this.#hasVotedToEnd = true
+    if (end === 'limit' && this.forbidden?.reason === 'timeLimit') return // a guard was faster
+    this.cast([end === 'cancel' ? cancelledVote : limitVote(this.effects.time, this.now)])
+  }
+
+  leave(what: string): void {
+    this.left = [...this.left, what]
   }
 
   /** Counts the votes since the last count, and clears them. */
@@ -308,7 +352,7 @@ export class RunContext implements HookHost {
   /** The status of a run that ends for this reason. */
   finalStatus(reason: FinalRecord['reason']): FinalStatus {
     if (this.failure !== undefined) return 'failed'
-    if (reason === 'userRequested' && this.cancelled) return 'cancelled'
+    if (reason === 'userRequested' && this.ended === 'cancel') return 'cancelled'
     return reason === 'completed' ? 'completed' : 'stopped'
   }
 }

@@ -7,7 +7,7 @@ import type { ModelRequest } from '../../state/inference.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import type { SavedRun } from '../../state/saved-run.ts'
-import { liveEffects, type Effect, type Effects, type EffectsFactory } from '../../effects/effects.ts'
+import { liveEffects, type Effect, type Effects, type EffectsFactory, type TimeLimit } from '../../effects/effects.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
@@ -103,7 +103,7 @@ function noted(agent: Agent, tell: (agent: Agent, begun: RunStart, effects: Effe
 
 /** Live effects, and a list of them. */
 class NotedEffects implements Effects {
-  readonly signal: AbortSignal
+  readonly time: Effects['time']
   readonly emit: Emit | undefined
   readonly #inner: Effects
   readonly #asked: string[]
@@ -111,7 +111,7 @@ class NotedEffects implements Effects {
   constructor(inner: Effects, asked: string[]) {
     this.#inner = inner
     this.#asked = asked
-    this.signal = inner.signal
+    this.time = inner.time
     this.emit = inner.emit
   }
 
@@ -120,9 +120,13 @@ class NotedEffects implements Effects {
     return this.#inner.perform(effect, run)
   }
 
-  withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
-    this.#asked.push(`withTimeout ${key}`)
-    return this.#inner.withTimeout(key, ms, work)
+  get signal(): AbortSignal {
+    return this.time.signal
+  }
+
+  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
+    this.#asked.push(`withTimeout ${limit.key()}`)
+    return this.#inner.withTimeout(work, limit)
   }
 
   sleep(key: string, ms: number): Promise<void> {
@@ -139,9 +143,14 @@ class NotedEffects implements Effects {
     if (scope instanceof NotedEffects) this.#inner.join(scope.#inner)
   }
 
-  cancelled(): boolean {
-    this.#asked.push('cancelled')
-    return this.#inner.cancelled()
+  child(name: string, emit: Emit | undefined): Effects {
+    this.#asked.push(`child ${name}`)
+    return new NotedEffects(this.#inner.child(name, emit), this.#asked)
+  }
+
+  ended(): ReturnType<Effects['ended']> {
+    this.#asked.push('ended')
+    return this.#inner.ended()
   }
 
   now(): number {

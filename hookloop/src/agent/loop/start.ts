@@ -6,12 +6,14 @@ import { List } from '../../state/list.ts'
 import { toInput, type Message, type Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
+import type { RunEnd } from '../../effects/run-time.ts'
 import { HookFailure } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { toRun, type Run } from '../run.ts'
 import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
 import { runLoop } from './loop.ts'
 import { reasonOf, type RunContext } from './run-context.ts'
+import { limitVote, withLeft } from './time-limit.ts'
 
 /** The input as a message, redacted. */
 export function inputFor({ redact }: AgentParts, input: string | Message): Message {
@@ -36,7 +38,7 @@ export async function startRun(run: RunContext, input: Message): Promise<Run> {
       await runLoop(run)
       final = run.execution.final
     } else {
-      await run.lifetime.settleShadows()
+      await run.background?.settleShadows()
       run.checkpoint('inputBlocked')
     }
   } catch (thrown) {
@@ -69,9 +71,9 @@ export function brokenRecord(run: RunContext, thrown: unknown): FinalRecord {
 
 /** The result of a run, once observers have finished and everything is stored. */
 export async function concludeRun(run: RunContext, final: FinalRecord | undefined): Promise<Run> {
-  const draining = run.lifetime.drainObservers()
+  const draining = run.background?.drainObservers()
   if (draining !== undefined) await draining
-  if (run.shadows !== undefined) await run.lifetime.settleShadows()
+  if (run.shadows !== undefined) await run.background?.settleShadows()
   try {
     await run.effects.settle?.()
   } catch (thrown) {
@@ -90,7 +92,7 @@ function unstoredRecord(run: RunContext, thrown: unknown): FinalRecord {
 }
 
 function toResult(run: RunContext, final: FinalRecord | undefined): Run {
-  run.lifetime.end()
+  run.effects.time.close()
   const result = toRun(run, final)
   if (result.status === 'suspended') {
     run.effects.emit?.({ type: 'suspended', executionId: run.execution.id, pending: result.pending })
@@ -127,18 +129,19 @@ export function stateFor(
 /** onUserInput: hooks rewrite or block the input. Then opens the execution; returns the final record if there is none. */
 async function takeInput(run: RunContext, input: Message): Promise<FinalRecord | undefined> {
   try {
-    if (run.effects.cancelled()) return cancelledRecord(run)
+    if (run.ended !== undefined) return endedRecord(run, run.ended)
     const plan = run.parts.stack.plan('onUserInput')
     if (plan.empty) {
       void fireTrigger(run, 'onUserInput', { input }) // for shadow hooks
       openExecution(run, input)
       return undefined
     }
+    run.setDeadline()
     const invocation = startInvocation(run, plan, { input })
     await applyTransformsOrThrow(run, invocation)
     await finishInvocation(run, invocation)
     if (invocation.failure !== undefined) throw invocation.failure
-    if (run.effects.cancelled()) return cancelledRecord(run)
+    if (run.ended !== undefined) return endedRecord(run, run.ended)
     if (invocation.blocked !== undefined) {
       const { by, message } = invocation.blocked
       return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
@@ -146,12 +149,16 @@ async function takeInput(run: RunContext, input: Message): Promise<FinalRecord |
     openExecution(run, invocation.facts['input'] as Message)
     return undefined
   } catch (thrown) {
-    if (thrown instanceof HookFailure && run.effects.cancelled()) return cancelledRecord(run)
+    if (thrown instanceof HookFailure && run.ended !== undefined) return endedRecord(run, run.ended)
     return inputFailed(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))
   }
 }
 
-function cancelledRecord(run: RunContext): FinalRecord {
+function endedRecord(run: RunContext, end: RunEnd): FinalRecord {
+  if (end === 'limit') {
+    const { source, message } = limitVote(run.effects.time, run.now)
+    return recordOf(run, { status: 'stopped', reason: 'timeLimit', by: source, message: withLeft(run.left, message) })
+  }
   const message = 'The run was cancelled.'
   return recordOf(run, { status: 'cancelled', reason: 'userRequested', by: 'signal', message })
 }
@@ -184,6 +191,7 @@ function openExecution(run: RunContext, input: Message): void {
       hooks: run.parts.stack.records,
     }),
   })
+  run.setDeadline()
 }
 
 /** Adds results for the calls of a conversation that was interrupted: models reject calls without results. */

@@ -10,6 +10,7 @@ import { isJsonObject, sameJson, toJson } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, messageOf } from '../../errors.ts'
+import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { changeRequest } from '../../hooks/context-methods.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
@@ -31,6 +32,9 @@ type Performing = {
   readonly signal: AbortSignal
   readonly send: (run: RunContext, call: ModelCall, attempt: Attempt) => Promise<InferenceResponse>
 }
+
+/** The call inside fails at once when the time of the run is over; hooks around it have a moment to react. */
+const aroundLimit: WorkLimit = { ...untilEnd, graceMs: (end) => (end === 'limit' ? 250 : 0) }
 
 /** A model call with hooks around it, which may make any number of attempts. */
 export class AroundInference {
@@ -70,7 +74,7 @@ export class AroundInference {
         check: toCheckedResponse,
         note: (entry, ms) => this.#trail.add(entry, ms),
       })
-      const response = await run.lifetime.untilCancelled(chain)
+      const response = await run.effects.time.wait(chain, aroundLimit)
       this.#end()
       const isShown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!isShown) call.stream?.retract('a hook replaced the answer')
@@ -124,7 +128,7 @@ export class AroundInference {
       this.#usage = addTokens(this.#usage, response.usage)
       return response
     } catch (thrown) {
-      if (number > 0 && !this.#ended && !this.#how.signal.aborted) this.#noteFailure(number, request, thrown)
+      if (number > 0 && !this.#ended && run.effects.time.end !== 'cancel') this.#noteFailure(number, request, thrown)
       throw thrown
     } finally {
       if (!this.#ended) {

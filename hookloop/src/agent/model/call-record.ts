@@ -3,8 +3,7 @@ import type { InferenceRequest, InferenceResponse } from '../../state/inference.
 import type { LedgerEntry } from '../../state/ledger.ts'
 import type { TokenUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import type { CallLimit } from '../loop/run-lifetime.ts'
-import { toRecordedError, type RecordedError } from './send-request.ts'
+import { toRecordedError, type CallLimit, type RecordedError } from './send-request.ts'
 import type { AnswerStream } from './stream.ts'
 
 /** The model call of a step. */

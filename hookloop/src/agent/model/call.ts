@@ -16,11 +16,12 @@ import type { AgentParts } from '../agent-parts.ts'
 import { finishInvocation, fireTrigger, recover, startInvocation } from '../loop/fire-trigger.ts'
 import type { OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
-import { limitedBy, limitFromNow } from '../loop/run-lifetime.ts'
+import { limitedBy } from '../loop/time-limit.ts'
+import { untilEnd } from '../../effects/run-time.ts'
 import { AroundInference, type Attempt } from './attempts.ts'
 import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
-import { modelFor, sendRequest } from './send-request.ts'
+import { limitFromNow, modelFor, sendRequest } from './send-request.ts'
 import { AnswerStream } from './stream.ts'
 
 const none: readonly never[] = Object.freeze([])
@@ -138,7 +139,7 @@ async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt)
     return await send(run, call, attempt, answer.write)
   } finally {
     const checking = attempt.signal.aborted ? undefined : answer.settled()
-    if (checking !== undefined) await run.lifetime.untilCancelled(checking).catch(() => undefined)
+    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
   }
 }
 

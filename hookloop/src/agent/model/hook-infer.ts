@@ -10,17 +10,25 @@ import type { HookInference, Inferred, InferOptions, InferringHook } from '../..
 import { Invocation } from '../../hooks/invocation.ts'
 import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { limitedBy, limitFromNow, type CallLimit, type RunLifetime } from '../loop/run-lifetime.ts'
+import { limitedBy } from '../loop/time-limit.ts'
 import { Trail } from '../loop/trail.ts'
 import { estimateUsage, toWarning } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
-import { callForbidden, modelFor, nameOf, sendRequest, toRecordedError, type RecordedError } from './send-request.ts'
+import {
+  callForbidden,
+  limitFromNow,
+  modelFor,
+  nameOf,
+  sendRequest,
+  toRecordedError,
+  type CallLimit,
+  type RecordedError,
+} from './send-request.ts'
 
 /** The part of a run that the model calls of its hooks need. */
 export type InferringRun = HookHost & {
   readonly parts: AgentParts
-  readonly lifetime: RunLifetime
   readonly state: AgentState
   readonly hasExecution: boolean
   readonly forbidden: ContinuationEvaluation | undefined

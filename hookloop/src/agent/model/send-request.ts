@@ -13,10 +13,10 @@ import {
 import { isJsonObject, toJson, type Json } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
+import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import type { CallLimit, RunLifetime } from '../loop/run-lifetime.ts'
 
 export type SentRequest = {
   readonly model: LanguageModel
@@ -31,15 +31,21 @@ export type SentRequest = {
   readonly hook?: string
 }
 
-type Sender = HookHost & { readonly lifetime: RunLifetime }
+/** When a call must have ended, including all its attempts, and the guard that set the limit. */
+export type CallLimit = { readonly until: number; readonly ms: number; readonly by: string }
+
+/** A limit that starts now. */
+export function limitFromNow({ ms, by }: { readonly ms: number; readonly by: string }): CallLimit {
+  return { until: performance.now() + ms, ms, by }
+}
 
 /** Sends one request to a model, and emits events about its start and its failure. */
-export function sendRequest(run: Sender, sent: SentRequest): Promise<InferenceResponse> {
+export function sendRequest(run: HookHost, sent: SentRequest): Promise<InferenceResponse> {
   const { emit } = run.effects
   return emit === undefined ? send(run, sent) : sendAndEmit(run, sent, emit)
 }
 
-async function sendAndEmit(run: Sender, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
+async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
   const { model, signal, number, hook } = sent
   const place = { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
   emit({ type: 'inferenceStarted', at: run.now, ...place })
@@ -52,13 +58,10 @@ async function sendAndEmit(run: Sender, sent: SentRequest, emit: Emit): Promise<
   }
 }
 
-function send({ lifetime, signal: runSignal }: Sender, sent: SentRequest): Promise<InferenceResponse> {
-  const { model, request, limit, onDelta } = sent
-  let { signal } = sent
-  if (limit !== undefined) {
-    const limited = lifetime.signalFor(limit) // aborts with the run as well
-    signal = signal === runSignal ? limited : AbortSignal.any([signal, limited])
-  }
+function send({ effects }: HookHost, sent: SentRequest): Promise<InferenceResponse> {
+  const { model, request, onDelta } = sent
+  const limit = sent.limit && new ModelLimit(sent.limit)
+  const signal = limit === undefined ? sent.signal : AbortSignal.any([sent.signal, limit.signal])
   let reply: Promise<ModelReply>
   try {
     // A model may be user code that returns or throws synchronously.
@@ -66,7 +69,38 @@ function send({ lifetime, signal: runSignal }: Sender, sent: SentRequest): Promi
   } catch (thrown) {
     reply = Promise.reject(thrown)
   }
-  return lifetime.untilCancelled(lifetime.untilDeadline(reply)).then((value) => toCheckedReply(value, model))
+  // A model that ignores its signal is left behind at once: another call can be made instead.
+  return effects.time.wait(reply, limit ?? untilEnd).then((value) => toCheckedReply(value, model))
+}
+
+/** The time limit that a guard has set for a call. */
+class ModelLimit implements WorkLimit {
+  readonly ms: number
+  readonly #error: AgentError
+  readonly #controller = new AbortController()
+
+  constructor({ until, ms, by }: CallLimit) {
+    this.ms = Math.max(0, until - performance.now())
+    const message = `The model call was aborted: it exceeded the ${Math.round(ms)} ms that "${by}" allowed.`
+    this.#error = new AgentError('MODEL_FORBIDDEN', message, { value: { limitedBy: by } })
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  abort(): number {
+    this.#controller.abort(this.#error)
+    return 0
+  }
+
+  graceMs(): number {
+    return 0
+  }
+
+  leave(_end: unknown, error = this.#error): AgentError {
+    return error
+  }
 }
 
 /** The model of a conversation: its own, or that of the agent. */

@@ -62,8 +62,10 @@ export class ChildRun {
     const { place, delegation, ancestors, ledger } = how
     this.place = place
     this.#parent = parent
-    this.#scope = parent.effects.scope(`${place.step}.${indexOf(parent, place)}`)
-    const effects = childEffects(this.#scope, emitFrom(place, parent.effects.emit))
+    const emit = emitFrom(place, parent.effects.emit)
+    // A scope, so that everything it does is recorded and replayed with the run. The checkpoints of the root run cover it.
+    this.#scope = parent.effects.child(`${place.step}.${indexOf(parent, place)}`, emit)
+    const effects = this.#scope
     const parts = childParts(parent.parts, delegation)
     const { witness } = parent
     this.run = new RunContext(
@@ -281,25 +283,6 @@ function toolNames({ state, open }: RunContext): ReadonlyMap<string, string> {
   )
   const opened = (open?.calls ?? []).map(({ id, name }) => [`${open!.index}/${id}`, name] as const)
   return new Map([...closed, ...opened])
-}
-
-/**
- * The effects of a subagent: a scope of its parent's, so that everything it does is recorded and replayed with the run.
- * It stores no checkpoints; those of the root run cover it.
- */
-function childEffects(scope: Effects, emit: Emit | undefined): Effects {
-  return {
-    emit,
-    signal: scope.signal,
-    perform: (effect, run) => scope.perform(effect, run),
-    withTimeout: (key, ms, work) => scope.withTimeout(key, ms, work),
-    sleep: (key, ms) => scope.sleep(key, ms),
-    scope: (name) => scope.scope(name),
-    join: (other) => scope.join(other),
-    cancelled: () => scope.cancelled(),
-    now: () => scope.now(),
-    newId: () => scope.newId(),
-  }
 }
 
 /** Emits the events of a subagent as events of its parent, with the path to it. */

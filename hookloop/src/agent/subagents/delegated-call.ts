@@ -123,6 +123,7 @@ export async function concludeChild(
   const result = withUsage(applyDecision(resultOf(run, child, tool), invocation), spent)
   await child.answer([])
   takeOver(run, child)
+  for (const what of child.run.left) run.leave(`${what} of the subagent "${child.place.agent}"`)
   const fatal = child.run.failure
   if (fatal !== undefined && isFatal(fatal)) run.fail(fatal, 'aroundToolUse')
   run.noteLoop('onSubagentStop', {
@@ -140,11 +141,11 @@ export function takeWaiting(run: RunContext, calls: readonly ActiveCall[]): void
     const child = childOf(call)
     return child === undefined ? 0 : takeSpent(run, child)
   })
-  addWaited(run, Math.max(0, ...waited))
+  run.addWaited(Math.max(0, ...waited))
 }
 
 function takeOver(run: RunContext, child: ChildRun): void {
-  addWaited(run, takeSpent(run, child))
+  run.addWaited(takeSpent(run, child))
 }
 
 /** Bills the run for what a subagent has spent since the last time. Returns how long it has waited since. */
@@ -152,10 +153,6 @@ function takeSpent(run: RunContext, child: ChildRun): number {
   const { spent, waitedMs } = child.report()
   run.open!.bill(spent)
   return waitedMs
-}
-
-function addWaited(run: RunContext, ms: number): void {
-  if (ms > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + ms })
 }
 
 async function fireStop(

@@ -1,6 +1,7 @@
 import { inexactNumber, isJsonObject, type Json } from '../../state/json.ts'
 import { shorten } from '../../state/text.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
+import { isLeftByLimit } from '../../effects/effects.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
@@ -59,7 +60,8 @@ function argsFit(
   const parsed = tool.parse((facts['toolCall'] as ToolCall).args)
   if (!(parsed instanceof Promise)) return isValid(parsed)
   if (byShadow) return parsed.then(isValid, () => false) // shadow hooks must not be recorded
-  return run.effects.withTimeout(`${run.place}/${call.index}/fits`, PARSE_MS, parsed).then(isValid, () => false)
+  const limit = { ms: PARSE_MS, key: () => `${run.place}/${call.index}/fits` }
+  return run.effects.withTimeout(parsed, limit).then(isValid, () => false)
 }
 
 /** Parses the arguments, then lets the guards decide on them. */
@@ -85,8 +87,11 @@ function parseArgs(run: RunContext, { call, tool }: Candidate): MaybePromise<Par
   const parsed = tool.parse(call.args)
   if (!(parsed instanceof Promise)) return parsed
   return orElse<Parsed>(
-    () => run.effects.withTimeout(`${run.place}/${call.index}/parse`, PARSE_MS, parsed),
-    (thrown) => ({ problem: `the schema failed: ${messageOf(thrown)}` }),
+    () => run.effects.withTimeout(parsed, { ms: PARSE_MS, key: () => `${run.place}/${call.index}/parse` }),
+    (thrown) => {
+      if (isLeftByLimit(thrown)) run.leave(`schema of the tool "${call.name}"`)
+      return { problem: `the schema failed: ${messageOf(thrown)}` }
+    },
   )
 }
 

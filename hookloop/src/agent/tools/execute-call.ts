@@ -3,14 +3,15 @@ import type { LedgerEntry } from '../../state/ledger.ts'
 import type { ToolExecution, ToolStatus } from '../../state/tool-call.ts'
 import { addTokens, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import type { Effect } from '../../effects/effects.ts'
+import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import { andThen, isThenable, type MaybePromise } from '../../state/thenable.ts'
-import { abortable, Deadline, withTimeout } from '../../system/timeout.ts'
 import type { Redact } from '../capability.ts'
 import { describeAgent } from '../describe-agent.ts'
+import { limitedBy } from '../loop/time-limit.ts'
 import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { Trail } from '../loop/trail.ts'
@@ -107,7 +108,7 @@ class AroundTool {
 
   async #runHooks(hooks: readonly StackedHook[]): Promise<ToolExecution> {
     const { call, parsed } = this.#at
-    const { trail, signal } = this.#how
+    const { trail } = this.#how
     const run = this.#run
     const plan = run.parts.stack.plan('aroundToolUse', call.name)
     const host = trail.hostIn(run, { spend: (usage) => this.#spend(usage) })
@@ -122,12 +123,9 @@ class AroundTool {
         check: toCheckedExecution,
         note: (entry, ms) => trail.add(entry, ms),
       })
-      return await run.lifetime.untilCancelled(chain).catch(async (thrown: unknown) => {
-        if (!signal.aborted) throw thrown
-        return withGrace(chain, GRACE_MS + 250) // the tool inside has its own grace period
-      })
+      return await run.effects.time.wait(chain, aroundLimit)
     } catch (thrown) {
-      if (this.#running > 0) return signal.aborted ? cancelledWhileRunning : abandonedByHook
+      if (this.#running > 0) return endedWhileRunning(run.effects.time, thrown) ?? abandonedByHook
       const message = messageOf(thrown)
       // A tool that has run is not reported as failed because a hook failed afterwards.
       return this.#succeeded ? withheldExecution(this.#succeeded, 'hookloop', message) : failedExecution(message)
@@ -140,7 +138,7 @@ class AroundTool {
 
   async #attempt(): Promise<ToolExecution> {
     const { call } = this.#at
-    if (this.#how.signal.aborted) return stoppedExecution(cancelled)
+    if (this.#how.signal.aborted) return notStarted(this.#run.effects.time)
     const key = `${this.#how.key}/${++this.#attempts}`
     this.#running++
     let spent: TokenUsage | undefined
@@ -183,10 +181,13 @@ function start(
 ): MaybePromise<ToolExecution> {
   const { redact } = run.parts
   const shape = { maxChars: tool.maxOutputChars, redact }
-  if (signal.aborted) return stoppedExecution(cancelled)
-  const limit = startTimer(tool, signal)
+  const { time } = run.effects
+  if (signal.aborted) return notStarted(time)
+  const limit = new ToolLimit(tool)
   const toolRun: ToolRun = {
-    signal: limit?.signal ?? signal,
+    get signal() {
+      return limit.signalWith(signal)
+    },
     idempotencyKey: key,
     state: run.state,
     spend,
@@ -196,27 +197,59 @@ function start(
   }
   try {
     const returned = tool.execute(parsed as never, toolRun)
-    if (!isThenable(returned)) {
-      limit?.clear()
-      return toExecution(returned, shape)
-    }
-    return untilStopped(run, Promise.resolve(returned), { limit, signal })
-      .then(
-        (value) => toExecution(value, shape),
-        (thrown: unknown) => failure(tool, { thrown, signal, limit, redact }),
-      )
-      .finally(() => limit?.clear())
+    if (!isThenable(returned)) return toExecution(returned, shape)
+    return time.wait(returned, limit).then(
+      (value) => toExecution(value, shape),
+      (thrown: unknown) => failure(tool, { thrown, time, limit, redact }),
+    )
   } catch (thrown) {
-    limit?.clear()
-    return failure(tool, { thrown, signal, limit, redact })
+    return failure(tool, { thrown, time, limit, redact })
   }
 }
 
-function startTimer({ timeoutMs }: Tool, signal: AbortSignal): Deadline | undefined {
-  if (timeoutMs === undefined || timeoutMs === Infinity) return undefined
-  const limit = new Deadline(signal)
-  limit.start(timeoutMs, () => new Error(`no answer within ${timeoutMs} ms`))
-  return limit
+/** Thrown for a tool that did not stop when its signal aborted: it may still be running. */
+class LeftBehind extends Error {}
+
+/** The limits of a tool. After its signal has aborted it has a moment to clean up; an answer within that time counts. */
+class ToolLimit implements WorkLimit {
+  readonly ms: number
+  isExceeded = false
+  #controller: AbortController | undefined
+  #signal: AbortSignal | undefined
+
+  constructor({ timeoutMs = Infinity }: Tool) {
+    this.ms = timeoutMs
+  }
+
+  /** Made when it is read: most tools do not use it. */
+  signalWith(run: AbortSignal): AbortSignal {
+    if (this.ms === Infinity) return run
+    this.#controller ??= new AbortController()
+    if (this.isExceeded) this.#controller.abort()
+    return (this.#signal ??= AbortSignal.any([run, this.#controller.signal]))
+  }
+
+  abort(): number {
+    this.isExceeded = true
+    this.#controller?.abort(new Error(`no answer within ${this.ms} ms`))
+    return GRACE_MS
+  }
+
+  graceMs(): number {
+    return GRACE_MS
+  }
+
+  leave(): Error {
+    return new LeftBehind('the tool did not stop when its signal aborted')
+  }
+}
+
+/** The limits of a tool with hooks around it: the tool inside has its own. */
+const aroundLimit: WorkLimit = {
+  ms: Infinity,
+  abort: () => 0,
+  graceMs: () => GRACE_MS + 250,
+  leave: () => new LeftBehind('the hooks around the tool did not stop when the signal aborted'),
 }
 
 /** Progress as JSON. A value that cannot be converted must not break the tool. */
@@ -230,14 +263,15 @@ function toShown(update: unknown, redact: Redact | undefined): Json {
 
 type Failed = {
   readonly thrown: unknown
-  readonly signal: AbortSignal
-  readonly limit: Deadline | undefined
+  readonly time: RunTime
+  readonly limit: ToolLimit
   readonly redact: Redact | undefined
 }
 
-function failure(tool: Tool, { thrown, signal, limit, redact }: Failed): ToolExecution {
-  if (signal.aborted) return cancelledWhileRunning
-  if (limit?.expired !== undefined) {
+function failure(tool: Tool, { thrown, time, limit, redact }: Failed): ToolExecution {
+  const ended = endedWhileRunning(time, thrown)
+  if (ended !== undefined) return ended
+  if (limit.isExceeded) {
     return failedExecution(
       `The tool did not end within ${tool.timeoutMs} ms and was aborted. It may have had an effect.`,
     )
@@ -250,29 +284,28 @@ const cancelledWhileRunning: ToolExecution = Object.freeze({
   status: 'outcomeUnknown',
   output: 'The run was cancelled while the tool was running. It may have had an effect.',
 })
+const OUT_OF_TIME = 'The run reached its time limit while the tool was running. It may have had an effect'
+const abortedByLimit: ToolExecution = Object.freeze({ status: 'outcomeUnknown', output: `${OUT_OF_TIME}.` })
+/** The result of a tool that did not stop at the time limit of the run. */
+export const leftByLimit: ToolExecution = Object.freeze({
+  status: 'outcomeUnknown',
+  output: `${OUT_OF_TIME}, and may still be running: it did not stop within ${GRACE_MS} ms.`,
+})
 const abandonedByHook: ToolExecution = Object.freeze({
   status: 'outcomeUnknown',
   output: 'A hook stopped waiting while the tool was running. It may have had an effect.',
 })
-const cancelled = { source: 'signal', message: 'The run was cancelled.' }
 
-/** Waits for the tool. After its signal has aborted it has a moment to clean up; an answer within that time counts. */
-async function untilStopped(
-  run: RunContext,
-  work: Promise<unknown>,
-  { limit, signal }: Pick<Failed, 'limit' | 'signal'>,
-): Promise<unknown> {
-  try {
-    return await (limit === undefined ? run.lifetime.untilCancelled(work) : abortable(work, limit.signal))
-  } catch (thrown) {
-    if (!(limit?.signal ?? signal).aborted) throw thrown
-    return withGrace(work)
-  }
+/** The result of a tool that failed because the run must end, if that is why. */
+function endedWhileRunning({ end }: RunTime, thrown: unknown): ToolExecution | undefined {
+  if (end === undefined) return undefined
+  if (end === 'cancel') return cancelledWhileRunning
+  return thrown instanceof LeftBehind ? leftByLimit : abortedByLimit
 }
 
-async function withGrace<T>(work: Promise<T>, ms = GRACE_MS): Promise<T> {
-  work.catch(() => undefined)
-  return withTimeout(work, ms, () => new Error('the tool did not stop when its signal aborted'))
+/** The result of a tool that was not started because the run must end. */
+function notStarted({ error }: RunTime): ToolExecution {
+  return stoppedExecution({ source: limitedBy(error) ?? 'signal', message: error.message })
 }
 
 const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnknown']

@@ -1,6 +1,7 @@
 import { exactJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { approvalFor, type Answer, type Ask } from '../../state/tool-call.ts'
 import { AgentError, messageOf } from '../../errors.ts'
+import { untilEnd } from '../../effects/run-time.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AskedAnswer } from '../capability.ts'
 import type { RunContext } from '../loop/run-context.ts'
@@ -43,14 +44,20 @@ export async function requestApproval(
         const { state } = run
         const ask = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state })
         const queue = run.parentLink?.approvals
-        return checkedAnswer(await run.lifetime.untilCancelled(queue === undefined ? ask() : queue.run(ask)))
+        const { time } = run.effects
+        time.hold()
+        try {
+          return checkedAnswer(await time.wait(queue === undefined ? ask() : queue.run(ask), untilEnd))
+        } finally {
+          time.release()
+        }
       },
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) throw thrown
     given = { block: `The question could not be answered: ${messageOf(thrown)}` }
   }
-  run.updateExecution({ waitedMs: run.execution.waitedMs + (run.now - askedAt) }) // not counted by limits on time
+  run.addWaited(run.now - askedAt)
   noteAnswer(run, call, given, approval.message)
   if (given !== 'suspend') return given
   call.approval = approval

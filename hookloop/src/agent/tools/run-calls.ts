@@ -8,7 +8,7 @@ import type { RunContext } from '../loop/run-context.ts'
 import type { BudgetShare } from '../subagents/child-run.ts'
 import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from '../subagents/delegated-call.ts'
 import { authorizeCall, type Authorization } from './authorize-call.ts'
-import { effectsFailed, executeCall } from './execute-call.ts'
+import { effectsFailed, executeCall, leftByLimit } from './execute-call.ts'
 import { notRunAgain, resolveInterrupted } from './interrupted-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
 
@@ -80,7 +80,7 @@ function runAlone(run: RunContext, call: ActiveCall): MaybePromise<void> {
 async function runTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
   const authorizations: Authorization[] = []
   for (const call of calls) authorizations.push(await authorizeCall(run, call))
-  run.noticeCancel() // once, here: the order in which the tools start differs from run to run
+  void run.ended // once, here: the order in which the tools start differs from run to run
   const delegated = authorizations.filter((each) => each.status === 'ready' && each.tool.delegate !== undefined)
   const results = await Promise.all(
     calls.map((call, i) => {
@@ -184,5 +184,6 @@ function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated 
   if (status === 'ok' && truncated !== true && output !== noOutput) return
   const decision = status !== 'ok' ? status : truncated === true ? 'truncated' : 'no output'
   const message = status === 'ok' ? {} : { message: typeof output === 'string' ? output : JSON.stringify(output) }
+  if (output === leftByLimit.output) run.leave(`tool "${call.name}"`)
   run.noteLoop('aroundToolUse', { call: call.id, decision, ...message })
 }

@@ -20,11 +20,5 @@ export {
   type RecordEntry,
   type Recording,
 } from '../../effects/recording.ts'
-export {
-  liveEffects,
-  type Clock,
-  type Effect,
-  type EffectKind,
-  type Effects,
-  type EffectsFactory,
-} from '../../effects/effects.ts'
+export { liveEffects, type Effect, type EffectKind, type Effects, type EffectsFactory } from '../../effects/effects.ts'
+export type { Clock } from '../../effects/run-time.ts'

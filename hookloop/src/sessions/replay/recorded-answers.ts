@@ -1,6 +1,7 @@
 import { hookOfCall } from '../../agent/model/hook-infer.ts'
 import { sameJson, toJson, type Json } from '../../state/json.ts'
-import { timedOut, type Effect, type Effects } from '../../effects/effects.ts'
+import { timedOut, type Effect, type Effects, type TimeLimit, type Waited } from '../../effects/effects.ts'
+import { RunTime } from '../../effects/run-time.ts'
 import { MAX_TIMER_MS } from '../../system/timeout.ts'
 import { Unanswered } from '../../hooks/run-hooks.ts'
 import { repeatedKey, resultOf, type EndEntry, type RecordEntry } from '../../effects/recording.ts'
@@ -15,7 +16,7 @@ type Asked = { readonly input: Json; outcome: EndEntry | undefined; isUsed?: boo
 export class RecordedAnswers {
   /** A key may occur again in another segment of a session. */
   readonly #asked = new Map<string, Asked[]>()
-  readonly #timeouts = new Map<string, { readonly ms: number }>()
+  readonly #timeouts = new Map<string, Waited>()
 
   constructor(entries: readonly RecordEntry[]) {
     for (const entry of entries) {
@@ -42,14 +43,14 @@ export class RecordedAnswers {
     }
   }
 
-  timeout(key: string): { readonly ms: number } | undefined {
+  timeout(key: string): Waited | undefined {
     return this.#timeouts.get(repeatedKey(key, 1))
   }
 }
 
 /** Effects for hooks in a replay: recorded results are returned, and nothing is performed. */
 export class AnsweredEffects implements Effects {
-  readonly signal: AbortSignal = new AbortController().signal
+  readonly time = new RunTime(undefined, undefined)
   readonly emit = undefined
   /** Hooks that asked for something that was not recorded. */
   readonly unanswered: string[] = []
@@ -76,13 +77,18 @@ export class AnsweredEffects implements Effects {
     return resultOf<T>(end)
   }
 
-  async withTimeout<T>(key: string, ms: number, work: PromiseLike<T>): Promise<T> {
+  get signal(): AbortSignal {
+    return this.time.signal
+  }
+
+  async withTimeout<T>(work: PromiseLike<T>, time: TimeLimit): Promise<T> {
+    const key = time.key()
     const fired = this.#answers.timeout(key)
-    const limit = Math.min(ms, MAX_WAIT_MS, MAX_TIMER_MS)
+    const limit = Math.min(time.ms, MAX_WAIT_MS, MAX_TIMER_MS)
     let timer: NodeJS.Timeout | undefined
     const over = new Promise<never>((_resolve, reject) => {
-      if (fired === undefined) timer = setTimeout(() => reject(timedOut(key, limit)), limit)
-      else reject(timedOut(key, fired.ms))
+      if (fired === undefined) timer = setTimeout(() => reject(timedOut(key, { ms: limit })), limit)
+      else reject(timedOut(key, fired))
     })
     try {
       return await (fired === undefined
@@ -108,11 +114,13 @@ export class AnsweredEffects implements Effects {
     return this
   }
 
+  child(): Effects {
+    return this
+  }
+
   join(): void {}
 
-  cancelled(): boolean {
-    return false
-  }
+  ended(): undefined {}
 
   now(): number {
     return this.#event.host.now

@@ -125,17 +125,12 @@ function runContext({ parts, how, session, inner, environment }: Work, open: Sta
   return new RunContext(parts, effects, known, {
     shouldPause: how.shouldPause,
     streams: how.emit !== undefined && how.deltas !== false,
-    cancellable: how.signal !== undefined,
     session: how.session,
     ...(!isNew && { ledger: snapshot.ledger }),
   })
 }
 
-function innerEffects({
-  effects = liveEffects(),
-  signal = new AbortController().signal,
-  emit,
-}: SessionRunOptions): Effects {
+function innerEffects({ effects = liveEffects(), signal, emit }: SessionRunOptions): Effects {
   return effects({ signal, emit })
 }
 

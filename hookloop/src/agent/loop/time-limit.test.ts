@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { guards } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
@@ -11,7 +11,6 @@ import { memoryRecording } from '../../effects/recording.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
 import { explanation } from '../explain/explanation.ts'
-import { Waiting } from './run-lifetime.ts'
 
 /** Never replies and ignores its signal. Like a socket, the timer keeps the process alive. */
 const deaf: LanguageModel = {
@@ -60,20 +59,4 @@ test('an invalid time limit fails closed', async () => {
   const odd = guard('beforeInference', (ctx) => ctx.within(Number.NaN), { name: 'odd' })
   const run = await createAgent({ model: scriptedModel(['Hi.']), use: [odd] }).run('Go.')
   assert.equal(run.status === 'stopped' && run.by, 'odd')
-})
-
-test('what is still waited for is given up, whichever of the others ended before', async () => {
-  const waiting = new Waiting()
-  const never = new Promise<string>(() => undefined)
-  const ended: string[] = []
-  for (const work of [never, Promise.resolve('done'), Promise.reject<string>(new Error('broken')), never]) {
-    waiting.for(work).then(
-      (value) => ended.push(value),
-      (error: Error) => ended.push(error.message),
-    )
-  }
-  await nextTurn()
-  waiting.giveUp(new Error('over'))
-  await nextTurn()
-  assert.deepEqual(ended, ['done', 'broken', 'over', 'over'])
 })
