@@ -91,6 +91,35 @@ function eventTypes(): readonly (readonly string[])[] {
   return found
 }
 
+test('every promise of the security page names tests that exist', () => {
+  const sources = globSync('hookloop/src/**/*.test.ts').map(read).join('\n')
+  const literals = sources.matchAll(/\b(?:test|describe)\w*\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)
+  const titles = new Set([...literals].map(([, , title]) => title!.replaceAll(/\\(.)/g, '$1')))
+  const promised = read('site/concepts/security.md')
+    .split(/^(?=## |Not guaranteed:|Guaranteed)/m)
+    .filter((part) => /^(## Hooks|Guaranteed)/.test(part))
+  const promises = promised.flatMap((part) => part.split(/^(?=- )/m).slice(1))
+  assert.ok(promises.length > 25)
+  const unheld = promises.flatMap((promise) => {
+    const named = [...promise.matchAll(/<!-- test: (.*?) -->/g)].map(([, title]) => title!)
+    const missing = named.filter((title) => !titles.has(title))
+    return named.length === 0 ? [promise] : missing
+  })
+  assert.deepEqual(unheld, [])
+})
+
+test('a value that the docs offer for import is exported', () => {
+  const names = new Set([hookloop, testing, stores, replaying].flatMap((entry) => Object.keys(entry)))
+  const offered = [...docs.matchAll(/`(\w+)` (?:is this (?:table|list)|has the [\w ]+) as a value/g)].map(
+    ([, name]) => name!,
+  )
+  assert.ok(offered.length > 2)
+  assert.deepEqual(
+    offered.filter((name) => !names.has(name)),
+    [],
+  )
+})
+
 test('the docs mention every public name', () => {
   const names = [hookloop, testing, stores, replaying].flatMap((entry) => Object.keys(entry))
   assert.deepEqual(unmentioned(names), [])
