@@ -5,23 +5,26 @@
 //   command needs it before it knows whether it needs anything else.
 // - docs/: the pages of site/ as Markdown, for people and agents that read node_modules.
 //
+// Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. What is loaded
+// on first use stays so, without a file that a bundler could miss; see buildPackages and builtinsOnFirstUse.
+//
 // There are no source maps, and src/ is not published. The JavaScript is not minified, so that a stack trace leads to
 // readable code. Measured: 2.5 MB as it is; 5.7 MB with maps that contain their sources, or with src/ and maps that refer
 // to it; 3.6 MB with maps alone, which lead a debugger to files that are missing.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const target = resolve(process.argv[2] ?? here)
 process.chdir(here)
-const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
+const { exports, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
 const entryPoints = Object.values(exports).flatMap((entry) =>
   typeof entry === 'object' ? [entry['hookloop-source']] : [],
 )
-const [errors, main] = ['src/errors.ts', 'src/index.ts']
+const [errors, packages, main] = ['src/errors.ts', 'src/state/packages.ts', 'src/index.ts']
 const [dist, docs] = [join(target, 'dist'), join(target, 'docs')]
 
 const bundled = {
@@ -30,26 +33,35 @@ const bundled = {
   format: 'esm',
   platform: 'node',
   target: 'node22.18',
-  packages: 'external',
+  external: Object.keys(peerDependencies),
+  mainFields: ['module', 'main'],
+  legalComments: 'none', // see writeLicenses
+  metafile: true,
 }
 const written = { ...bundled, outdir: dist, outbase: 'src' }
 
 for (const folder of [dist, docs]) rmSync(folder, { recursive: true, force: true })
 const core = await modulesOf(main)
 await build({ ...written, entryPoints: [errors] })
+const packageFiles = await buildPackages()
 await build({
   ...written,
   stdin: { contents: exportAll(core), resolveDir: '.' },
   entryNames: 'core',
-  plugins: [builtElsewhere({ '#errors': [errors] })],
+  plugins: [builtElsewhere({ '#errors': [errors], '#packages': [packages] }), builtinsOnFirstUse()],
 })
-await build({
+const builtRest = await build({
   ...written,
   entryPoints: [...entryPoints, './src/cli/index.ts'],
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
-  plugins: [builtElsewhere({ '#errors': [errors], '#core': Object.keys(core) })],
+  plugins: [
+    builtElsewhere({ '#errors': [errors], '#packages': [packages], '#core': Object.keys(core) }),
+    builtinsOnFirstUse(),
+  ],
 })
+checkLoads()
+writeLicenses([...packageFiles, ...Object.keys(builtRest.metafile.inputs)])
 const shell = process.platform === 'win32'
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', dist], { stdio: 'inherit', shell })
 copyDocs('../site', docs)
@@ -57,8 +69,9 @@ copyDocs('../site', docs)
 /** The modules behind an entry point, each with the names of its exports. */
 async function modulesOf(entryPoint) {
   const inMemory = { absWorkingDir: here, write: false, metafile: true, outdir: '.', outbase: '.' }
-  const { inputs } = (await build({ ...bundled, ...inMemory, entryPoints: [entryPoint] })).metafile
-  const files = Object.keys(inputs).filter((file) => file !== entryPoint && file !== errors)
+  const { inputs } = (await build({ ...bundled, ...inMemory, packages: 'external', entryPoints: [entryPoint] }))
+    .metafile
+  const files = Object.keys(inputs).filter((file) => ![entryPoint, errors, packages].includes(file))
   const { outputs } = (await build({ ...inMemory, format: 'esm', entryPoints: files })).metafile
   return Object.fromEntries(Object.values(outputs).map(({ entryPoint: file, exports: names }) => [file, names]))
 }
@@ -81,6 +94,102 @@ function builtElsewhere(built) {
       })
     },
   }
+}
+
+/**
+ * The packages that are loaded on first use, in two forms. Node requires a CommonJS file; that costs nothing before.
+ * Everything else, such as a bundler, imports ES modules with a function around each package. "imports" in package.json
+ * decides by a condition that only Node sets.
+ */
+async function buildPackages() {
+  const required = /createRequire\(import\.meta\.url\)\('([^']+)'\)/g
+  const names = [...readFileSync(packages, 'utf8').matchAll(required)].map(([, name]) => name)
+  const inputs = []
+  for (const name of names) {
+    const one = { ...written, entryNames: `packages/${basename(name)}`, minify: true }
+    await build({ ...one, format: 'cjs', entryPoints: [name], outExtension: { '.js': '.cjs' } })
+    const contents = `export const load = () => require('${name}')`
+    // Neutral: nothing in it may require a built-in module, which an ES module cannot.
+    const { metafile } = await build({ ...one, platform: 'neutral', stdin: { contents, resolveDir: here } })
+    inputs.push(...Object.keys(metafile.inputs))
+  }
+  const imported = names.map((name, i) => `import { load as load${i} } from './packages/${basename(name)}.js'`)
+  const variants = {
+    'packages.node': (text) =>
+      text.replaceAll(required, (_, name) => `createRequire(import.meta.url)('./packages/${basename(name)}.cjs')`),
+    packages: (text) =>
+      text
+        .replace(/^import .*'node:module'\n/m, `${imported.join('\n')}\n`)
+        .replaceAll(required, (_, name) => `load${names.indexOf(name)}()`),
+  }
+  for (const [entryNames, change] of Object.entries(variants))
+    await build({
+      ...written,
+      entryNames,
+      entryPoints: [packages],
+      external: ['./packages/*'],
+      plugins: [builtElsewhere({ '#errors': [errors] }), rewritten(packages, change)],
+    })
+  return inputs
+}
+
+/** A source file with changes. */
+function rewritten(file, change) {
+  return {
+    name: 'rewritten',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        if (relative('.', path).replaceAll(sep, '/') !== file) return undefined
+        return { contents: change(readFileSync(path, 'utf8')), loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** Built-in modules that take Node some milliseconds to load, and that are not needed before something is called. */
+function builtinsOnFirstUse() {
+  const slow = /^node:(child_process|crypto|dns|fs\/promises|net|readline|stream|timers\/promises)$/
+  return {
+    name: 'builtins-on-first-use',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: slow }, ({ path }) => ({ path, namespace: 'builtin', sideEffects: false }))
+      onLoad({ filter: slow, namespace: 'builtin' }, ({ path }) => ({ contents: wrapperOf(path) }))
+    },
+  }
+}
+
+/** A module with the functions and classes of a built-in one, which is loaded with the first call. */
+function wrapperOf(name) {
+  const lines = Object.entries(process.getBuiltinModule(name)).flatMap(([key, value]) => {
+    if (typeof value !== 'function' || !/^\w+$/.test(key)) return []
+    const isClass = /^[A-Z]/.test(key)
+    const call = isClass ? `new (loaded().${key})(...args)` : `loaded().${key}(...args)`
+    return [`export const ${key} = function (...args) { return ${call} }`]
+  })
+  return `let module
+const loaded = () => (module ??= process.getBuiltinModule('${name}'))
+export default new Proxy({}, { get: (_, key) => loaded()[key] })
+${lines.join('\n')}`
+}
+
+/** Fails if a bundler could miss something: a path that is known only when the program runs. */
+function checkLoads() {
+  for (const file of globSync('**/*.js', { cwd: dist })) {
+    const found = /createRequire|Dynamic require of/.exec(readFileSync(join(dist, file), 'utf8'))
+    if (found !== null && file !== 'packages.node.js') throw new Error(`${file} has "${found[0]}"`)
+  }
+}
+
+/** The licenses of the packages that are part of dist/. */
+function writeLicenses(inputs) {
+  const folders = new Set(inputs.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []))
+  const texts = Array.from(folders, (folder) => {
+    const { name, version, license, author } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const [file] = globSync('LICEN[CS]E*', { cwd: folder })
+    const text = file === undefined ? `${license}, ${author?.name ?? author}` : readFileSync(join(folder, file), 'utf8')
+    return `${name} ${version}\n\n${text.trim()}\n`
+  })
+  writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), texts.join(`\n${'-'.repeat(80)}\n\n`))
 }
 
 /** Copies Markdown pages. A link to a file outside of them becomes a link to the repository. */

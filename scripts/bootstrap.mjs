@@ -1,5 +1,6 @@
 // Installs the packages that a script needs, so that `npm start` and `npm test` work on a fresh clone.
-// `bootstrap.mjs` installs what running needs, `bootstrap.mjs dev` also what developing and testing need.
+// `bootstrap.mjs` installs what running needs, `bootstrap.mjs dev` also what developing and testing need, and
+// `bootstrap.mjs dev runtimes` also the other runtimes that tests run on.
 // It must run on every Node that npm supports: the Node version that the other scripts use is one of these packages.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -11,10 +12,10 @@ const modules = join(root, 'node_modules')
 const development = process.argv.includes('dev')
 const locked = readJson(join(root, 'package-lock.json')).packages
 
-if (!isInstalled()) {
+if (!isInstalled(root)) {
   console.error(`Installing the packages for ${development ? 'development' : 'running'} (once) …`)
   // Optional peers that the tests use count as optional as well, so both are omitted, and with them the pinned Node.
-  npm(root, ['ci', ...(development ? [] : ['--omit=dev', '--omit=optional'])])
+  if (!npm(root, ['ci', ...(development ? [] : ['--omit=dev', '--omit=optional'])])) process.exit(1)
 }
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -29,12 +30,21 @@ if ((major < 22 || (major === 22 && minor < 18)) && !existsSync(join(modules, '.
   installNode(path)
 }
 
+if (process.argv.includes('runtimes')) {
+  const folder = join(root, 'scripts/runtimes')
+  if (!isInstalled(folder)) {
+    console.error('Installing other runtimes for the tests (once) …')
+    if (!npm(folder, ['ci', '--ignore-scripts']))
+      console.error('They cannot be installed. The tests run without them, and say so.')
+  }
+}
+
 /** Compares the lock file with npm's record of the installed packages. Optional packages may be missing, not outdated. */
-function isInstalled() {
-  const record = join(modules, '.package-lock.json')
+function isInstalled(folder) {
+  const record = join(folder, 'node_modules', '.package-lock.json')
   if (!existsSync(record)) return false
   const installed = readJson(record).packages
-  return Object.entries(locked)
+  return Object.entries(readJson(join(folder, 'package-lock.json')).packages)
     .filter(([path, { link }]) => path.startsWith('node_modules/') && !link)
     .every(([path, { version, optional, dev, devOptional }]) => {
       const found = installed[path]?.version
@@ -51,7 +61,7 @@ function installNode(path) {
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
   const packages = { '': manifest, [path]: { ...locked[path], optional: false } }
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages }))
-  npm(folder, ['ci'])
+  if (!npm(folder, ['ci'])) process.exit(1)
   renameSync(join(folder, path), join(root, path))
   rmSync(folder, { recursive: true })
   mkdirSync(join(modules, '.bin'), { recursive: true })
@@ -67,7 +77,7 @@ function npm(cwd, args) {
     node && script
       ? spawnSync(node, [script, ...args, ...quiet], options)
       : spawnSync('npm', [...args, ...quiet], { ...options, shell: process.platform === 'win32' })
-  if (status !== 0) process.exit(status ?? 1)
+  return status === 0
 }
 
 function readJson(file) {

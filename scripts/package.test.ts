@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
 
 // The package as npm would publish it: built into a folder and packed there, without a network.
 
@@ -10,24 +11,22 @@ const MAX_UNPACKED_BYTES = 4_000_000
 
 type Packed = { readonly unpackedSize: number; readonly files: readonly { readonly path: string }[] }
 
-// Inside the repository, so that the build finds its packages.
-const folder = join(import.meta.dirname, '../.cache', `package-${process.pid}`)
 const windows = process.platform === 'win32'
+let built: BuiltPackage
+let folder: string
 let packed: Packed
 let paths: readonly string[]
 
 suite('the published package', () => {
   before(() => {
-    mkdirSync(folder, { recursive: true })
-    execFileSync(process.execPath, ['hookloop/build.mjs', folder], { env: withBin(), stdio: 'inherit' })
-    for (const file of ['package.json', 'README.md', 'LICENSE', 'bin', 'hooks.schema.json'])
-      cpSync(join('hookloop', file), join(folder, file), { recursive: true })
+    built = buildPackage('package')
+    folder = join(built.folder, 'node_modules/hookloop')
     const args = ['pack', '--dry-run', '--json', '--ignore-scripts']
     const json: unknown = JSON.parse(execFileSync('npm', args, { cwd: folder, encoding: 'utf8', shell: windows }))
     packed = Object.values(json as { readonly [name: string]: Packed })[0]!
     paths = packed.files.map(({ path }) => path)
   })
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  after(() => built.remove())
 
   test(`has at most ${MAX_UNPACKED_BYTES / 1e6} MB unpacked`, () => {
     assert.ok(packed.unpackedSize <= MAX_UNPACKED_BYTES, `${packed.unpackedSize} bytes`)
@@ -85,9 +84,24 @@ suite('the published package', () => {
       [],
     )
   })
-})
 
-/** The environment with the commands of the workspace, which `npm run` would add. */
-function withBin(): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: `${join(import.meta.dirname, '../node_modules/.bin')}:${process.env['PATH']}` }
-}
+  test('needs no other package, except for types and what is optional', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { dependencies: object }
+    assert.deepEqual(Object.keys(dependencies), ['@standard-schema/spec'])
+    assert.match(readFileSync(join(folder, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8'), /^re2js [\d.]+\n\n/m)
+  })
+
+  test('fails a run and says so if one of its files is missing', () => {
+    rmSync(join(folder, 'dist/packages/json-schema.cjs'))
+    const code = `
+      import { createAgent, tool } from 'hookloop'
+      import { scriptedModel } from 'hookloop/testing'
+      const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'done'])
+      const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'ran' })
+      const run = await createAgent({ model, use: [work] }).run('go')
+      console.log(run.status, run.error.code, run.error.message)`
+    const args = ['--input-type=module', '--eval', code]
+    const printed = execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+    assert.match(printed, /^failed PACKAGE_INCOMPLETE .*json-schema\.cjs/)
+  })
+})

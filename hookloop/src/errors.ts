@@ -40,6 +40,7 @@ export const errorCodes = {
   MODEL_UNKNOWN: 'A model was given by a name that is not known.',
   MODEL_UNREACHABLE: 'The provider cannot be reached, or the connection broke before the answer was complete.',
   OUTPUT_INVALID: 'The answer did not fit the schema of the output, after all retries.',
+  PACKAGE_INCOMPLETE: 'A part of Hookloop cannot be loaded: it was not installed, copied or bundled completely.',
   RECORDING_FAILED: 'A recording cannot be written, so the run stopped before its next effect.',
   RECORDING_INVALID: 'A recording is malformed.',
   REPLAY_DIVERGED: 'A replayed run performed another effect than the recorded run at that point.',

@@ -57,6 +57,7 @@ export const parts: readonly {
       'reference/actions',
       'reference/hook-files',
       'reference/claude-hooks',
+      'reference/runtimes',
       'reference/performance',
     ],
   },

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { AgentError, messageOf } from '../errors.ts'
+import { loadRe2 } from '../state/packages.ts'
 
 export type NamePattern = string | RegExp
 
@@ -38,8 +38,7 @@ export function matchesWildcard(name: string, pattern: string, one?: string): bo
 }
 
 function toRegExpTest(pattern: RegExp): (name: string) => boolean {
-  // Loaded on first use: most agents have no RegExp.
-  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
+  const { RE2JS } = loadRe2()
   const foreign = foreignPart(pattern)
   if (foreign !== undefined) throw unusable(pattern, `${foreign} has another meaning in the pattern engine`)
   let flags = 0

@@ -311,7 +311,13 @@ export const notStored: ReadonlySet<ErrorCode> = new Set(['RECORDING_FAILED', 'S
 
 /** Errors that end the run whatever hooks decide. They are not caused by a hook. */
 export function isFatal(error: unknown): boolean {
-  return error instanceof AgentError && (error.code.startsWith('REPLAY_') || notStored.has(error.code))
+  if (!(error instanceof AgentError)) return false
+  return error.code.startsWith('REPLAY_') || notStored.has(error.code) || isIncomplete(error)
+}
+
+/** Whether a part of Hookloop is missing. A model can do nothing about it, so it is not the result of a call. */
+export function isIncomplete(error: unknown): error is AgentError {
+  return error instanceof AgentError && error.code === 'PACKAGE_INCOMPLETE'
 }
 
 function skipAll(invocation: Invocation, hooks: readonly StackedHook[]): void {

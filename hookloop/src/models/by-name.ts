@@ -3,7 +3,8 @@ import { AgentError, messageOf } from '../errors.ts'
 import { isAiSdkModel, structuredOutputOf, toPort } from './ai-sdk/model.ts'
 import type { Prices } from './price-list.ts'
 import { priceOf } from './prices.ts'
-import { addressOf, isInstalled, keyVariable, providers, type Provider } from './providers.ts'
+import { providerPackages } from './provider-packages.ts'
+import { isInstalled, keyVariable, providers, type Provider } from './providers.ts'
 
 /**
  * A model by its name, `provider/model`. Whether its package is installed is checked now. The package is loaded with the
@@ -14,7 +15,7 @@ export function modelByName(name: string, prices: Prices | undefined): LanguageM
   const provider = providers.find((each) => each.name === name.slice(0, slash))
   const modelId = name.slice(slash + 1)
   if (slash <= 0 || provider === undefined || modelId === '') throw unknownName(name)
-  if (!isInstalled(provider)) throw notInstalled(name, provider)
+  if (isInstalled(provider) === false) throw notInstalled(name, provider)
   let loading: Promise<AiSdkModel> | undefined
   return toPort({
     provider: provider.name,
@@ -54,7 +55,7 @@ type Factory = (options: object) => (modelId: string) => unknown
 
 async function factoryOf(provider: Provider): Promise<Factory> {
   try {
-    const loaded = (await import(addressOf(provider.package)!)) as { readonly [name: string]: Factory | undefined }
+    const loaded = (await providerPackages[provider.package]!()) as { readonly [name: string]: Factory | undefined }
     const factory = loaded[provider.factory]
     if (factory !== undefined) return factory
     throw new Error(`it does not export ${provider.factory}; install a newer version`)

@@ -73,9 +73,10 @@ export const providers: readonly Provider[] = [
   { name: 'fireworks', package: '@ai-sdk/fireworks', factory: 'createFireworks', keys: ['FIREWORKS_API_KEY'] },
 ]
 
-/** Whether the package of a provider is installed. */
-export function isInstalled({ package: name }: Provider): boolean {
-  return addressOf(name) !== undefined
+/** Whether the package of a provider is installed. Undefined in a bundle, which contains its packages. */
+export function isInstalled({ package: name }: Provider): boolean | undefined {
+  if (addressOf(name) !== undefined) return true
+  return addressOf('hookloop/package.json') === undefined ? undefined : false
 }
 
 /** The URL of an installed package, or undefined. */

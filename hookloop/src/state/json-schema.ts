@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import type { Json, JsonObject } from './json.ts'
+import { loadJsonSchema } from './packages.ts'
 
 /** What does not fit a schema: where in the value, and why. */
 export type SchemaProblem = { readonly path: readonly string[]; readonly message: string }
@@ -12,9 +12,7 @@ export function jsonSchemaValidator(schema: JsonObject): (value: Json) => readon
   let validator: import('@cfworker/json-schema').Validator | undefined
   return (value) => {
     if (validator === undefined) {
-      const { Validator } = createRequire(import.meta.url)(
-        '@cfworker/json-schema',
-      ) as typeof import('@cfworker/json-schema')
+      const { Validator } = loadJsonSchema()
       validator = new Validator(structuredClone(schema), '2020-12', false) // it writes into the schema it is given
     }
     const { valid, errors } = validator.validate(value)

@@ -5,6 +5,7 @@ import { isLeftByLimit } from '../../effects/effects.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
+import { isIncomplete } from '../../hooks/run-hooks.ts'
 import type { Plan } from '../../hooks/stack.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -84,11 +85,14 @@ function parseAndDecide(run: RunContext, candidate: Candidate, invocation: Invoc
 }
 
 function parseArgs(run: RunContext, { call, tool }: Candidate): MaybePromise<Parsed> {
-  const parsed = tool.parse(call.args)
-  if (!(parsed instanceof Promise)) return parsed
   return orElse<Parsed>(
-    () => run.effects.withTimeout(parsed, { ms: PARSE_MS, key: () => `${run.place}/${call.index}/parse` }),
+    () => {
+      const parsed = tool.parse(call.args)
+      if (!(parsed instanceof Promise)) return parsed
+      return run.effects.withTimeout(parsed, { ms: PARSE_MS, key: () => `${run.place}/${call.index}/parse` })
+    },
     (thrown) => {
+      if (isIncomplete(thrown)) run.fail(thrown, 'beforeToolUse')
       if (isLeftByLimit(thrown)) run.leave(`schema of the tool "${call.name}"`)
       return { problem: `the schema failed: ${messageOf(thrown)}` }
     },

@@ -6,6 +6,7 @@ import type { Effect } from '../../effects/effects.ts'
 import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import { Invocation } from '../../hooks/invocation.ts'
+import { isIncomplete } from '../../hooks/run-hooks.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import { andThen, isThenable, type MaybePromise } from '../../state/thenable.ts'
@@ -200,10 +201,10 @@ function start(
     if (!isThenable(returned)) return toExecution(returned, shape)
     return time.wait(returned, limit).then(
       (value) => toExecution(value, shape),
-      (thrown: unknown) => failure(tool, { thrown, time, limit, redact }),
+      (thrown: unknown) => failure(run, tool, { thrown, time, limit, redact }),
     )
   } catch (thrown) {
-    return failure(tool, { thrown, time, limit, redact })
+    return failure(run, tool, { thrown, time, limit, redact })
   }
 }
 
@@ -268,7 +269,8 @@ type Failed = {
   readonly redact: Redact | undefined
 }
 
-function failure(tool: Tool, { thrown, time, limit, redact }: Failed): ToolExecution {
+function failure(run: RunContext, tool: Tool, { thrown, time, limit, redact }: Failed): ToolExecution {
+  if (isIncomplete(thrown)) run.fail(thrown, 'aroundToolUse')
   const ended = endedWhileRunning(time, thrown)
   if (ended !== undefined) return ended
   if (limit.isExceeded) {

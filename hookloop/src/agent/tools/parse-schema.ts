@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
+import { isIncomplete } from '../../hooks/run-hooks.ts'
 import { messageOf } from '../../errors.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 
@@ -22,10 +23,16 @@ export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
   return toJson(standard.jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject
 }
 
-/** The parser of a schema. Schemas are user code: when one throws, the value does not fit. */
+/**
+ * The parser of a schema. Schemas are user code: when one throws, the value does not fit. A missing part of
+ * Hookloop is thrown.
+ */
 export function parserOf(input: Schema | JsonObject): Parser {
   const parse = isStandard(input) ? standardParser(input) : jsonSchemaParser(input)
-  const failed = (thrown: unknown): Parsed => ({ problem: `the schema failed: ${messageOf(thrown)}` })
+  const failed = (thrown: unknown): Parsed => {
+    if (isIncomplete(thrown)) throw thrown
+    return { problem: `the schema failed: ${messageOf(thrown)}` }
+  }
   return (args) => orElse(() => parse(args), failed)
 }
 

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { loadRe2 } from '../../state/packages.ts'
 
 /**
  * A test for paths: `*` and `?` match within a name, `**` across names, and `[a-z]`, `[!a]`, `{a,b}` and `\` are as in a shell. It
@@ -6,8 +6,7 @@ import { createRequire } from 'node:module'
  */
 export function toPathTest(pattern: string): (path: string) => boolean {
   if (!/[*?[\]{}\\]/.test(pattern)) return (path) => path === pattern
-  // Loaded on first use: few rules need it.
-  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
+  const { RE2JS } = loadRe2()
   const compiled = RE2JS.compile(`^(?:${toExpression(pattern)})$`, RE2JS.DOTALL)
   return (path) => compiled.test(path)
 }

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { messageOf } from '../../errors.ts'
+import { loadRe2 } from '../../state/packages.ts'
 
 /** Finds the lines of a text that match a pattern. */
 export type LineMatcher = {
@@ -24,7 +24,7 @@ export function lineMatcher({ pattern, literal, ignoreCase }: Pattern): LineMatc
       find: (line) => found(line.indexOf(pattern)),
     }
   }
-  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
+  const { RE2JS } = loadRe2()
   const compiled = compile(() =>
     RE2JS.compile(literal ? RE2JS.quote(pattern) : pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0),
   )

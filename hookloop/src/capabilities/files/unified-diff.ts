@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { loadDiff } from '../../state/packages.ts'
 import { countOf } from './replace-text.ts'
 
 const CONTEXT = 3
@@ -20,10 +20,7 @@ export function unifiedDiff(path: string, before: string, after: string): string
   const tail = before.length - end
   const middle = (text: string): string => text.slice(start + 1, text.length - tail)
   const skipped = countOf(before.slice(0, start + 1), '\n')
-  // Loaded on first use: an agent that only reads does not need it.
-  const { structuredPatch, formatPatch, FILE_HEADERS_ONLY } = createRequire(import.meta.url)(
-    'diff',
-  ) as typeof import('diff')
+  const { structuredPatch, formatPatch, FILE_HEADERS_ONLY } = loadDiff()
   const patch = structuredPatch(path, path, middle(before), middle(after), undefined, undefined, {
     context: CONTEXT,
     timeout: MAX_MS,

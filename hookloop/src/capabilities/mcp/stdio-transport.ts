@@ -73,7 +73,8 @@ export class StdioTransport implements McpTransport {
     })
     this.#child = child
     // An idle server must not keep this process alive.
-    for (const part of [child, child.stdin, child.stdout, child.stderr] as unknown as Socket[]) part.unref()
+    // Bun's streams have no `unref`.
+    for (const part of [child, child.stdin, child.stdout, child.stderr] as unknown as Partial<Socket>[]) part.unref?.()
     child.stdin.on('error', () => undefined) // reported when the process ends
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
-import { yaml } from '../../system/files/yaml.ts'
+import { loadYaml } from '../../state/packages.ts'
 
 /** A file that defines no agent, or of which a part is ignored, and why. */
 export type AgentFileProblem = { readonly file: string; readonly message: string }
@@ -77,7 +77,7 @@ export function fromAgentMarkdown(
 /** Writes a definition as a Markdown file. An empty list of tools stays empty, and an omitted one stays omitted. */
 export function toAgentMarkdown(definition: AgentDefinition): string {
   const { instructions, ...fields } = defineAgent(definition)
-  return `---\n${yaml().stringify(fields, { lineWidth: 0 })}---\n\n${instructions.trim()}\n`
+  return `---\n${loadYaml().stringify(fields, { lineWidth: 0 })}---\n\n${instructions.trim()}\n`
 }
 
 const heeded: ReadonlySet<string> = new Set([

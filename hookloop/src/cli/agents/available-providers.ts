@@ -73,7 +73,7 @@ export function setupSteps(providers: readonly Availability[], command: string):
 
 function availabilityOf(provider: Provider, env: Environment, ollama: Ollama): Availability {
   const { name, package: packageName } = provider
-  const installed = isInstalled(provider)
+  const installed = isInstalled(provider) === true
   const toSet = name === 'ollama' ? toStart(ollama) : toSetFor(provider, env)
   const model = name === 'ollama' ? ollama.models?.[0] : undefined
   return {

@@ -1,4 +1,5 @@
-import { access, constants, readFile, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import type { FilePart, TextPart } from '../../state/message.ts'
 import { messageOf } from '../../errors.ts'

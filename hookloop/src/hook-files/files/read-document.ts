@@ -2,7 +2,7 @@ import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type Par
 import type { Node as YamlNode } from 'yaml'
 import type { Json } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { yaml } from '../../system/files/yaml.ts'
+import { loadYaml } from '../../state/packages.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -71,7 +71,7 @@ function linesIn(text: string): (offset: number) => number {
 }
 
 function readYaml(text: string, file: string): ReadDocument {
-  const { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml()
+  const { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } = loadYaml()
   const lineCounter = new LineCounter()
   const document = parseDocument(text, {
     version: '1.2',

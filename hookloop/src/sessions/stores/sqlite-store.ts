@@ -115,10 +115,11 @@ class Tables {
   constructor(database: DatabaseSync) {
     this.database = database
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
-    // One statement, so atomic: nothing is inserted unless the session still has this epoch.
+    // One statement, so atomic: nothing is inserted unless the session still has this epoch. Names, because Node before
+    // 24 cannot bind numbered parameters.
     this.#insert = database.prepare(
       `INSERT INTO lines (place, at, line)
-       SELECT (key << 32) + CAST(?3 AS INTEGER), ?4, ?5 FROM sessions WHERE key = ?1 AND epoch = ?2`,
+       SELECT (key << 32) + CAST(:number AS INTEGER), :at, :line FROM sessions WHERE key = :key AND epoch = :epoch`,
     )
     this.#update = database.prepare(
       'UPDATE sessions SET head = coalesce(?, head), updated_at = ? WHERE key = ? AND epoch = ?',
@@ -156,7 +157,7 @@ class Tables {
     const { next, lines, head } = what
     const now = Date.now()
     const insert = ({ first, text }: AppendedRow): boolean =>
-      this.#insert.run(key, epoch, next + first, now, text).changes === 1
+      this.#insert.run({ key, epoch, number: next + first, at: now, line: text }).changes === 1
     const rows = toRows(lines)
     if (head === undefined && rows.length === 0) return true
     if (head === undefined && rows.length === 1) return insert(rows[0]!)

@@ -1,5 +1,5 @@
 import type { Document } from 'yaml'
-import { yaml } from './yaml.ts'
+import { loadYaml } from '../../state/packages.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 
@@ -60,7 +60,13 @@ function readFields(head: string): JsonObject {
 
 function parse(head: string): Document {
   try {
-    return yaml().parseDocument(head, { version: '1.2', schema: 'core', strict: true, uniqueKeys: true, merge: false })
+    return loadYaml().parseDocument(head, {
+      version: '1.2',
+      schema: 'core',
+      strict: true,
+      uniqueKeys: true,
+      merge: false,
+    })
   } catch (error) {
     throw new Error(`the front matter cannot be parsed: ${messageOf(error)}`, { cause: error }) // too deep for the parser
   }
@@ -69,7 +75,7 @@ function parse(head: string): Document {
 function toPlain(node: unknown, depth: number): Json {
   if (depth > MAX_DEPTH) throw new Error(`the front matter is more than ${MAX_DEPTH} levels deep`)
   if (node === null || node === undefined) return null
-  const { isAlias, isMap, isScalar, isSeq } = yaml()
+  const { isAlias, isMap, isScalar, isSeq } = loadYaml()
   if (isAlias(node)) throw new Error(`the front matter uses the alias "*${node.source}"; aliases are not supported`)
   if (isScalar(node)) return toPlainScalar(node.value)
   if (isSeq(node)) return node.items.map((item) => toPlain(item, depth + 1))

@@ -18,13 +18,13 @@ export type Pipes = {
 /**
  * Node connects a child with sockets. On Linux a program cannot open `/dev/stdout` if it is a socket, and a shell that
  * reads from one takes it for a remote login and runs the user's start-up file. So these are pipes. Returns undefined where
- * they are not needed or cannot be made. The buffer that `onOutput` gets is reused after the call.
+ * they are not needed or cannot be made, as on Bun, whose sockets read no pipe. The buffer that `onOutput` gets is reused after the call.
  */
 export async function openPipes(
   input: Uint8Array | undefined,
   onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void,
 ): Promise<Pipes | undefined> {
-  if (process.platform !== 'linux' || isImpossible) return undefined
+  if (process.platform !== 'linux' || isImpossible || process.versions['bun'] !== undefined) return undefined
   const open: number[] = []
   try {
     const pipes = await spares.take(input === undefined ? 2 : 3)

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { AgentError, createAgent, guard, tool, type Schema } from 'hookloop'
+import { scriptedModel } from 'hookloop/testing'
+
+// A part of the package that is missing is not a problem of a call: the model can do nothing about it.
+
+const missing = (): never => {
+  throw new AgentError('PACKAGE_INCOMPLETE', 'A part of Hookloop cannot be loaded: re2js.')
+}
+
+function schema(validate: () => never | Promise<never>): Schema<object, object> {
+  const jsonSchema = { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) }
+  return { '~standard': { version: 1, vendor: 'test', validate, jsonSchema } }
+}
+
+const places = {
+  'the schema of a tool': { input: schema(missing), execute: () => 'ran' },
+  'an asynchronous schema': { input: schema(async () => missing()), execute: () => 'ran' },
+  'a tool': { input: { type: 'object' }, execute: missing },
+  'an asynchronous tool': { input: { type: 'object' }, execute: async () => missing() },
+}
+
+suite('a part of Hookloop that cannot be loaded', () => {
+  for (const [place, { input, execute }] of Object.entries(places)) {
+    test(`ends the run if ${place} needs it`, async () => {
+      const work = tool({ name: 'work', description: 'Works.', input, execute })
+      const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'The model got a result.'])
+      const run = await createAgent({ model, use: [work] }).run('go')
+      assert.equal(run.status, 'failed')
+      assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
+      assert.equal(model.requests.length, 1)
+    })
+  }
+
+  test('ends the run if a guard needs it', async () => {
+    const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'ran' })
+    const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'The model got a result.'])
+    const run = await createAgent({ model, use: [work, guard('beforeToolUse', missing)] }).run('go')
+    assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
+  })
+})

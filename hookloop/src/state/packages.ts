@@ -1,0 +1,36 @@
+import { createRequire } from 'node:module'
+import { AgentError, messageOf } from '../errors.ts'
+
+// Packages that most programs do not need. They are loaded on first use, synchronously, because the functions that need
+// them are synchronous. The build makes them part of the package, see build.mjs, so that a bundler finds them.
+
+export const loadRe2 = /* @__PURE__ */ onFirstUse(
+  () => createRequire(import.meta.url)('re2js') as typeof import('re2js'),
+)
+
+export const loadJsonSchema = /* @__PURE__ */ onFirstUse(
+  () => createRequire(import.meta.url)('@cfworker/json-schema') as typeof import('@cfworker/json-schema'),
+)
+
+export const loadDiff = /* @__PURE__ */ onFirstUse(
+  () => createRequire(import.meta.url)('diff') as typeof import('diff'),
+)
+
+export const loadYaml = /* @__PURE__ */ onFirstUse(
+  () => createRequire(import.meta.url)('yaml') as typeof import('yaml'),
+)
+
+function onFirstUse<T>(load: () => T): () => T {
+  let loaded: T | undefined
+  return () => {
+    try {
+      return (loaded ??= load())
+    } catch (error) {
+      throw new AgentError(
+        'PACKAGE_INCOMPLETE',
+        `A part of Hookloop cannot be loaded: ${messageOf(error)}. Install hookloop again, or copy all of its files.`,
+        { cause: error },
+      )
+    }
+  }
+}
